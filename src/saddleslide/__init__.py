@@ -1,0 +1,40 @@
+"""Saddle-point problems whose parts have different prices.
+
+min over x in X, max over y in Y of f(x) + <y, Bx> - g(y): each of f', g' and B is called as often as it needs, and the
+gap of the answer is certified.
+"""
+
+from saddleslide import couplings, domains, errors, functions, gallery, planning
+from saddleslide.certificate import exact_gap
+from saddleslide.driver import run
+from saddleslide.holder import Holder
+from saddleslide.oracles import Calls
+from saddleslide.planner import plan
+from saddleslide.planning import Plan
+from saddleslide.problem import SaddleProblem
+from saddleslide.result import Certificate, Result, Status
+from saddleslide.sliding import Component, component_levels, slide
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Calls",
+    "Certificate",
+    "Component",
+    "Holder",
+    "Plan",
+    "Result",
+    "SaddleProblem",
+    "Status",
+    "component_levels",
+    "couplings",
+    "domains",
+    "errors",
+    "exact_gap",
+    "functions",
+    "gallery",
+    "plan",
+    "planning",
+    "run",
+    "slide",
+]

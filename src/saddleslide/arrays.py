@@ -1,0 +1,115 @@
+"""Turning what callers pass into the arrays we work on: real, finite, double precision, never aliased."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from saddleslide.errors import InputError
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Shape: TypeAlias = tuple[int, ...]
+
+
+def as_shape(value: Any, name: str) -> Shape:
+    """Read a length or a sequence of lengths as a shape.
+
+    Examples
+    --------
+    >>> as_shape(60, "X"), as_shape((4, 5), "X")
+    ((60,), (4, 5))
+    """
+    lengths = (value,) if np.isscalar(value) else tuple(value)
+    if not lengths or any(isinstance(n, bool) or int(n) != n or n < 0 for n in lengths):
+        raise InputError(f"{name}: shape is {value!r}; expected a length or a tuple of lengths >= 0.")
+    return tuple(int(n) for n in lengths)
+
+
+def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = True) -> Array:
+    """Copy `value` into a new float64 array and refuse what is not real, not finite or of the wrong shape.
+
+    Examples
+    --------
+    >>> as_real([1, 2], "b")
+    array([1., 2.])
+    """
+    array = np.asarray(value)
+    if array.dtype == object or array.dtype.kind not in "biuf":
+        raise InputError(f"{name}: dtype is {array.dtype}; expected real numbers.")
+    if shape is not None and array.shape != shape:
+        raise InputError(f"{name}: shape is {array.shape}; expected {shape}.")
+    result = np.array(array, dtype=np.float64, order="C")
+    if np.isnan(result).any():
+        raise InputError(f"{name}: contains NaN ({int(np.isnan(result).sum())} of {result.size} entries).")
+    if finite and not np.isfinite(result).all():
+        raise InputError(f"{name}: contains infinite entries; expected finite numbers.")
+    return result
+
+
+def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = True) -> float:
+    """Read one real number, at least `minimum`.
+
+    Examples
+    --------
+    >>> as_number(2, "ridge", minimum=0.0)
+    2.0
+    """
+    expected = ("a finite number" if finite else "a number") + ("" if minimum == -np.inf else f" >= {minimum:g}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}; expected {expected}.") from None
+    if np.isnan(number) or number < minimum or (finite and not np.isfinite(number)):
+        raise InputError(f"{name} is {value!r}; expected {expected}.")
+    return number
+
+
+def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:
+    """Views of a flat vector, one per block, in the shape of that block.
+
+    Examples
+    --------
+    >>> [block.shape for block in split(np.zeros(10), [(2, 2), (6,)])]
+    [(2, 2), (6,)]
+    """
+    views, start = [], 0
+    for shape in shapes:
+        stop = start + int(np.prod(shape))
+        views.append(flat[start:stop].reshape(shape))
+        start = stop
+    return views
+
+
+def read_only(array: Array) -> Array:
+    """A view that user code can not write to.
+
+    Examples
+    --------
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def received(value: Any, shape: Shape, name: str, out: Array | None = None) -> Array:
+    """Copy what user code returned, refusing other shapes and kinds of numbers.
+
+    Examples
+    --------
+    >>> received([1, 2], (2,), "B x")
+    array([1., 2.])
+    """
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or array.shape != shape:
+        raise InputError(
+            f"{name}: received shape {array.shape}, dtype {array.dtype}; expected real numbers of shape {shape}."
+        )
+    if out is None:
+        return np.array(array, dtype=np.float64)
+    np.copyto(out, array)
+    return out

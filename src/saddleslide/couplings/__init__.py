@@ -1,0 +1,18 @@
+"""Couplings B: what users have, made into two products with shapes and a norm bound."""
+
+from saddleslide.couplings.base import Coupling, adjoint_mismatch, check_adjoint
+from saddleslide.couplings.differences import FiniteDifferences
+from saddleslide.couplings.explicit import Matrix, Products, as_coupling
+from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue
+
+__all__ = [
+    "Coupling",
+    "FiniteDifferences",
+    "Matrix",
+    "NormBound",
+    "Products",
+    "SmallestSingularValue",
+    "adjoint_mismatch",
+    "as_coupling",
+    "check_adjoint",
+]

@@ -1,0 +1,94 @@
+"""What a coupling B is: two products, two shapes, and what is known of its spectrum."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+
+from saddleslide.arrays import Array, Shape
+from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, norm_bound, smallest_singular_value
+from saddleslide.errors import InputError
+
+
+class Coupling(ABC):
+    """A linear map B from arrays of `x_shape` to arrays of `y_shape`, with its adjoint.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> B = ss.couplings.as_coupling(np.array([[1.0, 2.0]]))
+    >>> B.forward(np.array([1.0, 1.0])), B.adjoint(np.array([3.0]))
+    (array([3.]), array([3., 6.]))
+    """
+
+    x_shape: Shape
+    y_shape: Shape
+
+    @abstractmethod
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        """B x."""
+
+    @abstractmethod
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        """B^T y."""
+
+    def dense(self) -> Array | None:
+        """The matrix itself when it is at hand, else None."""
+        return None
+
+    @cached_property
+    def norm(self) -> NormBound:
+        """Spectral norm: an upper bound with its margin, apart from the estimate. Costs products, once."""
+        return norm_bound(self)
+
+    def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
+        """Smallest singular value of B on the x side, or the smallest positive one.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> B = ss.couplings.as_coupling(np.diag([3.0, 0.0]))
+        >>> float(B.smallest_singular_value().lower)
+        0.0
+        >>> round(B.smallest_singular_value(positive=True).estimate, 12)
+        3.0
+        """
+        return smallest_singular_value(self, positive)
+
+
+def adjoint_mismatch(coupling: Coupling, rng: int | np.random.Generator | None = 0) -> float:
+    """Relative size of <Bx, y> - <x, B^T y> at one random pair (two products). About 1e-16 for a true adjoint.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> wrong = ss.couplings.as_coupling((lambda x: 2 * x, lambda y: 3 * y), x_shape=(4,), y_shape=(4,))
+    >>> ss.couplings.adjoint_mismatch(wrong) > 0.01
+    True
+    """
+    generator = np.random.default_rng(rng)
+    x = generator.standard_normal(coupling.x_shape)
+    y = generator.standard_normal(coupling.y_shape)
+    Bx, BTy = coupling.forward(x), coupling.adjoint(y)
+    scale = float(np.linalg.norm(Bx) * np.linalg.norm(y) + np.linalg.norm(x) * np.linalg.norm(BTy))
+    difference = float(np.vdot(Bx, y)) - float(np.vdot(x, BTy))
+    return abs(difference) / scale if scale > 0.0 or math.isnan(scale) else 0.0
+
+
+def check_adjoint(coupling: Coupling, rng: int | np.random.Generator | None = 0, tolerance: float = 1e-6) -> None:
+    """Raise when the adjoint of a coupling is not the transpose of its forward product (seeded, two products).
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> ss.couplings.check_adjoint(ss.couplings.FiniteDifferences((4, 5)))
+    """
+    mismatch = adjoint_mismatch(coupling, rng)
+    if not mismatch <= tolerance:
+        raise InputError(
+            f"B: <Bx, y> and <x, B^T y> differ by {mismatch:.1e} relative; expected at most {tolerance:.0e}. "
+            "The adjoint is not the transpose of the forward product: check signs, scaling and boundary handling."
+        )

@@ -1,0 +1,193 @@
+"""Couplings from what users have: matrices, sparse matrices, LinearOperators, pairs of callables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator
+
+from saddleslide.arrays import Array, Shape, as_number, as_real, read_only, received
+from saddleslide.couplings.base import Coupling
+from saddleslide.couplings.spectrum import NormBound
+from saddleslide.errors import InputError, MissingAdjointError
+
+# A LinearOperator subclass must override one of these to have an adjoint.
+_ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
+
+
+@final
+class Matrix(Coupling):
+    """A dense or sparse matrix acting on raveled arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Matrix(np.eye(4), x_shape=(2, 2), y_shape=(4,)).forward(np.ones((2, 2)))
+    array([1., 1., 1., 1.])
+    """
+
+    def __init__(self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None) -> None:
+        self.matrix = _read_matrix(matrix)
+        rows, columns = self.matrix.shape
+        self.x_shape, self.y_shape = _check_sizes((rows, columns), x_shape, y_shape)
+        self._sparse = scipy.sparse.issparse(self.matrix)
+        # A stored transpose makes the sparse adjoint a row-wise product too.
+        self._transpose = self.matrix.T.tocsr() if self._sparse else self.matrix.T
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self._sparse else "dense"
+        return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        return self._product(self.matrix, x, self.y_shape, out)
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        return self._product(self._transpose, y, self.x_shape, out)
+
+    def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+        if out is None:
+            return np.asarray(matrix @ v.ravel()).reshape(shape)
+        if self._sparse or not out.flags.c_contiguous:
+            out[...] = (matrix @ v.ravel()).reshape(shape)
+        else:
+            np.dot(matrix, v.ravel(), out=out.reshape(-1))
+        return out
+
+    def dense(self) -> Array | None:
+        if self._sparse and max(self.matrix.shape) > 4000:
+            return None
+        matrix: Array = self.matrix.toarray() if self._sparse else self.matrix
+        return matrix
+
+
+@final
+class Products(Coupling):
+    """A coupling given by two callables, `forward` and `adjoint`, on arrays of the stated shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> doubling = Products(lambda x: 2 * x, lambda y: 2 * y, x_shape=(3,), y_shape=(3,))
+    >>> doubling.adjoint(np.ones(3))
+    array([2., 2., 2.])
+    """
+
+    def __init__(
+        self, forward: Callable[[Array], Any], adjoint: Callable[[Array], Any], x_shape: Shape, y_shape: Shape
+    ) -> None:
+        self._forward, self._adjoint = forward, adjoint
+        self.x_shape, self.y_shape = x_shape, y_shape
+
+    def __repr__(self) -> str:
+        return f"Products({self.x_shape} -> {self.y_shape})"
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        return received(self._forward(read_only(x)), self.y_shape, "B x", out)
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        return received(self._adjoint(read_only(y)), self.x_shape, "B^T y", out)
+
+
+def as_coupling(
+    B: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, norm: float | None = None
+) -> Coupling:
+    """Make a Coupling of an array, a sparse matrix, a LinearOperator (SciPy, PyLops) or a pair of callables.
+
+    Parameters
+    ----------
+    B : array_like, sparse matrix, LinearOperator, (forward, adjoint) or Coupling
+        A LinearOperator is anything with `shape`, `matvec` and `rmatvec`.
+    x_shape, y_shape : tuple of int, optional
+        Shapes of x and of Bx; needed for callables, flat by default for matrices.
+    norm : float, optional
+        A known upper bound on the spectral norm; saves the products that bounding it would cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> as_coupling(aslinearoperator(np.ones((2, 3)))).y_shape
+    (2,)
+    """
+    coupling = _made(B, x_shape, y_shape)
+    if norm is not None:
+        declared = as_number(norm, "B: norm", 0.0)
+        coupling.__dict__["norm"] = NormBound(declared, declared, "declared")
+    return coupling
+
+
+def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None) -> Coupling:
+    if isinstance(B, Coupling):
+        # Only the sizes must agree: an image and its ravel are the same vector.
+        for has, wants, side in [(B.x_shape, x_shape, "x"), (B.y_shape, y_shape, "y")]:
+            if wants is not None and math.prod(has) != math.prod(wants):
+                raise InputError(f"B: its {side} shape is {has}; expected {wants}.")
+        return B
+    if isinstance(B, tuple | list) and len(B) == 2 and all(callable(part) for part in B):
+        if x_shape is None or y_shape is None:
+            raise InputError("B: a pair of callables has no shapes; pass x_shape= and y_shape=.")
+        return Products(B[0], B[1], x_shape, y_shape)
+    if hasattr(B, "matvec") and hasattr(B, "shape"):
+        return _from_linear_operator(B, x_shape, y_shape)
+    if callable(B) and not hasattr(B, "__array__"):
+        raise MissingAdjointError(
+            "B: received one callable; expected a pair (forward, adjoint). "
+            "The method needs products with B and with its transpose."
+        )
+    return Matrix(B, x_shape, y_shape)
+
+
+def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape | None) -> Coupling:
+    if np.dtype(getattr(operator, "dtype", None) or float).kind == "c":
+        raise InputError(f"B: dtype is {operator.dtype}; expected a real operator.")
+    rows, columns = operator.shape
+    x_shape, y_shape = _check_sizes((rows, columns), x_shape, y_shape)
+    if not callable(getattr(operator, "rmatvec", None)) or _lacks_rmatvec(operator):
+        raise MissingAdjointError(
+            f"B: {type(operator).__name__} of shape {operator.shape} has no rmatvec; expected "
+            "an operator with its adjoint. Pass rmatvec= when building it."
+        )
+    return Products(
+        lambda x: np.reshape(operator.matvec(x.ravel()), y_shape),
+        lambda y: np.reshape(operator.rmatvec(y.ravel()), x_shape),
+        x_shape,
+        y_shape,
+    )
+
+
+def _lacks_rmatvec(operator: Any) -> bool:
+    """SciPy's callable-based LinearOperator always has the method; the callable behind it may be None."""
+    name = "_CustomLinearOperator__rmatvec_impl"
+    if hasattr(operator, name):
+        return getattr(operator, name) is None
+    inherited = [getattr(type(operator), part, None) is getattr(LinearOperator, part) for part in _ADJOINT_PARTS]
+    return isinstance(operator, LinearOperator) and all(inherited)
+
+
+def _read_matrix(matrix: Any) -> Any:
+    if scipy.sparse.issparse(matrix):
+        if matrix.dtype.kind not in "biuf":
+            raise InputError(f"B: dtype is {matrix.dtype}; expected real numbers.")
+        copy = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+        as_real(copy.data, "B")
+        return copy
+    array = as_real(matrix, "B")
+    if array.ndim != 2:
+        raise InputError(f"B: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix.")
+    return array
+
+
+def _check_sizes(shape: tuple[int, int], x_shape: Shape | None, y_shape: Shape | None) -> tuple[Shape, Shape]:
+    rows, columns = shape
+    x_shape = (columns,) if x_shape is None else x_shape
+    y_shape = (rows,) if y_shape is None else y_shape
+    if math.prod(x_shape) != columns or math.prod(y_shape) != rows:
+        raise InputError(
+            f"B: its shape is {(rows, columns)}; expected {(math.prod(y_shape), math.prod(x_shape))} "
+            f"for y of shape {y_shape} and x of shape {x_shape}."
+        )
+    return x_shape, y_shape

@@ -1,0 +1,73 @@
+"""What the caller did wrong. Every error here is raised before any oracle is called.
+
+Outcomes of work are not errors: they are statuses (see `saddleslide.result`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SaddleslideError(Exception):
+    """Base of all errors that saddleslide raises on purpose.
+
+    Examples
+    --------
+    >>> from saddleslide.errors import SaddleslideError, InputError
+    >>> issubclass(InputError, SaddleslideError)
+    True
+    """
+
+
+class InputError(SaddleslideError, ValueError):
+    """An argument can not be used; the message names it, what came, what was expected and what to do.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> ss.domains.Ball(-1.0, shape=3)
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: Ball: radius is -1.0; expected a finite number >= 0.
+    """
+
+
+class MissingAdjointError(InputError):
+    """A coupling was given without its adjoint.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> ss.couplings.as_coupling(lambda x: x, x_shape=(2,), y_shape=(2,))
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.MissingAdjointError: B: received one callable; expected a pair ...
+    """
+
+
+class NoExactMinimumError(SaddleslideError):
+    """A function has no exact minimum on this domain that we know how to certify.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f = ss.functions.Logistic(np.eye(2), np.array([1, -1]))
+    >>> ss.functions.tilted_minimum(f, np.zeros(2), ss.domains.Box(-1, 1, shape=2))
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.NoExactMinimumError: Logistic on Box: ...
+    """
+
+
+def raise_all(subject: str, complaints: Sequence[str]) -> None:
+    """Raise one InputError that lists every complaint, or do nothing when there is none.
+
+    Examples
+    --------
+    >>> raise_all("SaddleProblem", [])
+    """
+    if not complaints:
+        return
+    if len(complaints) == 1:
+        raise InputError(f"{subject}: {complaints[0]}")
+    raise InputError(f"{subject}: {len(complaints)} mismatches.\n" + "\n".join(f"  - {c}" for c in complaints))

@@ -1,0 +1,177 @@
+"""The protocol of f and g: value and gradient together, smoothness and strong convexity on a domain."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import final
+
+import numpy as np
+
+from saddleslide.arrays import Array, Shape, as_number
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError
+from saddleslide.holder import Holder
+
+
+class Function(ABC):
+    """A convex function with (sub)gradients. Add them with `+`, scale them with a number >= 0.
+
+    Three structural facts let exact gaps be computed: `separable` (a sum over entries), `quadratic` (constant
+    Hessian) and `linear` (constant gradient). They may be promised only when true on the whole space.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f = 2.0 * ss.functions.Quadratic(3.0) + ss.functions.Linear(np.array([1.0, -1.0]))
+    >>> f.value_and_gradient(np.array([1.0, 0.0]))
+    (4.0, array([ 7., -1.]))
+    """
+
+    separable: bool = False
+    quadratic: bool = False
+    linear: bool = False
+
+    @property
+    def shape(self) -> Shape | None:
+        """Shape of the argument, or None when any shape will do."""
+        return None
+
+    @property
+    def has_value(self) -> bool:
+        """Whether values are known; certificates need them."""
+        return True
+
+    @abstractmethod
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        """Value and a (sub)gradient at x; the gradient is written to `out` when given."""
+
+    @abstractmethod
+    def smoothness(self, domain: Domain) -> Holder:
+        """A valid Hölder condition of the gradient on the domain, in the Euclidean norm."""
+
+    @abstractmethod
+    def strong_convexity(self, domain: Domain) -> float:
+        """A valid modulus of strong convexity on the domain, in the Euclidean norm; 0 is always valid."""
+
+    def value(self, x: Array) -> float:
+        """Value at x."""
+        return self.value_and_gradient(x)[0]
+
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        """A (sub)gradient at x."""
+        return self.value_and_gradient(x, out)[1]
+
+    def hessian_product(self, v: Array) -> Array:
+        """Hessian times v, for quadratic functions only."""
+        raise InputError(f"{type(self).__name__}: has no constant Hessian.")
+
+    def __add__(self, other: Function) -> Function:
+        if not isinstance(other, Function):
+            return NotImplemented
+        return Sum(self, other)
+
+    def __mul__(self, factor: float) -> Function:
+        return Scaled(factor, self)
+
+    __rmul__ = __mul__
+
+
+@final
+class Sum(Function):
+    """f1 + f2; written `f1 + f2`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> (ss.functions.Quadratic(1.0) + ss.functions.Huber(0.5)).value(np.array([1.0]))
+    1.25
+    """
+
+    def __init__(self, first: Function, second: Function) -> None:
+        shapes = {part.shape for part in (first, second)} - {None}
+        if len(shapes) > 1:
+            raise InputError(f"f1 + f2: shapes are {first.shape} and {second.shape}; expected equal shapes.")
+        self.parts = (first, second)
+        self.separable = first.separable and second.separable
+        self.quadratic = first.quadratic and second.quadratic
+        self.linear = first.linear and second.linear
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.parts))
+
+    @property
+    def shape(self) -> Shape | None:
+        return self.parts[0].shape or self.parts[1].shape
+
+    @property
+    def has_value(self) -> bool:
+        return all(part.has_value for part in self.parts)
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        first, gradient = self.parts[0].value_and_gradient(x, out)
+        second, other = self.parts[1].value_and_gradient(x)
+        gradient += other
+        return first + second, gradient
+
+    def smoothness(self, domain: Domain) -> Holder:
+        first, second = (part.smoothness(domain) for part in self.parts)
+        return first.plus(second, domain.diameter())
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return sum(part.strong_convexity(domain) for part in self.parts)
+
+    def hessian_product(self, v: Array) -> Array:
+        return self.parts[0].hessian_product(v) + self.parts[1].hessian_product(v)
+
+
+@final
+class Scaled(Function):
+    """A number >= 0 times a function; written `2.0 * f`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> (0.5 * ss.functions.Quadratic(2.0)).gradient(np.array([3.0]))
+    array([3.])
+    """
+
+    def __init__(self, factor: float, function: Function) -> None:
+        self.factor = as_number(factor, "factor * f: factor", minimum=0.0)
+        self.function = function
+        self.separable, self.quadratic, self.linear = function.separable, function.quadratic, function.linear
+
+    def __repr__(self) -> str:
+        return f"{self.factor} * ({self.function!r})"
+
+    @property
+    def shape(self) -> Shape | None:
+        return self.function.shape
+
+    @property
+    def has_value(self) -> bool:
+        return self.function.has_value
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        value, gradient = self.function.value_and_gradient(x, out)
+        gradient *= self.factor
+        return self.factor * value, gradient
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return self.factor * self.function.smoothness(domain)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return self.factor * self.function.strong_convexity(domain)
+
+    def hessian_product(self, v: Array) -> Array:
+        return self.factor * self.function.hessian_product(v)
+
+
+def total(terms: Array) -> float:
+    """Sum of all entries; the value of a separable function from its terms."""
+    return float(np.sum(terms))
+
+
+def flat_size(x: Array) -> int:
+    """Number of entries."""
+    return math.prod(x.shape)

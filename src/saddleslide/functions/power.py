@@ -1,0 +1,118 @@
+"""Powers |x|^(1+nu) with tilt and diagonal quadratic: the functions of the paper's synthetic instances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+
+from saddleslide.arrays import Array, Shape, as_number, as_real
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError
+from saddleslide.functions.base import Function, total
+from saddleslide.holder import Holder
+
+
+@final
+class Power(Function):
+    """1/2 sum q_i x_i^2 + sum w_i |x_i|^(1+nu) / (1+nu) - <tilt, x>.
+
+    Parameters
+    ----------
+    nu : float
+        Exponent in [0, 1]. At nu = 0 the subgradient of |x_i| at 0 is 0.
+    weight : float or array, optional
+        w >= 0.
+    tilt, quadratic : array or float, optional
+        Linear and diagonal quadratic parts (quadratic >= 0).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Power(nu=0.5, tilt=[1.0, 0.0]).gradient(np.array([4.0, -4.0]))
+    array([ 1., -2.])
+    """
+
+    separable = True
+
+    def __init__(self, nu: float, weight: Any = 1.0, tilt: Any = None, quadratic: Any = None) -> None:
+        self.nu = as_number(nu, "Power: nu", 0.0)
+        if self.nu > 1.0:
+            raise InputError(f"Power: nu is {nu!r}; expected a number in [0, 1].")
+        self.weight = as_real(weight, "Power: weight")
+        self.tilt = None if tilt is None else as_real(tilt, "Power: tilt")
+        self.curvature = None if quadratic is None else as_real(quadratic, "Power: quadratic")
+        for name, part in (("weight", self.weight), ("quadratic", self.curvature)):
+            if part is not None and (part < 0).any():
+                raise InputError(f"Power: {name} has a negative entry {part.min():g}; expected {name} >= 0.")
+        shapes = {part.shape for part in (self.weight, self.tilt, self.curvature) if part is not None and part.ndim}
+        if len(shapes) > 1:
+            raise InputError(f"Power: weight, tilt and quadratic have shapes {sorted(shapes)}; expected equal shapes.")
+        self._shape = shapes.pop() if shapes else None
+
+    def __repr__(self) -> str:
+        return f"Power(nu={self.nu}, {'any shape' if self._shape is None else self._shape})"
+
+    @property
+    def shape(self) -> Shape | None:
+        return self._shape
+
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        out = np.empty_like(x) if out is None else out
+        if self.nu == 1.0:
+            np.multiply(self.weight, x, out=out)
+        elif self.nu == 0.0:
+            np.sign(x, out=out)
+            out *= self.weight
+        else:
+            np.abs(x, out=out)
+            np.power(out, self.nu, out=out)
+            out *= self.weight
+            np.copysign(out, x, out=out)
+        if self.curvature is not None:
+            out += self.curvature * x
+        if self.tilt is not None:
+            out -= self.tilt
+        return out
+
+    def value(self, x: Array) -> float:
+        terms = self.weight * np.abs(x) ** (1.0 + self.nu) / (1.0 + self.nu)
+        if self.curvature is not None:
+            terms = terms + 0.5 * self.curvature * x * x
+        if self.tilt is not None:
+            terms = terms - self.tilt * x
+        return total(terms)
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        return self.value(x), self.gradient(x, out)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        """Two parts: scalar constant 2^(1-nu) summed over entries, and the quadratic on a set of this diameter."""
+        return self._power_part(domain).plus(Holder(1.0, self._largest_curvature()), domain.diameter())
+
+    def _power_part(self, domain: Domain) -> Holder:
+        if self.nu == 1.0:
+            return Holder(1.0, float(np.max(self.weight, initial=0.0)))
+        if self.weight.ndim == 0:
+            spread = float(self.weight) * domain.size ** ((1.0 - self.nu) / 2.0)
+        else:
+            # Hölder's inequality over entries; the constant weight above is its equality case.
+            largest = float(np.max(self.weight, initial=0.0)) or 1.0
+            relative = self.weight / largest
+            spread = largest * total(relative ** (2.0 / (1.0 - self.nu))) ** ((1.0 - self.nu) / 2.0)
+        return Holder(self.nu, 2.0 ** (1.0 - self.nu) * spread)
+
+    def _largest_curvature(self) -> float:
+        return 0.0 if self.curvature is None else float(np.max(self.curvature, initial=0.0))
+
+    def strong_convexity(self, domain: Domain) -> float:
+        """Second derivative of the power at the largest entry of the domain, plus the quadratic part."""
+        smallest = 0.0 if self.curvature is None else self.curvature
+        magnitude = domain.magnitude()
+        power = 0.0
+        if self.nu == 1.0:
+            power = 1.0
+        elif self.nu > 0.0 and 0.0 < magnitude < math.inf:
+            power = self.nu * magnitude ** (self.nu - 1.0)
+        return float(np.min(smallest + power * self.weight, initial=math.inf)) if domain.size else 0.0

@@ -1,0 +1,111 @@
+"""1/2 <x, q x> with q a number, a diagonal, a matrix or an operator."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+
+from saddleslide.arrays import Array, Shape, as_number, as_real
+from saddleslide.couplings import Coupling, as_coupling
+from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError
+from saddleslide.functions.base import Function
+from saddleslide.holder import Holder
+
+
+@final
+class Quadratic(Function):
+    """1/2 <x, q x>, convex.
+
+    Parameters
+    ----------
+    q : float, vector, matrix, sparse matrix, LinearOperator or Coupling
+        A number or a vector (or image) is a diagonal; a 2-D array whose shape is square is a matrix. To use a square
+        image as a diagonal pass `diagonal=True`. Matrices and operators must be symmetric and positive semidefinite;
+        dense matrices are checked.
+    diagonal : bool, optional
+        Read a 2-D array as the diagonal of an image instead of a matrix.
+    strong_convexity : float, optional
+        A lower bound on the spectrum of an operator that is too large to factorise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Quadratic([1.0, 4.0]).gradient(np.array([1.0, 1.0]))
+    array([1., 4.])
+    >>> Quadratic(np.array([[2.0, 1.0], [1.0, 2.0]])).value(np.array([1.0, 1.0]))
+    3.0
+    """
+
+    quadratic = True
+
+    def __init__(self, q: Any, diagonal: bool = False, strong_convexity: float | None = None) -> None:
+        declared = 0.0 if strong_convexity is None else as_number(strong_convexity, "Quadratic: strong_convexity", 0.0)
+        self._diagonal: Array | None = None
+        self._operator: Coupling | None = None
+        is_plain = not (scipy.sparse.issparse(q) or hasattr(q, "matvec") or isinstance(q, Coupling | tuple))
+        if is_plain and (diagonal or np.ndim(q) != 2):
+            self._diagonal = as_real(q, "Quadratic: q")
+            if (self._diagonal < 0).any():
+                raise InputError(
+                    f"Quadratic: q has a negative entry {self._diagonal.min():g}; expected q >= 0 (a convex function)."
+                )
+            self.separable = True
+            self._range = (
+                float(np.min(self._diagonal, initial=math.inf)) if self._diagonal.size else 0.0,
+                float(np.max(self._diagonal, initial=0.0)),
+            )
+        else:
+            self._operator = as_coupling(q)
+            self._range = _spectral_range(self._operator, declared)
+
+    def __repr__(self) -> str:
+        kind = "diagonal" if self._diagonal is not None else "operator"
+        return f"Quadratic({kind}, {'any shape' if self.shape is None else self.shape})"
+
+    @property
+    def shape(self) -> Shape | None:
+        if self._operator is not None:
+            return self._operator.x_shape
+        assert self._diagonal is not None
+        return self._diagonal.shape or None
+
+    def hessian_product(self, v: Array) -> Array:
+        return self._apply(v, None)
+
+    def _apply(self, v: Array, out: Array | None) -> Array:
+        if self._diagonal is not None:
+            return np.multiply(self._diagonal, v, out=out)
+        assert self._operator is not None
+        return self._operator.forward(v, out)
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        gradient = self._apply(x, out)
+        return 0.5 * float(np.vdot(x, gradient)), gradient
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(1.0, self._range[1])
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return self._range[0]
+
+
+def _spectral_range(operator: Coupling, declared: float) -> tuple[float, float]:
+    if operator.x_shape != operator.y_shape:
+        raise InputError(f"Quadratic: q maps {operator.x_shape} to {operator.y_shape}; expected a square operator.")
+    matrix = operator.dense()
+    if matrix is None or len(matrix) > FACTORISABLE:
+        return declared, operator.norm.upper
+    scale = float(np.max(np.abs(matrix), initial=0.0))
+    if float(np.max(np.abs(matrix - matrix.T), initial=0.0)) > 1e-12 * scale:
+        raise InputError("Quadratic: q is not symmetric; expected a symmetric matrix. Pass (q + q.T) / 2.")
+    values = scipy.linalg.eigvalsh(matrix)
+    error = rounding_margin(len(values)) * float(np.abs(values).max())
+    if values[0] < -error:
+        raise InputError(f"Quadratic: q has the eigenvalue {values[0]:g}; expected a positive semidefinite matrix.")
+    return max(float(values[0]) - error, declared), max(float(values[-1]) + error, 0.0)

@@ -1,0 +1,81 @@
+"""Zero and Linear: the neutral element, and the constant gradient."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from saddleslide.arrays import Array, Shape, as_real
+from saddleslide.domains import Domain
+from saddleslide.functions.base import Function
+from saddleslide.holder import Holder
+
+
+@final
+class Zero(Function):
+    """The zero function, of any shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Zero().value_and_gradient(np.ones(2))
+    (0.0, array([0., 0.]))
+    """
+
+    separable = quadratic = linear = True
+
+    def __repr__(self) -> str:
+        return "Zero()"
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        out = np.empty_like(x) if out is None else out
+        out.fill(0.0)
+        return 0.0, out
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(1.0, 0.0)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return 0.0
+
+    def hessian_product(self, v: Array) -> Array:
+        return np.zeros_like(v)
+
+
+@final
+class Linear(Function):
+    """<c, x>.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linear([1.0, 2.0]).value(np.array([3.0, 4.0]))
+    11.0
+    """
+
+    separable = quadratic = linear = True
+
+    def __init__(self, c: Any) -> None:
+        self.c = as_real(c, "Linear: c")
+
+    def __repr__(self) -> str:
+        return f"Linear({self.c.shape})"
+
+    @property
+    def shape(self) -> Shape | None:
+        return self.c.shape
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        out = np.empty_like(x) if out is None else out
+        np.copyto(out, self.c)
+        return float(np.vdot(self.c, x)), out
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(1.0, 0.0)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return 0.0
+
+    def hessian_product(self, v: Array) -> Array:
+        return np.zeros_like(v)

@@ -1,0 +1,1 @@
+"""Vector updates: reference ones in NumPy."""

@@ -1,0 +1,32 @@
+"""The averaging weights alpha_t of eq. alpha_sequence."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+
+@lru_cache(maxsize=64)
+def alpha_sequence(length: int) -> tuple[float, ...]:
+    """alpha_0 = 1, alpha_{t+1} = 2 / (1 + sqrt(1 + 4 / alpha_t^2)).
+
+    Examples
+    --------
+    >>> [round(a, 4) for a in alpha_sequence(3)]
+    [1.0, 0.618, 0.4559]
+    """
+    alphas = [1.0]
+    while len(alphas) < length:
+        alphas.append(2.0 / (1.0 + math.sqrt(1.0 + 4.0 / alphas[-1] ** 2)))
+    return tuple(alphas[:length])
+
+
+def last_alpha(T: int) -> float:
+    """alpha_{T-1}: what a level with T iterations contributes to the bounds.
+
+    Examples
+    --------
+    >>> last_alpha(1)
+    1.0
+    """
+    return alpha_sequence(T)[-1]

@@ -1,0 +1,102 @@
+"""The problem: min over x in X, max over y in Y of f(x) + <y, Bx> - g(y). Frozen, validated once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from saddleslide.arrays import Array, as_real
+from saddleslide.couplings import Coupling, as_coupling
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError, MissingAdjointError, raise_all
+from saddleslide.functions import Function
+
+
+@dataclass(frozen=True, eq=False)
+class SaddleProblem:
+    """min over x in X, max over y in Y of f(x) + <y, Bx> - g(y).
+
+    Parameters
+    ----------
+    f, g : Function
+        Convex functions of x and of y.
+    B : array, sparse matrix, LinearOperator, pair of callables or Coupling
+        The coupling; anything `ss.couplings.as_coupling` takes.
+    X, Y : Domain
+        Closed convex sets.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> problem = ss.SaddleProblem(
+    ...     f=ss.functions.Zero(), g=ss.functions.Zero(), B=np.array([[1.0, -1.0], [-1.0, 1.0]]),
+    ...     X=ss.domains.Simplex(2), Y=ss.domains.Simplex(2))
+    >>> problem
+    SaddleProblem(x: Simplex((2,)), y: Simplex((2,)), B: Matrix(dense, (2,) -> (2,)), f: Zero(), g: Zero())
+    """
+
+    f: Function
+    g: Function
+    B: Any
+    X: Domain
+    Y: Domain
+    coupling: Coupling = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        complaints = [
+            f"{name} is {type(value).__name__}; expected {expected}."
+            for name, value, kind, expected in (
+                ("f", self.f, Function, "a function from ss.functions"),
+                ("g", self.g, Function, "a function from ss.functions"),
+                ("X", self.X, Domain, "a domain from ss.domains"),
+                ("Y", self.Y, Domain, "a domain from ss.domains"),
+            )
+            if not isinstance(value, kind)
+        ]
+        raise_all("SaddleProblem", complaints)
+        complaints += self._shape_complaints()
+        try:
+            object.__setattr__(self, "coupling", as_coupling(self.B, self.X.shape, self.Y.shape))
+        except MissingAdjointError:
+            raise
+        except InputError as error:
+            complaints.append(str(error))
+        raise_all("SaddleProblem", complaints)
+
+    def _shape_complaints(self) -> list[str]:
+        pairs = (("f", self.f, "X", self.X), ("g", self.g, "Y", self.Y))
+        return [
+            f"{name} takes arrays of shape {function.shape}, {side} has shape {domain.shape}; expected equal shapes."
+            for name, function, side, domain in pairs
+            if function.shape is not None and function.shape != domain.shape
+        ]
+
+    def __repr__(self) -> str:
+        return f"SaddleProblem(x: {self.X}, y: {self.Y}, B: {self.coupling}, f: {self.f}, g: {self.g})"
+
+    def start(self, given: tuple[Any, Any] | None = None) -> tuple[Array, Array]:
+        """Feasible starting point: the given one checked, or the projections of 0.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> zero, box = ss.functions.Zero(), ss.domains.Box(1.0, 2.0, shape=2)
+        >>> ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=box, Y=box).start()[0]
+        array([1., 1.])
+        """
+        if given is None:
+            return self.X.project(np.zeros(self.X.shape)), self.Y.project(np.zeros(self.Y.shape))
+        x = as_real(given[0], "start: x", self.X.shape)
+        y = as_real(given[1], "start: y", self.Y.shape)
+        outside = [
+            f"{name} lies outside {domain} by {domain.violation(point):.1e}; expected a feasible point."
+            for name, point, domain in (("x", x, self.X), ("y", y, self.Y))
+            if not domain.contains(
+                point, 1e-12 * (1.0 + float(np.max(np.abs(point), initial=0.0))) * math.sqrt(point.size)
+            )
+        ]
+        raise_all("start", outside)
+        return self.X.project(x), self.Y.project(y)

@@ -1,0 +1,188 @@
+"""What a run says: a status in full sentences, the point, its bounds, and what it cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from saddleslide.arrays import Array
+from saddleslide.oracles import Calls
+
+if TYPE_CHECKING:
+    from saddleslide.planning import Plan
+
+
+class Status(Enum):
+    """Outcome of a run. The value is the sentence that people read.
+
+    Examples
+    --------
+    >>> Status.SOLVED.success
+    True
+    """
+
+    SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
+    COMPLETED = (
+        "The plan was carried out; it had no target or its target was not reached. The bounds are true as "
+        "they stand. For a smaller gap use larger loops or a smaller tol."
+    )
+    RUNNING = "The run is under way. The point is the running average so far. Wait, or raise StopIteration to stop."
+    STOPPED = (
+        "The callback stopped the run. The point is the running average so far and the bounds are true. Run on "
+        "from it with start=."
+    )
+    NON_FINITE = (
+        "An oracle returned numbers that are not finite. The point is the last finite one. Check the oracles "
+        "and the declared constants."
+    )
+    NO_CERTIFICATE = (
+        "The plan was carried out, but no bound on the gap is known. The point is the plan's, its gap is "
+        "unknown. See certificate.reason for what is missing."
+    )
+
+    @property
+    def success(self) -> bool:
+        """Whether the run did what was asked."""
+        return self in (Status.SOLVED, Status.COMPLETED, Status.NO_CERTIFICATE)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bounds on the saddle value at a feasible point: lower <= min max <= upper, gap = upper - lower.
+
+    Parameters
+    ----------
+    lower, upper : float
+        -inf and inf where unknown.
+    kind : str
+        "exact" or "none".
+    error : float
+        What the certified inner solves and rounding contributed to the gap.
+    reason : str
+        Why a bound is missing; empty otherwise.
+    calls : Calls
+        Oracle calls that judging cost.
+
+    Examples
+    --------
+    >>> Certificate(lower=1.0, upper=1.5, kind="exact").gap
+    0.5
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    kind: str = "none"
+    error: float = math.nan
+    reason: str = ""
+    calls: Calls = field(default_factory=Calls)
+
+    @property
+    def gap(self) -> float:
+        """Upper minus lower bound; infinite when either is unknown."""
+        return self.upper - self.lower if math.isfinite(self.upper) and math.isfinite(self.lower) else math.inf
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One row of the history: what had been spent after an outermost step.
+
+    Examples
+    --------
+    >>> Moment(step=1, calls=Calls(1, 2, 8), seconds=0.1).calls.g
+    2
+    """
+
+    step: int
+    calls: Calls
+    seconds: float
+    gap: float = math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Outcome of a run, with SciPy's names beside ours.
+
+    Parameters
+    ----------
+    x, y : Array
+        Feasible points.
+    status : Status
+        What happened; `message` is its sentence and `success` its verdict.
+    certificate : Certificate
+        `gap`, `lower` and `upper` come from here.
+    calls : Calls
+        Calls of f', g' and B, B^T that the plan made. Judging the point is counted apart, in `certificate_calls`.
+    seconds : float
+        Time of the method, without the certificate.
+    plans : tuple of Plan
+        Every plan that was used.
+    history : tuple of Moment
+        One row per outermost step.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
+    >>> problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
+    >>> result = ss.run(problem, ss.plan(problem, order="fgB", loops=(4, 2, 3)), start=(np.ones(3), np.ones(3)))
+    >>> result.calls, result.success
+    (Calls(f=4, g=8, B=96), True)
+    """
+
+    x: Array
+    y: Array
+    status: Status
+    certificate: Certificate
+    calls: Calls
+    seconds: float
+    plans: tuple[Plan, ...]
+    history: tuple[Moment, ...] = ()
+
+    @property
+    def gap(self) -> float:
+        """Certified gap at (x, y); infinite when unknown."""
+        return self.certificate.gap
+
+    @property
+    def lower(self) -> float:
+        """Certified lower bound on the saddle value."""
+        return self.certificate.lower
+
+    @property
+    def upper(self) -> float:
+        """Certified upper bound on the saddle value."""
+        return self.certificate.upper
+
+    @property
+    def certificate_calls(self) -> Calls:
+        """Oracle calls spent on judging the point."""
+        return self.certificate.calls
+
+    @property
+    def success(self) -> bool:
+        """Whether the run did what was asked."""
+        return self.status.success
+
+    @property
+    def message(self) -> str:
+        """What happened, what the numbers mean, what to try."""
+        return str(self.status.value)
+
+    @property
+    def nit(self) -> int:
+        """Outermost steps."""
+        return len(self.history)
+
+    def __repr__(self) -> str:
+        rows = [
+            ("status", self.status.name.lower()),
+            ("gap", f"{self.gap:.4g} ({self.certificate.kind})"),
+            ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
+            ("calls", f"f' {self.calls.f:,}   g' {self.calls.g:,}   B {self.calls.B:,}"),
+            ("seconds", f"{self.seconds:.3g}"),
+            ("x, y", f"{self.x.shape}, {self.y.shape}"),
+            ("message", self.message),
+        ]
+        return "\n".join(f"{name:>8}: {text}" for name, text in rows)

@@ -1,0 +1,181 @@
+"""Algorithm 1 of the paper: recursive sliding for any number of levels.
+
+Three facts keep it short. A level's iterate z is never reset (the warm starts say just that); only its running
+average restarts on entry. The gradient of a level is taken at v = Gamma z + c, where Gamma is the product of the
+current alphas and c collects the averages of the levels above. And inside a level all outer levels are two vectors
+(`pull`, the weighted centres, and `slope`, the linear terms) and one weight per block, so the base case is a single
+projection. Centres and slopes are summed apart: the centres are far larger and would swallow digits of the slopes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError
+from saddleslide.kernels.reference import combine, scale_blocks
+from saddleslide.planning import Level, alpha_sequence
+from saddleslide.sliding.component import Writer
+
+
+class _Floor:
+    """What the levels above contribute: nothing, for the outermost level."""
+
+    def __init__(self, size: int, blocks: int) -> None:
+        self.base = np.zeros(size)
+        self.pull = np.zeros(size)
+        self.slope = np.zeros(size)
+        self.weights = np.zeros(blocks)
+
+
+class _Rung(_Floor):
+    """State of one level: iterate, running average, and what it passes down."""
+
+    def __init__(
+        self, level: Level, gradient: Writer | None, operator: Writer | None, start: Array, blocks: int
+    ) -> None:
+        super().__init__(start.size, blocks)
+        self.level = level
+        self.own_weights = np.array(level.term.weights, dtype=np.float64)
+        self.write_gradient, self.write_operator = gradient, operator
+        self.iterate = start.copy()
+        self.average = start.copy()
+        self.point = np.zeros(start.size)
+        self.gradient = np.zeros(start.size)
+        self.operator = np.zeros(start.size)
+        self.operator_ahead = np.zeros(start.size)
+        self.points_below = False
+
+
+class Recursion:
+    """Algorithm 1 as an iterator: `steps()` yields the running average after every outermost step.
+
+    Parameters
+    ----------
+    levels : sequence of Level
+        Scalars of each level, outermost first.
+    gradients, operators : sequences of writers or None
+        `write(z, out)` for p_i' and Q_i; None where absent. A writer may leave alone entries that are always 0.
+    domain : Domain
+        The set Z; its blocks carry the metric weights.
+    start : Array
+        z_in, flat, in Z.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> from saddleslide.planning import Term, place
+    >>> levels = place([Term("p", ss.Holder(1.0, 1.0))], loops=(3,))
+    >>> def gradient(z, out):
+    ...     out[:] = z - 1.0
+    >>> recursion = Recursion(levels, [gradient], [None], ss.domains.FullSpace(1), np.zeros(1))
+    >>> [average.round(3).tolist() for average in recursion.steps()]
+    [[1.0], [1.0], [1.0]]
+    """
+
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        gradients: Sequence[Writer | None],
+        operators: Sequence[Writer | None],
+        domain: Domain,
+        start: Array,
+    ) -> None:
+        self.domain = domain
+        self.sizes = [block.size for block in domain.blocks]
+        edges = np.cumsum([0, *self.sizes]).tolist()
+        self.slices = [slice(low, high) for low, high in itertools.pairwise(edges)]
+        self.alphas = alpha_sequence(max(level.T for level in levels))
+        parts = zip(levels, gradients, operators, strict=True)
+        self.rungs = [_Rung(level, p, Q, start.ravel(), len(self.sizes)) for level, p, Q in parts]
+        self.floor = _Floor(start.size, len(self.sizes))
+        self.solution = start.ravel().copy()
+        self.scratch = np.empty(start.size)
+        self.inverse_weights = np.empty(len(self.sizes))
+        below = False
+        for rung in reversed(self.rungs):
+            below = below or rung.write_gradient is not None
+            rung.points_below = below
+        self._check_weights()
+
+    def _check_weights(self) -> None:
+        total = sum(rung.level.step * rung.own_weights for rung in self.rungs)
+        if not np.all(total > 0.0) or not np.all(np.isfinite(total)):
+            raise InputError(
+                f"levels: the total curvature per block is {np.asarray(total).tolist()}; expected finite "
+                "numbers > 0. Give some level a positive H, L or M on every block."
+            )
+
+    def steps(self) -> Iterator[Array]:
+        """Run the outermost loop; after each step yield the running average (a view, valid until the next step)."""
+        outermost = self.rungs[0]
+        outermost.average[:] = outermost.iterate
+        for j in range(outermost.level.T):
+            self._advance(0, j, 1.0, self.floor)
+            yield outermost.average
+
+    def _sweep(self, k: int, Gamma: float, above: _Floor) -> Array:
+        """RecursiveProcedure(k, t): all iterations of level k (from 0), or the base case below the last one."""
+        if k == len(self.rungs):
+            return self._resolve(above)
+        rung = self.rungs[k]
+        rung.average[:] = rung.iterate
+        for j in range(rung.level.T):
+            self._advance(k, j, Gamma, above)
+        return rung.average
+
+    def _advance(self, k: int, j: int, Gamma: float, above: _Floor) -> None:
+        """One iteration j of level k, lines `level_loop` to `warm_start` of Algorithm 1."""
+        rung, alpha = self.rungs[k], self.alphas[j]
+        eta = Gamma * alpha * rung.level.step
+        self._linearise(rung, alpha, Gamma, above)
+        self._pull(rung, eta, above)
+        ahead = self._sweep(k + 1, Gamma * alpha, rung)
+        combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
+        self._correct(rung, eta, ahead)
+
+    def _linearise(self, rung: _Rung, alpha: float, Gamma: float, above: _Floor) -> None:
+        """Gradient at the composed averaging point v = Gamma alpha z + c, and Q at z."""
+        if rung.points_below:
+            combine(rung.base, Gamma * (1.0 - alpha), rung.average, 1.0, above.base, self.scratch)
+        if rung.write_gradient is not None:
+            combine(rung.point, Gamma * alpha, rung.iterate, 1.0, rung.base, self.scratch)
+            rung.write_gradient(rung.point, rung.gradient)
+        if rung.write_operator is not None:
+            rung.write_operator(rung.iterate, rung.operator)
+
+    def _pull(self, rung: _Rung, eta: float, above: _Floor) -> None:
+        """Add this level's proximal and linear terms to those of the levels above."""
+        np.multiply(rung.own_weights, eta, out=rung.weights)
+        scale_blocks(rung.pull, rung.iterate, rung.weights, self.slices)
+        rung.pull += above.pull
+        rung.weights += above.weights
+        slope = above.slope
+        for present, part in ((rung.write_gradient, rung.gradient), (rung.write_operator, rung.operator)):
+            if present is not None:
+                slope = np.add(slope, part, out=rung.slope)
+        if slope is above.slope:
+            np.copyto(rung.slope, slope)
+
+    def _resolve(self, above: _Floor) -> Array:
+        """Base case: the minimiser over Z of the collected linear and proximal terms."""
+        np.divide(1.0, above.weights, out=self.inverse_weights)
+        np.subtract(above.pull, above.slope, out=self.solution)
+        scale_blocks(self.solution, self.solution, self.inverse_weights, self.slices)
+        self.domain.project(self.solution, out=self.solution)
+        return self.solution
+
+    def _correct(self, rung: _Rung, eta: float, ahead: Array) -> None:
+        """Z <- Proj(z~ - P^{-1} (Q(z~) - Q(z)) / eta); without an operator z <- z~."""
+        if rung.write_operator is None:
+            rung.iterate[:] = ahead
+            return
+        rung.write_operator(ahead, rung.operator_ahead)
+        np.subtract(rung.operator, rung.operator_ahead, out=rung.operator)
+        scale_blocks(rung.iterate, rung.operator, 1.0 / (eta * rung.own_weights), self.slices)
+        rung.iterate += ahead
+        self.domain.project(rung.iterate, out=rung.iterate)
