@@ -14,6 +14,7 @@ from saddleslide.planning import Plan
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Certificate, Result, Status
 from saddleslide.sliding import Component, component_levels, slide
+from saddleslide.solver import adaptive_plan, solve
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ __all__ = [
     "Result",
     "SaddleProblem",
     "Status",
+    "adaptive_plan",
     "component_levels",
     "couplings",
     "domains",
@@ -37,4 +39,5 @@ __all__ = [
     "planning",
     "run",
     "slide",
+    "solve",
 ]

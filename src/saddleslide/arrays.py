@@ -22,9 +22,14 @@ def as_shape(value: Any, name: str) -> Shape:
     >>> as_shape(60, "X"), as_shape((4, 5), "X")
     ((60,), (4, 5))
     """
-    lengths = (value,) if np.isscalar(value) else tuple(value)
-    if not lengths or any(isinstance(n, bool) or int(n) != n or n < 0 for n in lengths):
-        raise InputError(f"{name}: shape is {value!r}; expected a length or a tuple of lengths >= 0.")
+    refusal = InputError(f"{name}: shape is {value!r}; expected a length or a tuple of lengths >= 0.")
+    try:
+        lengths = (value,) if np.isscalar(value) else tuple(value)
+        wrong = not lengths or any(isinstance(n, bool) or int(n) != n or n < 0 for n in lengths)
+    except (TypeError, ValueError, OverflowError):
+        raise refusal from None
+    if wrong:
+        raise refusal
     return tuple(int(n) for n in lengths)
 
 
@@ -36,7 +41,10 @@ def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = Tr
     >>> as_real([1, 2], "b")
     array([1., 2.])
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name}: received rows of different lengths; expected an array of real numbers.") from None
     if array.dtype == object or array.dtype.kind not in "biuf":
         raise InputError(f"{name}: dtype is {array.dtype}; expected real numbers.")
     if shape is not None and array.shape != shape:

@@ -53,7 +53,9 @@ def exact_gap(problem: SaddleProblem, x: Any, y: Any) -> Certificate:
     lower, upper, error = -math.inf, math.inf, math.nan
     try:
         best_y = tilted_minimum(problem.g, -Bx, problem.Y)
+        oracles.calls.g += best_y.gradients
         best_x = tilted_minimum(problem.f, BTy, problem.X)
+        oracles.calls.f += best_x.gradients
     except NoExactMinimumError as missing:
         reasons.append(str(missing))
     else:

@@ -13,6 +13,7 @@ from saddleslide.driver import run
 from saddleslide.errors import SaddleslideError
 from saddleslide.gallery import synthetic
 from saddleslide.planner import plan
+from saddleslide.planning import Plan
 from saddleslide.result import Result, Status
 
 EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE = 0, 1, 2
@@ -75,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def summary(result: Result) -> Table:
     """A result as a table for the terminal."""
     plan_used = result.plans[-1]
-    table = Table(title=f"levels {plan_used.order}, loops {plan_used.loops}", title_justify="left")
+    loops = f", loops {plan_used.loops}" if isinstance(plan_used, Plan) else ""
+    table = Table(title=f"levels {plan_used.order}{loops}", title_justify="left")
     table.add_column("")
     table.add_column("value", justify="right")
     rows = [

@@ -245,6 +245,9 @@ class Ball(Domain):
         if norm <= self.ball_radius:
             np.copyto(out, point)
             return out
+        if math.isinf(norm):
+            offset = offset / float(np.max(np.abs(offset)))
+            norm = float(np.linalg.norm(offset))
         np.multiply(offset, self.ball_radius / norm, out=out)
         if self.center is not None:
             out += self.center

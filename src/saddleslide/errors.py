@@ -52,10 +52,10 @@ class NoExactMinimumError(SaddleslideError):
     --------
     >>> import numpy as np, saddleslide as ss
     >>> f = ss.functions.Logistic(np.eye(2), np.array([1, -1]))
-    >>> ss.functions.tilted_minimum(f, np.zeros(2), ss.domains.Box(-1, 1, shape=2))
+    >>> ss.functions.tilted_minimum(f, np.zeros(2), ss.domains.FullSpace(2))
     Traceback (most recent call last):
     ...
-    saddleslide.errors.NoExactMinimumError: Logistic on Box: ...
+    saddleslide.errors.NoExactMinimumError: Logistic on FullSpace: ...
     """
 
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from saddleslide.arrays import Array, read_only
+from saddleslide.functions import Function
+from saddleslide.functions.lifted import Lifted, lifted
 from saddleslide.problem import SaddleProblem
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass
 class Calls:
     """Calls of each oracle: gradients of f, gradients of g, products with B or B^T.
+
+    Where f = loss(Ax), a product with A and one with A^T are half a gradient each; a value alone is half a gradient.
 
     Examples
     --------
@@ -21,8 +29,8 @@ class Calls:
     Calls(f=3, g=3, B=10)
     """
 
-    f: int = 0
-    g: int = 0
+    f: float = 0
+    g: float = 0
     B: int = 0
 
     def __add__(self, other: Calls) -> Calls:
@@ -96,6 +104,56 @@ class Oracles:
         self.calls.B += 1
         return product.reshape(self.problem.X.shape)
 
+    def g_value_and_gradient(self, g: Function, y: Array) -> tuple[float, Array]:
+        """Value and gradient of (a part of) g at y: one call of g'."""
+        began = time.perf_counter()
+        found = g.value_and_gradient(read_only(y))
+        self.seconds.g += time.perf_counter() - began
+        self.calls.g += 1
+        return found
+
+    def lifted(self, f: Function) -> CountedLift:
+        """(A part of) f through its lift, counted in gradients of f."""
+        return CountedLift(lifted(f, np.zeros(self.problem.X.shape)), self)
+
     def finite(self, *arrays: Array) -> bool:
         """Whether all entries are finite numbers."""
         return all(bool(np.isfinite(array).all()) for array in arrays)
+
+
+class CountedLift:
+    """A lifted function whose products are counted and timed as calls of f'."""
+
+    def __init__(self, inner: Lifted, oracles: Oracles) -> None:
+        self._inner, self._oracles = inner, oracles
+        self.affine_gradient, self.has_hessian = inner.affine_gradient, inner.has_hessian
+
+    def _counted(self, cost: float, work: Callable[[], _Answer]) -> _Answer:
+        began = time.perf_counter()
+        answer = work()
+        self._oracles.seconds.f += time.perf_counter() - began
+        # Whole numbers stay integers, so that counts print as counts.
+        total = self._oracles.calls.f + cost
+        self._oracles.calls.f = int(total) if total == int(total) else total
+        return answer
+
+    def lift(self, x: Array) -> Array:
+        """The lift of x."""
+        return self._counted(self._inner.lift_cost, lambda: self._inner.lift(x))
+
+    def gradient(self, x: Array, q: Array) -> Array:
+        """f'(x) from the lift of x."""
+        return self._counted(self._inner.gradient_cost, lambda: self._inner.gradient(x, q))
+
+    def value(self, x: Array, q: Array) -> float:
+        """f(x) from the lift of x."""
+        return self._inner.value(x, q)
+
+    def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
+        """f(x) - f(v) - <f'(v), x - v> from lifts and f'(v)."""
+        return self._counted(self._inner.bregman_cost, lambda: self._inner.bregman(x, q, v, qv, gradient))
+
+    def hessian(self, q: Array) -> Callable[[Array], Array]:
+        """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""
+        product = self._inner.hessian(q)
+        return lambda v: self._counted(1.0, lambda: product(v))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.holder import Holder
 from saddleslide.planning import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
+from saddleslide.planning.levels import check_loops
 from saddleslide.problem import SaddleProblem
 
 CONSTANT_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
@@ -62,10 +64,11 @@ def plan(
     >>> found.order, found.predicted_calls
     ('fgB', {'f': 16, 'g': 96, 'B': 1920})
     """
-    _check_request(tol, order, loops)
-    used = _constants(problem, constants or {})
+    # Everything that costs no oracle call is checked first; the norm of B costs products.
+    _check_request(problem, tol, order, loops, kappa)
     x, y = problem.start(start)
     weights, name = _weights(metric, problem, x, y)
+    used = _constants(problem, constants or {})
     terms = _terms(used, weights, _squared_radius(problem, x, y, weights))
     eps = math.nan if tol is None else (tol / len(terms) if proved else tol)
     if order is None:
@@ -78,35 +81,46 @@ def plan(
     return Plan(place(terms, loops), used, name, tol, kappa)
 
 
-def _check_request(tol: float | None, order: str | None, loops: Sequence[int] | None) -> None:
+def _check_request(
+    problem: SaddleProblem, tol: float | None, order: str | None, loops: Sequence[int] | None, kappa: float | None
+) -> None:
     complaints = []
+    if not isinstance(problem, SaddleProblem):
+        complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
     if tol is None and (order is None or loops is None):
         complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
-    if tol is not None and not (math.isfinite(tol) and tol > 0.0):
+    if tol is not None and not (isinstance(tol, Real) and math.isfinite(tol) and tol > 0.0):
         complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
     if order is not None and (not isinstance(order, str) or sorted(order) != sorted("fgB")):
         complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
     raise_all("plan", complaints)
+    if loops is not None:
+        check_loops(loops, len("fgB"))
+    if kappa is not None:
+        as_number(kappa, "plan: kappa", 0.0)
 
 
 def _constants(problem: SaddleProblem, declared: Mapping[str, float]) -> dict[str, Constant]:
     unknown = sorted(set(declared) - set(CONSTANT_NAMES))
     raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))
+    values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in declared.items()}
+    if values.get("L_xy") == 0.0:
+        raise InputError(
+            "plan: constants['L_xy'] is 0; expected an upper bound on the norm of B, > 0. Leave it out for B = 0."
+        )
     f, g = problem.f.smoothness(problem.X), problem.g.smoothness(problem.Y)
     computed = {"nu_x": (f.nu, "f on X"), "H_x": (f.H, "f on X"), "nu_y": (g.nu, "g on Y"), "H_y": (g.H, "g on Y")}
     if "L_xy" not in declared:
         norm = problem.coupling.norm
         computed["L_xy"] = (norm.upper, f"norm of B, upper bound: {norm.method}")
     return {
-        name: Constant(as_number(declared[name], f"plan: constants[{name!r}]", 0.0), "declared")
-        if name in declared
-        else Constant(*computed[name])
+        name: Constant(values[name], "declared") if name in values else Constant(*computed[name])
         for name in CONSTANT_NAMES
     }
 
 
 def _weights(metric: Any, problem: SaddleProblem, x: Array, y: Array) -> tuple[tuple[float, float], str]:
-    if metric == "identity":
+    if isinstance(metric, str) and metric == "identity":
         return (1.0, 1.0), "identity"
     if isinstance(metric, str) and metric == "balanced":
         squares = problem.X.squared_radius(x), problem.Y.squared_radius(y)
@@ -115,7 +129,7 @@ def _weights(metric: Any, problem: SaddleProblem, x: Array, y: Array) -> tuple[t
         return (1.0 / (squares[0] or 1.0), 1.0 / (squares[1] or 1.0)), "balanced"
     if isinstance(metric, str):
         raise InputError(f"plan: metric is {metric!r}; expected 'identity', 'balanced', a number or (w_x, w_y).")
-    pair = (metric, metric) if np.isscalar(metric) else tuple(metric)
+    pair = (metric, metric) if np.isscalar(metric) or metric is None else tuple(metric)
     if len(pair) != 2:
         raise InputError(f"plan: metric has {len(pair)} weights; expected (w_x, w_y).")
     w_x, w_y = (as_number(weight, "plan: metric weight") for weight in pair)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_real
+from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
@@ -56,12 +56,13 @@ class SaddleProblem:
             )
             if not isinstance(value, kind)
         ]
-        raise_all("SaddleProblem", complaints)
         complaints += self._shape_complaints()
         try:
-            object.__setattr__(self, "coupling", as_coupling(self.B, self.X.shape, self.Y.shape))
-        except MissingAdjointError:
-            raise
+            object.__setattr__(self, "coupling", as_coupling(self.B, _shape(self.X), _shape(self.Y)))
+        except MissingAdjointError as error:
+            if not complaints:
+                raise
+            complaints.append(str(error))
         except InputError as error:
             complaints.append(str(error))
         raise_all("SaddleProblem", complaints)
@@ -71,6 +72,7 @@ class SaddleProblem:
         return [
             f"{name} takes arrays of shape {function.shape}, {side} has shape {domain.shape}; expected equal shapes."
             for name, function, side, domain in pairs
+            if isinstance(function, Function) and isinstance(domain, Domain)
             if function.shape is not None and function.shape != domain.shape
         ]
 
@@ -89,6 +91,8 @@ class SaddleProblem:
         """
         if given is None:
             return self.X.project(np.zeros(self.X.shape)), self.Y.project(np.zeros(self.Y.shape))
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            raise InputError(f"start: received {type(given).__name__}; expected a pair (x, y).")
         x = as_real(given[0], "start: x", self.X.shape)
         y = as_real(given[1], "start: y", self.Y.shape)
         outside = [
@@ -100,3 +104,8 @@ class SaddleProblem:
         ]
         raise_all("start", outside)
         return self.X.project(x), self.Y.project(y)
+
+
+def _shape(domain: object) -> Shape | None:
+    """Shape of a domain, or None when it is not one and has been complained about."""
+    return domain.shape if isinstance(domain, Domain) else None

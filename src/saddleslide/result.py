@@ -12,6 +12,7 @@ from saddleslide.oracles import Calls
 
 if TYPE_CHECKING:
     from saddleslide.planning import Plan
+    from saddleslide.planning.adaptive import AdaptivePlan
 
 
 class Status(Enum):
@@ -33,6 +34,18 @@ class Status(Enum):
         "The callback stopped the run. The point is the running average so far and the bounds are true. Run on "
         "from it with start=."
     )
+    CALL_LIMIT = (
+        "The call budget was used up before the target. The point and its bounds are the best so far and true. Raise "
+        "max_calls, or run on from the point with start=."
+    )
+    STEP_LIMIT = (
+        "The limit on steps was reached before the target. The point and its bounds are the best so far and true. "
+        "Raise max_steps, or run on from the point with start=."
+    )
+    NUMERICAL_LIMIT = (
+        "The gap is as small as rounding allows, but the target is smaller still. The point and its bounds are true. "
+        "Ask for a larger gap, or scale the problem so that its values are of order one."
+    )
     NON_FINITE = (
         "An oracle returned numbers that are not finite. The point is the last finite one. Check the oracles "
         "and the declared constants."
@@ -45,7 +58,7 @@ class Status(Enum):
     @property
     def success(self) -> bool:
         """Whether the run did what was asked."""
-        return self in (Status.SOLVED, Status.COMPLETED, Status.NO_CERTIFICATE)
+        return self in (Status.SOLVED, Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -137,7 +150,7 @@ class Result:
     certificate: Certificate
     calls: Calls
     seconds: float
-    plans: tuple[Plan, ...]
+    plans: tuple[Plan | AdaptivePlan, ...]
     history: tuple[Moment, ...] = ()
 
     @property

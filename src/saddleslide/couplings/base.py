@@ -35,6 +35,10 @@ class Coupling(ABC):
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         """B^T y."""
 
+    def gram_symbol(self) -> Array | None:
+        """Spectrum of B^T B on the grid of the cosine transform, where it is diagonal in that basis; else None."""
+        return None
+
     def dense(self) -> Array | None:
         """The matrix itself when it is at hand, else None."""
         return None
@@ -72,7 +76,12 @@ def adjoint_mismatch(coupling: Coupling, rng: int | np.random.Generator | None =
     generator = np.random.default_rng(rng)
     x = generator.standard_normal(coupling.x_shape)
     y = generator.standard_normal(coupling.y_shape)
-    Bx, BTy = coupling.forward(x), coupling.adjoint(y)
+    Bx = coupling.forward(x)
+    size = float(np.linalg.norm(Bx))
+    if size > 0.0:
+        # A y that leans towards Bx: an independent one may be orthogonal to it and hide a wrong scale.
+        y += float(np.linalg.norm(y)) / size * Bx
+    BTy = coupling.adjoint(y)
     scale = float(np.linalg.norm(Bx) * np.linalg.norm(y) + np.linalg.norm(x) * np.linalg.norm(BTy))
     difference = float(np.vdot(Bx, y)) - float(np.vdot(x, BTy))
     return abs(difference) / scale if scale > 0.0 or math.isnan(scale) else 0.0

@@ -65,6 +65,9 @@ class FiniteDifferences(Coupling):
         n = self.x_shape[axis]
         return np.asarray(4.0 * np.sin(np.pi * np.arange(n) / (2 * n)) ** 2)
 
+    def gram_symbol(self) -> Array:
+        return self.eigenvalues(0)[:, None] + self.eigenvalues(1)[None, :]
+
     @cached_property
     def norm(self) -> NormBound:
         exact = math.sqrt(float(self.eigenvalues(0)[-1] + self.eigenvalues(1)[-1]))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any, final
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-from saddleslide.arrays import Array, Shape, as_number, as_real, read_only, received
+from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, read_only, received
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.spectrum import NormBound
 from saddleslide.errors import InputError, MissingAdjointError
@@ -41,6 +42,11 @@ class Matrix(Coupling):
     def __repr__(self) -> str:
         kind = "sparse" if self._sparse else "dense"
         return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
+
+    @property
+    def stored(self) -> int:
+        """Number of stored entries."""
+        return int(self.matrix.nnz if self._sparse else self.matrix.size)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         return self._product(self.matrix, x, self.y_shape, out)
@@ -113,9 +119,13 @@ def as_coupling(
     >>> as_coupling(aslinearoperator(np.ones((2, 3)))).y_shape
     (2,)
     """
+    x_shape = None if x_shape is None else as_shape(x_shape, "B: x_shape")
+    y_shape = None if y_shape is None else as_shape(y_shape, "B: y_shape")
     coupling = _made(B, x_shape, y_shape)
     if norm is not None:
         declared = as_number(norm, "B: norm", 0.0)
+        # A copy: the caller's own coupling keeps its norm.
+        coupling = copy(coupling)
         coupling.__dict__["norm"] = NormBound(declared, declared, "declared")
     return coupling
 
@@ -160,10 +170,17 @@ def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape |
 
 
 def _lacks_rmatvec(operator: Any) -> bool:
-    """SciPy's callable-based LinearOperator always has the method; the callable behind it may be None."""
-    name = "_CustomLinearOperator__rmatvec_impl"
-    if hasattr(operator, name):
-        return getattr(operator, name) is None
+    """SciPy's callable-based LinearOperator always has the method; the callable behind it may be None.
+
+    Sums, products, multiples and transposes of operators lack it when one of their `args` does.
+    """
+    parts = [part for part in getattr(operator, "args", ()) if hasattr(part, "matvec")]
+    if any(_lacks_rmatvec(part) for part in parts):
+        return True
+    # The attributes in which SciPy's LinearOperator and PyLops' FunctionOperator keep the adjoint callable.
+    for name in ("_CustomLinearOperator__rmatvec_impl", "fc"):
+        if hasattr(operator, name):
+            return getattr(operator, name) is None
     inherited = [getattr(type(operator), part, None) is getattr(LinearOperator, part) for part in _ADJOINT_PARTS]
     return isinstance(operator, LinearOperator) and all(inherited)
 
@@ -172,9 +189,9 @@ def _read_matrix(matrix: Any) -> Any:
     if scipy.sparse.issparse(matrix):
         if matrix.dtype.kind not in "biuf":
             raise InputError(f"B: dtype is {matrix.dtype}; expected real numbers.")
-        copy = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
-        as_real(copy.data, "B")
-        return copy
+        rows = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+        as_real(rows.data, "B")
+        return rows
     array = as_real(matrix, "B")
     if array.ndim != 2:
         raise InputError(f"B: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix.")

@@ -120,6 +120,8 @@ def lanczos_norm_bound(coupling: Coupling, steps: int = LANCZOS_STEPS) -> NormBo
         w -= diagonal[-1] * v
         beta = float(np.linalg.norm(w))
         off_diagonal.append(beta)
+        if not math.isfinite(beta):
+            return NormBound(math.inf, math.inf, "Lanczos: a product is not finite")
         if not beta > 1e-14 * max(diagonal):
             break
         previous, v = v, w / beta

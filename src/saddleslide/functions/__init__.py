@@ -2,10 +2,12 @@
 
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.custom import Custom
-from saddleslide.functions.losses import Huber, LeastSquares, Logistic
-from saddleslide.functions.minimum import TiltedMinimum, tilted_minimum
+from saddleslide.functions.losses import Huber, LeastSquares, Logistic, PoissonTransmission
+from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.power import Power
 from saddleslide.functions.quadratic import Quadratic
+from saddleslide.functions.searched import TiltedMinimum, split_simple
+from saddleslide.functions.separable import SeparableForm, has_prox, prox
 from saddleslide.functions.simple import Linear, Zero
 
 __all__ = [
@@ -15,11 +17,16 @@ __all__ = [
     "LeastSquares",
     "Linear",
     "Logistic",
+    "PoissonTransmission",
     "Power",
     "Quadratic",
     "Scaled",
+    "SeparableForm",
     "Sum",
     "TiltedMinimum",
     "Zero",
+    "has_prox",
+    "prox",
+    "split_simple",
     "tilted_minimum",
 ]

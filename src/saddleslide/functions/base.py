@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import final
 
@@ -11,6 +10,7 @@ import numpy as np
 from saddleslide.arrays import Array, Shape, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
+from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
 
@@ -61,6 +61,10 @@ class Function(ABC):
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient at x."""
         return self.value_and_gradient(x, out)[1]
+
+    def separable_form(self) -> SeparableForm | None:
+        """The function entry by entry, where it is one of the known shapes; else None."""
+        return None
 
     def hessian_product(self, v: Array) -> Array:
         """Hessian times v, for quadratic functions only."""
@@ -121,6 +125,10 @@ class Sum(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return sum(part.strong_convexity(domain) for part in self.parts)
 
+    def separable_form(self) -> SeparableForm | None:
+        first, second = (part.separable_form() for part in self.parts)
+        return None if first is None or second is None else first.plus(second)
+
     def hessian_product(self, v: Array) -> Array:
         return self.parts[0].hessian_product(v) + self.parts[1].hessian_product(v)
 
@@ -163,6 +171,10 @@ class Scaled(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return self.factor * self.function.strong_convexity(domain)
 
+    def separable_form(self) -> SeparableForm | None:
+        form = self.function.separable_form()
+        return None if form is None else form.times(self.factor)
+
     def hessian_product(self, v: Array) -> Array:
         return self.factor * self.function.hessian_product(v)
 
@@ -170,8 +182,3 @@ class Scaled(Function):
 def total(terms: Array) -> float:
     """Sum of all entries; the value of a separable function from its terms."""
     return float(np.sum(terms))
-
-
-def flat_size(x: Array) -> int:
-    """Number of entries."""
-    return math.prod(x.shape)

@@ -11,6 +11,8 @@ from saddleslide.couplings import as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
+from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
 # Largest number of columns for which the smallest singular value of A is worth its cost.
@@ -18,7 +20,7 @@ _FACTORISE_COLUMNS = 400
 
 
 @final
-class LeastSquares(Function):
+class LeastSquares(LinearModel):
     """1/2 |A x - b|^2 + ridge/2 |x|^2.
 
     Parameters
@@ -53,11 +55,19 @@ class LeastSquares(Function):
     def shape(self) -> Shape | None:
         return self.A.x_shape
 
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        residual = self.A.forward(x).reshape(self.b.shape) - self.b
-        gradient = self.A.adjoint(residual.reshape(self.A.y_shape), out)
-        gradient += self.ridge * x
-        return 0.5 * float(np.vdot(residual, residual)) + 0.5 * self.ridge * float(np.vdot(x, x)), gradient
+    def loss_value(self, q: Array) -> float:
+        residual = q - self.b.reshape(q.shape)
+        return 0.5 * float(np.vdot(residual, residual))
+
+    def loss_gradient(self, q: Array) -> Array:
+        return q - self.b.reshape(q.shape)
+
+    def loss_hessian(self, q: Array) -> Array:
+        return np.ones_like(q)
+
+    def loss_bregman(self, q: Array, p: Array) -> float:
+        step = q - p
+        return 0.5 * float(np.vdot(step, step))
 
     def hessian_product(self, v: Array) -> Array:
         return self.A.adjoint(self.A.forward(v)) + self.ridge * v
@@ -73,7 +83,7 @@ class LeastSquares(Function):
 
 
 @final
-class Logistic(Function):
+class Logistic(LinearModel):
     """sum_i log(1 + exp(-label_i (A x)_i)) + ridge/2 |x|^2.
 
     Parameters
@@ -108,18 +118,114 @@ class Logistic(Function):
     def shape(self) -> Shape | None:
         return self.A.x_shape
 
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        margins = self.labels * self.A.forward(x).reshape(self.labels.shape)
-        # 1 / (1 + exp(m)) without overflow for large margins of either sign.
+    def _margins(self, q: Array) -> Array:
+        margins: Array = self.labels * q.reshape(self.labels.shape)
+        return margins
+
+    def _doubt(self, q: Array) -> Array:
+        """1 / (1 + exp(margin)), without overflow for large margins of either sign."""
+        margins = self._margins(q)
         decay = np.exp(-np.abs(margins))
-        probability = np.where(margins >= 0, decay, 1.0) / (1.0 + decay)
-        gradient = self.A.adjoint((-self.labels * probability).reshape(self.A.y_shape), out)
-        gradient += self.ridge * x
-        loss = total(np.logaddexp(0.0, -margins))
-        return loss + 0.5 * self.ridge * float(np.vdot(x, x)), gradient
+        doubt: Array = np.where(margins >= 0, decay, 1.0) / (1.0 + decay)
+        return doubt
+
+    def loss_value(self, q: Array) -> float:
+        return total(np.logaddexp(0.0, -self._margins(q)))
+
+    def loss_gradient(self, q: Array) -> Array:
+        return np.reshape(-self.labels * self._doubt(q), q.shape)
+
+    def loss_hessian(self, q: Array) -> Array:
+        doubt = self._doubt(q)
+        return (doubt * (1.0 - doubt)).reshape(q.shape)
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(1.0, self.A.norm.upper**2 / 4.0 + self.ridge)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return self.ridge
+
+
+@final
+class PoissonTransmission(LinearModel):
+    """Counts behind an absorber: scale * sum_i [I exp(-k (Ax)_i) + c_i k (Ax)_i] + ridge/2 |x|^2.
+
+    The negative log-likelihood of counts c_i ~ Poisson(I exp(-k (Ax)_i)), scaled by 1 / (I k^2) so that its curvature
+    is that of least squares where (Ax)_i = 0.
+
+    Parameters
+    ----------
+    A : array, sparse matrix, LinearOperator, pair of callables or Coupling
+        Line integrals of x.
+    counts : array
+        Counts, >= 0, one per row.
+    intensity, attenuation : float
+        I and k, > 0.
+    ridge : float, optional
+        Weight of the quadratic term, >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = PoissonTransmission(np.eye(2), [10.0, 5.0], intensity=10.0, attenuation=1.0)
+    >>> f.gradient(np.zeros(2))
+    array([ 0. , -0.5])
+    """
+
+    def __init__(
+        self,
+        A: Any,
+        counts: Any,
+        intensity: float,
+        attenuation: float,
+        ridge: float = 0.0,
+        x_shape: Shape | None = None,
+    ) -> None:
+        self.counts = as_real(counts, "PoissonTransmission: counts")
+        if (self.counts < 0).any():
+            raise InputError(f"PoissonTransmission: counts has a negative entry {self.counts.min():g}; expected >= 0.")
+        self.intensity = as_number(intensity, "PoissonTransmission: intensity", 0.0)
+        self.attenuation = as_number(attenuation, "PoissonTransmission: attenuation", 0.0)
+        if min(self.intensity, self.attenuation) == 0.0:
+            raise InputError("PoissonTransmission: intensity or attenuation is 0; expected numbers > 0.")
+        self.ridge = as_number(ridge, "PoissonTransmission: ridge", 0.0)
+        self.A = as_coupling(A, x_shape, self.counts.shape)
+        self.scale = 1.0 / (self.intensity * self.attenuation**2)
+
+    def __repr__(self) -> str:
+        return f"PoissonTransmission({self.A.x_shape} -> {self.counts.shape}, ridge={self.ridge:g})"
+
+    @property
+    def shape(self) -> Shape | None:
+        return self.A.x_shape
+
+    def loss_value(self, q: Array) -> float:
+        depth = self.attenuation * q
+        return self.scale * total(self.intensity * np.exp(-depth) + self.counts.reshape(q.shape) * depth)
+
+    def loss_gradient(self, q: Array) -> Array:
+        expected = self.intensity * np.exp(-self.attenuation * q)
+        return self.scale * self.attenuation * (self.counts.reshape(q.shape) - expected)
+
+    def loss_hessian(self, q: Array) -> Array:
+        return np.exp(-self.attenuation * q)
+
+    def loss_bregman(self, q: Array, p: Array) -> float:
+        u = self.attenuation * (q - p)
+        # exp(-u) - 1 + u loses all digits for small u.
+        terms = np.where(np.abs(u) < 1e-4, u * u / 2.0 - u**3 / 6.0, np.expm1(-u) + u)
+        return self.scale * self.intensity * total(np.exp(-self.attenuation * p) * terms)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        """The curvature where the line integrals are most negative on the domain; needs a bounded one."""
+        reach = self.A.norm.upper * domain.radius(np.zeros(domain.shape))
+        exponent = self.attenuation * reach
+        if not exponent < 600.0:
+            raise InputError(
+                "PoissonTransmission: its curvature is unbounded on this domain. Bound x (a box or a ball of radius "
+                f"below {600.0 / (self.attenuation * max(self.A.norm.upper, 1e-300)):.3g}), or let solve() estimate it."
+            )
+        return Holder(1.0, self.A.norm.upper**2 * float(np.exp(exponent)) + self.ridge)
 
     def strong_convexity(self, domain: Domain) -> float:
         return self.ridge
@@ -157,6 +263,9 @@ class Huber(Function):
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)
+
+    def separable_form(self) -> SeparableForm:
+        return SeparableForm(hubers=((1.0, self.delta),))
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(1.0, 1.0 / self.delta)

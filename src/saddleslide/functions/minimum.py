@@ -1,56 +1,61 @@
-"""The exact minimum of f(x) + <c, x> over a domain, with a certified error: what an exact gap needs."""
+"""The minimum of f(x) + <c, x> over a domain, with a certified error: what a gap needs."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from saddleslide.arrays import Array
-from saddleslide.domains import Ball, Box, Domain, FullSpace
+from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function
+from saddleslide.functions.multipliers import couples_entries
+from saddleslide.functions.quadratic import Quadratic
+from saddleslide.functions.searched import TiltedMinimum, searched_minimum
+from saddleslide.functions.separable import SeparableForm, multiplier_step
 
 EPS = float(np.finfo(np.float64).eps)
 # Doubles between two neighbours of any bracket: 2100 halvings reach the last bit from 1e308.
 _HALVINGS = 2200
 _LARGEST_BRACKET = 1e150
+CUT_OFF = "conjugate gradients, cut off by the ball"
 
 
-@dataclass(frozen=True)
-class TiltedMinimum:
-    """Minimum of f(x) + <c, x>: the true one lies in [value - error, value].
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> found = ss.functions.tilted_minimum(ss.functions.Quadratic(1.0), np.array([2.0]), ss.domains.FullSpace(1))
-    >>> round(found.value, 12), found.error < 1e-12
-    (-2.0, True)
-    """
-
-    point: Array
-    value: float
-    error: float
-    method: str
-
-    @property
-    def lower(self) -> float:
-        """Certified lower bound of the minimum."""
-        return self.value - self.error
-
-
-def tilted_minimum(f: Function, c: Array, domain: Domain, start: Array | None = None) -> TiltedMinimum:
+def tilted_minimum(
+    f: Function,
+    c: Array,
+    domain: Domain,
+    start: Array | None = None,
+    accuracy: float = 0.0,
+    max_gradients: int = 1000,
+) -> TiltedMinimum:
     """Minimum of f(x) + <c, x> over the domain, with a certified error.
 
-    Linear f on every domain, separable f on boxes and the full space (bisection to machine precision), quadratic f on
-    the full space or a ball (conjugate gradients, bounded by the residual and the strong convexity).
+    Exact to rounding for linear f on every domain, for separable f on boxes and the full space (closed form or
+    bisection) and for quadratic f on the full space or a ball (conjugate gradients). Any other f with a modulus of
+    strong convexity or a bounded domain is minimised by accelerated proximal gradients, certified by its own
+    linearisations.
+
+    Parameters
+    ----------
+    f : Function
+        Convex, with known values.
+    c : array
+        The tilt.
+    domain : Domain
+        Where to minimise.
+    start : array, optional
+        A good first guess; costs are lower from it.
+    accuracy : float, optional
+        The error at which an iterative search may stop; 0 asks for rounding accuracy.
+    max_gradients : int, optional
+        Where an iterative search stops in any case; the error bar is true all the same.
 
     Raises
     ------
     NoExactMinimumError
-        When none of these applies; the message says why.
+        When no finite bound is possible; the message says why.
 
     Examples
     --------
@@ -63,14 +68,25 @@ def tilted_minimum(f: Function, c: Array, domain: Domain, start: Array | None = 
         raise NoExactMinimumError(f"{type(f).__name__}: its value is not known. Pass value= to bound the gap.")
     if f.linear:
         return _linear_minimum(f, c, domain)
+    form = f.separable_form()
+    # Projecting the free minimiser is exact only where the scaling commutes with the projection.
+    commutes = form is not None and (isinstance(domain, Box | FullSpace) or form.isotropic)
+    if form is not None and commutes and not form.curved and np.all(np.asarray(form.quadratic) > 0.0):
+        return _diagonal_minimum(f, c, domain, form)
     if f.separable and isinstance(domain, Box | FullSpace):
         return _separable_minimum(f, c, domain)
-    if f.quadratic and isinstance(domain, FullSpace | Ball) and f.strong_convexity(domain) > 0.0:
-        return _quadratic_minimum(f, c, domain, start)
+    if form is not None and isinstance(domain, Ball | Simplex) and couples_entries(domain):
+        return _coupled_minimum(f, form, c, domain)
+    mu = f.strong_convexity(domain)
+    if f.quadratic and isinstance(domain, FullSpace | Ball) and mu > 0.0:
+        found = _quadratic_minimum(f, c, domain, start, accuracy, max_gradients)
+        if found.method != CUT_OFF:
+            return found
+    if mu > 0.0 or domain.bounded:
+        return searched_minimum(f, c, domain, start, accuracy, max_gradients, tilted_minimum)
     raise NoExactMinimumError(
-        f"{type(f).__name__} on {type(domain).__name__}: no certified minimum is known. Expected a linear function on "
-        "any domain, a separable one on a box or the full space, or a strongly convex quadratic on the full space or "
-        "a ball."
+        f"{type(f).__name__} on {type(domain).__name__}: no certified minimum is known. Expected a separable function, "
+        "strong convexity, or a bounded domain."
     )
 
 
@@ -105,8 +121,40 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> Tilted
     # The minimiser lies in the bracket, so convexity bounds what is left by |slope| * width.
     left = np.take_along_axis(np.abs(slopes), better, axis=0)[0] * (high - low)
     value = f.value(point) + float(np.vdot(c, point))
-    magnitude = abs(f.value(point)) + float(np.abs(c * point).sum()) + float(np.abs(f.gradient(point) * point).sum())
+    form = f.separable_form()
+    # The terms of a value may cancel, so its rounding is relative to their sizes and not to the value.
+    size = abs(f.value(point)) if form is None else form.size(point)
+    magnitude = size + float(np.abs(c * point).sum()) + float(np.abs(f.gradient(point) * point).sum())
     return TiltedMinimum(point, value, float(left.sum()) + 8.0 * EPS * magnitude, "bisection")
+
+
+def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | Simplex) -> TiltedMinimum:
+    """Separable f on a ball or a simplex: the Lagrangian at any multiplier is a true lower bound, and separable."""
+    # A proximal step of vanishing weight finds the multiplier; what that weight costs shows in the error.
+    weight = 1e-10 * (float(np.max(np.abs(c), initial=0.0)) or 1.0)
+    point, multiplier = multiplier_step(form, -c / weight, weight, domain)
+    value = f.value(point) + float(np.vdot(c, point))
+    if isinstance(domain, Simplex):
+        dual = _separable_minimum(f, c + multiplier, Box(0.0, 1.0, shape=c.shape)).lower - multiplier
+        rounding = abs(multiplier)
+    else:
+        penalised = f + Quadratic(multiplier) if multiplier > 0.0 else f
+        half = 0.5 * multiplier * domain.ball_radius**2
+        dual = _separable_minimum(penalised, c, FullSpace(c.shape)).lower - half
+        rounding = half
+    error = max(value - dual, 0.0) + 16.0 * EPS * (abs(value) + rounding)
+    return TiltedMinimum(point, value, error, "multiplier")
+
+
+def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm) -> TiltedMinimum:
+    pull = -(form.linear + c)
+    point = domain.project(np.divide(pull, form.quadratic))
+    value = f.value(point) + float(np.vdot(c, point))
+    # Where the point is interior, its slope is rounding; the strong convexity bounds what that can hide.
+    inside = domain.project(point - (form.quadratic * point - pull) / form.quadratic) - point
+    left = float(np.sum(form.quadratic * inside * inside))
+    magnitude = form.size(point) + float(np.abs(c * point).sum())
+    return TiltedMinimum(point, value, left + 16.0 * EPS * magnitude, "closed form")
 
 
 def _bracket(slope: object, c: Array, domain: Box | FullSpace) -> tuple[Array, Array, bool]:
@@ -131,18 +179,24 @@ def _bracket(slope: object, c: Array, domain: Box | FullSpace) -> tuple[Array, A
     return np.where(at_high, high, low), np.where(at_low, low, high), False
 
 
-def _quadratic_minimum(f: Function, c: Array, domain: FullSpace | Ball, start: Array | None) -> TiltedMinimum:
+def _quadratic_minimum(
+    f: Function, c: Array, domain: FullSpace | Ball, start: Array | None, accuracy: float, max_gradients: int
+) -> TiltedMinimum:
     """Conjugate gradients with restarts on the true residual until the residual bound stops improving."""
     mu = f.strong_convexity(domain)
     x = np.zeros_like(c) if start is None else np.array(start, dtype=np.float64)
-    best_x, best = x, math.inf
+    best_x, best, spent = x, math.inf, 0
     for _ in range(20):
         residual = -(f.gradient(x) + c)
+        spent += 1
         square = float(np.vdot(residual, residual))
         if not square < 0.25 * best:
             break
         best_x, best = x, square
-        x = _conjugate_gradients(f, x, residual, steps=10 * c.size + 10)
+        if square <= 2.0 * mu * accuracy or spent >= max_gradients:
+            break
+        x, steps = _conjugate_gradients(f, x, residual, max_gradients - spent, 2.0 * mu * accuracy)
+        spent += steps
     lower_gap = best / (2.0 * mu)
     point = domain.project(best_x)
     value_at_best = f.value(best_x) + float(np.vdot(c, best_x))
@@ -150,15 +204,18 @@ def _quadratic_minimum(f: Function, c: Array, domain: FullSpace | Ball, start: A
     magnitude = abs(f.value(point)) + float(np.abs(c * point).sum())
     # When the ball cuts the minimiser off, the free minimum still bounds from below.
     error = max(value - value_at_best, 0.0) + lower_gap + 64.0 * EPS * magnitude
-    return TiltedMinimum(point, value, error, "conjugate gradients")
+    method = "conjugate gradients" if np.array_equal(point, best_x) else CUT_OFF
+    return TiltedMinimum(point, value, error, method, spent)
 
 
-def _conjugate_gradients(f: Function, x: Array, residual: Array, steps: int) -> Array:
-    """Plain CG from x; stops when the recursive residual has fallen by twelve digits."""
+def _conjugate_gradients(f: Function, x: Array, residual: Array, steps: int, target: float) -> tuple[Array, int]:
+    """Plain CG from x and the steps it took; stops when the squared residual has fallen by 26 digits or to `target`."""
     x, r, p = x.copy(), residual.copy(), residual.copy()
     rr = float(np.vdot(r, r))
-    target = 1e-26 * rr
-    for _ in range(steps):
+    target = max(target, 1e-26 * rr)
+    taken = 0
+    while taken < steps:
+        taken += 1
         Hp = f.hessian_product(p)
         curvature = float(np.vdot(p, Hp))
         if not curvature > 0.0 or rr <= target:
@@ -169,4 +226,4 @@ def _conjugate_gradients(f: Function, x: Array, residual: Array, steps: int) -> 
         new_rr = float(np.vdot(r, r))
         p = r + (new_rr / rr) * p
         rr = new_rr
-    return x
+    return x, taken

@@ -11,6 +11,7 @@ from saddleslide.arrays import Array, Shape, as_number, as_real
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
+from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
 
@@ -86,6 +87,14 @@ class Power(Function):
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)
+
+    def separable_form(self) -> SeparableForm:
+        weight: Array | float = self.weight if self.weight.ndim else float(self.weight)
+        curvature: Array | float = 0.0 if self.curvature is None else self.curvature
+        linear: Array | float = 0.0 if self.tilt is None else -self.tilt
+        if self.nu == 1.0:
+            return SeparableForm(curvature + weight, linear)
+        return SeparableForm(curvature, linear, powers=((weight, self.nu),))
 
     def smoothness(self, domain: Domain) -> Holder:
         """Two parts: scalar constant 2^(1-nu) summed over entries, and the quadratic on a set of this diameter."""

@@ -15,6 +15,7 @@ from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
+from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
 
@@ -74,6 +75,11 @@ class Quadratic(Function):
             return self._operator.x_shape
         assert self._diagonal is not None
         return self._diagonal.shape or None
+
+    def separable_form(self) -> SeparableForm | None:
+        if self._diagonal is None:
+            return None
+        return SeparableForm(quadratic=self._diagonal if self._diagonal.ndim else float(self._diagonal))
 
     def hessian_product(self, v: Array) -> Array:
         return self._apply(v, None)

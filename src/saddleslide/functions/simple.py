@@ -9,6 +9,7 @@ import numpy as np
 from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function
+from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
 
@@ -38,6 +39,9 @@ class Zero(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return 0.0
+
+    def separable_form(self) -> SeparableForm:
+        return SeparableForm()
 
     def hessian_product(self, v: Array) -> Array:
         return np.zeros_like(v)
@@ -76,6 +80,9 @@ class Linear(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return 0.0
+
+    def separable_form(self) -> SeparableForm:
+        return SeparableForm(linear=self.c)
 
     def hessian_product(self, v: Array) -> Array:
         return np.zeros_like(v)

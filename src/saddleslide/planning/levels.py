@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from saddleslide.errors import InputError
 from saddleslide.holder import Holder
@@ -72,12 +73,22 @@ class Level:
 
 def check_loops(loops: Sequence[int], levels: int) -> tuple[int, ...]:
     """Whole numbers >= 1, one per level."""
-    counts = tuple(loops)
+    try:
+        counts = tuple(loops)
+    except TypeError:
+        raise InputError(f"loops is {loops!r}; expected {levels} numbers, one per level.") from None
     if len(counts) != levels:
         raise InputError(f"loops is {counts}; expected {levels} numbers, one per level.")
-    if any(isinstance(T, bool) or int(T) != T or T < 1 for T in counts):
+    if not all(_is_count(T) for T in counts):
         raise InputError(f"loops is {counts}; expected whole numbers >= 1.")
     return tuple(int(T) for T in counts)
+
+
+def _is_count(T: Any) -> bool:
+    try:
+        return not isinstance(T, bool) and bool(int(T) == T and T >= 1)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def place(terms: Sequence[Term], loops: Sequence[int]) -> tuple[Level, ...]:

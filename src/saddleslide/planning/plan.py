@@ -8,7 +8,7 @@ from typing import Any
 
 from saddleslide.errors import InputError
 from saddleslide.holder import Holder
-from saddleslide.planning.bounds import printed_holder_bound, sharp_bound
+from saddleslide.planning.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
 from saddleslide.planning.levels import Level, Term, place
 
 PRODUCTS_PER_COUPLING_STEP = 4
@@ -75,7 +75,9 @@ class Plan:
 
     @property
     def printed_bound(self) -> float:
-        """Right-hand side of Theorem 3.5 as printed."""
+        """Right-hand side as printed: of Theorem 3.5, or of Theorem 3.3 for declared inexact oracles and noise."""
+        if any(level.term.inexact is not None or level.term.tau > 0.0 for level in self.levels):
+            return printed_inexact_bound(self.levels)
         return printed_holder_bound(self.levels)
 
     @property
@@ -167,7 +169,7 @@ def _term_to_dict(term: Term) -> dict[str, Any]:
         "smoothness": smoothness,
         "M": term.M,
         "tau": term.tau,
-        "Omega": term.Omega,
+        "Omega": term.Omega if math.isfinite(term.Omega) else None,
         "inexact": None if term.inexact is None else list(term.inexact),
         "weights": list(term.weights),
     }
@@ -176,4 +178,5 @@ def _term_to_dict(term: Term) -> dict[str, Any]:
 def _term_from_dict(data: dict[str, Any]) -> Term:
     inexact = None if data["inexact"] is None else (float(data["inexact"][0]), float(data["inexact"][1]))
     smoothness = None if data["smoothness"] is None else Holder(*data["smoothness"])
-    return Term(data["name"], smoothness, data["M"], inexact, data["tau"], tuple(data["weights"]), data["Omega"])
+    Omega = math.inf if data["Omega"] is None else data["Omega"]
+    return Term(data["name"], smoothness, data["M"], inexact, data["tau"], tuple(data["weights"]), Omega)

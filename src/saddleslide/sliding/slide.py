@@ -11,6 +11,7 @@ from saddleslide.arrays import Array, as_number, as_real, split
 from saddleslide.domains import Domain, Product
 from saddleslide.errors import InputError
 from saddleslide.planning import Level, Term, place
+from saddleslide.planning.levels import check_loops
 from saddleslide.sliding.component import Component
 from saddleslide.sliding.recursion import Recursion
 
@@ -91,11 +92,14 @@ def component_levels(
     >>> round(ss.planning.sharp_bound(levels), 4)
     0.0841
     """
-    wrong = [type(component).__name__ for component in components if not isinstance(component, Component)]
+    given = components if isinstance(components, Sequence) else [components]
+    wrong = [type(component).__name__ for component in given if not isinstance(component, Component)]
+    wrong += ["one Component"] * isinstance(components, Component)
     if wrong or not components:
         raise InputError(f"slide: components are {wrong or 'missing'}; expected a sequence of ss.Component.")
     if not isinstance(domain, Domain):
         raise InputError(f"slide: domain is {type(domain).__name__}; expected a domain from ss.domains.")
+    check_loops(loops, len(components))
     z = as_real(start, "start", domain.shape)
     if not domain.contains(z, tolerance=1e-9 * (1.0 + float(np.max(np.abs(z), initial=0.0)))):
         raise InputError(f"start: lies outside {domain} by {domain.violation(z):.1e}; expected a feasible point.")

@@ -1,0 +1,74 @@
+"""What a method hands to the judge: a point, what is already known about it, and which parts of f and g are simple."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from saddleslide.arrays import Array
+from saddleslide.functions import Function
+
+
+@dataclass(frozen=True)
+class Linearisation:
+    """Value and gradient of the costly part of f at a point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linearisation(np.zeros(1), 0.0, np.ones(1)).value
+    0.0
+    """
+
+    point: Array
+    value: float
+    gradient: Array
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A feasible point (x, y) with products and gradients that cost nothing more.
+
+    Parameters
+    ----------
+    x, y : Array
+        Feasible.
+    value : float
+        Costly part of f at x.
+    Bx : Array or None
+        The product, where it was made.
+    linearisation : Linearisation or None
+        A gradient of the costly part of f near x.
+    averaged : (constant, slope, y) or None
+        A lower model of the costly part of f, constant + <slope, x>, averaged with the same weights as this y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Candidate(np.zeros(1), np.zeros(1), 0.0).Bx is None
+    True
+    """
+
+    x: Array
+    y: Array
+    value: float
+    Bx: Array | None = None
+    linearisation: Linearisation | None = None
+    averaged: tuple[float, Array, Array] | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """f and g, each as a costly rest and a simple part with an exact proximal step.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> zero = ss.functions.Zero()
+    >>> Split(zero, zero, zero, zero).f_rest
+    Zero()
+    """
+
+    f_rest: Function
+    f_simple: Function
+    g_rest: Function
+    g_simple: Function

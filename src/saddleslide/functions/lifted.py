@@ -1,0 +1,179 @@
+"""A function through its lift q: what one product gives, so that extrapolations cost nothing.
+
+For f(x) = loss(Ax) + ridge/2 |x|^2 the lift is q = Ax: half a gradient; the other half is A^T. For a quadratic it is
+the gradient itself. In both cases the lift of an affine combination is the same combination of lifts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.couplings import Coupling
+from saddleslide.errors import InputError
+from saddleslide.functions.base import Function
+
+
+class Lifted(ABC):
+    """Value, gradient and Bregman distance of a function from lifts. Costs are in gradients."""
+
+    lift_cost: float
+    gradient_cost: float
+    bregman_cost: float = 0.0
+    affine_gradient: bool = False
+    has_hessian: bool = True
+
+    @abstractmethod
+    def lift(self, x: Array) -> Array:
+        """The lift of x."""
+
+    @abstractmethod
+    def gradient(self, x: Array, q: Array) -> Array:
+        """f'(x), given the lift of x."""
+
+    @abstractmethod
+    def value(self, x: Array, q: Array) -> float:
+        """f(x), given the lift of x."""
+
+    @abstractmethod
+    def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
+        """f(x) - f(v) - <f'(v), x - v>, given both lifts and f'(v)."""
+
+    def hessian(self, q: Array) -> Callable[[Array], Array]:
+        """Product with the Hessian at the point with this lift (one gradient each); only if `has_hessian`."""
+        raise InputError(f"{type(self).__name__}: offers no products with a Hessian.")
+
+
+class LinearModel(Function):
+    """A function loss(Ax) + ridge/2 |x|^2 of one linear image of x."""
+
+    A: Coupling
+    ridge: float
+
+    @abstractmethod
+    def loss_value(self, q: Array) -> float:
+        """loss(q)."""
+
+    @abstractmethod
+    def loss_gradient(self, q: Array) -> Array:
+        """loss'(q)."""
+
+    @abstractmethod
+    def loss_hessian(self, q: Array) -> Array:
+        """Diagonal of loss''(q)."""
+
+    def loss_bregman(self, q: Array, p: Array) -> float:
+        """loss(q) - loss(p) - <loss'(p), q - p>."""
+        return self.loss_value(q) - self.loss_value(p) - float(np.vdot(self.loss_gradient(p), q - p))
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        q = self.A.forward(x)
+        gradient = self.A.adjoint(self.loss_gradient(q), out)
+        gradient += self.ridge * x
+        return self.loss_value(q) + 0.5 * self.ridge * float(np.vdot(x, x)), gradient
+
+
+@final
+class LinearModelLift(Lifted):
+    """q = Ax: half a gradient; A^T is the other half."""
+
+    lift_cost = gradient_cost = 0.5
+
+    def __init__(self, f: LinearModel) -> None:
+        self.f = f
+        self.affine_gradient = f.quadratic
+
+    def lift(self, x: Array) -> Array:
+        return self.f.A.forward(x)
+
+    def gradient(self, x: Array, q: Array) -> Array:
+        return self.f.A.adjoint(self.f.loss_gradient(q)) + self.f.ridge * x
+
+    def value(self, x: Array, q: Array) -> float:
+        return self.f.loss_value(q) + 0.5 * self.f.ridge * float(np.vdot(x, x))
+
+    def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
+        step = x - v
+        return self.f.loss_bregman(q, qv) + 0.5 * self.f.ridge * float(np.vdot(step, step))
+
+    def hessian(self, q: Array) -> Callable[[Array], Array]:
+        diagonal = self.f.loss_hessian(q)
+        return lambda v: self.f.A.adjoint(diagonal * self.f.A.forward(v)) + self.f.ridge * v
+
+
+@final
+class QuadraticLift(Lifted):
+    """q = f'(x): a whole gradient, after which all else is free."""
+
+    lift_cost, gradient_cost, affine_gradient = 1.0, 0.0, True
+
+    def __init__(self, f: Function, origin: Array) -> None:
+        self.f = f
+        self.constant, self.slope = f.value_and_gradient(origin)
+
+    def lift(self, x: Array) -> Array:
+        return self.f.gradient(x)
+
+    def gradient(self, x: Array, q: Array) -> Array:
+        return q
+
+    def value(self, x: Array, q: Array) -> float:
+        return self.constant + 0.5 * float(np.vdot(x, q + self.slope))
+
+    def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
+        return 0.5 * float(np.vdot(x - v, q - qv))
+
+    def hessian(self, q: Array) -> Callable[[Array], Array]:
+        return self.f.hessian_product
+
+
+@final
+class PlainLift(Lifted):
+    """No structure: the lift is x itself, and a Bregman distance costs a value (counted as half a gradient)."""
+
+    lift_cost, gradient_cost, bregman_cost = 0.0, 1.0, 0.5
+    has_hessian = False
+
+    def __init__(self, f: Function) -> None:
+        self.f = f
+        self._known: list[tuple[Array, float]] = []
+
+    def lift(self, x: Array) -> Array:
+        return x
+
+    def gradient(self, x: Array, q: Array) -> Array:
+        value, gradient = self.f.value_and_gradient(x)
+        self._remember(x, value)
+        return gradient
+
+    def value(self, x: Array, q: Array) -> float:
+        for point, value in self._known:
+            if point is x or np.array_equal(point, x):
+                return value
+        value = self.f.value(x)
+        self._remember(x, value)
+        return value
+
+    def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
+        return self.value(x, q) - self.value(v, qv) - float(np.vdot(gradient, x - v))
+
+    def _remember(self, x: Array, value: float) -> None:
+        self._known = [*self._known[-3:], (x.copy(), value)]
+
+
+def lifted(f: Function, origin: Array) -> Lifted:
+    """The cheapest lift that f allows; `origin` is any zero point of its shape.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> type(lifted(ss.functions.LeastSquares(np.eye(2), [1.0, 2.0]), np.zeros(2))).__name__
+    'LinearModelLift'
+    """
+    if isinstance(f, LinearModel):
+        return LinearModelLift(f)
+    return QuadraticLift(f, np.zeros_like(origin)) if f.quadratic else PlainLift(f)

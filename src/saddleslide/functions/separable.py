@@ -1,0 +1,188 @@
+"""Separable functions in one form, and their proximal step: what makes a function a *simple term*."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide.functions.multipliers import coupled_step, couples_entries
+
+if TYPE_CHECKING:
+    from saddleslide.functions.base import Function
+
+_NEWTON_STEPS = 100
+
+
+@dataclass(frozen=True)
+class SeparableForm:
+    """sum of 1/2 q x^2 + b x + w |x|^(1+nu)/(1+nu) + v h_delta(x), entry by entry.
+
+    Parameters
+    ----------
+    quadratic, linear : Array or float
+        q >= 0 and b.
+    powers : tuple of (w, nu) with nu < 1
+        Weights may be arrays.
+    hubers : tuple of (v, delta)
+        Weighted Huber functions.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> (2.0 * ss.functions.Quadratic(1.5)).separable_form().quadratic
+    3.0
+    """
+
+    quadratic: Array | float = 0.0
+    linear: Array | float = 0.0
+    powers: tuple[tuple[Array | float, float], ...] = ()
+    hubers: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def curved(self) -> bool:
+        """Whether anything but a quadratic is present."""
+        return bool(self.powers or self.hubers)
+
+    @property
+    def isotropic(self) -> bool:
+        """Whether the form is a multiple of |x|^2 plus a linear term."""
+        return not self.curved and np.ndim(self.quadratic) == 0
+
+    def plus(self, other: SeparableForm) -> SeparableForm:
+        """Form of the sum."""
+        return SeparableForm(
+            self.quadratic + other.quadratic,
+            self.linear + other.linear,
+            self.powers + other.powers,
+            self.hubers + other.hubers,
+        )
+
+    def times(self, factor: float) -> SeparableForm:
+        """Form of `factor` times the function."""
+        return SeparableForm(
+            factor * self.quadratic,
+            factor * self.linear,
+            tuple((factor * weight, nu) for weight, nu in self.powers),
+            tuple((factor * weight, delta) for weight, delta in self.hubers),
+        )
+
+    def size(self, x: Array) -> float:
+        """Sum of the absolute values of all terms at x: what rounding errors of the value are relative to.
+
+        Examples
+        --------
+        >>> SeparableForm(quadratic=2.0, linear=-3.0).size(np.array([1.0]))
+        4.0
+        """
+        terms = 0.5 * self.quadratic * x * x + np.abs(self.linear * x)
+        for weight, nu in self.powers:
+            terms = terms + weight * np.abs(x) ** (1.0 + nu) / (1.0 + nu)
+        for weight, _ in self.hubers:
+            terms = terms + weight * np.abs(x)
+        return float(np.sum(terms))
+
+
+def has_prox(f: Function, domain: Domain) -> bool:
+    """Whether `prox` solves its step exactly on this domain.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> ss.functions.has_prox(ss.functions.Power(0.5), ss.domains.Box(-1.0, 1.0, shape=2))
+    True
+    >>> ss.functions.has_prox(ss.functions.Logistic([[1.0, 2.0]], [1]), ss.domains.Simplex(2))
+    False
+    """
+    form = f.separable_form()
+    if form is None:
+        return False
+    return isinstance(domain, Box | FullSpace) or form.isotropic or couples_entries(domain)
+
+
+def prox(f: Function, center: Array, weight: float, domain: Domain, out: Array | None = None) -> Array:
+    """The point of the domain that minimises f(x) + weight/2 |x - center|^2.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> ss.functions.prox(ss.functions.Power(0.0), np.array([3.0, 0.5]), 1.0, ss.domains.FullSpace(2))
+    array([2., 0.])
+    """
+    form = f.separable_form()
+    assert form is not None
+    if isinstance(domain, Box | FullSpace) or form.isotropic:
+        return domain.project(_free_point(form, center, weight), out=out)
+    found, _ = multiplier_step(form, center, weight, domain)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
+
+
+def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
+    """The step on a ball or a simplex and the multiplier of its constraint."""
+    return coupled_step(lambda c, w, free: free.project(_free_point(form, c, w)), center, weight, domain)
+
+
+def _free_point(form: SeparableForm, center: Array, weight: float) -> Array:
+    """The step on the full space; clipping it to a box is the step on the box."""
+    pull = weight * center - form.linear
+    stiffness = weight + form.quadratic
+    return _curved_point(form, pull, stiffness) if form.curved else np.divide(pull, stiffness)
+
+
+def _curved_point(form: SeparableForm, pull: Array, stiffness: Array | float) -> Array:
+    """Solve stiffness x + shapes'(x) = pull entry by entry; clipping to a box afterwards is exact."""
+    # Absolute values (nu = 0) only lower the pull; the other shapes are smooth at 0.
+    threshold = sum((w for w, nu in form.powers if nu == 0.0), start=0.0)
+    size = np.maximum(np.abs(pull) - threshold, 0.0)
+    powers = tuple((w, nu) for w, nu in form.powers if nu > 0.0)
+    if not powers and not form.hubers:
+        found: Array = size / stiffness
+    elif not powers and len(form.hubers) == 1:
+        v, delta = form.hubers[0]
+        found = np.where(size <= v + stiffness * delta, size / (stiffness + v / delta), (size - v) / stiffness)
+    elif len(powers) == 1 and not form.hubers and powers[0][1] == 0.5:
+        w = powers[0][0]
+        root = 2.0 * size / (w + np.sqrt(w * w + 4.0 * stiffness * size) + (size == 0.0))
+        found = root * root
+    else:
+        found = _monotone_root(powers, form.hubers, size, stiffness)
+    return np.copysign(found, pull)
+
+
+def _monotone_root(
+    powers: tuple[tuple[Array | float, float], ...],
+    hubers: tuple[tuple[float, float], ...],
+    size: Array,
+    stiffness: Array | float,
+) -> Array:
+    """Root of a concave increasing function on [0, size / stiffness], entry by entry, by Newton's method.
+
+    From a point left of the root, Newton steps on a concave increasing function rise to it and never overshoot; left of
+    the root lies every point where each of the terms is at most its equal share.
+    """
+    share = size / (1 + len(powers) + len(hubers))
+    x = share / stiffness
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        for w, nu in powers:
+            x = np.minimum(x, np.where(np.asarray(w) > 0.0, (share / w) ** (1.0 / nu), np.inf))
+        for v, delta in hubers:
+            x = np.minimum(x, np.where(share < v, share * delta / v, np.inf) if v > 0.0 else x)
+        for _ in range(_NEWTON_STEPS):
+            value, slope = stiffness * x - size, stiffness + np.zeros_like(x)
+            for w, nu in powers:
+                value = value + w * x**nu
+                slope = slope + np.where(x > 0.0, w * nu * x ** (nu - 1.0), np.inf)
+            for v, delta in hubers:
+                value = value + v * np.minimum(x / delta, 1.0)
+                slope = slope + np.where(x < delta, v / delta, 0.0)
+            following = x - value / slope
+            if not (following > x * (1.0 + 2e-16)).any():
+                break
+            x = np.maximum(x, following)
+    return x

@@ -1,0 +1,235 @@
+"""The judge of a run: cheap true bounds first, dearer ones only when they can decide.
+
+Any feasible x bounds the saddle value from above by max_y F(x, y), any feasible y from below by min_x F(x, y); the best
+of each are kept. From below, a gradient of f at p gives f(p) + <B^T y, p> + min_x { <r, x - p> + mu/2 |x - p|^2 } with
+r = f'(p) + B^T y, at the price of one product. Where f is quadratic, gradients at old points give the same bound at
+every combination of them, maximised in closed form. On bounded sets the averaged models of the run do the same with
+mu = 0.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.candidate import Candidate, Linearisation, Split
+from saddleslide.domains import Ball, FullSpace
+from saddleslide.errors import NoExactMinimumError
+from saddleslide.functions import Zero, prox, tilted_minimum
+from saddleslide.oracles import Calls, Oracles
+from saddleslide.problem import SaddleProblem
+from saddleslide.result import Certificate
+
+EPS = float(np.finfo(np.float64).eps)
+_HISTORY = 6
+# Part of the target that an iterative inner maximum may leave open.
+_INNER_PART = 0.05
+_ROUNDING = 1e-13
+# A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
+_FEWEST_GRADIENTS = 25
+
+
+class Judge:
+    """Keeps the best bounds and points of a run.
+
+    Parameters
+    ----------
+    problem : SaddleProblem
+        The problem.
+    split : Split
+        Costly and simple parts of f and g, as the method uses them.
+    tol, rtol : float
+        Absolute target, and target relative to the gap at the start; the larger one counts.
+    start : (x, y)
+        Where the run begins.
+    """
+
+    def __init__(self, problem: SaddleProblem, split: Split, tol: float, rtol: float, start: tuple[Array, Array]):
+        self.problem, self.split, self.tol, self.rtol = problem, split, tol, rtol
+        self.oracles = Oracles(problem)
+        self.lower, self.upper = -math.inf, math.inf
+        self.x, self.y = start
+        self.kind = "none"
+        self.reason = "no bound has been computed yet."
+        self.modulus = split.f_rest.strong_convexity(problem.X)
+        self.history: list[Linearisation] = []
+        self.scale_above = math.nan
+        self.scale_below = math.inf
+        self._start = start
+        self._start_pull: Array | None = None
+        self._response = start[1]
+        self.allowance = Calls()
+        if rtol > 0.0:
+            self._open_scale()
+
+    @property
+    def gap(self) -> float:
+        """Certified gap of the best pair."""
+        return self.upper - self.lower if math.isfinite(self.upper) and math.isfinite(self.lower) else math.inf
+
+    @property
+    def target(self) -> float:
+        """The gap that ends the run."""
+        return max(self.tol, self.rtol * self.start_gap)
+
+    @property
+    def start_gap(self) -> float:
+        """A certified lower bound on the gap at the start; it rises as smaller values of F(., y_0) are met."""
+        gap = self.scale_above - self.scale_below
+        return gap if math.isfinite(gap) and gap > 0.0 else 0.0
+
+    @property
+    def solved(self) -> bool:
+        """Whether the certified gap meets the target."""
+        return self.gap <= self.target
+
+    @property
+    def at_rounding(self) -> bool:
+        """Whether the gap can not be told from rounding of the bounds themselves."""
+        return math.isfinite(self.gap) and self.gap <= _ROUNDING * (abs(self.upper) + abs(self.lower))
+
+    def certificate(self) -> Certificate:
+        """The bounds so far."""
+        known = math.isfinite(self.gap)
+        return Certificate(
+            self.lower, self.upper, self.kind if known else "none", math.nan, "" if known else self.reason,
+            self.oracles.calls.copy(),
+        )  # fmt: skip
+
+    def _open_scale(self) -> None:
+        """F(x_0, best y) - F(., y_0): values of F(x, y_0) met on the way complete it."""
+        x, y = self._start
+        self._start_pull = self.oracles.adjoint(y)
+        Bx = self.oracles.forward(x)
+        value = self.problem.f.value(x)
+        self.oracles.calls.f += 0 if isinstance(self.split.f_rest, Zero) else 0.5
+        found = self._best_response(Bx, 0.0)
+        if found is not None:
+            best, _ = found
+            reply = float(np.vdot(best, Bx)) - self.problem.g.value(best)
+            self.scale_above = value + reply + self.problem.g.value(y)
+            self.scale_below = value + float(np.vdot(self._start_pull, x))
+
+    def consider(self, candidate: Candidate) -> bool:
+        """Update the bounds with a candidate; True when the target is met."""
+        value = candidate.value + self._simple_value(candidate.x)
+        if not math.isfinite(value):
+            return self.solved
+        if self._start_pull is not None:
+            self.scale_below = min(self.scale_below, value + float(np.vdot(self._start_pull, candidate.x)))
+        Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
+        g_value = self._g_value(candidate.y)
+        self._raise_lower(candidate.y, g_value, candidate.linearisation)
+        if candidate.averaged is not None and self.problem.X.bounded and self.modulus == 0.0:
+            self._raise_lower_by_average(candidate.averaged)
+        # F(x, y) never exceeds the upper bound at x, so a large difference already decides.
+        rough = value + float(np.vdot(candidate.y, Bx)) - g_value
+        if rough < self.upper and min(rough, self.upper) - self.lower <= self.target:
+            self._lower_upper(candidate.x, value, Bx)
+        return self.solved
+
+    def settle(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> bool:
+        """Both bounds of a candidate whatever they cost: certified inner solves on both sides."""
+        value = candidate.value + self._simple_value(candidate.x)
+        Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
+        self._lower_upper(candidate.x, value, Bx)
+        pull = self.oracles.adjoint(candidate.y)
+        try:
+            found = tilted_minimum(self.problem.f, pull, self.problem.X, candidate.x, accuracy, max_gradients)
+        except NoExactMinimumError as missing:
+            self.reason = str(missing)
+            return self.solved
+        self.oracles.calls.f += found.gradients
+        self._accept_lower(found.lower - self._g_value(candidate.y), candidate.y, "exact")
+        return self.solved
+
+    def _simple_value(self, x: Array) -> float:
+        return 0.0 if isinstance(self.split.f_simple, Zero) else self.split.f_simple.value(x)
+
+    def _g_value(self, y: Array) -> float:
+        if not isinstance(self.split.g_rest, Zero):
+            self.oracles.calls.g += 1
+        return self.problem.g.value(y)
+
+    def _accept_lower(self, bound: float, y: Array, kind: str) -> None:
+        bound -= 16.0 * EPS * abs(bound)
+        # Comparisons are written so that a NaN is never accepted.
+        if bound > self.lower:
+            self.lower, self.y, self.kind = bound, y, kind
+
+    def _raise_lower(self, y: Array, g_value: float, known: Linearisation | None) -> None:
+        if known is None:
+            return
+        pull = self.oracles.adjoint(y)
+        slope = known.gradient + pull
+        base = known.value + float(np.vdot(pull, known.point))
+        bound = self._linearised(base, slope, known.point)
+        if self.split.f_rest.quadratic and isinstance(self.split.f_simple, Zero) and self.modulus > 0.0:
+            if isinstance(self.problem.X, FullSpace | Ball):
+                bound = max(bound, self._combined(base, slope, known))
+            self.history = [*self.history, known][-_HISTORY:]
+        margin = 16.0 * EPS * (abs(base) + abs(g_value) + float(np.abs(slope * known.point).sum()))
+        self._accept_lower(bound - g_value - margin, y, "residual")
+
+    def _linearised(self, base: float, slope: Array, point: Array) -> float:
+        """Minimum over X of base + <slope, x - p> + mu/2 |x - p|^2 + simple(x)."""
+        X, simple, mu = self.problem.X, self.split.f_simple, self.modulus
+        if mu > 0.0:
+            x = prox(simple, point - slope / mu, mu, X)
+            step = x - point
+            value = base + float(np.vdot(slope, step)) + 0.5 * mu * float(np.vdot(step, step))
+            return value + self._simple_value(x)
+        if not X.bounded:
+            self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
+            return -math.inf
+        return base - float(np.vdot(slope, point)) + tilted_minimum(simple, slope, X).lower
+
+    def _combined(self, base: float, slope: Array, known: Linearisation) -> float:
+        """The residual bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
+        steps = [(old.point - known.point).ravel() for old in self.history]
+        sizes = [float(np.linalg.norm(step)) for step in steps]
+        smallest = 1e-14 * (1.0 + float(np.linalg.norm(known.point)))
+        kept = [i for i, size in enumerate(sizes) if size > smallest]
+        if not kept:
+            return -math.inf
+        D = np.stack([steps[i] / sizes[i] for i in kept], axis=1)
+        differences = [(self.history[i].gradient - known.gradient).ravel() / sizes[i] for i in kept]
+        HD = np.stack(differences, axis=1)
+        r = slope.ravel()
+        quadratic = HD.T @ HD / self.modulus - 0.5 * (D.T @ HD + HD.T @ D)
+        linear = D.T @ r - HD.T @ r / self.modulus
+        values, vectors = np.linalg.eigh(quadratic)
+        good = values > 1e-13 * values.max()
+        c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
+        move, turn = D @ c, HD @ c
+        residual = r + turn
+        value = base + float(r @ move) + 0.5 * float(move @ turn)
+        return value - float(residual @ residual) / (2.0 * self.modulus)
+
+    def _raise_lower_by_average(self, averaged: tuple[float, Array, Array]) -> None:
+        constant, slope, y = averaged
+        tilt = slope + self.oracles.adjoint(y)
+        bound = constant + tilted_minimum(self.split.f_simple, tilt, self.problem.X).lower
+        self._accept_lower(bound - self._g_value(y), y, "model")
+
+    def _best_response(self, Bx: Array, accuracy: float) -> tuple[Array, float] | None:
+        """A maximiser of <y, Bx> - g(y) and a certified upper bound of the maximum."""
+        most = int(max(_FEWEST_GRADIENTS, self.allowance.g - self.oracles.calls.g))
+        try:
+            found = tilted_minimum(self.problem.g, -Bx, self.problem.Y, self._response, accuracy, most)
+        except NoExactMinimumError as missing:
+            self.reason = str(missing)
+            return None
+        self.oracles.calls.g += found.gradients
+        self._response = found.point
+        return found.point, -found.lower
+
+    def _lower_upper(self, x: Array, value: float, Bx: Array) -> None:
+        found = self._best_response(Bx, _INNER_PART * self.target)
+        if found is None:
+            return
+        bound = value + found[1] + 16.0 * EPS * (abs(value) + abs(found[1]))
+        if bound < self.upper:
+            self.upper, self.x = bound, x

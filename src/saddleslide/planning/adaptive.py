@@ -1,0 +1,128 @@
+"""The plan of an adaptive run: everything that decides its course, as plain data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from saddleslide.errors import InputError
+
+METHODS = ("adaptive sliding", "restarted primal-dual")
+
+
+@dataclass(frozen=True)
+class AdaptivePlan:
+    """What `solve` intends: method, metric, orientation, inner work and target.
+
+    Running the same plan again gives the same bits: nothing is read from the clock.
+
+    Parameters
+    ----------
+    method : str
+        "adaptive sliding" (f or g has a costly part) or "restarted primal-dual" (both are simple terms).
+    metric : str
+        "spectral" or "blocks".
+    mirrored : bool
+        Whether the roles of x and y are exchanged, so that the costly function is outside.
+    inner_steps : int
+        Most coupling steps per outer step.
+    curvature : float
+        First curvature estimate in the metric.
+    tol, rtol : float
+        Absolute target, and target relative to the gap at the start.
+    seed : int
+        Seed of the probes that fit a spectral metric.
+    simple_terms : tuple of str
+        Functions handled by their proximal step.
+    reasons : tuple of str
+        Why the metric and the method were chosen, and what was rejected.
+
+    Examples
+    --------
+    >>> plan = AdaptivePlan("restarted primal-dual", "blocks", False, 1, 1.0, 1e-3, 0.0)
+    >>> plan.proved
+    False
+    """
+
+    method: str
+    metric: str
+    mirrored: bool
+    inner_steps: int
+    curvature: float
+    tol: float
+    rtol: float
+    seed: int = 0
+    simple_terms: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"AdaptivePlan: method is {self.method!r}; expected one of {METHODS}.")
+
+    @property
+    def proved(self) -> bool:
+        """No theorem covers the adaptive rules; the certificate is the proof."""
+        return False
+
+    @property
+    def bound(self) -> float:
+        """No bound is promised in advance."""
+        return math.inf
+
+    @property
+    def order(self) -> str:
+        """Levels, outermost first; simple terms have none."""
+        if self.method == METHODS[1]:
+            return "B"
+        return "gB" if self.mirrored else "fB"
+
+    def explain(self) -> str:
+        """The plan as readable lines.
+
+        Examples
+        --------
+        >>> print(AdaptivePlan("restarted primal-dual", "blocks", False, 1, 1.0, 1e-3, 0.0).explain())
+        Plan: restarted primal-dual, levels B, metric blocks
+          target   gap at most 0.001
+          bound    none in advance: the certificate is the proof
+        """
+        target = [f"gap at most {self.tol:g}"] if self.tol > 0.0 else []
+        target += [f"{self.rtol:g} of the gap at the start"] if self.rtol > 0.0 else []
+        lines = [
+            f"Plan: {self.method}, levels {self.order}, metric {self.metric}",
+            f"  target   {' or '.join(target)}",
+            "  bound    none in advance: the certificate is the proof",
+        ]
+        if self.method == METHODS[0]:
+            lines.append(f"  inner    at most {self.inner_steps} coupling steps (2 products each) per gradient")
+            lines.append(f"  start    curvature {self.curvature:.4g} in the metric, then by backtracking")
+        lines += [f"  simple   {term}" for term in self.simple_terms]
+        lines += [f"  because  {reason}" for reason in self.reasons]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, for JSON.
+
+        Examples
+        --------
+        >>> AdaptivePlan("restarted primal-dual", "blocks", False, 1, 1.0, 1e-3, 0.0).to_dict()["metric"]
+        'blocks'
+        """
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> AdaptivePlan:
+        """Read what `to_dict` wrote.
+
+        Examples
+        --------
+        >>> plan = AdaptivePlan("restarted primal-dual", "blocks", False, 1, 1.0, 1e-3, 0.0)
+        >>> AdaptivePlan.from_dict(plan.to_dict()) == plan
+        True
+        """
+        lists = {name: tuple(data.get(name, ())) for name in ("simple_terms", "reasons")}
+        try:
+            return cls(**{**data, **lists})
+        except TypeError as error:
+            raise InputError(f"AdaptivePlan.from_dict: {error}; expected what to_dict wrote.") from error

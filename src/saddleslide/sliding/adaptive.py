@@ -1,0 +1,283 @@
+"""Adaptive sliding: one accelerated outer loop on f, the coupling (and g) slid inside, nothing to tune.
+
+Practice in place of theory, in five points: the curvature of f is found by backtracking and may fall again; momentum
+restarts when it points uphill; the inner loop stops when more of it would not pay; the weight between x and y follows
+the distances that both travel; and a g without proximal step is linearised, once per outer step where that is enough.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.candidate import Candidate, Linearisation, Split
+from saddleslide.functions import Zero
+from saddleslide.metrics import Metric
+from saddleslide.oracles import Oracles
+from saddleslide.sliding.coupling_loop import CouplingLoop, DualModel
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Rules of thumb; none depends on the problem.
+
+    Parameters
+    ----------
+    shrink : float
+        Factor on the curvature estimate after an accepted step.
+    margin : float
+        Factor above the measured curvature after a violated one.
+    shorten : float
+        A curvature violated by at most this factor shortens the step instead of repeating it.
+    inner_tolerance : float
+        The inner loop stops when a step is below this part of the outer step.
+    model_tolerance : float
+        g is linearised again when the error of its model exceeds this part of the dual step.
+
+    Examples
+    --------
+    >>> Settings().shrink
+    0.9
+    """
+
+    shrink: float = 0.9
+    margin: float = 1.05
+    shorten: float = 2.0
+    inner_tolerance: float = 0.03
+    model_tolerance: float = 0.1
+
+
+@dataclass
+class _Point:
+    """An iterate with its coordinates, its lift and its product."""
+
+    x: Array
+    coordinates: Array
+    lift: Array
+
+
+@dataclass
+class _DualKnowledge:
+    """Value and gradient of the costly part of g at the current y, and its measured curvature."""
+
+    value: float
+    gradient: Array
+    curvature: float = 0.0
+
+
+class AdaptiveSliding:
+    """The method as an iterator: `advance()` makes one outer step and returns a Candidate.
+
+    Parameters
+    ----------
+    oracles : Oracles
+        Counted access to the problem.
+    metric : Metric
+        Of the x block.
+    split : Split
+        Costly and simple parts of f and g; f must have a costly part.
+    start : (x, y)
+        Feasible.
+    curvature : float
+        First estimate of the curvature of f in the metric.
+    modulus : float
+        Proved strong convexity of the costly part of f in the metric.
+    inner_steps : int
+        Most inner steps per outer step: as many as cost one gradient of f.
+    slack : float
+        Allowed violation of the curvature test, for f with nu < 1.
+    """
+
+    def __init__(
+        self,
+        oracles: Oracles,
+        metric: Metric,
+        split: Split,
+        start: tuple[Array, Array],
+        curvature: float,
+        modulus: float,
+        inner_steps: int,
+        slack: float = 0.0,
+        settings: Settings | None = None,
+    ) -> None:
+        self.oracles, self.metric, self.split = oracles, metric, split
+        self.settings = settings or Settings()
+        self.f = oracles.lifted(split.f_rest)
+        self.loop = CouplingLoop(oracles, metric, split)
+        self.L, self.modulus, self.inner_steps, self.slack = curvature, modulus, inner_steps, slack
+        x, y = start
+        self.here = _Point(x, metric.to_basis(x), self.f.lift(x))
+        self.before = self.here
+        self.y = y
+        self.momentum, self.t = 0.0, 1.0
+        self.rho = math.nan
+        # Gradients at iterates are kept only where they are affine, hence reusable.
+        self.gradient = self.f.gradient(x, self.here.lift) if self.f.affine_gradient else None
+        self.gradient_before = self.gradient
+        self.outer_steps = self.restarts = self.violations = 0
+        self.costly_g = not isinstance(split.g_rest, Zero)
+        self.dual = self._dual_knowledge(y) if self.costly_g else None
+        self.average: tuple[float, Array, Array] | None = None
+
+    def _dual_knowledge(self, y: Array) -> _DualKnowledge:
+        return _DualKnowledge(*self.oracles.g_value_and_gradient(self.split.g_rest, y))
+
+    def advance(self) -> Candidate:
+        """One outer step."""
+        v, lift_v, C = self._extrapolated()
+        gradient = self._gradient(v, lift_v)
+        G = self.metric.to_basis(gradient)
+        if math.isnan(self.rho):
+            self.rho = self._first_rho(G)
+        new, y, failed = self._step(v, lift_v, C, gradient, G)
+        Bx = self.loop.forward_product
+        value_v = self.f.value(v, lift_v)
+        self._average_models(value_v - float(np.vdot(gradient, v)), gradient, y)
+        self._balance(new, y)
+        self._accelerate(new, C, failed)
+        self.before, self.here, self.y = self.here, new, y
+        self.outer_steps += 1
+        value = self.f.value(new.x, new.lift)
+        known = Linearisation(v, value_v, gradient)
+        if self.gradient is not None:
+            self.gradient_before, self.gradient = self.gradient, self.f.gradient(new.x, new.lift)
+            known = Linearisation(new.x, value, self.gradient)
+        return Candidate(new.x, y, value, Bx, known, self.average)
+
+    def _extrapolated(self) -> tuple[Array, Array, Array]:
+        b, here, before = self.momentum, self.here, self.before
+        if b == 0.0:
+            return here.x, here.lift, here.coordinates
+        return (
+            here.x + b * (here.x - before.x),
+            here.lift + b * (here.lift - before.lift),
+            here.coordinates + b * (here.coordinates - before.coordinates),
+        )
+
+    def _gradient(self, v: Array, lift_v: Array) -> Array:
+        """Gradient at the extrapolated point; an affine one is the same combination of gradients at iterates."""
+        if self.gradient is None or self.gradient_before is None:
+            return self.f.gradient(v, lift_v)
+        return self.gradient + self.momentum * (self.gradient - self.gradient_before)
+
+    def _first_rho(self, G: Array) -> float:
+        """Ratio of the dual radius to the image of a first step, or what the curvatures say."""
+        problem = self.oracles.problem
+        step = self.metric.from_basis(G / (self.L * self.metric.symbol))
+        image = float(np.linalg.norm(self.oracles.forward(step)))
+        radius = problem.Y.radius(self.y)
+        if math.isfinite(radius) and radius > 0.0 and image > 0.0:
+            return radius / image
+        modulus = problem.g.strong_convexity(problem.Y)
+        if modulus > 0.0:
+            return 1.0 / modulus
+        coupling = float(np.mean(self.metric.coupling_symbol))
+        return self.L * float(np.mean(self.metric.symbol)) / coupling if coupling > 0.0 else 1.0
+
+    def _step(self, v: Array, lift_v: Array, C: Array, gradient: Array, G: Array) -> tuple[_Point, Array, bool]:
+        """Inner loop and curvature test; repeated only when the test fails badly."""
+        failed = False
+        while True:
+            X, x, y = self._inner(C, G)
+            lift = self.f.lift(x)
+            D = X - C
+            square = self.metric.squared_norm(D)
+            excess = self.f.bregman(x, lift, v, lift_v, gradient) - self.slack
+            measured = 2.0 * excess / square if square > 0.0 else 0.0
+            if measured <= self.L * (1.0 + 1e-9):
+                if self.outer_steps == 0 and not failed and 0.0 < measured < 0.1 * self.L:
+                    # The first estimate was far too large: there is no need to creep down to the truth.
+                    self.L = self.settings.margin * measured
+                return _Point(x, X, lift), y, failed
+            failed = True
+            self.violations += 1
+            if measured <= self.settings.shorten * self.L and self.slack == 0.0:
+                return self._shortened(v, lift_v, C, D, x, lift, gradient, measured), y, failed
+            self.L = self.settings.margin * min(measured, 1e3 * self.L)
+
+    def _shortened(
+        self, v: Array, lift_v: Array, C: Array, D: Array, x: Array, lift: Array, gradient: Array, measured: float
+    ) -> _Point:
+        """Go only part of the way, where the test holds: lifts along the segment cost nothing."""
+        square = self.metric.squared_norm(D)
+        while True:
+            part = self.L / measured
+            x_part, lift_part = v + part * (x - v), lift_v + part * (lift - lift_v)
+            if self.f.affine_gradient:
+                break
+            excess = self.f.bregman(x_part, lift_part, v, lift_v, gradient)
+            if 2.0 * excess <= measured * part * part * square * (1.0 + 1e-9):
+                break
+            measured *= 1.2
+        self.L = self.settings.margin * measured
+        self.loop.forward_product = None
+        return _Point(x_part, C + part * D, lift_part)
+
+    def _inner(self, C: Array, G: Array) -> tuple[Array, Array, Array]:
+        """Solve the linearised problem; linearise g again while its model is not good enough."""
+        origin = (self.here.coordinates, self.y)
+        X, y, left = self.here.coordinates, self.y, self.inner_steps
+        if self.dual is None:
+            X, x, y, _ = self.loop.solve(
+                G, C, self.L, (X, y), origin, self.rho, None, left, self.settings.inner_tolerance
+            )
+            return X, x, y
+        known, center = self.dual, self.y
+        while True:
+            model = DualModel(known.gradient, known.curvature, center)
+            X, x, y, taken = self.loop.solve(
+                G, C, self.L, (X, y), origin, self.rho, model, left, self.settings.inner_tolerance
+            )
+            left -= taken
+            new = self._dual_knowledge(y)
+            way = y - center
+            square = float(np.vdot(way, way))
+            distance = new.value - known.value - float(np.vdot(known.gradient, way))
+            new.curvature = max(2.0 * max(distance, 0.0) / square if square > 0.0 else 0.0, 0.5 * known.curvature)
+            error = float(np.linalg.norm(new.gradient - known.gradient - known.curvature * way))
+            travelled = float(np.linalg.norm(y - self.y))
+            known, center = new, y
+            if left <= 0 or self.rho * error <= self.settings.model_tolerance * travelled:
+                self.dual = new
+                return X, x, y
+
+    def _average_models(self, constant: float, slope: Array, y: Array) -> None:
+        """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
+        weight = min(1.0, 1.0 / self.t)
+        if self.average is None or weight == 1.0:
+            self.average = (constant, slope, y)
+            return
+        old_constant, old_slope, old_y = self.average
+        keep = 1.0 - weight
+        self.average = (
+            keep * old_constant + weight * constant,
+            keep * old_slope + weight * slope,
+            keep * old_y + weight * y,
+        )
+
+    def _balance(self, new: _Point, y: Array) -> None:
+        """Set rho to sqrt(rho |dy| / |B dx|): the weight that makes both blocks travel equally far."""
+        dual = float(np.linalg.norm(y - self.y))
+        primal = math.sqrt(self.metric.coupling_squared_norm(new.coordinates - self.here.coordinates))
+        if dual > 0.0 and primal > 0.0:
+            self.rho = math.sqrt(self.rho * dual / primal)
+
+    def _accelerate(self, new: _Point, C: Array, failed: bool) -> None:
+        """Next curvature and momentum; restart when the step points against the last one."""
+        next_L = self.L if failed else self.settings.shrink * self.L
+        next_L = max(next_L, self.modulus)
+        travelled = new.coordinates - self.here.coordinates
+        uphill = float(np.sum(self.metric.symbol * (C - new.coordinates) * travelled)) > 0.0
+        if uphill and self.momentum > 0.0:
+            self.t, self.momentum = 1.0, 0.0
+            self.restarts += 1
+        else:
+            ratio = min(self.modulus / next_L, 0.999)
+            a = 1.0 - ratio * self.t**2
+            t = 0.5 * (a + math.sqrt(a * a + 4.0 * self.t**2 * next_L / self.L))
+            self.momentum = max(0.0, (self.t - 1.0) / t * (1.0 - t * ratio) / (1.0 - ratio))
+            self.t = t
+        self.L = next_L

@@ -1,0 +1,418 @@
+"""`solve`: any problem of the class to a certified gap, with nothing to tune."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from saddleslide.arrays import Array, as_number
+from saddleslide.candidate import Split
+from saddleslide.couplings import Mirrored
+from saddleslide.domains import Ball, FullSpace
+from saddleslide.errors import InputError, raise_all
+from saddleslide.functions import Function, Zero, split_simple
+from saddleslide.judging import Judge
+from saddleslide.metrics import Blocks, Metric, fit_spectral
+from saddleslide.oracles import Calls, Oracles
+from saddleslide.planning.adaptive import METHODS, AdaptivePlan
+from saddleslide.problem import SaddleProblem
+from saddleslide.result import Certificate, Moment, Result, Status
+from saddleslide.sliding.adaptive import AdaptiveSliding
+from saddleslide.sliding.primal_dual import PrimalDual
+from saddleslide.work import inner_steps_per_gradient
+
+Callback = Callable[[Result], object]
+METRICS = ("auto", "blocks", "spectral")
+LIMITS = ("f", "g", "B")
+# A restart pays when the gap has fallen by this factor since the last one (Applegate et al.: 0.2).
+_SUFFICIENT = 0.2
+_MOST_STEPS = 100_000
+# Steps without a better gap after which the inner work is doubled.
+_PATIENCE = 12
+
+
+def solve(
+    problem: SaddleProblem,
+    tol: float | None = None,
+    *,
+    rtol: float | None = None,
+    metric: str = "auto",
+    start: tuple[Any, Any] | None = None,
+    costs: tuple[float, float, float] | None = None,
+    max_calls: Mapping[str, float] | None = None,
+    max_steps: int = _MOST_STEPS,
+    callback: Callback | None = None,
+    rng: int = 0,
+) -> Result:
+    """Solve a saddle problem to a certified gap.
+
+    Parameters
+    ----------
+    problem : SaddleProblem
+        The problem.
+    tol : float, optional
+        Target gap.
+    rtol : float, optional
+        Target relative to the gap at the start. At least one of the two is needed; the larger target counts.
+    metric : "auto", "blocks" or "spectral"
+        Norm of the block with the costly function.
+    start : (x, y), optional
+        Feasible starting point; the projections of 0 when missing.
+    costs : (c_f, c_g, c_B), optional
+        Prices of one gradient of f, one of g and one product; estimated from sizes when missing.
+    max_calls : mapping, optional
+        Limits on the calls of "f", "g" and "B", the certificate's included.
+    max_steps : int, optional
+        Limit on outer steps.
+    callback : callable, optional
+        Called with an intermediate Result after every outer step; raising StopIteration ends the run.
+    rng : int, optional
+        Seed of the random probes that fit a spectral metric.
+
+    Returns
+    -------
+    Result
+        `status` SOLVED means that the true gap at (x, y) is at most the target.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> A, b = np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0, 0.5])
+    >>> problem = ss.SaddleProblem(
+    ...     f=ss.functions.LeastSquares(A, b), g=ss.functions.Zero(), B=np.array([[1.0, -1.0]]),
+    ...     X=ss.domains.FullSpace(2), Y=ss.domains.Box(-0.5, 0.5, shape=1))
+    >>> result = ss.solve(problem, tol=1e-8)
+    >>> result.status.name, result.gap <= 1e-8
+    ('SOLVED', True)
+    """
+    plan = adaptive_plan(problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, rng=rng)
+    return carry_out(problem, plan, start=start, max_calls=max_calls, max_steps=max_steps, callback=callback)
+
+
+def adaptive_plan(
+    problem: SaddleProblem,
+    tol: float | None = None,
+    *,
+    rtol: float | None = None,
+    metric: str = "auto",
+    start: tuple[Any, Any] | None = None,
+    costs: tuple[float, float, float] | None = None,
+    rng: int = 0,
+) -> AdaptivePlan:
+    """What `solve` would do, without doing it.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+    >>> adaptive_plan(game, tol=1e-6).method
+    'restarted primal-dual'
+    """
+    absolute, relative = _targets(problem, tol, rtol, metric)
+    problem.start(start)
+    f_rest, f_simple = split_simple(problem.f, problem.X)
+    g_rest, g_simple = split_simple(problem.g, problem.Y)
+    mirrored = isinstance(f_rest, Zero) and not isinstance(g_rest, Zero)
+    simple = tuple(
+        f"{name} = {part!r} by its proximal step"
+        for name, part in (("f", f_simple), ("g", g_simple))
+        if not isinstance(part, Zero)
+    )
+    if isinstance(f_rest, Zero) and isinstance(g_rest, Zero):
+        reason = "f and g are simple terms: no gradient is called"
+        return AdaptivePlan(METHODS[1], "blocks", False, 1, 1.0, absolute, relative, rng, simple, (reason,))
+    seen = mirror(problem) if mirrored else problem
+    chosen, why = _choose_metric(seen, metric)
+    steps = inner_steps_per_gradient(seen, _seen_costs(costs, mirrored), chosen)
+    curvature = 1.0 if chosen == "spectral" else first_curvature(seen)
+    reasons = (*why, *(("g is costly and f is simple: the roles of x and y are exchanged",) if mirrored else ()))
+    return AdaptivePlan(
+        METHODS[0], chosen, mirrored, steps, curvature, absolute, relative, rng, simple, reasons
+    )  # fmt: skip
+
+
+def _seen_costs(costs: tuple[float, float, float] | None, mirrored: bool) -> tuple[float, float, float] | None:
+    if costs is None:
+        return None
+    if len(costs) != 3 or not all(math.isfinite(c) and c >= 0.0 for c in costs):
+        raise InputError(f"solve: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
+    return (costs[1], costs[0], costs[2]) if mirrored else costs
+
+
+def _targets(problem: SaddleProblem, tol: float | None, rtol: float | None, metric: str) -> tuple[float, float]:
+    if not isinstance(problem, SaddleProblem):
+        raise InputError(f"solve: problem is {type(problem).__name__}; expected a SaddleProblem.")
+    complaints = []
+    if tol is None and rtol is None:
+        complaints.append("tol and rtol are both missing; expected a target gap.")
+    if metric not in METRICS:
+        complaints.append(f"metric is {metric!r}; expected one of {METRICS}.")
+    raise_all("solve", complaints)
+    absolute = 0.0 if tol is None else as_number(tol, "solve: tol", 0.0)
+    relative = 0.0 if rtol is None else as_number(rtol, "solve: rtol", 0.0)
+    if absolute == 0.0 and relative == 0.0:
+        raise InputError("solve: tol and rtol are 0; expected a target > 0.")
+    return absolute, relative
+
+
+def mirror(problem: SaddleProblem) -> SaddleProblem:
+    """The same problem with the roles of x and y exchanged.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
+    >>> mirror(ss.SaddleProblem(f=zero, g=ss.functions.Huber(1.0), B=np.eye(2), X=box, Y=box)).f
+    Huber(1)
+    """
+    return SaddleProblem(f=problem.g, g=problem.f, B=Mirrored(problem.coupling), X=problem.Y, Y=problem.X)
+
+
+def _choose_metric(problem: SaddleProblem, wanted: str) -> tuple[str, tuple[str, ...]]:
+    """Spectral where the x block is a free image and f has a Hessian to fit; the reason otherwise."""
+    obstacles = []
+    if not isinstance(problem.X, FullSpace | Ball):
+        obstacles.append(f"X is {problem.X}, whose constraint can be active")
+    elif not Oracles(problem).lifted(problem.f).has_hessian:
+        obstacles.append("f offers no products with its Hessian")
+    if wanted == "spectral" and obstacles:
+        raise InputError(f"solve: metric 'spectral' can not be used: {'; '.join(obstacles)}.")
+    if wanted == "spectral":
+        return "spectral", ("metric spectral as asked",)
+    if wanted == "blocks":
+        return "blocks", ("metric blocks as asked",)
+    if len(problem.X.shape) < 2:
+        obstacles.append("x is not an image")
+    if obstacles:
+        return "blocks", (f"no spectral metric: {'; '.join(obstacles)}",)
+    return "spectral", ("x is an image on a free domain: the Hessian of f is fitted in the cosine basis",)
+
+
+def first_curvature(problem: SaddleProblem) -> float:
+    """A first estimate of the curvature of f; backtracking corrects it either way."""
+    rest, _ = split_simple(problem.f, problem.X)
+    try:
+        smoothness = rest.smoothness(problem.X)
+    except InputError:
+        return 1.0
+    if smoothness.nu == 1.0 and smoothness.H > 0.0:
+        return smoothness.H
+    return max(smoothness.H, 1e-12)
+
+
+def carry_out(
+    problem: SaddleProblem,
+    plan: AdaptivePlan,
+    *,
+    start: tuple[Any, Any] | None = None,
+    max_calls: Mapping[str, float] | None = None,
+    max_steps: int = _MOST_STEPS,
+    callback: Callback | None = None,
+) -> Result:
+    """Run an adaptive plan."""
+    limits = _check_limits(max_calls or {})
+    origin = problem.start(start)
+    run = _Run(problem, plan, origin, limits, max_steps, callback)
+    return run.carry_out()
+
+
+def _check_limits(max_calls: Mapping[str, float]) -> dict[str, float]:
+    unknown = sorted(set(max_calls) - set(LIMITS))
+    raise_all("solve", [f"max_calls has {unknown}; expected names among {list(LIMITS)}."] * bool(unknown))
+    return {name: as_number(limit, f"solve: max_calls[{name!r}]", 0.0) for name, limit in max_calls.items()}
+
+
+class _Run:
+    """One adaptive run: the method, the judge, the limits and the history."""
+
+    def __init__(
+        self,
+        problem: SaddleProblem,
+        plan: AdaptivePlan,
+        origin: tuple[Array, Array],
+        limits: dict[str, float],
+        max_steps: int,
+        callback: Callback | None,
+    ) -> None:
+        self.original, self.plan, self.limits, self.max_steps = problem, plan, limits, max_steps
+        self.callback = callback
+        self.problem = mirror(problem) if plan.mirrored else problem
+        self.origin = (origin[1], origin[0]) if plan.mirrored else origin
+        self.oracles = Oracles(self.problem)
+        self.split = _split(self.problem, plan)
+        self.judge = Judge(self.problem, self.split, plan.tol, plan.rtol, self.origin)
+        self.smooth = _is_smooth(self.split.f_rest, self.problem)
+        self.slack_floor = 0.0 if self.smooth else self._slack_floor()
+        self.plans = [plan]
+        self.history: list[Moment] = []
+        self.seconds = 0.0
+
+    def _slack_floor(self) -> float:
+        """A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale."""
+        smoothness = self.split.f_rest.smoothness(self.problem.X)
+        radius = self.problem.X.radius(self.origin[0])
+        reach = radius if math.isfinite(radius) else 1.0
+        return 1e-3 * max(self.plan.rtol, 1e-12) * smoothness.H * float(reach ** (1.0 + smoothness.nu))
+
+    def carry_out(self) -> Result:
+        """Run to the target or a limit."""
+        status = self._primal_dual() if self.plan.method == METHODS[1] else self._adaptive()
+        return self._result(Status.SOLVED if self.judge.solved else status)
+
+    def _timed(self, work: Callable[[], Any]) -> Any:
+        began = time.perf_counter()
+        answer = work()
+        self.seconds += time.perf_counter() - began
+        return answer
+
+    def _adaptive(self) -> Status:
+        method = self._timed(lambda: self._method(self.plan, self.origin))
+        best, waited = math.inf, 0
+        while True:
+            stop = self._limit_reached(len(self.history))
+            if stop is not None:
+                return stop
+            if not self.smooth:
+                # Nesterov (2015): a Hölder gradient passes the curvature test up to a part of the target.
+                method.slack = 0.25 * max(self.judge.target, self.slack_floor) / method.t
+            candidate = self._timed(method.advance)
+            if not self.oracles.finite(candidate.x, candidate.y):
+                return Status.NON_FINITE
+            if self.plan.metric == "spectral" and not self.problem.X.contains(candidate.x):
+                method = self._without_spectral(method)
+                continue
+            self.judge.allowance = self.oracles.calls
+            solved = self.judge.consider(candidate)
+            if self._record():
+                return Status.STOPPED
+            if solved:
+                return Status.SOLVED
+            if self.judge.at_rounding:
+                return Status.NUMERICAL_LIMIT
+            best, waited = (self.judge.gap, 0) if self.judge.gap < 0.9 * best else (best, waited + 1)
+            if waited >= _PATIENCE:
+                method.inner_steps, waited = 2 * method.inner_steps, 0
+
+    def _without_spectral(self, method: AdaptiveSliding) -> AdaptiveSliding:
+        """The constraint became active: go on from the last point with a block metric."""
+        self.plan = replace(
+            self.plan,
+            metric="blocks",
+            curvature=first_curvature(self.problem),
+            reasons=(*self.plan.reasons, "revised: an iterate left X, so the spectral metric was given up"),
+        )
+        self.plans.append(self.plan)
+        self.split = _split(self.problem, self.plan)
+        self.judge.split = self.split
+        return self._method(self.plan, (self.problem.X.project(method.before.x), method.y))
+
+    def _method(self, plan: AdaptivePlan, start: tuple[Array, Array]) -> AdaptiveSliding:
+        metric = self._metric(plan, start[0])
+        rest = self.split.f_rest
+        modulus = rest.strong_convexity(self.problem.X) / float(np.max(metric.symbol))
+        return AdaptiveSliding(self.oracles, metric, self.split, start, plan.curvature, modulus, plan.inner_steps)
+
+    def _metric(self, plan: AdaptivePlan, x: Array) -> Metric:
+        coupling = self.problem.coupling
+        if plan.metric == "blocks":
+            return Blocks(1.0, coupling.norm.upper)
+        lift = self.oracles.lifted(self.problem.f)
+        hessian = lift.hessian(lift.lift(x) if not self.problem.f.quadratic else np.zeros(self._lift_shape()))
+        gram = coupling.gram_symbol()
+        symbol = coupling.norm.upper**2 if gram is None else gram
+        modulus = self.problem.f.strong_convexity(self.problem.X)
+        return fit_spectral(hessian, self.problem.X.shape, symbol, modulus, np.random.default_rng(plan.seed))
+
+    def _lift_shape(self) -> tuple[int, ...]:
+        A = getattr(self.problem.f, "A", None)
+        return self.problem.X.shape if A is None else tuple(A.y_shape)
+
+    def _primal_dual(self) -> Status:
+        radii = self.problem.X.radius(self.origin[0]), self.problem.Y.radius(self.origin[1])
+        usable = all(math.isfinite(radius) and radius > 0.0 for radius in radii)
+        norm = self.problem.coupling.norm.upper
+        method = PrimalDual(self.oracles, self.origin, norm, radii[1] / radii[0] if usable else 1.0)
+        restart_gap, previous = math.inf, math.inf
+        while True:
+            stop = self._limit_reached(len(self.history))
+            if stop is not None:
+                return stop
+            candidates = self._timed(method.advance)
+            if not all(self.oracles.finite(c.x, c.y) for c in candidates):
+                return Status.NON_FINITE
+            gaps = [self._gap_of(candidate) for candidate in candidates]
+            if self._record():
+                return Status.STOPPED
+            if self.judge.solved:
+                return Status.SOLVED
+            if self.judge.at_rounding:
+                return Status.NUMERICAL_LIMIT
+            best = min(gaps)
+            chosen = candidates[gaps.index(best)]
+            stalled = best > previous and best < 0.8 * restart_gap
+            if best <= _SUFFICIENT * restart_gap or stalled or method.length >= 0.36 * method.chunk * len(self.history):
+                method.restart((chosen.x, chosen.y))
+                restart_gap, previous = best, math.inf
+            else:
+                previous = best
+            method.chunk = min(1024, max(16, len(self.history)))
+
+    def _gap_of(self, candidate: Any) -> float:
+        """Gap of one candidate by exact inner solves; the judge keeps the best bounds."""
+        upper, lower = self.judge.upper, self.judge.lower
+        self.judge.upper, self.judge.lower = math.inf, -math.inf
+        self.judge.settle(candidate)
+        gap, mine = self.judge.gap, (self.judge.upper, self.judge.lower)
+        self.judge.upper, self.judge.lower = min(upper, mine[0]), max(lower, mine[1])
+        return gap
+
+    def _limit_reached(self, steps: int) -> Status | None:
+        total = self._calls()
+        if any(getattr(total, name) >= limit for name, limit in self.limits.items()):
+            return Status.CALL_LIMIT
+        return Status.STEP_LIMIT if steps >= self.max_steps else None
+
+    def _calls(self) -> Calls:
+        total = self.oracles.calls + self.judge.oracles.calls
+        return Calls(total.g, total.f, total.B) if self.plan.mirrored else total
+
+    def _record(self) -> bool:
+        """Add a row to the history and call the callback; True when it asks to stop."""
+        self.history.append(Moment(len(self.history) + 1, self._calls(), self.seconds, self.judge.gap))
+        if self.callback is None:
+            return False
+        try:
+            self.callback(self._result(Status.RUNNING))
+        except StopIteration:
+            return True
+        return False
+
+    def _result(self, status: Status) -> Result:
+        seen = self.judge.certificate()
+        x, y = self.judge.x, self.judge.y
+        if self.plan.mirrored:
+            x, y = y, x
+            calls = Calls(seen.calls.g, seen.calls.f, seen.calls.B)
+            seen = Certificate(-seen.upper, -seen.lower, seen.kind, seen.error, seen.reason, calls)
+        return Result(
+            np.array(x), np.array(y), status, seen, self._calls(), self.seconds, tuple(self.plans), tuple(self.history)
+        )  # fmt: skip
+
+
+def _is_smooth(f: Function, problem: SaddleProblem) -> bool:
+    try:
+        return f.smoothness(problem.X).nu == 1.0
+    except InputError:
+        return True
+
+
+def _split(problem: SaddleProblem, plan: AdaptivePlan) -> Split:
+    if plan.metric == "spectral":
+        return Split(problem.f, Zero(), *split_simple(problem.g, problem.Y))
+    return Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
