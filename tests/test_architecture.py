@@ -1,0 +1,169 @@
+"""Imports go one way, the printer prints, the certificate knows no method, every public name shows an example."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import saddleslide as ss
+
+SOURCE = Path(ss.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+# Top to bottom: a room may import from the rooms below its own, never from its own row or above.
+LAYERS = [
+    {"cli"},
+    {"gallery", "driver", "solver"},
+    {"judging"},
+    {"planner", "sliding", "certificate", "work"},
+    {"result", "candidate"},
+    {"oracles"},
+    {"problem"},
+    {"functions"},
+    {"domains", "couplings", "metrics", "planning"},
+    {"kernels"},
+    {"arrays", "holder"},
+    {"errors"},
+]
+DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
+METHODS = {"sliding", "driver", "solver", "planner", "judging"}
+OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy"}
+
+
+def room_of(path):
+    """The top-level module or subpackage a file belongs to."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported_modules(path, *, for_typing=True):
+    """Dotted names of all modules that a file imports, wherever the statement stands."""
+    tree = tree_of(path)
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+        for node in ast.walk(block)
+    }
+    names = set()
+    for node in ast.walk(tree):
+        if id(node) in typing_only and not for_typing:
+            continue
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            is_package = node.module == "saddleslide"
+            names |= {f"saddleslide.{alias.name}" for alias in node.names} if is_package else {node.module}
+    return names
+
+
+def imported_rooms(path):
+    return {name.split(".")[1] for name in imported_modules(path) if name.startswith("saddleslide.")}
+
+
+def relative(path):
+    return str(path.relative_to(SOURCE))
+
+
+def test_every_room_has_one_layer():
+    unplaced = {room_of(path) for path in FILES} - {"__init__"} - set(DEPTH)
+    assert not unplaced, f"give {sorted(unplaced)} a row in LAYERS"
+    assert len(DEPTH) == sum(map(len, LAYERS))
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if room_of(path) != "__init__"], ids=relative)
+def test_imports_go_down_the_layers(path):
+    own = room_of(path)
+    upward = {room for room in imported_rooms(path) - {own} if DEPTH.get(room, -1) <= DEPTH.get(own, -1)}
+    assert not upward, f"{relative(path)} imports {sorted(upward)}"
+
+
+def test_the_certificate_and_what_it_stands_on_know_no_method():
+    assert not reachable("certificate") & METHODS
+
+
+def test_planning_and_what_it_stands_on_import_no_arrays():
+    rooms = reachable("planning")
+    assert "arrays" not in rooms
+    for path in FILES:
+        if room_of(path) in rooms:
+            packages = {name.split(".")[0] for name in imported_modules(path)}
+            assert not packages & {"numpy", "scipy"}, relative(path)
+
+
+def reachable(room):
+    """The room and all rooms that it imports at run time, directly or not."""
+    found, waiting = set(), {room}
+    while waiting:
+        now = waiting.pop()
+        found.add(now)
+        for path in FILES:
+            if room_of(path) == now:
+                modules = imported_modules(path, for_typing=False)
+                waiting |= {name.split(".")[1] for name in modules if name.startswith("saddleslide.")} - found
+    return found
+
+
+def test_only_the_command_line_imports_the_terminal_library():
+    users = {room_of(path) for path in FILES if any(name.split(".")[0] == "rich" for name in imported_modules(path))}
+    assert users <= {"cli"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_library_code_never_calls_print(path):
+    lines = [
+        node.lineno
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert not lines, f"{relative(path)} prints in lines {lines}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_every_file_says_what_it_is(path):
+    assert ast.get_docstring(tree_of(path))
+
+
+def public_names():
+    """(dotted name, object) of everything a user reaches from the package and its public modules."""
+    modules = {name: getattr(ss, name) for name in ss.__all__ if inspect.ismodule(getattr(ss, name))}
+    found = {name: getattr(ss, name) for name in ss.__all__ if name not in modules}
+    for module_name, module in modules.items():
+        for name in getattr(module, "__all__", None) or own_names(module):
+            found[f"{module_name}.{name}"] = getattr(module, name)
+    return found
+
+
+def own_names(module):
+    return [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+@pytest.mark.parametrize(("name", "value"), public_names().items(), ids=public_names())
+def test_every_public_name_shows_an_example(name, value):
+    documentation = inspect.getdoc(value) or ""
+    assert "Examples\n--------\n>>> " in documentation
+
+
+@pytest.mark.parametrize("name", ss.__all__)
+def test_every_promised_name_exists(name):
+    assert hasattr(ss, name)
+
+
+def test_importing_the_package_imports_nothing_optional():
+    code = "import saddleslide, sys; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "saddleslide" in loaded
+    assert not OPTIONAL & set(loaded)

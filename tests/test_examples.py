@@ -1,0 +1,137 @@
+"""The examples run, and the README and the docs say what the files say."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import saddleslide as ss
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "saddleslide"
+# Every example with the arguments that make it small; a new example must be added here.
+EXAMPLES = {"quickstart.py": [], "oracle_counts.py": ["--out", "small.png", "--tol", "8", "4"]}
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def blocks(name: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text(name), flags=re.DOTALL | re.MULTILINE)
+
+
+def run_example(name: str, arguments: list[str], folder: Path) -> str:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / name), *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_example_is_listed():
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_runs_and_writes_only_what_it_was_told_to(name, tmp_path):
+    before = {path: path.stat().st_mtime_ns for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert run_example(name, EXAMPLES[name], tmp_path)
+    expected = {"small.png"} if "small.png" in EXAMPLES[name] else set()
+    assert {path.name for path in tmp_path.iterdir()} == expected
+    assert before == {path: path.stat().st_mtime_ns for path in (ROOT / "docs" / "pictures").iterdir()}
+    if expected:
+        assert (tmp_path / "small.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_readme_example_is_the_quickstart_and_solves_its_problem(capsys):
+    (block,) = blocks("README.md", "python")
+    assert block == text("examples/quickstart.py")
+    names: dict[str, object] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    assert "solved" in capsys.readouterr().out
+    result = names["result"]
+    assert isinstance(result, ss.Result)
+    assert result.success and result.gap <= 5.0
+    # The saddle value is a Huber regression: compare with the loss at the point, written from its definition.
+    A, b = names["A"], names["b"]
+    residual = abs(A @ result.x - b)
+    huber = [r * r / (2 * 0.5) if r <= 0.5 else r - 0.25 for r in residual]
+    assert result.upper == pytest.approx(0.5 * result.x @ result.x + sum(huber), rel=1e-12)
+
+
+def test_readme_numbers_come_from_the_example(tmp_path):
+    out = run_example("oracle_counts.py", ["--out", "full.png"], tmp_path)
+    rows = [line.split() for line in out.splitlines()[1:]]
+    sorted_rows = [row for row in rows if row[0] == "sorted"]
+    lockstep_rows = [row for row in rows if row[0] == "lockstep"]
+    assert len(sorted_rows) == len(lockstep_rows) == 6
+    gap, f, g, B = sorted_rows[-1][-4:]
+    same = next(row for row in lockstep_rows if float(row[-4]) < 1.1 * float(gap))
+    prose = " ".join(text("README.md").split())
+    assert f"reaches a gap of {gap} with {f} calls of f'" in prose
+    assert f"needs {same[-3]} calls of f' for a gap of {same[-4]}" in prose
+    assert f"{g} against {same[-2]} of g', and {B} against {same[-1]} products" in prose
+
+
+def test_readme_has_two_commands_and_ci_runs_the_second_to_the_letter():
+    install_and_solve, install_and_test = blocks("README.md", "sh")
+    assert install_and_solve.rstrip().endswith("saddleslide solve synthetic")
+    assert install_and_test.rstrip().endswith("-m pytest")
+    ci = text(".ci/run")
+    assert install_and_test.strip() in [line.strip() for line in ci.splitlines()]
+    for tool in ("ruff check .", "ruff format --check .", "mypy"):
+        assert re.search(rf"^\S+ -m {re.escape(tool)}$", ci, flags=re.MULTILINE), tool
+
+
+def test_local_links_of_the_documents_lead_somewhere():
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    for document in documents:
+        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+            assert target.startswith("https://") or (document.parent / target).is_file(), (document.name, target)
+
+
+def test_one_version_everywhere():
+    version = tomllib.loads(text("pyproject.toml"))["project"]["version"]
+    assert ss.__version__ == version
+    assert f"\nversion: {version}\n" in text("CITATION.cff")
+    assert f"\n## [{version}]" in text("CHANGELOG.md")
+
+
+def test_dependencies_are_justified_and_no_others_are():
+    data = tomllib.loads(text("pyproject.toml"))
+    asked = data["build-system"]["requires"] + data["project"]["dependencies"]
+    asked += [name for extra in data["project"]["optional-dependencies"].values() for name in extra]
+    names = {re.match(r"[A-Za-z0-9_-]+", requirement)[0] for requirement in asked} - {"saddleslide"}
+    assert names == set(re.findall(r"^\| `([\w-]+)` \|", text("docs/dependencies.md"), flags=re.MULTILINE))
+
+
+def test_architecture_page_has_a_row_for_every_room():
+    rooms = text("docs/architecture.md").split("## The rooms")[1].split("## Imports")[0]
+    listed = set(re.findall(r"^\| `(\w+(?:\.py|/))` \|", rooms, flags=re.MULTILINE))
+    packages = {path.parent.name + "/" for path in SOURCE.glob("*/__init__.py")}
+    assert {path.name for path in SOURCE.glob("*.py")} | packages <= listed
+
+
+def test_architecture_page_shows_the_layers_that_the_tests_enforce():
+    (listing,) = blocks("docs/architecture.md", "text layers")
+    tree = ast.parse(text("tests/test_architecture.py"))
+    enforced = next(n.value for n in tree.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "LAYERS")
+    assert [set(line.split()) for line in listing.splitlines()] == ast.literal_eval(enforced)
+
+
+def test_notation_names_exist_in_their_files():
+    rows = [line.split("|")[3:5] for line in text("docs/notation.md").splitlines() if line.count("|") == 5]
+    rows = [(re.findall(r"`([^`]+)`", code), re.findall(r"`([^`]+)`", files)) for code, files in rows]
+    rows = [(codes, files) for codes, files in rows if files]
+    assert len(rows) > 50
+    for codes, files in rows:
+        sources = [(SOURCE / name).read_text(encoding="utf-8") for name in files]
+        for code in codes:
+            for word in re.findall(r"\w+", code):
+                assert any(re.search(rf"\b{word}\b", source) for source in sources), (code, files)

@@ -1,0 +1,33 @@
+"""Table e2_mixed of the paper to the printed digit: seeds 0, 1, 2 at eps = 0.5."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+import saddleslide as ss
+
+# (nu_x, nu_y), levels, N_f, N_g, N_B, median gap, smallest and largest gap, as printed.
+ROWS = [
+    ((1.0, 0.5), "fgB", 16, 96, 1920, "0.152", "[0.108,0.196]"),
+    ((1.0, 0.0), "fBg", 16, 115680, 1920, "0.417", "[0.332,0.419]"),
+    ((0.75, 0.25), "fBg", 31, 992, 1984, "0.147", "[0.094,0.185]"),
+    ((0.5, 0.5), "fgB", 93, 93, 2232, "0.127", "[0.073,0.159]"),
+    ((0.0, 0.0), "Bfg", 115680, 115680, 1920, "0.532", "[0.456,0.572]"),
+]
+
+
+@pytest.mark.parametrize(("nus", "order", "N_f", "N_g", "N_B", "median", "seeds"), ROWS, ids=[str(r[0]) for r in ROWS])
+def test_row_is_reproduced_to_the_printed_digit(nus, order, N_f, N_g, N_B, median, seeds):
+    gaps = []
+    for seed in (0, 1, 2):
+        problem = ss.gallery.synthetic(*nus, seed=seed)
+        plan = ss.plan(problem, tol=0.5)
+        result = ss.run(problem, plan)
+        assert plan.order == order
+        assert plan.predicted_calls == {"f": N_f, "g": N_g, "B": N_B}
+        assert result.calls == ss.Calls(N_f, N_g, N_B)
+        gaps.append(result.gap)
+    assert f"{statistics.median(gaps):.3f}" == median
+    assert f"[{min(gaps):.3f},{max(gaps):.3f}]" == seeds
