@@ -5,13 +5,14 @@ gap of the answer is certified.
 """
 
 from saddleslide import couplings, domains, errors, functions, gallery, planning
-from saddleslide.certificate import exact_gap
+from saddleslide.certificate import certify, exact_gap
 from saddleslide.driver import run
 from saddleslide.holder import Holder
 from saddleslide.oracles import Calls
 from saddleslide.planner import plan
 from saddleslide.planning import Plan
 from saddleslide.problem import SaddleProblem
+from saddleslide.progress import Progress
 from saddleslide.result import Certificate, Result, Status
 from saddleslide.sliding import Component, component_levels, slide
 from saddleslide.solver import adaptive_plan, solve
@@ -24,10 +25,12 @@ __all__ = [
     "Component",
     "Holder",
     "Plan",
+    "Progress",
     "Result",
     "SaddleProblem",
     "Status",
     "adaptive_plan",
+    "certify",
     "component_levels",
     "couplings",
     "domains",

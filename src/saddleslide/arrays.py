@@ -34,7 +34,7 @@ def as_shape(value: Any, name: str) -> Shape:
 
 
 def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = True) -> Array:
-    """Copy `value` into a new float64 array and refuse what is not real, not finite or of the wrong shape.
+    """Copy `value` into a new read-only float64 array and refuse what is not real, not finite or of the wrong shape.
 
     Examples
     --------
@@ -54,6 +54,8 @@ def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = Tr
         raise InputError(f"{name}: contains NaN ({int(np.isnan(result).sum())} of {result.size} entries).")
     if finite and not np.isfinite(result).all():
         raise InputError(f"{name}: contains infinite entries; expected finite numbers.")
+    # What was validated stays as it was.
+    result.flags.writeable = False
     return result
 
 

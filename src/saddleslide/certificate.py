@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from saddleslide.arrays import Array, as_real
+from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions import tilted_minimum
+from saddleslide.functions import Function, LowerModel, tilted_minimum
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Certificate
@@ -17,24 +20,83 @@ from saddleslide.result import Certificate
 EPS = float(np.finfo(np.float64).eps)
 # Averages of projected points leave a set by rounding only.
 FEASIBILITY_TOLERANCE = 1e-9
+# Error bars below this part of the values count as rounding.
+EXACT_ERROR = 1e-10
 
 
-def exact_gap(problem: SaddleProblem, x: Any, y: Any) -> Certificate:
-    """The primal-dual gap of (x, y): max over Y of F(x, .) minus min over X of F(., y), each with its error bar.
+def certify(
+    problem: SaddleProblem,
+    x: Any,
+    y: Any,
+    models: Mapping[str, LowerModel] | None = None,
+    accuracy: float = 0.0,
+    max_gradients: int = 1000,
+) -> Certificate:
+    """Bounds on the saddle value at a point from any solver, and so on its gap.
 
-    Needs both inner extrema in certified form (see `ss.functions.tilted_minimum`); says why when one is missing.
+    From above by max over Y of F(x, .), from below by min over X of F(., y). Each side is tried by a certified inner
+    solve and by the lower model of f or g, where one is given; the tighter bound counts.
 
     Parameters
     ----------
     problem : SaddleProblem
         The problem.
     x, y : array
-        Feasible points, from any solver.
+        Feasible points.
+    models : mapping, optional
+        Lower models of "f" and "g", as `run` carries them along (`saddleslide.sliding.carried_models`).
+    accuracy : float, optional
+        Error at which an iterative inner solve may stop.
+    max_gradients : int, optional
+        Most gradients of f, and of g, that the inner solves may take; 0 uses the models alone where there are any.
 
     Returns
     -------
     Certificate
-        Rounding and the errors of the inner solves are included in the bounds.
+        Rounding and the errors of the inner solves are included in the bounds. `kind` is "exact" (error bars at
+        rounding level), "searched" (an inner solve stopped earlier), "model", or "none" with a `reason`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[1.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
+    >>> certificate = ss.certify(game, [0.5, 0.5], [1.0, 0.0])
+    >>> round(certificate.gap, 12), certificate.kind
+    (1.0, 'exact')
+    """
+    x, y = _feasible(problem, x, y)
+    models = models or {}
+    oracles = Oracles(problem)
+    Bx, BTy = oracles.forward(x), oracles.adjoint(y)
+    if not oracles.finite(Bx, BTy):
+        return Certificate(reason="B x or B^T y is not finite.", calls=oracles.calls)
+    above = _side(problem.g, -Bx, problem.Y, y, models.get("g"), accuracy, max_gradients)
+    below = _side(problem.f, BTy, problem.X, x, models.get("f"), accuracy, max_gradients)
+    oracles.calls.g += above.spent
+    oracles.calls.f += below.spent
+    f, g = problem.f.value(x), problem.g.value(y)
+    sizes = problem.f.magnitude(x) + problem.g.magnitude(y)
+    rounding = 16.0 * EPS * (sizes + abs(below.lower) + abs(above.lower))
+    rounding += _product_rounding(problem, x, above.point) + _product_rounding(problem, below.point, y)
+    upper, lower = f - above.lower + rounding, below.lower - g - rounding
+    # A NaN anywhere must read as unknown, never as a small gap.
+    known = math.isfinite(lower) and math.isfinite(upper)
+    reasons = [side.reason for side in (above, below) if side.reason]
+    if not known and not reasons:
+        reasons.append("an inner minimum is unbounded or a value is not finite.")
+    return Certificate(
+        lower if math.isfinite(lower) else -math.inf,
+        upper if math.isfinite(upper) else math.inf,
+        _kind(above, below, abs(upper) + abs(lower) + sizes) if known else "none",
+        above.error + below.error + 2.0 * rounding,
+        "" if known else " ".join(reasons),
+        oracles.calls,
+    )
+
+
+def exact_gap(problem: SaddleProblem, x: Any, y: Any) -> Certificate:
+    """The primal-dual gap of (x, y) by certified inner solves alone; see `certify`.
 
     Examples
     --------
@@ -44,38 +106,60 @@ def exact_gap(problem: SaddleProblem, x: Any, y: Any) -> Certificate:
     >>> round(ss.exact_gap(game, [0.5, 0.5], [1.0, 0.0]).gap, 12)
     1.0
     """
-    x, y = _feasible(problem, x, y)
-    oracles = Oracles(problem)
-    Bx, BTy = oracles.forward(x), oracles.adjoint(y)
-    if not oracles.finite(Bx, BTy):
-        return Certificate(reason="B x or B^T y is not finite.", calls=oracles.calls)
-    reasons = []
-    lower, upper, error = -math.inf, math.inf, math.nan
+    return certify(problem, x, y)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A certified lower bound on one inner minimum, and what it took."""
+
+    lower: float = -math.inf
+    error: float = math.inf
+    point: Array | None = None
+    method: str = "none"
+    spent: int = 0
+    reason: str = ""
+
+
+def _side(
+    function: Function,
+    tilt: Array,
+    domain: Domain,
+    start: Array,
+    model: LowerModel | None,
+    accuracy: float,
+    max_gradients: int,
+) -> _Side:
+    """The tighter of the inner solve and the model."""
+    best = _Side()
+    if model is not None:
+        found = model.tilted_minimum(tilt, domain)
+        best = _Side(found.lower, found.error, found.point, "model")
+    if model is not None and max_gradients == 0:
+        return best
     try:
-        best_y = tilted_minimum(problem.g, -Bx, problem.Y)
-        oracles.calls.g += best_y.gradients
-        best_x = tilted_minimum(problem.f, BTy, problem.X)
-        oracles.calls.f += best_x.gradients
+        found = tilted_minimum(function, tilt, domain, start, accuracy, max(max_gradients, 1))
     except NoExactMinimumError as missing:
-        reasons.append(str(missing))
-    else:
-        f, g = problem.f.value(x), problem.g.value(y)
-        rounding = 16.0 * EPS * (abs(f) + abs(g) + abs(best_x.value) + abs(best_y.value))
-        upper = f - best_y.lower + rounding
-        lower = best_x.lower - g - rounding
-        error = best_x.error + best_y.error + 2.0 * rounding
-    # A NaN anywhere must read as unknown, never as a small gap.
-    known = math.isfinite(lower) and math.isfinite(upper)
-    if not known and not reasons:
-        reasons.append("an inner minimum is unbounded or a value is not finite.")
-    return Certificate(
-        lower if math.isfinite(lower) else -math.inf,
-        upper if math.isfinite(upper) else math.inf,
-        "exact" if known else "none",
-        error,
-        " ".join(reasons),
-        oracles.calls,
-    )
+        return best if best.lower > -math.inf else _Side(reason=str(missing))
+    if found.lower >= best.lower or math.isnan(found.lower):
+        return _Side(found.lower, found.error, found.point, found.method, found.gradients)
+    return replace(best, spent=found.gradients)
+
+
+def _product_rounding(problem: SaddleProblem, x: Array | None, y: Array | None) -> float:
+    """What rounding in a product with B can do to <y, Bx>."""
+    if x is None or y is None or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return 0.0
+    # The bound on the norm is used only if it is known already: it costs products.
+    known = problem.coupling.__dict__.get("norm")
+    size = float(np.linalg.norm(x)) * float(np.linalg.norm(y))
+    return 8.0 * EPS * math.sqrt(x.size + y.size) * size * known.upper if known is not None else 0.0
+
+
+def _kind(above: _Side, below: _Side, size: float) -> str:
+    if "model" in (above.method, below.method):
+        return "model"
+    return "exact" if above.error + below.error <= EXACT_ERROR * size else "searched"
 
 
 def _feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:

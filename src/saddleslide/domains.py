@@ -159,7 +159,9 @@ class Box(Domain):
         high = as_real(upper, "Box: upper", finite=False)
         if shape is None and not (low.ndim or high.ndim):
             raise InputError("Box: shape is missing and both sides are numbers; pass shape=.")
-        self.shape = as_shape(np.broadcast_shapes(low.shape, high.shape) if shape is None else shape, "Box")
+        if shape is None and low.ndim and high.ndim and low.shape != high.shape:
+            raise InputError(f"Box: lower has shape {low.shape}, upper {high.shape}; expected equal shapes or numbers.")
+        self.shape = as_shape((low.shape or high.shape) if shape is None else shape, "Box")
         for name, side in (("lower", low), ("upper", high)):
             if side.ndim and side.shape != self.shape:
                 raise InputError(f"Box: {name} has shape {side.shape}; expected a number or shape {self.shape}.")

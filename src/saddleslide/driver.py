@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from saddleslide.arrays import Array, split
-from saddleslide.certificate import exact_gap
+from saddleslide.certificate import certify
 from saddleslide.errors import InputError
+from saddleslide.functions import LowerModel
 from saddleslide.oracles import Oracles
-from saddleslide.planning import Plan
+from saddleslide.planning import Level, Plan
+from saddleslide.planning.adaptive import AdaptivePlan
+from saddleslide.planning.restart_plan import RestartPlan
+from saddleslide.planning.restarts import Stage
 from saddleslide.problem import SaddleProblem
+from saddleslide.regimes import regularised_problem
 from saddleslide.result import Certificate, Moment, Result, Status
-from saddleslide.sliding import bilinear_recursion
+from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
+from saddleslide.solver import carry_out
 
 Callback = Callable[[Result], object]
+# A certificate may always take this many gradients; beyond, no more than the plan itself.
+FEWEST_GRADIENTS = 25
 
 
 def run(
-    problem: SaddleProblem, plan: Plan, *, start: tuple[Any, Any] | None = None, callback: Callback | None = None
+    problem: SaddleProblem,
+    plan: Plan | RestartPlan | AdaptivePlan,
+    *,
+    start: tuple[Any, Any] | None = None,
+    callback: Callback | None = None,
 ) -> Result:
     """Carry out a plan and judge the point it gives.
 
@@ -29,8 +43,8 @@ def run(
     ----------
     problem : SaddleProblem
         The problem the plan was made for.
-    plan : Plan
-        From `ss.plan`.
+    plan : Plan, RestartPlan or AdaptivePlan
+        From `ss.plan`, or from the `plans` of an earlier result: the same plan gives the same bits.
     start : (x, y), optional
         Feasible starting point; the projections of 0 when missing.
     callback : callable, optional
@@ -50,65 +64,130 @@ def run(
     >>> result.x.round(2).tolist(), result.gap < 0.02
     ([0.4, 0.6], True)
     """
-    if not isinstance(problem, SaddleProblem) or not isinstance(plan, Plan):
+    if not isinstance(problem, SaddleProblem) or not isinstance(plan, Plan | RestartPlan | AdaptivePlan):
         raise InputError(
             f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
         )
-    progress = _Progress(problem, plan, start)
-    stopped = progress.carry_out(callback)
-    x, y = progress.point()
-    if progress.broke_down:
-        return progress.result(x, y, Status.NON_FINITE, exact_gap(problem, x, y))
-    certificate = exact_gap(problem, x, y)
-    return progress.result(x, y, _status(plan, certificate, stopped), certificate)
-
-
-def _status(plan: Plan, certificate: Certificate, stopped: bool) -> Status:
-    if plan.tol is not None and certificate.gap <= plan.tol:
-        return Status.SOLVED
-    if stopped:
-        return Status.STOPPED
-    return Status.COMPLETED if certificate.kind != "none" else Status.NO_CERTIFICATE
+    if callback is not None and not callable(callback):
+        raise InputError(f"run: callback is {callback!r}; expected a function of an intermediate Result.")
+    if isinstance(plan, AdaptivePlan):
+        return carry_out(problem, plan, start=start, callback=callback)
+    return _Progress(problem, plan, start, callback).carry_out()
 
 
 class _Progress:
     """State of one run: oracles, recursion, clock and history."""
 
-    def __init__(self, problem: SaddleProblem, plan: Plan, start: tuple[Any, Any] | None) -> None:
-        self.problem, self.plan = problem, plan
-        self.oracles = Oracles(problem)
+    def __init__(
+        self,
+        problem: SaddleProblem,
+        plan: Plan | RestartPlan,
+        start: tuple[Any, Any] | None,
+        callback: Callback | None,
+    ) -> None:
+        self.problem, self.callback = problem, callback
         origin = problem.start(start)
-        self.recursion = bilinear_recursion(self.oracles, plan, origin)
+        self.plan = plan = _fitted(plan, problem, origin)
+        extra = plan.regularisation if isinstance(plan, RestartPlan) else None
+        self.oracles = Oracles(problem if extra is None else regularised_problem(problem, extra, origin))
         self.last_finite = np.concatenate([part.ravel() for part in origin])
         self.history: list[Moment] = []
         self.seconds = 0.0
-        self.broke_down = False
+        self.judged = Certificate(reason="not judged yet")
+        self.models: dict[str, LowerModel] = {}
 
-    def carry_out(self, callback: Callback | None) -> bool:
-        """Run all outermost steps; True when the callback stopped it."""
-        steps = self.recursion.steps()
+    def carry_out(self) -> Result:
+        """All stages, or fewer when a certificate meets the target between two of them."""
+        stages = (Stage(self.plan.levels, math.nan),) if isinstance(self.plan, Plan) else self.plan.stages
+        for number, stage in enumerate(stages, start=1):
+            outcome = self._carry_out_stage(stage)
+            if outcome is not None:
+                self._judge()
+                return self.result(Status.SOLVED if self._solved() else outcome)
+            if number < len(stages):
+                self._judge()
+                if self._solved():
+                    return self.result(Status.SOLVED)
+        self._judge()
+        if self._solved():
+            return self.result(Status.SOLVED)
+        return self.result(Status.COMPLETED if self.judged.kind != "none" else Status.NO_CERTIFICATE)
+
+    def _judge(self) -> None:
+        """Judge the last point; what that costs adds up over the stages."""
+        spent = self.judged.calls
+        own = self.oracles.calls
+        # Judging may not cost more gradients than the plan itself.
+        most = int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS))
+        found = certify(self.problem, *self.point(), models=self.models, max_gradients=most)
+        self.judged = replace(found, calls=found.calls + spent)
+
+    def _solved(self) -> bool:
+        return self.plan.tol is not None and self.judged.gap <= self.plan.tol
+
+    def _carry_out_stage(self, stage: Stage) -> Status | None:
+        """Run all outermost steps of a stage; a status when the run must end here."""
+        recursion = bilinear_recursion(self.oracles, stage, self.point())
+        steps = recursion.steps()
         while True:
             began = time.perf_counter()
             average = next(steps, None)
             self.seconds += time.perf_counter() - began
             if average is None:
-                return False
+                self._keep_models(recursion, stage)
+                return None
             if not np.isfinite(average).all():
-                self.broke_down = True
-                return False
+                return Status.NON_FINITE
             np.copyto(self.last_finite, average)
             self.history.append(Moment(len(self.history) + 1, self.oracles.calls.copy(), self.seconds))
-            if callback is not None:
+            if self.callback is not None:
                 try:
-                    callback(self.result(*self.point(), Status.RUNNING, Certificate(reason="not judged yet")))
+                    self.callback(self.result(Status.RUNNING))
                 except StopIteration:
-                    return True
+                    return Status.STOPPED
+
+    def _keep_models(self, recursion: Recursion, stage: Stage) -> None:
+        """Lower models of f and g at the end of a stage; those of a regularised function are not f's or g's own."""
+        extra = self.plan.regularisation if isinstance(self.plan, RestartPlan) else None
+        changed = {"x": "f", "y": "g"}[extra.block] if extra is not None else ""
+        found = carried_models(recursion, stage, self.problem)
+        self.models = {name: model for name, model in found.items() if name != changed}
 
     def point(self) -> tuple[Array, Array]:
         x, y = split(self.last_finite, [self.problem.X.shape, self.problem.Y.shape])
         return x.copy(), y.copy()
 
-    def result(self, x: Array, y: Array, status: Status, certificate: Certificate) -> Result:
+    def result(self, status: Status) -> Result:
         return Result(
-            x, y, status, certificate, self.oracles.calls.copy(), self.seconds, (self.plan,), tuple(self.history)
+            *self.point(),
+            status,
+            self.judged,
+            self.oracles.calls.copy(),
+            self.seconds,
+            (self.plan,),
+            tuple(self.history),
         )
+
+
+def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> Plan | RestartPlan:
+    """The plan for this problem and start: refused if made for another problem, its Omegas those of this start."""
+    shapes = (problem.X.shape, problem.Y.shape)
+    if plan.shapes is not None and plan.shapes != shapes:
+        raise InputError(
+            f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}. Plan this problem anew."
+        )
+    levels = plan.levels if isinstance(plan, Plan) else (plan.stages[0].levels if plan.stages else ())
+    if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
+        raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
+    if isinstance(plan, RestartPlan):
+        return plan
+    squares = (problem.X.squared_radius(origin[0]), problem.Y.squared_radius(origin[1]))
+    return replace(plan, levels=tuple(_measured_from(level, squares) for level in plan.levels))
+
+
+def _measured_from(level: Level, squares: tuple[float, float]) -> Level:
+    """The level with the Omega of another start. Its steps stay, so its (delta, L)-oracle is frozen."""
+    Omega = float(sum(w * square for w, square in zip(level.term.weights, squares, strict=True) if w > 0.0))
+    if Omega == level.term.Omega or math.isclose(Omega, level.term.Omega, rel_tol=1e-12):
+        return level
+    return replace(level, term=replace(level.term, Omega=Omega, inexact=(level.delta, level.L)))

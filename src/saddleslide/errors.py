@@ -59,6 +59,17 @@ class NoExactMinimumError(SaddleslideError):
     """
 
 
+class MissingExtraError(SaddleslideError, ImportError):
+    """An optional package is not installed; the message names the extra that brings it.
+
+    Examples
+    --------
+    >>> from saddleslide.errors import MissingExtraError
+    >>> issubclass(MissingExtraError, ImportError)
+    True
+    """
+
+
 def raise_all(subject: str, complaints: Sequence[str]) -> None:
     """Raise one InputError that lists every complaint, or do nothing when there is none.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 from saddleslide.errors import InputError
 
@@ -31,6 +32,9 @@ class Holder:
     H: float
 
     def __post_init__(self) -> None:
+        for name, value in (("nu", self.nu), ("H", self.H)):
+            if not isinstance(value, Real):
+                raise InputError(f"Holder: {name} is {value!r}; expected a number.")
         if not 0.0 <= self.nu <= 1.0:
             raise InputError(f"Holder: nu is {self.nu!r}; expected a number in [0, 1].")
         if not (self.H >= 0.0 and math.isfinite(self.H)):
@@ -74,6 +78,8 @@ class Holder:
         >>> Holder(0.0, 1.0).best_delta(1, 1, 1.0)
         1.0
         """
+        if not (N > 0 and Omega >= 0.0):
+            raise InputError(f"Holder.best_delta: N is {N!r} and Omega is {Omega!r}; expected N > 0 and Omega >= 0.")
         if self.nu == 1.0 or self.H == 0.0:
             return 0.0
         a = self.inexactness_exponent
@@ -103,6 +109,8 @@ class Holder:
             return Holder(nu, self.H)
         if nu > self.nu:
             raise InputError(f"Holder.at_exponent: nu is {nu}; expected at most {self.nu}.")
+        if not diameter >= 0.0:
+            raise InputError(f"Holder.at_exponent: diameter is {diameter!r}; expected a number >= 0.")
         if not math.isfinite(diameter):
             raise InputError(
                 f"Holder.at_exponent: a (nu={self.nu}) condition gives none with nu={nu} on an unbounded set. "
@@ -135,7 +143,7 @@ class Holder:
         return Holder(nu, self.at_exponent(nu, diameter).H + other.at_exponent(nu, diameter).H)
 
     def __add__(self, other: Holder) -> Holder:
-        return self.plus(other)
+        return self.plus(other) if isinstance(other, Holder) else NotImplemented
 
     def __mul__(self, factor: float) -> Holder:
         return Holder(self.nu, abs(factor) * self.H)

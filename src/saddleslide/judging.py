@@ -15,9 +15,9 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.candidate import Candidate, Linearisation, Split
-from saddleslide.domains import Ball, FullSpace
-from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions import Zero, prox, tilted_minimum
+from saddleslide.domains import Ball, Domain, FullSpace
+from saddleslide.errors import InputError, NoExactMinimumError
+from saddleslide.functions import Function, Zero, prox, tilted_minimum
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Certificate
@@ -27,6 +27,8 @@ _HISTORY = 6
 # Part of the target that an iterative inner maximum may leave open.
 _INNER_PART = 0.05
 _ROUNDING = 1e-13
+# Rounding of a projection, relative to the entries.
+_FEASIBILITY = 1e-12
 # A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
 _FEWEST_GRADIENTS = 25
 
@@ -60,9 +62,18 @@ class Judge:
         self._start = start
         self._start_pull: Array | None = None
         self._response = start[1]
+        # Size of the terms of F at the last point: what rounding is relative to when the saddle value is near 0.
+        self.magnitude = 0.0
+        self._seen, self._next_try = 0, 1
         self.allowance = Calls()
+        self._descended = False
         if rtol > 0.0:
             self._open_scale()
+
+    def resplit(self, split: Split) -> None:
+        """Other parts are simple from now on; the modulus and the old linearisations belong to the old split."""
+        self.split, self.history = split, []
+        self.modulus = split.f_rest.strong_convexity(self.problem.X)
 
     @property
     def gap(self) -> float:
@@ -88,7 +99,8 @@ class Judge:
     @property
     def at_rounding(self) -> bool:
         """Whether the gap can not be told from rounding of the bounds themselves."""
-        return math.isfinite(self.gap) and self.gap <= _ROUNDING * (abs(self.upper) + abs(self.lower))
+        size = max(abs(self.upper) + abs(self.lower), self.magnitude)
+        return math.isfinite(self.gap) and self.gap <= _ROUNDING * size
 
     def certificate(self) -> Certificate:
         """The bounds so far."""
@@ -112,22 +124,49 @@ class Judge:
             self.scale_above = value + reply + self.problem.g.value(y)
             self.scale_below = value + float(np.vdot(self._start_pull, x))
 
+    def _descend_from_start(self) -> None:
+        """One proximal gradient step on F(., y_0) from x_0: lower than F(x_0, y_0) unless x_0 is its minimiser."""
+        self._descended = True
+        x, X = self._start[0], self.problem.X
+        rest, simple, pull = self.split.f_rest, self.split.f_simple, self._start_pull
+        assert pull is not None
+        slope = rest.gradient(x) + pull
+        self.oracles.calls.f += 1
+        L = _first_curvature(rest, X)
+        for _ in range(20):
+            step = prox(simple, x - slope / L, L, X)
+            self.oracles.calls.f += 0.5
+            self.scale_below = min(self.scale_below, self.problem.f.value(step) + float(np.vdot(pull, step)))
+            if self.start_gap > 0.0 or np.array_equal(step, x):
+                return
+            L *= 8.0
+
     def consider(self, candidate: Candidate) -> bool:
         """Update the bounds with a candidate; True when the target is met."""
         value = candidate.value + self._simple_value(candidate.x)
-        if not math.isfinite(value):
+        if not (math.isfinite(value) and self._feasible(candidate)):
             return self.solved
         if self._start_pull is not None:
             self.scale_below = min(self.scale_below, value + float(np.vdot(self._start_pull, candidate.x)))
+            if self.start_gap == 0.0 and not self._descended:
+                self._descend_from_start()
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         g_value = self._g_value(candidate.y)
         self._raise_lower(candidate.y, g_value, candidate.linearisation)
         if candidate.averaged is not None and self.problem.X.bounded and self.modulus == 0.0:
             self._raise_lower_by_average(candidate.averaged)
+        self._note_size(value, g_value, float(np.vdot(candidate.y, Bx)))
         # F(x, y) never exceeds the upper bound at x, so a large difference already decides.
         rough = value + float(np.vdot(candidate.y, Bx)) - g_value
-        if rough < self.upper and min(rough, self.upper) - self.lower <= self.target:
+        self._seen += 1
+        decisive = max(self.target, _ROUNDING * self.magnitude)
+        decides = rough < self.upper and min(rough, self.upper) - self.lower <= decisive
+        # A simple g costs no call. Else tries are spaced out, some of them unconditional: no run ends without a bound.
+        free = isinstance(self.split.g_rest, Zero)
+        due = self._seen >= self._next_try and (decides or self._seen & (self._seen - 1) == 0)
+        if free or due:
             self._lower_upper(candidate.x, value, Bx)
+            self._next_try = self._seen + 1 + self._seen // 4
         return self.solved
 
     def settle(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> bool:
@@ -136,14 +175,30 @@ class Judge:
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         self._lower_upper(candidate.x, value, Bx)
         pull = self.oracles.adjoint(candidate.y)
+        self._note_size(value, float(np.vdot(candidate.y, Bx)))
         try:
             found = tilted_minimum(self.problem.f, pull, self.problem.X, candidate.x, accuracy, max_gradients)
         except NoExactMinimumError as missing:
             self.reason = str(missing)
             return self.solved
         self.oracles.calls.f += found.gradients
+        if candidate.y is self._start[1]:
+            self.scale_below = min(self.scale_below, found.value)
         self._accept_lower(found.lower - self._g_value(candidate.y), candidate.y, "exact")
         return self.solved
+
+    def _feasible(self, candidate: Candidate) -> bool:
+        """A bound at an infeasible point is no bound."""
+        pairs = ((candidate.x, self.problem.X), (candidate.y, self.problem.Y))
+        return all(
+            domain.violation(point) <= _FEASIBILITY * (1.0 + float(np.max(np.abs(point), initial=0.0)))
+            for point, domain in pairs
+        )
+
+    def _note_size(self, *terms: float) -> None:
+        size = sum(abs(term) for term in terms)
+        if math.isfinite(size):
+            self.magnitude = size
 
     def _simple_value(self, x: Array) -> float:
         return 0.0 if isinstance(self.split.f_simple, Zero) else self.split.f_simple.value(x)
@@ -175,7 +230,9 @@ class Judge:
 
     def _linearised(self, base: float, slope: Array, point: Array) -> float:
         """Minimum over X of base + <slope, x - p> + mu/2 |x - p|^2 + simple(x)."""
-        X, simple, mu = self.problem.X, self.split.f_simple, self.modulus
+        X, simple = self.problem.X, self.split.f_simple
+        # The modulus is one on X; an extrapolated point may lie outside.
+        mu = self.modulus if X.contains(point) else 0.0
         if mu > 0.0:
             x = prox(simple, point - slope / mu, mu, X)
             step = x - point
@@ -233,3 +290,11 @@ class Judge:
         bound = value + found[1] + 16.0 * EPS * (abs(value) + abs(found[1]))
         if bound < self.upper:
             self.upper, self.x = bound, x
+
+
+def _first_curvature(f: Function, X: Domain) -> float:
+    try:
+        smoothness = f.smoothness(X)
+    except InputError:
+        return 1.0
+    return max(smoothness.H, 1e-300) if smoothness.nu == 1.0 else 1.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from saddleslide.arrays import Array, read_only
 from saddleslide.functions import Function
-from saddleslide.functions.lifted import Lifted, lifted
+from saddleslide.functions.lifted import Lifted, PlainLift, lifted
 from saddleslide.problem import SaddleProblem
 
 _Answer = TypeVar("_Answer")
@@ -127,6 +127,7 @@ class CountedLift:
     def __init__(self, inner: Lifted, oracles: Oracles) -> None:
         self._inner, self._oracles = inner, oracles
         self.affine_gradient, self.has_hessian = inner.affine_gradient, inner.has_hessian
+        self.plain = isinstance(inner, PlainLift)
 
     def _counted(self, cost: float, work: Callable[[], _Answer]) -> _Answer:
         began = time.perf_counter()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -15,9 +16,17 @@ from saddleslide.holder import Holder
 from saddleslide.planning import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
 from saddleslide.planning.levels import check_loops
+from saddleslide.planning.levelwise import levelwise_terms
+from saddleslide.planning.plan import weighted_cost
+from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
+from saddleslide.regimes import REGIMES, restarted_plan
+from saddleslide.work import chosen_costs
 
-CONSTANT_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
+SMOOTHNESS_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
+CONSTANT_NAMES = (*SMOOTHNESS_NAMES, "mu_x", "mu_y")
+METRICS = ("auto", "identity", "balanced", "levelwise")
+Weights = tuple[float, float]
 
 
 def plan(
@@ -26,13 +35,23 @@ def plan(
     *,
     order: str | None = None,
     loops: Sequence[int] | None = None,
-    metric: str | float | Sequence[float] = "identity",
+    metric: str | float | Sequence[float] = "auto",
     start: tuple[Any, Any] | None = None,
     kappa: float | None = None,
     proved: bool = False,
     constants: Mapping[str, float] | None = None,
-) -> Plan:
-    """Plan a run: explicit order and loops, or both from the target `tol` by Corollary 3.6.
+    regime: str = "auto",
+    anchors: bool = False,
+    factor: float | None = None,
+    range_conditions: Collection[str] = (),
+    interior: Collection[str] = (),
+    Psi0: float | None = None,
+    costs: Sequence[float] | str | None = None,
+) -> Plan | RestartPlan:
+    """Plan a run: explicit order and loops, or both from the target `tol`.
+
+    Three regimes of the paper: "degenerate" (bounded domains, Theorem 3.5 and Corollary 3.6), "restarts" (both
+    effective moduli of curvature positive, Theorem 4.4 and Corollary 4.5) and "mixed" (one of them zero, regularised).
 
     Parameters
     ----------
@@ -44,8 +63,9 @@ def plan(
         A permutation of "fgB", outermost level first. Sorted by budget when missing.
     loops : sequence of int, optional
         T_1, T_2, T_3, one per level. From the budgets when missing.
-    metric : "identity", "balanced", a number or (w_x, w_y)
-        Weights of P on the two blocks. "balanced" makes both blocks equally large (bounded domains).
+    metric : "auto", "identity", "balanced", "levelwise", a number or (w_x, w_y)
+        Weights of P on the two blocks. "balanced" makes both equally large, "levelwise" gives each level its own norm
+        (both for bounded domains). "auto" takes the smallest predicted cost, or for explicit loops the smallest bound.
     start : (x, y), optional
         Starting point, as for `run`.
     kappa : float, optional
@@ -53,23 +73,97 @@ def plan(
     proved : bool, optional
         Use the constants that the corollary proves: kappa_n = 256 and eps = tol / 3.
     constants : mapping, optional
-        Declared values of nu_x, H_x, nu_y, H_y (together as pairs) and L_xy, in place of the computed ones.
+        Declared values of nu_x, H_x, nu_y, H_y (a nu only with its H), L_xy, mu_x and mu_y, in place of computed ones.
+    regime : "auto", "degenerate", "restarts" or "mixed"
+        Which theorem to plan by; "auto" takes the one with the smallest predicted cost that applies.
+    anchors : bool, optional
+        Use the anchor terms p_3 of Theorem 4.4; refused where a constraint can be active. The default is beta = 0.
+    factor : float, optional
+        Factor on the budgets of a practical stage (4 unless given); proved stages have their own.
+    range_conditions : collection of "x", "y", optional
+        Range conditions R_x, R_y that you declare to hold; checked ones need not be named.
+    interior : collection of "x", "y", optional
+        Blocks whose constraint you declare to be inactive at the solution (anchors need that).
+    Psi0 : float, optional
+        Bound on Psi at the start; 14 times the certified gap there when missing.
+    costs : (c_f, c_g, c_B) or "measure", optional
+        Prices of one gradient of f, one of g and one product; estimated from sizes when missing. Measuring makes a few
+        calls of each that no result counts.
 
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
     >>> f, box = ss.functions.Power(nu=1.0), ss.domains.Box(-1.0, 1.0, shape=60)
     >>> g, B = ss.functions.Power(nu=0.5), ss.couplings.as_coupling(2.0 * np.eye(60), norm=2.0)
-    >>> found = ss.plan(ss.SaddleProblem(f=f, g=g, B=B, X=box, Y=box), tol=0.5)
-    >>> found.order, found.predicted_calls
+    >>> problem = ss.SaddleProblem(f=f, g=g, B=B, X=box, Y=box)
+    >>> paper = ss.plan(problem, tol=0.5, regime="degenerate", metric="identity")
+    >>> paper.order, paper.predicted_calls
     ('fgB', {'f': 16, 'g': 96, 'B': 1920})
+    >>> wide, narrow = ss.domains.Box(-20.0, 20.0, shape=60), ss.domains.Box(-0.01, 0.01, shape=60)
+    >>> ss.plan(ss.SaddleProblem(f=f, g=g, B=B, X=wide, Y=narrow), tol=0.5, regime="degenerate").metric
+    'levelwise'
     """
     # Everything that costs no oracle call is checked first; the norm of B costs products.
     _check_request(problem, tol, order, loops, kappa)
+    _check_regime(regime, tol, order, loops)
+    for setting, number in (("factor", factor), ("Psi0", Psi0)):
+        if number is not None:
+            as_number(number, f"plan: {setting}", 0.0)
     x, y = problem.start(start)
-    weights, name = _weights(metric, problem, x, y)
-    used = _constants(problem, constants or {})
-    terms = _terms(used, weights, _squared_radius(problem, x, y, weights))
+    metrics = _metrics(metric, problem, x, y)
+    declared = _declared(constants or {})
+    prices = chosen_costs(problem, costs, "plan")
+    squares = problem.X.squared_radius(x), problem.Y.squared_radius(y)
+    explicit = order is not None or loops is not None
+    regimes = _regimes(regime, problem, declared, all(map(math.isfinite, squares)), explicit)
+    used = _constants(problem, declared, SMOOTHNESS_NAMES if regimes == ["degenerate"] else CONSTANT_NAMES)
+    found: list[tuple[str, Plan | RestartPlan, float]] = []
+    if "degenerate" in regimes:
+        for name, weights in _usable(metrics, used):
+            made = _fixed_plan(_terms(used, weights, squares), used, name, tol, order, loops, kappa, proved)
+            merit = made.bound if loops is not None else weighted_cost(made.predicted_calls, prices)
+            found.append((f"degenerate, metric {name}", made, merit))
+    for other in (name for name in regimes if name != "degenerate"):
+        assert tol is not None
+        restarted = restarted_plan(
+            problem,
+            tol,
+            other,
+            start=start,
+            proved=proved,
+            anchors=anchors,
+            factor=factor,
+            range_conditions=range_conditions,
+            interior=interior,
+            Psi0=Psi0,
+            constants=used,
+        )
+        found.append((other, restarted, restarted.expected_share * weighted_cost(restarted.predicted_calls, prices)))
+    _, chosen, _ = min(found, key=lambda entry: entry[2])
+    others = tuple((name, cost) for name, made, cost in found if made is not chosen)
+    shapes = (problem.X.shape, problem.Y.shape)
+    return replace(chosen, costs=prices, alternatives=others if loops is None else (), shapes=shapes)
+
+
+def _usable(
+    metrics: list[tuple[str, Weights | None]], used: Mapping[str, Constant]
+) -> list[tuple[str, Weights | None]]:
+    """Level-wise norms leave a block without curvature when neither its function nor B has any."""
+    bare = used["L_xy"].value == 0.0 and min(used["H_x"].value, used["H_y"].value) == 0.0
+    return [(name, weights) for name, weights in metrics if len(metrics) == 1 or weights is not None or not bare]
+
+
+def _fixed_plan(
+    terms: list[Term],
+    used: dict[str, Constant],
+    metric: str,
+    tol: float | None,
+    order: str | None,
+    loops: Sequence[int] | None,
+    kappa: float | None,
+    proved: bool,
+) -> Plan:
+    """One run of Algorithm 1 (Theorem 3.5), with what is missing of order and loops from Corollary 3.6."""
     eps = math.nan if tol is None else (tol / len(terms) if proved else tol)
     if order is None:
         terms = sorted_by_budget(terms, eps)
@@ -77,8 +171,27 @@ def plan(
         terms = [{term.name: term for term in terms}[letter] for letter in order]
     if loops is None:
         kappa = (proved_kappa(len(terms)) if proved else PRACTICAL_KAPPA) if kappa is None else kappa
-        loops = loop_counts(terms, eps, as_number(kappa, "plan: kappa", 0.0))
-    return Plan(place(terms, loops), used, name, tol, kappa)
+        loops = loop_counts(terms, eps, kappa)
+    return Plan(place(terms, loops), used, metric, tol, kappa)
+
+
+def _regimes(
+    wanted: str, problem: SaddleProblem, declared: Mapping[str, float], bounded: bool, explicit: bool
+) -> list[str]:
+    """The regimes to compare. Restarts need Psi at the start, hence cheap inner solves, unless nothing else applies."""
+    if wanted != "auto":
+        return [wanted]
+    if explicit:
+        return ["degenerate"]
+    curved = [
+        declared.get("mu_x", problem.f.strong_convexity(problem.X)) > 0.0,
+        declared.get("mu_y", problem.g.strong_convexity(problem.Y)) > 0.0,
+    ]
+    other = {2: ["restarts"], 1: ["mixed"], 0: []}[sum(curved)]
+    cheap = problem.f.separable_form() is not None and problem.g.separable_form() is not None
+    if not bounded:
+        return other or ["degenerate"]
+    return ["degenerate", *(other if other == ["restarts"] and cheap else [])]
 
 
 def _check_request(
@@ -96,59 +209,82 @@ def _check_request(
     raise_all("plan", complaints)
     if loops is not None:
         check_loops(loops, len("fgB"))
-    if kappa is not None:
-        as_number(kappa, "plan: kappa", 0.0)
+    if kappa is not None and as_number(kappa, "plan: kappa", 0.0) == 0.0:
+        raise InputError("plan: kappa is 0; expected a number > 0.")
 
 
-def _constants(problem: SaddleProblem, declared: Mapping[str, float]) -> dict[str, Constant]:
-    unknown = sorted(set(declared) - set(CONSTANT_NAMES))
+def _check_regime(regime: str, tol: float | None, order: str | None, loops: Sequence[int] | None) -> None:
+    complaints = []
+    if regime not in ("auto", *REGIMES):
+        complaints.append(f"regime is {regime!r}; expected 'auto' or one of {REGIMES}.")
+    elif regime in ("restarts", "mixed") and (tol is None or order is not None or loops is not None):
+        complaints.append(f"regime {regime!r} chooses order and loops itself; expected tol and neither of them.")
+    raise_all("plan", complaints)
+
+
+def _declared(constants: Mapping[str, float]) -> dict[str, float]:
+    unknown = sorted(set(constants) - set(CONSTANT_NAMES))
     raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))
-    values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in declared.items()}
+    values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in constants.items()}
     if values.get("L_xy") == 0.0:
         raise InputError(
             "plan: constants['L_xy'] is 0; expected an upper bound on the norm of B, > 0. Leave it out for B = 0."
         )
+    lone = [side for side in "xy" if f"nu_{side}" in values and f"H_{side}" not in values]
+    raise_all(
+        "plan", [f"constants declares nu_{side} without H_{side}; expected both: H belongs to its nu." for side in lone]
+    )
+    return values
+
+
+def _constants(problem: SaddleProblem, values: Mapping[str, float], names: Sequence[str]) -> dict[str, Constant]:
     f, g = problem.f.smoothness(problem.X), problem.g.smoothness(problem.Y)
     computed = {"nu_x": (f.nu, "f on X"), "H_x": (f.H, "f on X"), "nu_y": (g.nu, "g on Y"), "H_y": (g.H, "g on Y")}
-    if "L_xy" not in declared:
+    if "L_xy" not in values:
         norm = problem.coupling.norm
         computed["L_xy"] = (norm.upper, f"norm of B, upper bound: {norm.method}")
-    return {
-        name: Constant(values[name], "declared") if name in values else Constant(*computed[name])
-        for name in CONSTANT_NAMES
-    }
+    if "mu_x" in names:
+        computed["mu_x"] = (problem.f.strong_convexity(problem.X), "strong convexity of f on X")
+        computed["mu_y"] = (problem.g.strong_convexity(problem.Y), "strong convexity of g on Y")
+    return {name: Constant(values[name], "declared") if name in values else Constant(*computed[name]) for name in names}
 
 
-def _weights(metric: Any, problem: SaddleProblem, x: Array, y: Array) -> tuple[tuple[float, float], str]:
-    if isinstance(metric, str) and metric == "identity":
-        return (1.0, 1.0), "identity"
-    if isinstance(metric, str) and metric == "balanced":
-        squares = problem.X.squared_radius(x), problem.Y.squared_radius(y)
-        if not all(math.isfinite(square) for square in squares):
-            raise InputError("plan: metric 'balanced' needs bounded domains; pass the weights (w_x, w_y).")
-        return (1.0 / (squares[0] or 1.0), 1.0 / (squares[1] or 1.0)), "balanced"
+def _metrics(metric: Any, problem: SaddleProblem, x: Array, y: Array) -> list[tuple[str, Weights | None]]:
+    """The metrics to compare: names with the weights of the two blocks, None for level-wise ones."""
+    bounded = all(map(math.isfinite, (problem.X.squared_radius(x), problem.Y.squared_radius(y))))
     if isinstance(metric, str):
-        raise InputError(f"plan: metric is {metric!r}; expected 'identity', 'balanced', a number or (w_x, w_y).")
+        if metric not in METRICS:
+            raise InputError(f"plan: metric is {metric!r}; expected one of {METRICS}, a number or (w_x, w_y).")
+        if metric in ("balanced", "levelwise") and not bounded:
+            raise InputError(f"plan: metric {metric!r} needs bounded domains; pass the weights (w_x, w_y).")
+        named = {"identity": (1.0, 1.0), "balanced": _balanced(problem, x, y) if bounded else None, "levelwise": None}
+        if metric == "auto":
+            return list(named.items()) if bounded else [("identity", (1.0, 1.0))]
+        return [(metric, named[metric])]
     pair = (metric, metric) if np.isscalar(metric) or metric is None else tuple(metric)
     if len(pair) != 2:
         raise InputError(f"plan: metric has {len(pair)} weights; expected (w_x, w_y).")
     w_x, w_y = (as_number(weight, "plan: metric weight") for weight in pair)
     if min(w_x, w_y) <= 0.0:
         raise InputError(f"plan: metric weights are {(w_x, w_y)}; expected numbers > 0.")
-    return (w_x, w_y), "identity" if (w_x, w_y) == (1.0, 1.0) else f"blocks ({w_x:.4g}, {w_y:.4g})"
+    return [("identity" if (w_x, w_y) == (1.0, 1.0) else f"blocks ({w_x:.4g}, {w_y:.4g})", (w_x, w_y))]
 
 
-def _squared_radius(problem: SaddleProblem, x: Array, y: Array, weights: tuple[float, float]) -> float:
-    return float(weights[0] * problem.X.squared_radius(x) + weights[1] * problem.Y.squared_radius(y))
+def _balanced(problem: SaddleProblem, x: Array, y: Array) -> Weights:
+    """Weights that make both blocks equally large."""
+    return 1.0 / (problem.X.squared_radius(x) or 1.0), 1.0 / (problem.Y.squared_radius(y) or 1.0)
 
 
-def _terms(used: Mapping[str, Constant], weights: tuple[float, float], Omega: float) -> list[Term]:
-    """f, g and B in the P-norm; the order here breaks ties."""
-    f = Holder(used["nu_x"].value, used["H_x"].value).in_metric(weights[0])
-    g = Holder(used["nu_y"].value, used["H_y"].value).in_metric(weights[1])
-    M = used["L_xy"].value / math.sqrt(weights[0] * weights[1])
+def _terms(used: Mapping[str, Constant], weights: Weights | None, squares: tuple[float, float]) -> list[Term]:
+    """Terms of f, g and B in the P-norm, or each in its own (docs/theory.md); the order here breaks ties."""
+    f = Holder(used["nu_x"].value, used["H_x"].value)
+    g = Holder(used["nu_y"].value, used["H_y"].value)
+    L_xy = used["L_xy"].value
+    if weights is None:
+        return levelwise_terms(f, g, L_xy, *squares)
+    Omega = float(weights[0] * squares[0] + weights[1] * squares[1])
     return [
-        Term("f", f, weights=weights, Omega=Omega),
-        Term("g", g, weights=weights, Omega=Omega),
-        Term("B", M=M, weights=weights, Omega=Omega),
+        Term("f", f.in_metric(weights[0]), weights=weights, Omega=Omega),
+        Term("g", g.in_metric(weights[1]), weights=weights, Omega=Omega),
+        Term("B", M=L_xy / math.sqrt(weights[0] * weights[1]), weights=weights, Omega=Omega),
     ]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from saddleslide.arrays import Array
+from saddleslide.errors import InputError
 from saddleslide.oracles import Calls
+from saddleslide.plotting import Panel, draw_convergence
 
 if TYPE_CHECKING:
     from saddleslide.planning import Plan
     from saddleslide.planning.adaptive import AdaptivePlan
+    from saddleslide.planning.restart_plan import RestartPlan
 
 
 class Status(Enum):
@@ -70,7 +76,8 @@ class Certificate:
     lower, upper : float
         -inf and inf where unknown.
     kind : str
-        "exact" or "none".
+        How the lower bound was found: "exact" (certified inner minimum), "residual" (gradient and strong convexity),
+        "model" (averaged lower models), or "none".
     error : float
         What the certified inner solves and rounding contributed to the gap.
     reason : str
@@ -126,13 +133,16 @@ class Result:
     certificate : Certificate
         `gap`, `lower` and `upper` come from here.
     calls : Calls
-        Calls of f', g' and B, B^T that the plan made. Judging the point is counted apart, in `certificate_calls`.
+        Calls of f', g' and B, B^T. `solve` counts everything, judging and probing for a metric included; `run` counts
+        what the plan made. `certificate_calls` shows the share of judging: part of `calls` in `solve`, apart in `run`.
     seconds : float
         Time of the method, without the certificate.
     plans : tuple of Plan
         Every plan that was used.
     history : tuple of Moment
         One row per outermost step.
+    target : float
+        The gap that ends the run, a relative one resolved; NaN where the run did not say.
 
     Examples
     --------
@@ -150,8 +160,9 @@ class Result:
     certificate: Certificate
     calls: Calls
     seconds: float
-    plans: tuple[Plan | AdaptivePlan, ...]
+    plans: tuple[Plan | RestartPlan | AdaptivePlan, ...]
     history: tuple[Moment, ...] = ()
+    target: float = math.nan
 
     @property
     def gap(self) -> float:
@@ -189,13 +200,83 @@ class Result:
         return len(self.history)
 
     def __repr__(self) -> str:
-        rows = [
+        return "\n".join(f"{name:>8}: {text}" for name, text in self._rows())
+
+    def _repr_html_(self) -> str:
+        """The same table for notebooks: one element, no style sheet, no script."""
+        cell = 'style="text-align: left; vertical-align: top; padding: 0.1em 0.8em"'
+        rows = "".join(
+            f"<tr><th {cell}>{escape(name)}</th><td {cell}>{escape(text)}</td></tr>" for name, text in self._rows()
+        )
+        return f"<table><tbody>{rows}</tbody></table>"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [
             ("status", self.status.name.lower()),
             ("gap", f"{self.gap:.4g} ({self.certificate.kind})"),
             ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
-            ("calls", f"f' {self.calls.f:,}   g' {self.calls.g:,}   B {self.calls.B:,}"),
+            ("calls", _listed(self.calls)),
+            ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g}"),
             ("x, y", f"{self.x.shape}, {self.y.shape}"),
             ("message", self.message),
         ]
-        return "\n".join(f"{name:>8}: {text}" for name, text in rows)
+
+    def plot(
+        self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None
+    ) -> Any:
+        """Draw the gap against calls of f', calls of g', products and seconds, from the history alone.
+
+        Parameters
+        ----------
+        ax : Axes or sequence of Axes, optional
+            One Axes takes the three oracles as three lines. A sequence takes one panel each. A new figure when missing.
+        path : str or Path, optional
+            Where to save the figure; the suffix sets the format.
+        costs : (c_f, c_g, c_B), optional
+            Prices of one call each; adds a panel with the weighted cost.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Rows without a finite gap are left out.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+        >>> figure = ss.solve(game, tol=1e-6).plot(costs=(1.0, 1.0, 0.1))
+        >>> [axes.get_xlabel() for axes in figure.axes][-1]
+        'weighted cost'
+        """
+        calls = [moment.calls for moment in self.history]
+        panels = [
+            Panel("calls of f'", [float(c.f) for c in calls]),
+            Panel("calls of g'", [float(c.g) for c in calls]),
+            Panel("products with B and B$^T$", [float(c.B) for c in calls]),
+            Panel("seconds", [moment.seconds for moment in self.history]),
+        ]
+        if costs is not None:
+            panels.append(Panel("weighted cost", _weighted(calls, costs)))
+        return draw_convergence(panels, [moment.gap for moment in self.history], self.known_target, ax, path)
+
+    @property
+    def known_target(self) -> float:
+        """The gap that ends the run, where the result knows it; NaN otherwise."""
+        if not math.isnan(self.target):
+            return self.target
+        plan = self.plans[-1] if self.plans else None
+        relative = getattr(plan, "rtol", 0.0)
+        tol = getattr(plan, "tol", None)
+        return math.nan if tol is None or relative > 0.0 else float(tol)
+
+
+def _listed(calls: Calls) -> str:
+    return f"f' {calls.f:,.12g}   g' {calls.g:,.12g}   B {calls.B:,.12g}"
+
+
+def _weighted(calls: Sequence[Calls], costs: tuple[float, float, float]) -> list[float]:
+    if len(costs) != 3 or not all(math.isfinite(c) and c >= 0.0 for c in costs):
+        raise InputError(f"plot: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
+    return [costs[0] * c.f + costs[1] * c.g + costs[2] * c.B for c in calls]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from saddleslide.arrays import Array, as_number
-from saddleslide.candidate import Split
+from saddleslide.candidate import Candidate, Split
 from saddleslide.couplings import Mirrored
 from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, raise_all
@@ -21,10 +23,11 @@ from saddleslide.metrics import Blocks, Metric, fit_spectral
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
+from saddleslide.progress import Progress
 from saddleslide.result import Certificate, Moment, Result, Status
 from saddleslide.sliding.adaptive import AdaptiveSliding
 from saddleslide.sliding.primal_dual import PrimalDual
-from saddleslide.work import inner_steps_per_gradient
+from saddleslide.work import chosen_costs, inner_steps_per_gradient
 
 Callback = Callable[[Result], object]
 METRICS = ("auto", "blocks", "spectral")
@@ -34,6 +37,11 @@ _SUFFICIENT = 0.2
 _MOST_STEPS = 100_000
 # Steps without a better gap after which the inner work is doubled.
 _PATIENCE = 12
+_MOST_INNER = 4096
+# Without a finite gap after this many steps there will be none.
+_HOPELESS = 256
+# So many times out of patience at a gap this small is the end of what rounding allows.
+_MOST_STALLS, _TINY = 12, 1e-10
 
 
 def solve(
@@ -43,10 +51,11 @@ def solve(
     rtol: float | None = None,
     metric: str = "auto",
     start: tuple[Any, Any] | None = None,
-    costs: tuple[float, float, float] | None = None,
+    costs: Sequence[float] | str | None = None,
     max_calls: Mapping[str, float] | None = None,
     max_steps: int = _MOST_STEPS,
     callback: Callback | None = None,
+    progress: bool = False,
     rng: int = 0,
 ) -> Result:
     """Solve a saddle problem to a certified gap.
@@ -63,7 +72,7 @@ def solve(
         Norm of the block with the costly function.
     start : (x, y), optional
         Feasible starting point; the projections of 0 when missing.
-    costs : (c_f, c_g, c_B), optional
+    costs : (c_f, c_g, c_B) or "measure", optional
         Prices of one gradient of f, one of g and one product; estimated from sizes when missing.
     max_calls : mapping, optional
         Limits on the calls of "f", "g" and "B", the certificate's included.
@@ -71,6 +80,8 @@ def solve(
         Limit on outer steps.
     callback : callable, optional
         Called with an intermediate Result after every outer step; raising StopIteration ends the run.
+    progress : bool, optional
+        Show calls, gap and time on the terminal while it runs.
     rng : int, optional
         Seed of the random probes that fit a spectral metric.
 
@@ -90,8 +101,10 @@ def solve(
     >>> result.status.name, result.gap <= 1e-8
     ('SOLVED', True)
     """
+    _check_limits(max_calls, max_steps, callback)
     plan = adaptive_plan(problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, rng=rng)
-    return carry_out(problem, plan, start=start, max_calls=max_calls, max_steps=max_steps, callback=callback)
+    with Progress(then=callback) if progress else nullcontext(callback) as watched:
+        return carry_out(problem, plan, start=start, max_calls=max_calls, max_steps=max_steps, callback=watched)
 
 
 def adaptive_plan(
@@ -101,7 +114,7 @@ def adaptive_plan(
     rtol: float | None = None,
     metric: str = "auto",
     start: tuple[Any, Any] | None = None,
-    costs: tuple[float, float, float] | None = None,
+    costs: Sequence[float] | str | None = None,
     rng: int = 0,
 ) -> AdaptivePlan:
     """What `solve` would do, without doing it.
@@ -114,7 +127,12 @@ def adaptive_plan(
     >>> adaptive_plan(game, tol=1e-6).method
     'restarted primal-dual'
     """
-    absolute, relative = _targets(problem, tol, rtol, metric)
+    absolute, relative = _targets(problem, tol, rtol, metric, rng)
+    silent = [name for name, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
+    raise_all(
+        "solve",
+        [f"{name} has no value, so no gap can be certified; pass value=, or run a plan of ss.plan." for name in silent],
+    )
     problem.start(start)
     f_rest, f_simple = split_simple(problem.f, problem.X)
     g_rest, g_simple = split_simple(problem.g, problem.Y)
@@ -129,7 +147,7 @@ def adaptive_plan(
         return AdaptivePlan(METHODS[1], "blocks", False, 1, 1.0, absolute, relative, rng, simple, (reason,))
     seen = mirror(problem) if mirrored else problem
     chosen, why = _choose_metric(seen, metric)
-    steps = inner_steps_per_gradient(seen, _seen_costs(costs, mirrored), chosen)
+    steps = inner_steps_per_gradient(seen, _seen_costs(problem, costs, mirrored), chosen)
     curvature = 1.0 if chosen == "spectral" else first_curvature(seen)
     reasons = (*why, *(("g is costly and f is simple: the roles of x and y are exchanged",) if mirrored else ()))
     return AdaptivePlan(
@@ -137,18 +155,22 @@ def adaptive_plan(
     )  # fmt: skip
 
 
-def _seen_costs(costs: tuple[float, float, float] | None, mirrored: bool) -> tuple[float, float, float] | None:
+def _seen_costs(problem: SaddleProblem, costs: Any, mirrored: bool) -> tuple[float, float, float] | None:
+    """Prices as the method sees them; None leaves the estimate to sizes."""
     if costs is None:
         return None
-    if len(costs) != 3 or not all(math.isfinite(c) and c >= 0.0 for c in costs):
-        raise InputError(f"solve: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
-    return (costs[1], costs[0], costs[2]) if mirrored else costs
+    f, g, B = chosen_costs(problem, costs, "solve")
+    return (g, f, B) if mirrored else (f, g, B)
 
 
-def _targets(problem: SaddleProblem, tol: float | None, rtol: float | None, metric: str) -> tuple[float, float]:
+def _targets(
+    problem: SaddleProblem, tol: float | None, rtol: float | None, metric: str, rng: int
+) -> tuple[float, float]:
     if not isinstance(problem, SaddleProblem):
         raise InputError(f"solve: problem is {type(problem).__name__}; expected a SaddleProblem.")
     complaints = []
+    if isinstance(rng, bool) or not isinstance(rng, Integral) or rng < 0:
+        complaints.append(f"rng is {rng!r}; expected a seed >= 0.")
     if tol is None and rtol is None:
         complaints.append("tol and rtol are both missing; expected a target gap.")
     if metric not in METRICS:
@@ -216,16 +238,26 @@ def carry_out(
     callback: Callback | None = None,
 ) -> Result:
     """Run an adaptive plan."""
-    limits = _check_limits(max_calls or {})
+    limits = _check_limits(max_calls, max_steps, callback)
     origin = problem.start(start)
     run = _Run(problem, plan, origin, limits, max_steps, callback)
     return run.carry_out()
 
 
-def _check_limits(max_calls: Mapping[str, float]) -> dict[str, float]:
-    unknown = sorted(set(max_calls) - set(LIMITS))
+def _check_limits(max_calls: Any, max_steps: Any, callback: Any) -> dict[str, float]:
+    """Limits by oracle, after refusing what can not be one."""
+    complaints = []
+    if max_calls is not None and not isinstance(max_calls, Mapping):
+        complaints.append(f"max_calls is {max_calls!r}; expected a mapping such as {{'f': 200}}.")
+    if isinstance(max_steps, bool) or not isinstance(max_steps, Integral) or max_steps < 0:
+        complaints.append(f"max_steps is {max_steps!r}; expected a whole number >= 0.")
+    if callback is not None and not callable(callback):
+        complaints.append(f"callback is {callback!r}; expected a function of an intermediate Result.")
+    raise_all("solve", complaints)
+    given = max_calls or {}
+    unknown = sorted(set(given) - set(LIMITS))
     raise_all("solve", [f"max_calls has {unknown}; expected names among {list(LIMITS)}."] * bool(unknown))
-    return {name: as_number(limit, f"solve: max_calls[{name!r}]", 0.0) for name, limit in max_calls.items()}
+    return {name: as_number(limit, f"solve: max_calls[{name!r}]", 0.0) for name, limit in given.items()}
 
 
 class _Run:
@@ -262,6 +294,8 @@ class _Run:
 
     def carry_out(self) -> Result:
         """Run to the target or a limit."""
+        if not math.isfinite(self.problem.coupling.norm.upper):
+            return self._result(Status.NON_FINITE)
         status = self._primal_dual() if self.plan.method == METHODS[1] else self._adaptive()
         return self._result(Status.SOLVED if self.judge.solved else status)
 
@@ -273,7 +307,7 @@ class _Run:
 
     def _adaptive(self) -> Status:
         method = self._timed(lambda: self._method(self.plan, self.origin))
-        best, waited = math.inf, 0
+        best, waited, stalls = math.inf, 0, 0
         while True:
             stop = self._limit_reached(len(self.history))
             if stop is not None:
@@ -282,8 +316,10 @@ class _Run:
                 # Nesterov (2015): a Hölder gradient passes the curvature test up to a part of the target.
                 method.slack = 0.25 * max(self.judge.target, self.slack_floor) / method.t
             candidate = self._timed(method.advance)
-            if not self.oracles.finite(candidate.x, candidate.y):
+            if not (self.oracles.finite(candidate.x, candidate.y) and math.isfinite(candidate.value)):
                 return Status.NON_FINITE
+            if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
+                return Status.NO_CERTIFICATE
             if self.plan.metric == "spectral" and not self.problem.X.contains(candidate.x):
                 method = self._without_spectral(method)
                 continue
@@ -295,9 +331,24 @@ class _Run:
                 return Status.SOLVED
             if self.judge.at_rounding:
                 return Status.NUMERICAL_LIMIT
-            best, waited = (self.judge.gap, 0) if self.judge.gap < 0.9 * best else (best, waited + 1)
+            if self.judge.gap < 0.9 * best:
+                best, waited, stalls = self.judge.gap, 0, 0
+            else:
+                waited += 1
             if waited >= _PATIENCE:
-                method.inner_steps, waited = 2 * method.inner_steps, 0
+                method.inner_steps, waited = min(2 * method.inner_steps, _MOST_INNER), 0
+                stalls += 1
+                if self._settled(candidate):
+                    return Status.SOLVED
+                if stalls >= _MOST_STALLS and self.judge.gap <= _TINY * self.judge.magnitude:
+                    return Status.NUMERICAL_LIMIT
+
+    def _settled(self, candidate: Candidate) -> bool:
+        """No progress: perhaps only the cheap bounds lag. Spend as many gradients on judging as the method has."""
+        left = int(self.oracles.calls.f - self.judge.oracles.calls.f)
+        if left < _PATIENCE:
+            return False
+        return self.judge.settle(candidate, 0.1 * self.judge.target, left)
 
     def _without_spectral(self, method: AdaptiveSliding) -> AdaptiveSliding:
         """The constraint became active: go on from the last point with a block metric."""
@@ -309,7 +360,7 @@ class _Run:
         )
         self.plans.append(self.plan)
         self.split = _split(self.problem, self.plan)
-        self.judge.split = self.split
+        self.judge.resplit(self.split)
         return self._method(self.plan, (self.problem.X.project(method.before.x), method.y))
 
     def _method(self, plan: AdaptivePlan, start: tuple[Array, Array]) -> AdaptiveSliding:
@@ -339,6 +390,9 @@ class _Run:
         norm = self.problem.coupling.norm.upper
         method = PrimalDual(self.oracles, self.origin, norm, radii[1] / radii[0] if usable else 1.0)
         restart_gap, previous = math.inf, math.inf
+        self._gap_of(Candidate(*self.origin, 0.0))
+        if self.judge.solved:
+            return Status.SOLVED
         while True:
             stop = self._limit_reached(len(self.history))
             if stop is not None:
@@ -347,6 +401,8 @@ class _Run:
             if not all(self.oracles.finite(c.x, c.y) for c in candidates):
                 return Status.NON_FINITE
             gaps = [self._gap_of(candidate) for candidate in candidates]
+            if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
+                return Status.NO_CERTIFICATE
             if self._record():
                 return Status.STOPPED
             if self.judge.solved:
@@ -363,13 +419,17 @@ class _Run:
                 previous = best
             method.chunk = min(1024, max(16, len(self.history)))
 
-    def _gap_of(self, candidate: Any) -> float:
-        """Gap of one candidate by exact inner solves; the judge keeps the best bounds."""
-        upper, lower = self.judge.upper, self.judge.lower
-        self.judge.upper, self.judge.lower = math.inf, -math.inf
-        self.judge.settle(candidate)
-        gap, mine = self.judge.gap, (self.judge.upper, self.judge.lower)
-        self.judge.upper, self.judge.lower = min(upper, mine[0]), max(lower, mine[1])
+    def _gap_of(self, candidate: Candidate) -> float:
+        """Gap of one candidate by exact inner solves; the judge keeps the best bounds with their points."""
+        judge = self.judge
+        upper, x, lower, y, kind = judge.upper, judge.x, judge.lower, judge.y, judge.kind
+        judge.upper, judge.lower = math.inf, -math.inf
+        judge.settle(candidate)
+        gap = judge.gap
+        if upper <= judge.upper:
+            judge.upper, judge.x = upper, x
+        if lower >= judge.lower:
+            judge.lower, judge.y, judge.kind = lower, y, kind
         return gap
 
     def _limit_reached(self, steps: int) -> Status | None:
@@ -401,8 +461,16 @@ class _Run:
             calls = Calls(seen.calls.g, seen.calls.f, seen.calls.B)
             seen = Certificate(-seen.upper, -seen.lower, seen.kind, seen.error, seen.reason, calls)
         return Result(
-            np.array(x), np.array(y), status, seen, self._calls(), self.seconds, tuple(self.plans), tuple(self.history)
-        )  # fmt: skip
+            np.array(x),
+            np.array(y),
+            status,
+            seen,
+            self._calls(),
+            self.seconds,
+            tuple(self.plans),
+            tuple(self.history),
+            self.judge.target,
+        )
 
 
 def _is_smooth(f: Function, problem: SaddleProblem) -> bool:

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
+
+from saddleslide.arrays import as_number
 from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
+from saddleslide.errors import InputError
 from saddleslide.functions import Function
 from saddleslide.functions.base import Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
@@ -48,6 +55,67 @@ def gradient_cost(f: Function, size: int) -> float:
     if isinstance(f, Scaled):
         return gradient_cost(f.function, size)
     return 4.0 * size if f.separable else _UNKNOWN * size
+
+
+def estimated_costs(problem: SaddleProblem) -> tuple[float, float, float]:
+    """Operations of one gradient of f, one of g and one product, from sizes.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=10), ss.functions.Zero()
+    >>> estimated_costs(ss.SaddleProblem(f=zero, g=zero, B=np.eye(10), X=box, Y=box))
+    (40.0, 40.0, 200.0)
+    """
+    f = gradient_cost(problem.f, math.prod(problem.X.shape))
+    g = gradient_cost(problem.g, math.prod(problem.Y.shape))
+    return f, g, product_cost(problem.coupling)
+
+
+def measured_costs(problem: SaddleProblem, repeats: int = 3) -> tuple[float, float, float]:
+    """Seconds of one gradient of f, one of g and one product: the fastest of a few calls each.
+
+    The only place where the clock decides anything, and only when asked for; the plan records the numbers, so that a
+    replay of the plan does not measure again.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=10), ss.functions.Zero()
+    >>> all(cost > 0.0 for cost in measured_costs(ss.SaddleProblem(f=zero, g=zero, B=np.eye(10), X=box, Y=box)))
+    True
+    """
+    x, y = problem.start()
+    coupling = problem.coupling
+    calls = (
+        lambda: problem.f.gradient(x),
+        lambda: problem.g.gradient(y),
+        lambda: coupling.forward(x.reshape(coupling.x_shape)),
+    )
+    f, g, B = (min(_seconds(call) for _ in range(repeats)) for call in calls)
+    return f, g, B
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def chosen_costs(problem: SaddleProblem, costs: Any, name: str) -> tuple[float, float, float]:
+    """Declared, measured ("measure") or estimated (None) prices of f', g' and a product."""
+    if costs is None:
+        return estimated_costs(problem)
+    if isinstance(costs, str):
+        if costs != "measure":
+            raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")
+        return measured_costs(problem)
+    if not isinstance(costs, Sequence | np.ndarray):
+        raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")
+    prices = tuple(as_number(cost, f"{name}: costs", 0.0) for cost in costs)
+    if len(prices) != 3:
+        raise InputError(f"{name}: costs has {len(prices)} numbers; expected (c_f, c_g, c_B).")
+    return prices[0], prices[1], prices[2]
 
 
 def inner_steps_per_gradient(problem: SaddleProblem, costs: tuple[float, float, float] | None, metric: str) -> int:

@@ -133,9 +133,13 @@ def as_coupling(
 def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None) -> Coupling:
     if isinstance(B, Coupling):
         # Only the sizes must agree: an image and its ravel are the same vector.
-        for has, wants, side in [(B.x_shape, x_shape, "x"), (B.y_shape, y_shape, "y")]:
-            if wants is not None and math.prod(has) != math.prod(wants):
-                raise InputError(f"B: its {side} shape is {has}; expected {wants}.")
+        wrong = [
+            f"its {side} shape is {has}; expected {wants}"
+            for has, wants, side in [(B.x_shape, x_shape, "x"), (B.y_shape, y_shape, "y")]
+            if wants is not None and math.prod(has) != math.prod(wants)
+        ]
+        if wrong:
+            raise InputError(f"B: {', and '.join(wrong)}.")
         return B
     if isinstance(B, tuple | list) and len(B) == 2 and all(callable(part) for part in B):
         if x_shape is None or y_shape is None:

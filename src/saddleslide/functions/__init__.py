@@ -4,6 +4,7 @@ from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.custom import Custom
 from saddleslide.functions.losses import Huber, LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import tilted_minimum
+from saddleslide.functions.models import LowerModel
 from saddleslide.functions.power import Power
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.searched import TiltedMinimum, split_simple
@@ -17,6 +18,7 @@ __all__ = [
     "LeastSquares",
     "Linear",
     "Logistic",
+    "LowerModel",
     "PoissonTransmission",
     "Power",
     "Quadratic",

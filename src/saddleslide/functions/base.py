@@ -62,6 +62,11 @@ class Function(ABC):
         """A (sub)gradient at x."""
         return self.value_and_gradient(x, out)[1]
 
+    def magnitude(self, x: Array) -> float:
+        """Sum of the sizes of the terms of the value at x: what its rounding is relative to."""
+        form = self.separable_form()
+        return abs(self.value(x)) if form is None else form.size(x)
+
     def separable_form(self) -> SeparableForm | None:
         """The function entry by entry, where it is one of the known shapes; else None."""
         return None
@@ -79,6 +84,10 @@ class Function(ABC):
         return Scaled(factor, self)
 
     __rmul__ = __mul__
+
+    def __radd__(self, other: object) -> Function:
+        # So that sum([f1, f2]) works: it starts from 0.
+        return self if other == 0 else NotImplemented
 
 
 @final
@@ -117,6 +126,17 @@ class Sum(Function):
         second, other = self.parts[1].value_and_gradient(x)
         gradient += other
         return first + second, gradient
+
+    def value(self, x: Array) -> float:
+        return self.parts[0].value(x) + self.parts[1].value(x)
+
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        gradient = self.parts[0].gradient(x, out)
+        gradient += self.parts[1].gradient(x)
+        return gradient
+
+    def magnitude(self, x: Array) -> float:
+        return self.parts[0].magnitude(x) + self.parts[1].magnitude(x)
 
     def smoothness(self, domain: Domain) -> Holder:
         first, second = (part.smoothness(domain) for part in self.parts)
@@ -164,6 +184,17 @@ class Scaled(Function):
         value, gradient = self.function.value_and_gradient(x, out)
         gradient *= self.factor
         return self.factor * value, gradient
+
+    def value(self, x: Array) -> float:
+        return self.factor * self.function.value(x)
+
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        gradient = self.function.gradient(x, out)
+        gradient *= self.factor
+        return gradient
+
+    def magnitude(self, x: Array) -> float:
+        return self.factor * self.function.magnitude(x)
 
     def smoothness(self, domain: Domain) -> Holder:
         return self.factor * self.function.smoothness(domain)

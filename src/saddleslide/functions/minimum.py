@@ -121,9 +121,8 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> Tilted
     # The minimiser lies in the bracket, so convexity bounds what is left by |slope| * width.
     left = np.take_along_axis(np.abs(slopes), better, axis=0)[0] * (high - low)
     value = f.value(point) + float(np.vdot(c, point))
-    form = f.separable_form()
     # The terms of a value may cancel, so its rounding is relative to their sizes and not to the value.
-    size = abs(f.value(point)) if form is None else form.size(point)
+    size = f.magnitude(point)
     magnitude = size + float(np.abs(c * point).sum()) + float(np.abs(f.gradient(point) * point).sum())
     return TiltedMinimum(point, value, float(left.sum()) + 8.0 * EPS * magnitude, "bisection")
 

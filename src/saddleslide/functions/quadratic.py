@@ -26,13 +26,14 @@ class Quadratic(Function):
     Parameters
     ----------
     q : float, vector, matrix, sparse matrix, LinearOperator or Coupling
-        A number or a vector (or image) is a diagonal; a 2-D array whose shape is square is a matrix. To use a square
-        image as a diagonal pass `diagonal=True`. Matrices and operators must be symmetric and positive semidefinite;
-        dense matrices are checked.
+        A number or a vector is a diagonal, a 2-D array is a matrix. For the diagonal of an image pass `diagonal=True`.
+        Matrices and operators must be symmetric and positive semidefinite; those at hand as arrays are checked.
     diagonal : bool, optional
         Read a 2-D array as the diagonal of an image instead of a matrix.
     strong_convexity : float, optional
         A lower bound on the spectrum of an operator that is too large to factorise.
+    x_shape : tuple of int, optional
+        Shape of x, for an operator on images and for a pair of callables.
 
     Examples
     --------
@@ -45,7 +46,9 @@ class Quadratic(Function):
 
     quadratic = True
 
-    def __init__(self, q: Any, diagonal: bool = False, strong_convexity: float | None = None) -> None:
+    def __init__(
+        self, q: Any, diagonal: bool = False, strong_convexity: float | None = None, x_shape: Shape | None = None
+    ) -> None:
         declared = 0.0 if strong_convexity is None else as_number(strong_convexity, "Quadratic: strong_convexity", 0.0)
         self._diagonal: Array | None = None
         self._operator: Coupling | None = None
@@ -62,7 +65,7 @@ class Quadratic(Function):
                 float(np.max(self._diagonal, initial=0.0)),
             )
         else:
-            self._operator = as_coupling(q)
+            self._operator = as_coupling(q, x_shape, x_shape)
             self._range = _spectral_range(self._operator, declared)
 
     def __repr__(self) -> str:

@@ -10,12 +10,14 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.domains import Domain
-from saddleslide.errors import NoExactMinimumError
+from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.functions.simple import Zero
 
 EPS = float(np.finfo(np.float64).eps)
+# A declared curvature above this says that nothing is known.
+_USELESS = 1e12
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,7 @@ def searched_minimum(
     """
     rest, simple = split_simple(f, domain)
     mu = rest.strong_convexity(domain)
-    smoothness = rest.smoothness(domain)
-    L = max(smoothness.H if smoothness.nu == 1.0 else smoothness.L(max(accuracy, 1e-9) / 4.0), mu, 1e-300)
+    L = max(_curvature(rest, domain, accuracy), mu, 1e-300)
     x = domain.project(np.zeros_like(c) if start is None else np.asarray(start, dtype=np.float64))
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
@@ -83,7 +84,7 @@ def searched_minimum(
         rounding = 64.0 * EPS * (abs(total) + float(np.abs(slope * v).sum()))
         if best - lower <= max(accuracy, rounding):
             break
-        x = prox(simple, v - slope / L, L, domain)
+        x, L = _step(rest, simple, v, value, gradient, slope, L, domain)
         if float(np.vdot(v - x, x - previous)) > 0.0:
             theta, previous = 1.0, x
         new_theta = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / theta**2))
@@ -92,6 +93,32 @@ def searched_minimum(
     if not math.isfinite(lower):
         raise NoExactMinimumError(f"{type(f).__name__} on {type(domain).__name__}: no finite lower bound was found.")
     return TiltedMinimum(point, best, max(best - lower, 0.0) + rounding, "proximal gradients", spent)
+
+
+def _curvature(rest: Function, domain: Domain, accuracy: float) -> float:
+    """Declared curvature; backtracking starts from 1 where there is none, or none that is of use."""
+    try:
+        smoothness = rest.smoothness(domain)
+    except InputError:
+        return 1.0
+    L = smoothness.H if smoothness.nu == 1.0 else smoothness.L(max(accuracy, 1e-9) / 4.0)
+    return L if L < _USELESS else 1.0
+
+
+def _step(
+    rest: Function, simple: Function, v: Array, value: float, gradient: Array, slope: Array, L: float, domain: Domain
+) -> tuple[Array, float]:
+    """Proximal gradient step and the curvature it used: the smallest that the values allow, where that can vary."""
+    if rest.quadratic:
+        return prox(simple, v - slope / L, L, domain), L
+    L = 0.7 * L
+    while True:
+        x = prox(simple, v - slope / L, L, domain)
+        step = x - v
+        model = value + float(np.vdot(gradient, step)) + 0.5 * L * float(np.vdot(step, step))
+        if not rest.value(x) > model + 1e-14 * abs(value) or L > 1e300:
+            return x, L
+        L *= 2.0
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Zero(Function):
 
 @final
 class Linear(Function):
-    """<c, x>.
+    """<c, x>; a number c stands for the constant array.
 
     Examples
     --------
@@ -68,12 +68,12 @@ class Linear(Function):
 
     @property
     def shape(self) -> Shape | None:
-        return self.c.shape
+        return self.c.shape or None
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.empty_like(x) if out is None else out
         np.copyto(out, self.c)
-        return float(np.vdot(self.c, x)), out
+        return float(np.sum(self.c * x)), out
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(1.0, 0.0)

@@ -21,12 +21,16 @@ def alpha_sequence(length: int) -> tuple[float, ...]:
     return tuple(alphas[:length])
 
 
+@lru_cache(maxsize=1024)
 def last_alpha(T: int) -> float:
-    """alpha_{T-1}: what a level with T iterations contributes to the bounds.
+    """Give alpha_{T-1}, what a level with T iterations contributes to the bounds.
 
     Examples
     --------
     >>> last_alpha(1)
     1.0
     """
-    return alpha_sequence(T)[-1]
+    a = 1.0
+    for _ in range(T - 1):
+        a = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / a**2))
+    return a

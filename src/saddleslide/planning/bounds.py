@@ -20,7 +20,7 @@ def sharp_bound(levels: Sequence[Level]) -> float:
     4.0
     """
     return math.fsum(
-        0.5 * ((level.L + level.term.tau) * level.last_alphas**2 + level.term.M * level.last_alphas) * radius(level)
+        _times(0.5 * ((level.L + level.term.tau) * level.last_alphas**2 + level.term.M * level.last_alphas), level)
         + level.delta / level.last_alphas
         for level in levels
     )
@@ -36,8 +36,8 @@ def printed_inexact_bound(levels: Sequence[Level]) -> float:
     3.0
     """
     return math.fsum(
-        2.0 ** (2 * i - 1) * (level.L + level.term.tau) / level.N**2 * radius(level)
-        + 2.0 ** (i - 1) * level.term.M / level.N * radius(level)
+        _times(2.0 ** (2 * i - 1) * (level.L + level.term.tau) / level.N**2, level)
+        + _times(2.0 ** (i - 1) * level.term.M / level.N, level)
         + level.delta * level.N
         for i, level in enumerate(levels, start=1)
     )
@@ -54,7 +54,7 @@ def printed_holder_bound(levels: Sequence[Level]) -> float:
     1.0
     """
     return math.fsum(
-        _holder_part(i, level) + 2.0 ** (i - 1) * level.term.M * radius(level) / level.N
+        _holder_part(i, level) + _times(2.0 ** (i - 1) * level.term.M / level.N, level)
         for i, level in enumerate(levels, start=1)
     )
 
@@ -64,11 +64,10 @@ def _holder_part(i: int, level: Level) -> float:
     if smoothness is None or smoothness.H == 0.0:
         return 0.0
     nu = smoothness.nu
-    scale = 2.0 ** (i * (1.0 + nu)) * smoothness.H * radius(level) ** ((1.0 + nu) / 2.0)
+    scale = 2.0 ** (i * (1.0 + nu)) * smoothness.H * level.term.Omega ** ((1.0 + nu) / 2.0)
     return float(scale / ((1.0 + nu) * level.N ** ((1.0 + 3.0 * nu) / 2.0)))
 
 
-def radius(level: Level) -> float:
-    """Omega of a level; 0 where the level has no constants, so that 0 * inf does not spoil the sum."""
-    quiet = level.L == 0.0 and level.term.M == 0.0 and level.term.tau == 0.0
-    return 0.0 if quiet else level.term.Omega
+def _times(coefficient: float, level: Level) -> float:
+    """Coefficient times Omega; a coefficient of 0 wins over an infinite Omega."""
+    return coefficient * level.term.Omega if coefficient > 0.0 else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +43,12 @@ class Plan:
         Target the plan was made for.
     kappa : float or None
         kappa_n of Corollary 3.6, None for explicit loops.
+    costs : (c_f, c_g, c_B) or None
+        Prices of the oracles that the choice was made with.
+    alternatives : tuple of (description, predicted cost)
+        What else was considered, and what it would have cost.
+    shapes : (x shape, y shape) or None
+        Of the problem the plan was made for; `run` refuses others.
 
     Examples
     --------
@@ -57,6 +64,9 @@ class Plan:
     metric: str = "identity"
     tol: float | None = None
     kappa: float | None = None
+    costs: tuple[float, float, float] | None = None
+    alternatives: tuple[tuple[str, float], ...] = ()
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     @property
     def order(self) -> str:
@@ -106,7 +116,8 @@ class Plan:
         --------
         >>> import numpy as np, saddleslide as ss
         >>> f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
-        >>> plan = ss.plan(ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box), order="fgB", loops=(4, 2, 3))
+        >>> problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
+        >>> plan = ss.plan(problem, order="fgB", loops=(4, 2, 3), metric="identity")
         >>> print(plan.explain())  # doctest: +ELLIPSIS
         Plan fgB, loops (4, 2, 3), metric identity
         ...
@@ -125,6 +136,7 @@ class Plan:
             for i, level in enumerate(self.levels, start=1)
         ]
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
+        lines += cost_lines(self.predicted_calls, self.costs, self.alternatives)
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,8 +152,11 @@ class Plan:
             "metric": self.metric,
             "tol": self.tol,
             "kappa": self.kappa,
-            "terms": [_term_to_dict(level.term) for level in self.levels],
+            "terms": [term_to_dict(level.term) for level in self.levels],
             "constants": {name: [c.value, c.origin] for name, c in self.constants.items()},
+            "costs": None if self.costs is None else list(self.costs),
+            "alternatives": [list(pair) for pair in self.alternatives],
+            "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
         }
 
     @classmethod
@@ -155,14 +170,48 @@ class Plan:
         True
         """
         try:
-            terms = [_term_from_dict(term) for term in data["terms"]]
+            terms = [term_from_dict(term) for term in data["terms"]]
             constants = {name: Constant(*pair) for name, pair in data["constants"].items()}
-            return cls(place(terms, data["loops"]), constants, data["metric"], data["tol"], data["kappa"])
+            costs = None if data["costs"] is None else tuple(data["costs"])
+            alternatives = tuple((str(name), float(cost)) for name, cost in data["alternatives"])
+            levels, shapes = place(terms, data["loops"]), shapes_from_data(data["shapes"])
+            return cls(levels, constants, data["metric"], data["tol"], data["kappa"], costs, alternatives, shapes)
         except (KeyError, TypeError) as error:
             raise InputError(f"Plan.from_dict: {error!r} in the data; expected what Plan.to_dict wrote.") from error
 
 
-def _term_to_dict(term: Term) -> dict[str, Any]:
+def weighted_cost(calls: Mapping[str, float], costs: tuple[float, float, float]) -> float:
+    """c_f N_f + c_g N_g + c_B N_B.
+
+    Examples
+    --------
+    >>> weighted_cost({"f": 2, "g": 3, "B": 8}, (10.0, 1.0, 0.5))
+    27.0
+    """
+    return math.fsum(cost * calls[name] for name, cost in zip("fgB", costs, strict=True))
+
+
+def cost_lines(
+    calls: Mapping[str, float],
+    costs: tuple[float, float, float] | None,
+    alternatives: Sequence[tuple[str, float]],
+    share: float = 1.0,
+) -> list[str]:
+    """Expected cost and rejected alternatives, for people; `share` is the part of the calls expected to be needed."""
+    if costs is None:
+        return []
+    prices = f"f' {costs[0]:.4g}, g' {costs[1]:.4g}, B {costs[2]:.4g}"
+    lines = [f"  cost     {share * weighted_cost(calls, costs):.4g} expected, at prices {prices}"]
+    return lines + [f"  instead  {name}: {cost:.4g}" for name, cost in alternatives]
+
+
+def shapes_from_data(data: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Shapes of x and y as `to_dict` wrote them."""
+    return None if data is None else (tuple(data[0]), tuple(data[1]))
+
+
+def term_to_dict(term: Term) -> dict[str, Any]:
+    """A term as plain numbers and strings."""
     smoothness = None if term.smoothness is None else [term.smoothness.nu, term.smoothness.H]
     return {
         "name": term.name,
@@ -175,7 +224,8 @@ def _term_to_dict(term: Term) -> dict[str, Any]:
     }
 
 
-def _term_from_dict(data: dict[str, Any]) -> Term:
+def term_from_dict(data: dict[str, Any]) -> Term:
+    """The term that `term_to_dict` wrote."""
     inexact = None if data["inexact"] is None else (float(data["inexact"][0]), float(data["inexact"][1]))
     smoothness = None if data["smoothness"] is None else Holder(*data["smoothness"])
     Omega = math.inf if data["Omega"] is None else data["Omega"]

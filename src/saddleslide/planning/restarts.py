@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
 from saddleslide.holder import Holder
@@ -78,11 +78,13 @@ def proved_stage(curvature: Curvature, Omega: float) -> Stage:
     """The calls and tolerances that the proof of Theorem 4.4 asks for: Psi falls to 3/4 Omega."""
     terms, _ = _terms(curvature, Omega, curvature.kappa_xy if curvature.anchored else 0.0)
     calls = {"B": _proved_coupling_calls(curvature)}
-    for name in "fg":
-        smoothness = terms[name].smoothness
-        assert smoothness is not None
-        calls[name], oracle = _proved_calls(smoothness, Omega)
-        terms[name] = Term(name, smoothness, inexact=oracle, weights=terms[name].weights, Omega=Omega)
+    calls |= {name: _proved_calls(_smoothness(terms[name]), Omega) for name in "fg"}
+    stage = _stage(terms, calls, curvature, Omega)
+    # delta_f = rho Omega / N_f with the calls that are made: loops are rounded up, so N_f may exceed the need.
+    for level in stage.levels:
+        if level.term.name in "fg":
+            oracle = _proved_oracle(_smoothness(level.term), level.N, Omega)
+            terms[level.term.name] = replace(level.term, inexact=oracle)
     return _stage(terms, calls, curvature, Omega)
 
 
@@ -98,15 +100,25 @@ def _terms(curvature: Curvature, Omega: float, anchor: float) -> tuple[dict[str,
     return terms, {"f": stage_budget(f, Omega), "g": stage_budget(g, Omega), "B": max(M, 1.0)}
 
 
-def _proved_calls(smoothness: Holder, Omega: float) -> tuple[float, tuple[float, float]]:
-    """N with C_VI L(delta)/N^2 <= rho/4 and N delta <= rho Omega, and that (delta, L)-oracle."""
+def _smoothness(term: Term) -> Holder:
+    assert term.smoothness is not None
+    return term.smoothness
+
+
+def _proved_calls(smoothness: Holder, Omega: float) -> float:
+    """Smallest N with C_VI L(delta)/N^2 <= rho/4 at delta = rho Omega / N."""
     a = smoothness.inexactness_exponent
     if smoothness.H == 0.0:
-        return 1.0, (0.0, 0.0)
+        return 1.0
     N = math.ceil((4.0 * C_VI / RHO ** (1.0 + a) * smoothness.K * Omega ** (-a)) ** (1.0 / (2.0 - a)))
-    N = max(N, 1)
-    delta = 0.0 if a == 0.0 else RHO * Omega / N
-    return float(N), (delta, smoothness.L(delta))
+    return float(max(N, 1))
+
+
+def _proved_oracle(smoothness: Holder, N: int, Omega: float) -> tuple[float, float]:
+    """The (delta, L)-oracle with N delta = rho Omega; exact where the gradient is Lipschitz."""
+    exact = smoothness.inexactness_exponent == 0.0 or smoothness.H == 0.0
+    delta = 0.0 if exact else RHO * Omega / N
+    return delta, smoothness.L(delta)
 
 
 def _proved_coupling_calls(curvature: Curvature) -> float:

@@ -19,6 +19,11 @@ from saddleslide.metrics import Metric
 from saddleslide.oracles import Oracles
 from saddleslide.sliding.coupling_loop import CouplingLoop, DualModel
 
+# Relative size below which a difference of two numbers is rounding.
+_NOISE = 1e-14
+# The weight between the blocks stays within this factor of its first value.
+_RHO_RANGE = 1e8
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -113,7 +118,7 @@ class AdaptiveSliding:
         self.before = self.here
         self.y = y
         self.momentum, self.t = 0.0, 1.0
-        self.rho = math.nan
+        self.rho = self.first_rho = math.nan
         # Gradients at iterates are kept only where they are affine, hence reusable.
         self.gradient = self.f.gradient(x, self.here.lift) if self.f.affine_gradient else None
         self.gradient_before = self.gradient
@@ -131,7 +136,7 @@ class AdaptiveSliding:
         gradient = self._gradient(v, lift_v)
         G = self.metric.to_basis(gradient)
         if math.isnan(self.rho):
-            self.rho = self._first_rho(G)
+            self.rho = self.first_rho = self._first_rho(G)
         new, y, failed = self._step(v, lift_v, C, gradient, G)
         Bx = self.loop.forward_product
         value_v = self.f.value(v, lift_v)
@@ -151,6 +156,10 @@ class AdaptiveSliding:
         b, here, before = self.momentum, self.here, self.before
         if b == 0.0:
             return here.x, here.lift, here.coordinates
+        if self.f.plain:
+            # Nothing is reused, so the point can be kept where f is sure to be defined.
+            v = self.oracles.problem.X.project(here.x + b * (here.x - before.x))
+            return v, v, self.metric.to_basis(v)
         return (
             here.x + b * (here.x - before.x),
             here.lift + b * (here.lift - before.lift),
@@ -186,7 +195,11 @@ class AdaptiveSliding:
             D = X - C
             square = self.metric.squared_norm(D)
             excess = self.f.bregman(x, lift, v, lift_v, gradient) - self.slack
-            measured = 2.0 * excess / square if square > 0.0 else 0.0
+            # What can not be told from rounding of the values says nothing about the curvature.
+            if not math.isfinite(excess):
+                return _Point(x, X, lift), y, failed
+            noise = _NOISE * abs(self.f.value(v, lift_v))
+            measured = 2.0 * excess / square if square > 0.0 and excess > noise else 0.0
             if measured <= self.L * (1.0 + 1e-9):
                 if self.outer_steps == 0 and not failed and 0.0 < measured < 0.1 * self.L:
                     # The first estimate was far too large: there is no need to creep down to the truth.
@@ -195,7 +208,12 @@ class AdaptiveSliding:
             failed = True
             self.violations += 1
             if measured <= self.settings.shorten * self.L and self.slack == 0.0:
-                return self._shortened(v, lift_v, C, D, x, lift, gradient, measured), y, failed
+                part = self._shortened(v, lift_v, C, D, x, lift, gradient, measured)
+                # An extrapolated v may lie outside X, and so may a point between it and x.
+                rounding = _NOISE * (1.0 + float(np.max(np.abs(part.x), initial=0.0)))
+                if self.oracles.problem.X.contains(part.x, rounding):
+                    return part, y, failed
+                continue
             self.L = self.settings.margin * min(measured, 1e3 * self.L)
 
     def _shortened(
@@ -262,8 +280,12 @@ class AdaptiveSliding:
         """Set rho to sqrt(rho |dy| / |B dx|): the weight that makes both blocks travel equally far."""
         dual = float(np.linalg.norm(y - self.y))
         primal = math.sqrt(self.metric.coupling_squared_norm(new.coordinates - self.here.coordinates))
-        if dual > 0.0 and primal > 0.0:
-            self.rho = math.sqrt(self.rho * dual / primal)
+        size = math.sqrt(self.metric.coupling_squared_norm(new.coordinates))
+        if dual > _NOISE * float(np.linalg.norm(y)) and primal > _NOISE * size:
+            wanted = math.sqrt(self.rho * dual / primal)
+            # One step is weak evidence: move by a factor of ten at most.
+            self.rho = min(max(wanted, 0.1 * self.rho), 10.0 * self.rho)
+            self.rho = min(max(self.rho, self.first_rho / _RHO_RANGE), self.first_rho * _RHO_RANGE)
 
     def _accelerate(self, new: _Point, C: Array, failed: bool) -> None:
         """Next curvature and momentum; restart when the step points against the last one."""

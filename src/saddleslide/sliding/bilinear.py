@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from saddleslide.arrays import Array, split
+from saddleslide.arrays import Array, Shape, split
 from saddleslide.domains import Product
+from saddleslide.functions import Function, LowerModel
 from saddleslide.oracles import Oracles
-from saddleslide.planning import Plan
+from saddleslide.planning.restarts import Stage
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
-from saddleslide.sliding.recursion import Recursion
+from saddleslide.sliding.recursion import Piece, Recursion
 
 
 def product_domain(problem: SaddleProblem) -> Product:
@@ -18,20 +19,73 @@ def product_domain(problem: SaddleProblem) -> Product:
     return Product(problem.X, problem.Y)
 
 
-def bilinear_recursion(oracles: Oracles, plan: Plan, start: tuple[Array, Array]) -> Recursion:
-    """The recursion of a plan on counted oracles, any permutation of f, g and B on the levels."""
-    problem = oracles.problem
-    gradients, operators = gradient_writers(oracles), {"B": coupling_writer(oracles)}
-    names = [level.term.name for level in plan.levels]
-    active = {"B": any(level.term.M > 0.0 for level in plan.levels)}
+def bilinear_recursion(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) -> Recursion:
+    """The recursion of one stage on counted oracles, any permutation of f, g and B on the levels."""
+    names = [level.term.name for level in stage.levels]
+    gradients, operators = gradient_writers(oracles), {}
+    if any(level.term.M > 0.0 for level in stage.levels):
+        operators["B"] = coupling_writer(oracles)
+    if stage.beta_x > 0.0 or stage.beta_y > 0.0:
+        gradients["B"] = anchor_writer(oracles, stage.beta_x, stage.beta_y, start)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
+    pieces = model_pieces(oracles.problem)
     return Recursion(
-        plan.levels,
+        stage.levels,
         [gradients.get(name) for name in names],
-        [operators.get(name) if active.get(name) else None for name in names],
-        product_domain(problem),
+        [operators.get(name) for name in names],
+        product_domain(oracles.problem),
         z,
+        [pieces.get(name) for name in names],
     )
+
+
+def model_pieces(problem: SaddleProblem) -> dict[str, Piece]:
+    """Lower models of f and g from their gradients, where values are known and an exact minimum is not.
+
+    A value at the point of a gradient costs no oracle call: an oracle gives both together.
+    """
+    shapes = [problem.X.shape, problem.Y.shape]
+    pieces: dict[str, Piece] = {}
+    for block, (name, function, domain) in enumerate((("f", problem.f, problem.X), ("g", problem.g, problem.Y))):
+        if function.has_value and not function.separable:
+            pieces[name] = _piece(function, block, shapes, function.strong_convexity(domain))
+    return pieces
+
+
+def _piece(function: Function, block: int, shapes: list[Shape], modulus: float) -> Piece:
+    def piece(z: Array, gradient: Array) -> tuple[float, Array]:
+        point, slope = split(z, shapes)[block], split(gradient, shapes)[block]
+        model = LowerModel.at(point, function.value(point), slope, modulus)
+        return model.constant, model.slope
+
+    return piece
+
+
+def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -> dict[str, LowerModel]:
+    """The averaged lower models of f and g that a run has carried along, by name."""
+    found = {}
+    for i, (constant, slope) in recursion.lower_models().items():
+        name = stage.levels[i].term.name
+        modulus = problem.f.strong_convexity(problem.X) if name == "f" else problem.g.strong_convexity(problem.Y)
+        found[name] = LowerModel(constant, slope, modulus)
+    return found
+
+
+def anchor_writer(oracles: Oracles, beta_x: float, beta_y: float, start: tuple[Array, Array]) -> Writer:
+    """Gradient of p_3 = beta_x/2 |Bx - g'(y_in)|^2 + beta_y/2 |B^T y + f'(x_in)|^2; two products per active term."""
+    shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
+    anchor_g = oracles.g_gradient(start[1]).copy() if beta_x > 0.0 else None
+    anchor_f = oracles.f_gradient(start[0]).copy() if beta_y > 0.0 else None
+
+    def write_anchors(z: Array, out: Array) -> None:
+        x, y = split(z, shapes)
+        out_x, out_y = split(out, shapes)
+        if anchor_g is not None:
+            oracles.adjoint(beta_x * (oracles.forward(x) - anchor_g), out_x)
+        if anchor_f is not None:
+            oracles.forward(beta_y * (oracles.adjoint(y) + anchor_f), out_y)
+
+    return write_anchors
 
 
 def gradient_writers(oracles: Oracles) -> dict[str, Writer]:

@@ -62,9 +62,15 @@ class Component:
         as_number(self.tau, "Component: tau", 0.0)
         if self.operator is not None and self.lipschitz == 0.0:
             raise InputError("Component: lipschitz is 0 with an operator; expected its Lipschitz constant > 0.")
+        if self.operator is None and self.lipschitz > 0.0:
+            raise InputError("Component: lipschitz is given without an operator; expected both or neither.")
+        if self.function is None and (self.smoothness is not None or self.inexact is not None):
+            raise InputError("Component: smoothness or inexact is given without a function; expected both or neither.")
         if self.smoothness is not None and not isinstance(self.smoothness, Holder):
             raise InputError(f"Component: smoothness is {self.smoothness!r}; expected Holder(nu, H).")
         if self.inexact is not None:
+            if not isinstance(self.inexact, tuple | list) or len(self.inexact) != 2:
+                raise InputError(f"Component: inexact is {self.inexact!r}; expected a pair (delta, L).")
             delta, L = self.inexact
             as_number(delta, "Component: inexact delta", 0.0)
             as_number(L, "Component: inexact L", 0.0)
@@ -76,7 +82,7 @@ class Component:
         if isinstance(self.function, Function) and identity_metric:
             return self.function.smoothness(domain)
         raise InputError(
-            f"Component {self.name}: smoothness is missing; expected Holder(nu, H) in the norm of the "
+            f"Component {self.name or '(unnamed)'}: smoothness is missing; expected Holder(nu, H) in the norm of the "
             "metric, or inexact=(delta, L)."
         )
 

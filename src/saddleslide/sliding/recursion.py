@@ -10,7 +10,7 @@ projection. Centres and slopes are summed apart: the centres are far larger and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from saddleslide.errors import InputError
 from saddleslide.kernels.reference import combine, scale_blocks
 from saddleslide.planning import Level, alpha_sequence
 from saddleslide.sliding.component import Writer
+
+# Constant and slope of a lower model from (point, gradient), both flat.
+Piece = Callable[[Array, Array], tuple[float, Array]]
 
 
 class _Floor:
@@ -49,6 +52,8 @@ class _Rung(_Floor):
         self.operator = np.zeros(start.size)
         self.operator_ahead = np.zeros(start.size)
         self.points_below = False
+        # Averaged lower models of this level's function and of those below: constant and slope.
+        self.models: dict[int, tuple[float, Array]] = {}
 
 
 class Recursion:
@@ -64,6 +69,9 @@ class Recursion:
         The set Z; its blocks carry the metric weights.
     start : Array
         z_in, flat, in Z.
+    pieces : sequence of callables or None, optional
+        `piece(z, gradient)` gives constant and slope of a lower model of p_i from its gradient at z. The run then
+        carries their average along: the weights in the bound follow the same recursion as the running average.
 
     Examples
     --------
@@ -84,8 +92,10 @@ class Recursion:
         operators: Sequence[Writer | None],
         domain: Domain,
         start: Array,
+        pieces: Sequence[Piece | None] | None = None,
     ) -> None:
         self.domain = domain
+        self.pieces = list(pieces) if pieces is not None else [None] * len(levels)
         self.sizes = [block.size for block in domain.blocks]
         edges = np.cumsum([0, *self.sizes]).tolist()
         self.slices = [slice(low, high) for low, high in itertools.pairwise(edges)]
@@ -103,6 +113,12 @@ class Recursion:
         self._check_weights()
 
     def _check_weights(self) -> None:
+        for i, rung in enumerate(self.rungs, start=1):
+            if rung.write_operator is not None and not np.all(rung.own_weights > 0.0):
+                raise InputError(
+                    f"levels: level {i} has an operator and the weights {rung.own_weights.tolist()}; expected weights "
+                    "> 0 on every block."
+                )
         total = sum(rung.level.step * rung.own_weights for rung in self.rungs)
         if not np.all(total > 0.0) or not np.all(np.isfinite(total)):
             raise InputError(
@@ -136,7 +152,28 @@ class Recursion:
         self._pull(rung, eta, above)
         ahead = self._sweep(k + 1, Gamma * alpha, rung)
         combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
+        if any(piece is not None for piece in self.pieces[k:]):
+            self._average_models(k, alpha)
         self._correct(rung, eta, ahead)
+
+    def _average_models(self, k: int, alpha: float) -> None:
+        """The weights of the models follow the running average: m <- alpha m_new + (1 - alpha) m."""
+        rung = self.rungs[k]
+        for i, piece in enumerate(self.pieces[k:], start=k):
+            if piece is None:
+                continue
+            new = piece(rung.point, rung.gradient) if i == k else self.rungs[k + 1].models[i]
+            if alpha == 1.0:
+                rung.models[i] = (new[0], new[1].copy())
+                continue
+            constant, slope = rung.models[i]
+            slope *= 1.0 - alpha
+            slope += alpha * new[1]
+            rung.models[i] = (alpha * new[0] + (1.0 - alpha) * constant, slope)
+
+    def lower_models(self) -> dict[int, tuple[float, Array]]:
+        """Constant and slope of the carried lower model of each level that has pieces, after at least one step."""
+        return self.rungs[0].models
 
     def _linearise(self, rung: _Rung, alpha: float, Gamma: float, above: _Floor) -> None:
         """Gradient at the composed averaging point v = Gamma alpha z + c, and Q at z."""

@@ -10,6 +10,7 @@ import numpy as np
 from saddleslide.arrays import Array, as_number, as_real, split
 from saddleslide.domains import Domain, Product
 from saddleslide.errors import InputError
+from saddleslide.functions import Function
 from saddleslide.planning import Level, Term, place
 from saddleslide.planning.levels import check_loops
 from saddleslide.sliding.component import Component
@@ -42,7 +43,7 @@ def slide(
     metric : float or one float per block
         Weights of P; the blocks are the factors of a Product domain. The constants of the components are in this norm.
     callback : callable, optional
-        Called as callback(step, z) after every outermost step with the running average.
+        Called as callback(step, z) after every outermost step with the running average; StopIteration ends the run.
 
     Returns
     -------
@@ -58,6 +59,8 @@ def slide(
     >>> bool(np.abs(z).max() < 0.02)
     True
     """
+    if callback is not None and not callable(callback):
+        raise InputError(f"slide: callback is {callback!r}; expected a function of (step, z).")
     levels = component_levels(components, domain, start, loops, metric)
     z = domain.project(as_real(start, "start", domain.shape))
     flat_domain = domain if isinstance(domain, Product) else Product(domain)
@@ -70,8 +73,12 @@ def slide(
     )
     average = z.ravel()
     for step, average in enumerate(recursion.steps(), start=1):
-        if callback is not None:
+        if callback is None:
+            continue
+        try:
             callback(step, average.reshape(domain.shape).copy())
+        except StopIteration:
+            break
     return average.reshape(domain.shape).copy()
 
 
@@ -103,6 +110,10 @@ def component_levels(
     z = as_real(start, "start", domain.shape)
     if not domain.contains(z, tolerance=1e-9 * (1.0 + float(np.max(np.abs(z), initial=0.0)))):
         raise InputError(f"start: lies outside {domain} by {domain.violation(z):.1e}; expected a feasible point.")
+    for i, component in enumerate(components, start=1):
+        shape = component.function.shape if isinstance(component.function, Function) else None
+        if shape is not None and shape != domain.shape:
+            raise InputError(f"slide: component {i} takes arrays of shape {shape}; expected {domain.shape}.")
     weights = block_weights(metric, domain)
     Omega = squared_radius(domain, z, weights)
     identity = all(weight == 1.0 for weight in weights)
@@ -124,7 +135,10 @@ def component_levels(
 def block_weights(metric: float | Sequence[float], domain: Domain) -> tuple[float, ...]:
     """One positive weight per block of the domain."""
     count = len(domain.blocks)
-    given = [metric] * count if np.isscalar(metric) else list(metric)  # type: ignore[arg-type]
+    if not isinstance(metric, Sequence | np.ndarray) or isinstance(metric, str):
+        given: list[Any] = [metric] * count
+    else:
+        given = list(metric)
     if len(given) != count:
         raise InputError(f"metric: received {len(given)} weights; expected 1 or {count}, one per block of {domain}.")
     weights = tuple(as_number(weight, "metric: weight") for weight in given)

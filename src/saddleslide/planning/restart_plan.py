@@ -1,0 +1,210 @@
+"""The plan of a restarted run: stages of Algorithm 1, each from the point where the last one ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from saddleslide.errors import InputError
+from saddleslide.planning.levels import place
+from saddleslide.planning.mixed import Regularisation
+from saddleslide.planning.plan import (
+    PRODUCTS_PER_COUPLING_STEP,
+    Constant,
+    cost_lines,
+    shapes_from_data,
+    term_from_dict,
+    term_to_dict,
+)
+from saddleslide.planning.restarts import CONTRACTION, Stage
+
+PRODUCTS_PER_ANCHOR = 2
+# What a stage with budget factor 4 measures on quadratics: 0.1 to 0.3.
+PRACTICAL_CONTRACTION = 0.25
+
+
+@dataclass(frozen=True)
+class RestartPlan:
+    """Stages of Algorithm 1 with restarts (Theorem 4.4, Corollary 4.5), possibly on a regularised problem.
+
+    Parameters
+    ----------
+    stages : tuple of Stage
+        In the order of the run.
+    regime : str
+        "restarts" (both effective moduli positive) or "mixed" (one is zero; that block is regularised).
+    tol : float
+        Target gap; the run stops as soon as a certificate meets it.
+    proved : bool
+        Whether the stages use the constants of the proofs.
+    constants : dict
+        Every constant used, with its origin.
+    regularisation : Regularisation or None
+        The mixed regime's quadratic.
+    transfers : bool
+        Whether Psi at its target bounds the gap by `tol`: the normal vectors at the solution must be known to be 0
+        (Theorem mixed_gap_transfer, Lemma mixed_gap_identity).
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(2)
+    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=free, Y=free)
+    >>> plan = ss.plan(problem, tol=1e-3, regime="restarts", start=(np.ones(2), np.ones(2)))
+    >>> plan.regime, plan.order
+    ('restarts', 'fgB')
+    """
+
+    stages: tuple[Stage, ...]
+    regime: str
+    tol: float
+    proved: bool
+    constants: dict[str, Constant] = field(default_factory=dict)
+    regularisation: Regularisation | None = None
+    transfers: bool = False
+    costs: tuple[float, float, float] | None = None
+    alternatives: tuple[tuple[str, float], ...] = ()
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+
+    @property
+    def order(self) -> str:
+        """Levels of the first stage, outermost first."""
+        return "".join(level.term.name for level in self.stages[0].levels) if self.stages else ""
+
+    @property
+    def loops(self) -> tuple[int, ...]:
+        """Loop counts of the first stage."""
+        return tuple(level.T for level in self.stages[0].levels) if self.stages else ()
+
+    @property
+    def expected_share(self) -> float:
+        """Part of the stages that a run is expected to need: practical stages contract more than 3/4 each."""
+        return 1.0 if self.proved else math.log(CONTRACTION) / math.log(PRACTICAL_CONTRACTION)
+
+    @property
+    def Psi_bound(self) -> float:
+        """What the proved constants promise for Psi at the end; infinite for practical ones."""
+        if not self.proved:
+            return math.inf
+        return CONTRACTION * self.stages[-1].Omega if self.stages else self.constants["Psi0"].value
+
+    @property
+    def bound(self) -> float:
+        """Bound on the gap: `tol` where a theorem promises it, else infinite."""
+        return self.tol if self.proved and self.transfers else math.inf
+
+    @property
+    def theorem(self) -> str:
+        """The statement behind the plan."""
+        return "Corollary mixed_gap_complexity" if self.regime == "mixed" else "Theorem 4.4, Corollary 4.5"
+
+    @property
+    def predicted_calls(self) -> dict[str, int]:
+        """Calls per oracle if every stage is needed, anchors included."""
+        calls = dict.fromkeys("fgB", 0)
+        for stage in self.stages:
+            for level in stage.levels:
+                calls[level.term.name] += level.N * (products_per_step(stage) if level.term.name == "B" else 1)
+            calls["f"] += stage.beta_y > 0.0
+            calls["g"] += stage.beta_x > 0.0
+        return calls
+
+    def explain(self) -> str:
+        """The plan as readable lines.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(2)
+        >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=free, Y=free)
+        >>> plan = ss.plan(problem, tol=1e-3, regime="restarts", start=(np.ones(2), np.ones(2)))
+        >>> print(plan.explain())  # doctest: +ELLIPSIS
+        Plan restarts, ... stages, first fgB with loops (4, 1, 2)
+        ...
+        """
+        calls = self.predicted_calls
+        proof = "proved constants" if self.proved else "practical constants: judge by the gap"
+        lines = [
+            f"Plan {self.regime}, {len(self.stages)} stages, first {self.order} with loops {self.loops}",
+            f"  theory   {self.theorem}, {proof}",
+            f"  target   {self.tol:g}; proved: gap at most {self.bound:.4g}, Psi at most {self.Psi_bound:.4g}",
+            f"  calls    at most f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}",
+        ]
+        if self.regularisation is not None:
+            extra = self.regularisation
+            lines.append(f"  lambda   {extra.weight:.4g} on {extra.block}; Psi must reach {extra.target:.4g}")
+        lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
+        lines += cost_lines(self.predicted_calls, self.costs, self.alternatives, self.expected_share)
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, for JSON.
+
+        Examples
+        --------
+        >>> RestartPlan((), "restarts", 0.1, False).to_dict()["tol"]
+        0.1
+        """
+        extra = self.regularisation
+        return {
+            "regime": self.regime,
+            "tol": self.tol,
+            "proved": self.proved,
+            "transfers": self.transfers,
+            "constants": {name: [c.value, c.origin] for name, c in self.constants.items()},
+            "regularisation": None if extra is None else [extra.block, extra.weight, extra.target],
+            "costs": None if self.costs is None else list(self.costs),
+            "alternatives": [list(pair) for pair in self.alternatives],
+            "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
+            "stages": [
+                {
+                    "loops": [level.T for level in stage.levels],
+                    "terms": [term_to_dict(level.term) for level in stage.levels],
+                    "Omega": stage.Omega,
+                    "beta": [stage.beta_x, stage.beta_y],
+                }
+                for stage in self.stages
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RestartPlan:
+        """Read what `to_dict` wrote.
+
+        Examples
+        --------
+        >>> plan = RestartPlan((), "restarts", 0.1, False)
+        >>> RestartPlan.from_dict(plan.to_dict()) == plan
+        True
+        """
+        try:
+            stages = tuple(
+                Stage(place([term_from_dict(t) for t in s["terms"]], s["loops"]), s["Omega"], *s["beta"])
+                for s in data["stages"]
+            )
+            constants = {name: Constant(*pair) for name, pair in data["constants"].items()}
+            extra = None if data["regularisation"] is None else Regularisation(*data["regularisation"])
+            costs = None if data["costs"] is None else tuple(data["costs"])
+            alternatives = tuple((str(name), float(cost)) for name, cost in data["alternatives"])
+            return cls(
+                stages,
+                data["regime"],
+                data["tol"],
+                data["proved"],
+                constants,
+                extra,
+                data["transfers"],
+                costs,
+                alternatives,
+                shapes_from_data(data["shapes"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise InputError(f"RestartPlan.from_dict: {error!r}; expected what to_dict wrote.") from error
+
+
+def products_per_step(stage: Stage) -> int:
+    """4 products for the operator, and 2 for every active anchor."""
+    operator = any(level.term.M > 0.0 for level in stage.levels)
+    anchors = (stage.beta_x > 0.0) + (stage.beta_y > 0.0)
+    return PRODUCTS_PER_COUPLING_STEP * operator + PRODUCTS_PER_ANCHOR * anchors

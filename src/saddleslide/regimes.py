@@ -1,0 +1,233 @@
+"""Restarted plans: reads curvature and spectrum off a problem and builds the stages of Theorem 4.4."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from saddleslide.arrays import Array, as_number
+from saddleslide.certificate import exact_gap
+from saddleslide.couplings import Mirrored
+from saddleslide.couplings.spectrum import as_dense
+from saddleslide.domains import Domain, FullSpace
+from saddleslide.errors import InputError, raise_all
+from saddleslide.functions import Function, Linear, Quadratic
+from saddleslide.holder import Holder
+from saddleslide.planning import Constant
+from saddleslide.planning.curvature import Curvature, with_anchors
+from saddleslide.planning.mixed import Regularisation, gap_target, regularise
+from saddleslide.planning.restart_plan import RestartPlan
+from saddleslide.planning.restarts import CONTRACTION, Stage, practical_stage, proved_stage, restart_count
+from saddleslide.problem import SaddleProblem
+
+REGIMES = ("degenerate", "restarts", "mixed")
+# D_f + D_g <= gap, and |z - z*|_P^2 <= 2 gap by strong convexity, so Psi = |.|^2 + 12 (D_f + D_g) <= 14 gap.
+SQUARE_PER_GAP = 2.0
+BREGMAN_PER_GAP = 12.0
+# Factor on the budgets R_i of a practical stage; 1 meets the contraction on quadratics, 4 is cheapest per digit.
+PRACTICAL_FACTOR = 4.0
+
+
+def restarted_plan(
+    problem: SaddleProblem,
+    tol: float,
+    regime: str,
+    *,
+    start: tuple[Any, Any] | None,
+    proved: bool,
+    anchors: bool,
+    factor: float | None,
+    range_conditions: Collection[str],
+    interior: Collection[str],
+    Psi0: float | None,
+    constants: Mapping[str, Constant],
+) -> RestartPlan:
+    """The plan of regime "restarts" or "mixed" for a target gap."""
+    bare = _curvature(constants)
+    x, y = problem.start(start)
+    extra: Regularisation | None = None
+    if regime == "mixed":
+        bare, extra = _regularised_curvature(problem, bare, tol, x, y)
+    if anchors:
+        bare = _anchored(problem, bare, range_conditions, interior, extra)
+    if extra is not None:
+        extra = replace(extra, target=_mixed_target(problem, bare, extra, tol))
+    if min(bare.delta_x, bare.delta_y) <= 0.0:
+        raise InputError(
+            f"plan: delta_x, delta_y are {(bare.delta_x, bare.delta_y)}; regime 'restarts' expects both > 0. "
+            "Use regime='mixed' when one is 0, regime='degenerate' when both are."
+        )
+    first, origin = _first_Psi(problem, bare, extra, (x, y), Psi0)
+    target = extra.target if extra is not None else _Psi_target(tol, bare)
+    count = restart_count(first, target) if first > target else 0
+    factor = PRACTICAL_FACTOR if factor is None else as_number(factor, "plan: factor", 0.0)
+    stages = tuple(_stage(bare, first * CONTRACTION**s, proved, factor) for s in range(count))
+    used = dict(constants) | _derived_constants(bare, first, origin, target)
+    return RestartPlan(stages, regime, tol, proved, used, extra, _transfers(problem, bare, extra, interior))
+
+
+def _stage(curvature: Curvature, Omega: float, proved: bool, factor: float) -> Stage:
+    return proved_stage(curvature, Omega) if proved else practical_stage(curvature, Omega, factor)
+
+
+def _curvature(constants: Mapping[str, Constant]) -> Curvature:
+    f = Holder(constants["nu_x"].value, constants["H_x"].value)
+    g = Holder(constants["nu_y"].value, constants["H_y"].value)
+    return Curvature(f, g, constants["L_xy"].value, constants["mu_x"].value, constants["mu_y"].value)
+
+
+def _derived_constants(curvature: Curvature, Psi0: float, origin: str, target: float) -> dict[str, Constant]:
+    return {
+        "delta_x": Constant(curvature.delta_x, "eq. effective_strong_convexity_holder"),
+        "delta_y": Constant(curvature.delta_y, "eq. effective_strong_convexity_holder"),
+        "beta_x": Constant(curvature.beta_x, "anchor of x"),
+        "beta_y": Constant(curvature.beta_y, "anchor of y"),
+        "kappa_xy": Constant(curvature.kappa_xy, "eq. kappa_s"),
+        "Psi0": Constant(Psi0, origin),
+        "Psi_end": Constant(target, "value of Psi that the restarts aim at"),
+    }
+
+
+def _first_Psi(
+    problem: SaddleProblem,
+    curvature: Curvature,
+    extra: Regularisation | None,
+    start: tuple[Array, Array],
+    given: float | None,
+) -> tuple[float, str]:
+    if given is not None:
+        return as_number(given, "plan: Psi0", 0.0), "declared"
+    seen = problem if extra is None else regularised_problem(problem, extra, start)
+    gap = exact_gap(seen, *start).gap
+    factor = SQUARE_PER_GAP * _uncovered(problem, curvature) + BREGMAN_PER_GAP
+    if not math.isfinite(factor * gap):
+        raise InputError("plan: the gap at the start bounds no Psi0; expected Psi0= to be declared.")
+    return factor * gap, f"{factor:g} times the certified gap at the start"
+
+
+def _uncovered(problem: SaddleProblem, curvature: Curvature) -> float:
+    """Largest delta/mu over blocks where the gap sees mu alone.
+
+    What an anchor adds to delta_x is in the gap as the conjugate of g, which is 1/L_y strongly convex only if Y is the
+    whole space; the same for delta_y, f and X.
+    """
+    blocks = ((curvature.delta_x, curvature.mu_x, problem.Y), (curvature.delta_y, curvature.mu_y, problem.X))
+    ratios = [
+        (delta / mu if mu > 0.0 else math.inf)
+        for delta, mu, other in blocks
+        if delta > mu and not isinstance(other, FullSpace)
+    ]
+    return max(ratios, default=1.0)
+
+
+def _transfers(
+    problem: SaddleProblem, curvature: Curvature, extra: Regularisation | None, interior: Collection[str]
+) -> bool:
+    """Whether Psi at its target bounds the gap: normal vectors known to be 0, and a modulus on every block used."""
+    inside = all(
+        isinstance(domain, FullSpace) or name in interior for name, domain in (("x", problem.X), ("y", problem.Y))
+    )
+    return inside and (extra is not None or min(curvature.mu_x, curvature.mu_y) > 0.0)
+
+
+def _Psi_target(tol: float, curvature: Curvature) -> float:
+    """Psi that gives gap <= tol for interior saddle points (Lemma mixed_gap_identity with lambda = 0)."""
+    L2 = curvature.L_xy**2
+    moduli = ((curvature.delta_x, curvature.mu_y), (curvature.delta_y, curvature.mu_x))
+    if any(mu == 0.0 for _, mu in moduli):
+        return tol
+    return tol / (1.0 / 6.0 + sum(0.5 * L2 / (delta * mu) for delta, mu in moduli))
+
+
+def _regularised_curvature(
+    problem: SaddleProblem, bare: Curvature, tol: float, x: Array, y: Array
+) -> tuple[Curvature, Regularisation]:
+    if (bare.mu_x > 0.0) == (bare.mu_y > 0.0):
+        raise InputError(f"plan: mu_x, mu_y are {(bare.mu_x, bare.mu_y)}; regime 'mixed' expects exactly one to be 0.")
+    Omega = problem.Y.squared_radius(y) if bare.mu_x > 0.0 else problem.X.squared_radius(x)
+    return regularise(bare, tol, Omega, (problem.X.diameter(), problem.Y.diameter()))
+
+
+def regularised_problem(problem: SaddleProblem, extra: Regularisation, center: tuple[Array, Array]) -> SaddleProblem:
+    """The problem with lambda/2 |u - u_0|^2 added to the block without curvature (its constant is left out)."""
+    if extra.block == "y":
+        return replace_functions(problem, g=problem.g + _quadratic_around(extra.weight, center[1]))
+    return replace_functions(problem, f=problem.f + _quadratic_around(extra.weight, center[0]))
+
+
+def replace_functions(problem: SaddleProblem, f: Function | None = None, g: Function | None = None) -> SaddleProblem:
+    """The same coupling and domains with another f or g."""
+    return SaddleProblem(f=f or problem.f, g=g or problem.g, B=problem.coupling, X=problem.X, Y=problem.Y)
+
+
+def _quadratic_around(weight: float, center: Array) -> Function:
+    return Quadratic(weight) + Linear(-weight * center)
+
+
+def _mixed_target(problem: SaddleProblem, curvature: Curvature, extra: Regularisation, tol: float) -> float:
+    """epsilon'_star with the effective modulus of the block that has curvature, anchors included."""
+    if extra.block == "y":
+        delta, mu, diameter = curvature.delta_x, curvature.mu_x, problem.X.diameter()
+    else:
+        delta, mu, diameter = curvature.delta_y, curvature.mu_y, problem.Y.diameter()
+    return gap_target(tol, extra.weight, curvature.L_xy, delta, mu, diameter)
+
+
+def _anchored(
+    problem: SaddleProblem,
+    bare: Curvature,
+    declared: Collection[str],
+    interior: Collection[str],
+    extra: Regularisation | None,
+) -> Curvature:
+    """Anchors of the paper, refused on a block whose constraint can be active unless it is declared inactive."""
+    for name, given in (("range_conditions", declared), ("interior", interior)):
+        unknown = sorted(set(given) - {"x", "y"})
+        raise_all("plan", [f"{name} has {unknown}; expected 'x' and 'y'."] * bool(unknown))
+    active = [
+        f"{name} is {domain}, whose constraint can be active"
+        for name, domain in (("X", problem.X), ("Y", problem.Y))
+        if not isinstance(domain, FullSpace) and name.lower() not in interior
+    ]
+    if active:
+        raise InputError(
+            f"plan: anchors can not be used: {'; '.join(active)}. Theorem 4.4 expects zero normal vectors at the "
+            "solution. Declare interior=('x', 'y') if you know that, or use anchors=False, which is always allowed."
+        )
+    coupling = problem.coupling
+    conditions = {
+        "x": "x" in declared or range_condition(problem.f, problem.X, as_dense(coupling).T),
+        "y": "y" in declared or range_condition(problem.g, problem.Y, as_dense(coupling)),
+    }
+    mu_xy = coupling.smallest_singular_value(positive=conditions["x"]).lower
+    mu_yx = Mirrored(coupling).smallest_singular_value(positive=conditions["y"]).lower
+    # The regularised block keeps lambda alone (appendix "Mixed Cases": mu_yx = 0 there).
+    regularised = None if extra is None else extra.block
+    return with_anchors(bare, 0.0 if regularised == "x" else mu_xy, 0.0 if regularised == "y" else mu_yx)
+
+
+def range_condition(function: Function, domain: Domain, matrix: Array) -> bool:
+    """R_x or R_y of Assumption properties_of_B, where it can be checked: a constant gradient in the range of `matrix`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> B = np.array([[1.0, 0.0], [0.0, 0.0]])
+    >>> range_condition(ss.functions.Linear([2.0, 0.0]), ss.domains.FullSpace(2), B)
+    True
+    >>> range_condition(ss.functions.Linear([0.0, 1.0]), ss.domains.FullSpace(2), B)
+    False
+    """
+    # The assumption also wants X + ker B = X, which a bounded set breaks.
+    if not function.linear or not isinstance(domain, FullSpace):
+        return False
+    gradient = function.gradient(np.zeros(domain.shape)).ravel()
+    size = float(np.linalg.norm(gradient))
+    if size == 0.0:
+        return True
+    solution = np.linalg.lstsq(matrix, gradient, rcond=None)[0]
+    return float(np.linalg.norm(matrix @ solution - gradient)) <= 1e-10 * size

@@ -1,0 +1,124 @@
+"""What the command line says about a result: a table, a record, pictures."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from saddleslide.arrays import Array
+from saddleslide.planning import Plan
+from saddleslide.planning.adaptive import AdaptivePlan
+from saddleslide.plotting import draw_reconstruction
+from saddleslide.result import Result
+
+FILES = ("result.json", "reconstruction.png", "convergence.png")
+
+
+def psnr(image: Array, truth: Array) -> float:
+    """Peak signal-to-noise ratio of a picture with values in [0, 1], in decibels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> psnr(np.full(4, 0.1), np.zeros(4)).__round__(9)
+    20.0
+    """
+    error = float(np.mean((image - truth) ** 2))
+    return 10.0 * math.log10(1.0 / error) if error > 0.0 else math.inf
+
+
+def summary(result: Result, truth: Array | None = None) -> Table:
+    """A result as a table for the terminal."""
+    table = Table(title=_title(result), title_justify="left")
+    table.add_column("")
+    table.add_column("value", justify="right")
+    rows = [
+        ("status", result.status.name.lower()),
+        ("certified gap", f"{result.gap:.4g}"),
+        ("target", _target(result)),
+        ("saddle value within", f"[{result.lower:.6g}, {result.upper:.6g}]"),
+        ("calls of f'", _count(result.calls.f)),
+        ("calls of g'", _count(result.calls.g)),
+        ("products with B, B^T", _count(result.calls.B)),
+        (f"certificate, {_where(result)}", _certificate_calls(result)),
+        ("seconds", f"{result.seconds:.3g}"),
+    ]
+    if truth is not None:
+        rows.append(("PSNR against the object", f"{psnr(result.x, truth):.2f} dB"))
+    for name, value in rows:
+        table.add_row(name, value)
+    return table
+
+
+def _title(result: Result) -> str:
+    used = result.plans[-1]
+    if isinstance(used, Plan):
+        return f"levels {used.order}, loops {used.loops}"
+    return used.explain().splitlines()[0].removeprefix("Plan: ")
+
+
+def _target(result: Result) -> str:
+    target, rtol = result.known_target, getattr(result.plans[-1], "rtol", 0.0)
+    words = [f"{target:.4g}"] if math.isfinite(target) else []
+    words += [f"{rtol:g} of the gap at the start"] if rtol > 0.0 else []
+    return " = ".join(words) or "none"
+
+
+def _where(result: Result) -> str:
+    """`solve` counts the certificate's calls with the others, `run` apart."""
+    return "included above" if isinstance(result.plans[-1], AdaptivePlan) else "on top"
+
+
+def _certificate_calls(result: Result) -> str:
+    judging = result.certificate_calls
+    return f"f' {_count(judging.f)}  g' {_count(judging.g)}  B {_count(judging.B)}"
+
+
+def _count(calls: float) -> str:
+    return f"{calls:,.12g}"
+
+
+def write_report(folder: Path, result: Result, truth: Array, asked: dict[str, Any]) -> None:
+    """FILES into a folder: the record and two pictures."""
+    decibels = psnr(result.x, truth)
+    record = {"command": {name: str(v) if isinstance(v, Path) else v for name, v in asked.items()}, "psnr": decibels}
+    text = json.dumps(_plain(record | as_record(result)), indent=1, allow_nan=False)
+    (folder / FILES[0]).write_text(text + "\n", encoding="utf-8")
+    draw_reconstruction(truth, result.x, f"reconstruction, {decibels:.1f} dB", folder / FILES[1])
+    result.plot(path=folder / FILES[2])
+
+
+def as_record(result: Result) -> dict[str, Any]:
+    """Everything a result says but the arrays, as plain data."""
+    return {
+        "status": result.status.name,
+        "message": result.message,
+        "gap": result.gap,
+        "lower": result.lower,
+        "upper": result.upper,
+        "target": result.known_target,
+        "certificate": {"kind": result.certificate.kind, "reason": result.certificate.reason},
+        "calls": vars(result.calls),
+        "certificate_calls": vars(result.certificate_calls),
+        "seconds": result.seconds,
+        "plans": [used.to_dict() for used in result.plans],
+        "history": [
+            {"step": m.step, "calls": vars(m.calls), "seconds": m.seconds, "gap": m.gap} for m in result.history
+        ],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no word for an unknown number but null."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
