@@ -89,3 +89,8 @@ def matrix_free(matrix):
     rows, columns = matrix.shape
     pair = (lambda x: matrix @ x, lambda y: matrix.T @ y)
     return ss.couplings.as_coupling(pair, x_shape=(columns,), y_shape=(rows,))
+
+
+def paper_plan(problem, tol=None, **options):
+    """A plan as in the paper's tables: one run of Algorithm 1 in the identity metric unless said otherwise."""
+    return ss.plan(problem, tol, **{"metric": "identity", "regime": "degenerate", **options})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -16,7 +17,11 @@ import saddleslide as ss
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "saddleslide"
 # Every example with the arguments that make it small; a new example must be added here.
-EXAMPLES = {"quickstart.py": [], "oracle_counts.py": ["--out", "small.png", "--tol", "8", "4"]}
+EXAMPLES = {
+    "quickstart.py": [],
+    "oracle_counts.py": ["--out", "small.png", "--tol", "8", "4"],
+    "tomography.py": ["--out", "small.png", "--size", "16", "--rtol", "1e-2"],
+}
 
 
 def text(name: str) -> str:
@@ -57,7 +62,7 @@ def test_readme_example_is_the_quickstart_and_solves_its_problem(capsys):
     assert "solved" in capsys.readouterr().out
     result = names["result"]
     assert isinstance(result, ss.Result)
-    assert result.success and result.gap <= 5.0
+    assert result.success and result.gap <= 1e-6
     # The saddle value is a Huber regression: compare with the loss at the point, written from its definition.
     A, b = names["A"], names["b"]
     residual = abs(A @ result.x - b)
@@ -65,7 +70,7 @@ def test_readme_example_is_the_quickstart_and_solves_its_problem(capsys):
     assert result.upper == pytest.approx(0.5 * result.x @ result.x + sum(huber), rel=1e-12)
 
 
-def test_readme_numbers_come_from_the_example(tmp_path):
+def test_numbers_of_the_method_page_come_from_the_example(tmp_path):
     out = run_example("oracle_counts.py", ["--out", "full.png"], tmp_path)
     rows = [line.split() for line in out.splitlines()[1:]]
     sorted_rows = [row for row in rows if row[0] == "sorted"]
@@ -73,10 +78,57 @@ def test_readme_numbers_come_from_the_example(tmp_path):
     assert len(sorted_rows) == len(lockstep_rows) == 6
     gap, f, g, B = sorted_rows[-1][-4:]
     same = next(row for row in lockstep_rows if float(row[-4]) < 1.1 * float(gap))
-    prose = " ".join(text("README.md").split())
+    prose = " ".join(text("docs/method.md").split())
     assert f"reaches a gap of {gap} with {f} calls of f'" in prose
     assert f"needs {same[-3]} calls of f' for a gap of {same[-4]}" in prose
     assert f"{g} against {same[-2]} of g', and {B} against {same[-1]} products" in prose
+
+
+def test_readme_numbers_come_from_the_example(tmp_path):
+    out = run_example("tomography.py", ["--out", "full.png", "--rtol", "1e-6"], tmp_path)
+    calls = {row[0]: row[3] for row in (line.split() for line in out.splitlines()[1:]) if row[-1] == "solved"}
+    prose = " ".join(text("README.md").split())
+    assert f"relative gap of 1e-6 takes {calls['auto']} calls of f'" in prose
+    assert f"in plain block norms takes {calls['blocks']}." in prose
+    assert f"is {calls['blocks']} calls of f' against {calls['auto']}" in " ".join(text("docs/solve.md").split())
+
+
+def table_of_solve_page() -> list[list[str]]:
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text("docs/solve.md").splitlines()]
+    return [row for row in rows if row and row[0] in ("standard", "nonlocal", "holder")]
+
+
+def test_table_of_the_solve_page_is_the_stored_measurement():
+    stored = json.loads(text("benchmarks/results/tomography_calls.json"))
+    rows = [row for row in stored["rows"] if row["pair"] == [1, 0]]
+    shown = table_of_solve_page()
+    assert len(shown) == len(rows) == 12
+    for cells, row in zip(shown, rows, strict=True):
+        expected = [row["regime"], row["rtol"], row["f"], row["g"], row["B"], row["certificate_B"]]
+        assert [cells[0], *map(float, cells[1:6])] == expected
+        assert cells[6:] == [f"{row['relative_gap']:.1e}", f"{row['relative_gap_outside']:.1e}"]
+    assert len(stored["rows"]) == 60
+    assert all(row["status"] == "SOLVED" and row["smallest_margin"] >= 0.0 for row in stored["rows"])
+
+
+def test_stored_measurement_is_what_the_package_does():
+    for row in json.loads(text("benchmarks/results/tomography_calls.json"))["rows"][:3]:
+        problem = ss.gallery.tomography(row["regime"], seed=row["pair"][0], picture=row["pair"][1])
+        calls = ss.solve(problem, rtol=row["rtol"]).calls
+        # Rounding differs between machines, so a step more or less is no contradiction.
+        assert calls.f == pytest.approx(row["f"], abs=1.0)
+        assert abs(calls.B - row["B"]) <= 0.25 * row["B"]
+
+
+def test_benchmark_runs_small_and_agrees_with_itself(tmp_path):
+    script = ROOT / "benchmarks" / "tomography_calls.py"
+    arguments = ["--size", "16", "--pairs", "1", "--rtol", "1e-4", "--out", "small.json"]
+    command = [sys.executable, "-W", "error", str(script), *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads((tmp_path / "small.json").read_text(encoding="utf-8"))["rows"]
+    assert [row["regime"] for row in rows] == ["standard", "nonlocal", "holder"]
+    assert all(0.0 <= row["relative_gap_outside"] <= row["relative_gap"] <= 1e-4 for row in rows)
 
 
 def test_readme_has_two_commands_and_ci_runs_the_second_to_the_letter():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from support import paper_plan
 
 ORDERS = ["".join(letters) for letters in itertools.permutations("fgB")]
 every_order = pytest.mark.parametrize("order", ORDERS)
@@ -65,7 +66,7 @@ class Data:
         )
         X, Y = (ss.domains.Box(*box) for box in self.boxes)
         problem = ss.SaddleProblem(f=f, g=g, B=self.B, X=X, Y=Y)
-        plan = ss.plan(problem, order=order, loops=LOOPS, metric=metric, start=self.start)
+        plan = paper_plan(problem, order=order, loops=LOOPS, metric=metric, start=self.start)
         path: list = []
         result = ss.run(problem, plan, start=self.start, callback=lambda now: path.append((now.x, now.y)))
         return path, result
@@ -132,7 +133,7 @@ def test_the_same_inputs_give_the_same_bits(order):
 
 def test_a_plan_read_back_gives_the_same_bits():
     problem = ss.gallery.synthetic(0.5, 0.5, d=7)
-    plan = ss.plan(problem, tol=2.0)
+    plan = paper_plan(problem, tol=2.0)
     first, second = (ss.run(problem, each) for each in (plan, ss.Plan.from_dict(plan.to_dict())))
     assert np.array_equal(first.x, second.x)
     assert np.array_equal(first.y, second.y)
@@ -140,7 +141,7 @@ def test_a_plan_read_back_gives_the_same_bits():
 
 def test_slide_and_run_are_one_method():
     problem = ss.gallery.synthetic(1.0, 1.0, d=6)
-    plan = ss.plan(problem, order="gBf", loops=LOOPS)
+    plan = paper_plan(problem, order="gBf", loops=LOOPS)
     result = ss.run(problem, plan)
     B = problem.coupling
     components = {

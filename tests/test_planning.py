@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from saddleslide.planning import (
     sharp_bound,
     sorted_by_budget,
 )
+from support import paper_plan
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 positive = st.floats(1e-3, 1e3)
@@ -164,7 +166,7 @@ def test_the_kappa_of_the_proof_does_prove_n_eps(given_terms, eps):
 @pytest.mark.parametrize("nus", [(1.0, 1.0), (1.0, 0.5), (0.75, 0.25), (0.5, 1.0)])
 @pytest.mark.parametrize("metric", ["identity", "balanced", (0.5, 3.0)])
 def test_a_proved_plan_keeps_its_promise(nus, metric):
-    plan = ss.plan(boxes_problem(*nus), tol=3.0, proved=True, metric=metric)
+    plan = paper_plan(boxes_problem(*nus), tol=3.0, proved=True, metric=metric)
     assert plan.proved
     assert plan.kappa == 256.0
     assert plan.bound <= plan.printed_bound <= 3.0
@@ -172,7 +174,7 @@ def test_a_proved_plan_keeps_its_promise(nus, metric):
 
 
 def test_a_plan_with_the_practical_kappa_does_not_claim_a_proof():
-    plan = ss.plan(boxes_problem(), tol=0.1)
+    plan = paper_plan(boxes_problem(), tol=0.1)
     assert plan.kappa == 1.0
     assert plan.bound > 0.1
     assert not plan.proved
@@ -180,16 +182,16 @@ def test_a_plan_with_the_practical_kappa_does_not_claim_a_proof():
 
 def test_explicit_loops_are_proved_only_up_to_their_own_bound():
     problem = boxes_problem()
-    explicit = ss.plan(problem, order="fgB", loops=(20, 2, 10))
+    explicit = paper_plan(problem, order="fgB", loops=(20, 2, 10))
     assert explicit.proved
     assert explicit.kappa is None
     for tol, proved in ((1.01 * explicit.bound, True), (0.99 * explicit.bound, False)):
-        assert ss.plan(problem, tol, order="fgB", loops=(20, 2, 10)).proved is proved
+        assert paper_plan(problem, tol, order="fgB", loops=(20, 2, 10)).proved is proved
 
 
 def test_an_unbounded_domain_proves_nothing():
     space, q = ss.domains.FullSpace(3), ss.functions.Quadratic(1.0)
-    plan = ss.plan(ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=space, Y=space), order="fgB", loops=(2, 2, 2))
+    plan = paper_plan(ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=space, Y=space), order="fgB", loops=(2, 2, 2))
     assert plan.bound == math.inf
     assert not plan.proved
     assert "unbounded" in plan.theorem
@@ -203,14 +205,14 @@ def test_the_order_of_a_plan_follows_the_budgets(weights, order):
     # With nu_x = nu_y = 1 and Omega = 8 the budgets are sqrt(8 H / eps) and 8 L_xy / eps.
     wanted_f, wanted_g, wanted_B = (10.0 * weight for weight in weights)
     constants = {"H_x": wanted_f**2 / 8.0, "H_y": wanted_g**2 / 8.0, "L_xy": wanted_B / 8.0}
-    plan = ss.plan(boxes_problem(1.0, 1.0), tol=1.0, constants=constants)
+    plan = paper_plan(boxes_problem(1.0, 1.0), tol=1.0, constants=constants)
     assert plan.order == order
     assert plan.loops[0] == 10.0 * min(weights)
 
 
 def test_constants_and_radius_are_taken_in_the_metric():
     w_x, w_y = 0.25, 9.0
-    plan = ss.plan(boxes_problem(1.0, 0.5), order="fgB", loops=(1, 1, 1), metric=(w_x, w_y))
+    plan = paper_plan(boxes_problem(1.0, 0.5), order="fgB", loops=(1, 1, 1), metric=(w_x, w_y))
     f, g, B = (level.term for level in plan.levels)
     assert pytest.approx(1.0 / w_x, rel=1e-14) == f.smoothness.H
     assert pytest.approx(0.1 * math.sqrt(2.0) * 4.0**0.25 * w_y**-0.75, rel=1e-14) == g.smoothness.H
@@ -223,13 +225,13 @@ def test_the_balanced_metric_makes_both_blocks_equally_large():
     box, ball = ss.domains.Box(-2.0, 2.0, shape=3), ss.domains.Ball(0.1, shape=2)
     zero = ss.functions.Zero()
     problem = ss.SaddleProblem(f=zero, g=zero, B=np.ones((2, 3)), X=box, Y=ball)
-    (term, *_) = (level.term for level in ss.plan(problem, tol=1.0, metric="balanced").levels)
+    (term, *_) = (level.term for level in paper_plan(problem, tol=1.0, metric="balanced").levels)
     assert term.weights == pytest.approx((1.0 / 12.0, 100.0), rel=1e-12)
     assert pytest.approx(2.0, rel=1e-12) == term.Omega
 
 
 def test_the_radius_is_measured_from_the_given_start():
-    plan = ss.plan(boxes_problem(), order="fgB", loops=(1, 1, 1), start=(np.ones(4), np.zeros(4)))
+    plan = paper_plan(boxes_problem(), order="fgB", loops=(1, 1, 1), start=(np.ones(4), np.zeros(4)))
     assert plan.levels[0].term.Omega == 4.0 * 4.0 + 4.0
 
 
@@ -237,7 +239,7 @@ def test_the_radius_is_measured_from_the_given_start():
 @pytest.mark.parametrize("loops", [(3, 2, 4), (1, 1, 1), (1, 5, 2)])
 def test_predicted_calls_are_the_calls_that_a_run_makes(order, loops):
     problem = boxes_problem()
-    plan = ss.plan(problem, order=order, loops=loops)
+    plan = paper_plan(problem, order=order, loops=loops)
     N = dict(zip(order, np.cumprod(loops).tolist(), strict=True))
     assert plan.predicted_calls == {"f": N["f"], "g": N["g"], "B": 4 * N["B"]}
     calls = ss.run(problem, plan).calls
@@ -247,14 +249,14 @@ def test_predicted_calls_are_the_calls_that_a_run_makes(order, loops):
 def test_a_zero_coupling_is_predicted_and_counted_as_no_products():
     box, q = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Quadratic(1.0)
     problem = ss.SaddleProblem(f=q, g=q, B=np.zeros((2, 2)), X=box, Y=box)
-    plan = ss.plan(problem, order="Bfg", loops=(2, 3, 4))
+    plan = paper_plan(problem, order="Bfg", loops=(2, 3, 4))
     assert plan.predicted_calls["B"] == ss.run(problem, plan).calls.B == 0
 
 
 PLANS = {
-    "from a target": lambda: ss.plan(boxes_problem(), tol=0.5),
-    "explicit, in a metric": lambda: ss.plan(boxes_problem(), order="gBf", loops=(2, 3, 4), metric=(0.1, 0.7)),
-    "declared": lambda: ss.plan(boxes_problem(), tol=1.0, constants={"L_xy": 7.0}, kappa=3.0),
+    "from a target": lambda: paper_plan(boxes_problem(), tol=0.5),
+    "explicit, in a metric": lambda: paper_plan(boxes_problem(), order="gBf", loops=(2, 3, 4), metric=(0.1, 0.7)),
+    "declared": lambda: paper_plan(boxes_problem(), tol=1.0, constants={"L_xy": 7.0}, kappa=3.0),
     "inexact": lambda: Plan(place([Term("f", inexact=(0.1, 2.0), tau=0.3, Omega=1.0), Term("B", M=1.0)], (3, 4))),
 }
 
@@ -269,14 +271,14 @@ def test_a_plan_survives_json(make):
 
 @pytest.mark.parametrize("key", ["loops", "terms", "metric", "tol", "kappa", "constants"])
 def test_incomplete_plan_data_is_refused_by_name(key):
-    data = ss.plan(boxes_problem(), tol=0.5).to_dict()
+    data = paper_plan(boxes_problem(), tol=0.5).to_dict()
     del data[key]
     with pytest.raises(ss.errors.InputError, match=key):
         Plan.from_dict(data)
 
 
 def test_an_explanation_says_order_loops_bound_calls_and_where_constants_come_from():
-    plan = ss.plan(boxes_problem(), tol=0.5, constants={"H_x": 2.5}, metric=(0.5, 2.0))
+    plan = paper_plan(boxes_problem(), tol=0.5, constants={"H_x": 2.5}, metric=(0.5, 2.0))
     text = plan.explain()
     assert f"Plan {plan.order}, loops {plan.loops}, metric blocks (0.5, 2)" in text
     assert f"{plan.bound:.4g}" in text
@@ -293,7 +295,7 @@ def test_an_explanation_says_order_loops_bound_calls_and_where_constants_come_fr
 
 
 def test_an_explanation_of_a_proved_plan_says_so():
-    text = ss.plan(boxes_problem(), tol=3.0, proved=True).explain()
+    text = paper_plan(boxes_problem(), tol=3.0, proved=True).explain()
     assert "target   3, proved" in text
 
 
@@ -311,3 +313,61 @@ assert sharp_bound(place([Term("B", M=2.0, Omega=4.0)], loops=(1,))) == 4.0
 """
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
+
+
+def test_the_sharp_bound_is_the_formula_of_the_proof():
+    """Sum of (L a^2 + M a) Omega / 2 + delta / a with a the product of the last alphas, written out anew."""
+    alphas = [1.0]
+    for _ in range(9):
+        alphas.append(2.0 / (1.0 + math.sqrt(1.0 + 4.0 / alphas[-1] ** 2)))
+    terms = [
+        Term("p", ss.Holder(0.5, 2.0), Omega=3.0),
+        Term("q", inexact=(0.25, 4.0), M=1.5, Omega=5.0),
+        Term("r", M=0.5, tau=0.75, Omega=7.0),
+    ]
+    levels = place(terms, (4, 3, 5))
+    expected, a = 0.0, 1.0
+    for level, T in zip(levels, (4, 3, 5), strict=True):
+        a *= alphas[T - 1]
+        L = level.L + level.term.tau
+        expected += 0.5 * (L * a * a + level.term.M * a) * level.term.Omega + level.delta / a
+    assert sharp_bound(levels) == pytest.approx(expected, rel=1e-14)
+    assert levels[0].delta > 0.0
+
+
+def test_no_bound_on_unbounded_domains_is_infinite_and_never_nan():
+    q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(3)
+    problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=free, Y=free)
+    plan = paper_plan(problem, order="fgB", loops=(2, 2, 2))
+    assert plan.bound == plan.printed_bound == math.inf
+
+
+def test_a_declared_exponent_needs_its_constant():
+    with pytest.raises(ss.errors.InputError, match=r"declares nu_x without H_x; expected both"):
+        paper_plan(boxes_problem(), tol=1.0, constants={"nu_x": 0.0})
+
+
+def test_a_plan_is_refused_by_another_problem():
+    made_for = boxes_problem()
+    plan = paper_plan(made_for, order="fgB", loops=(1, 1, 1))
+    box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
+    other = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=box, Y=box)
+    with pytest.raises(ss.errors.InputError, match=r"^run: the plan was made for x, y of shapes"):
+        ss.run(other, plan)
+    uncoupled = ss.SaddleProblem(f=ss.functions.Quadratic(1.0), g=zero, B=np.zeros((2, 2)), X=box, Y=box)
+    with pytest.raises(ss.errors.InputError, match=r"^run: the plan was made for B = 0"):
+        ss.run(other, paper_plan(uncoupled, order="fgB", loops=(1, 1, 1)))
+
+
+def test_a_run_from_another_start_states_the_bound_of_that_start():
+    q, box = ss.functions.Power(0.5), ss.domains.Box(-1.0, 1.0, shape=3)
+    problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
+    plan = paper_plan(problem, order="fgB", loops=(2, 1, 2))
+    corner = (np.ones(3), np.ones(3))
+    used = ss.run(problem, plan, start=corner).plans[0]
+    assert [level.step for level in used.levels] == [level.step for level in plan.levels]
+    assert used.levels[0].term.Omega == 24.0
+    by_hand = place(
+        [replace(level.term, Omega=24.0, inexact=(level.delta, level.L)) for level in plan.levels], plan.loops
+    )
+    assert used.bound == sharp_bound(by_hand) > plan.bound
