@@ -11,5 +11,5 @@ problem = ss.SaddleProblem(
     X=ss.domains.Box(-5.0, 5.0, shape=20),
     Y=ss.domains.Box(-1.0, 1.0, shape=200),
 )
-result = ss.run(problem, ss.plan(problem, tol=5.0))
+result = ss.solve(problem, tol=1e-6)
 print(result)
