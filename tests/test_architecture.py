@@ -20,6 +20,7 @@ LAYERS = [
     {"cli"},
     {"gallery", "driver"},
     {"solver"},
+    {"adaptive_run"},
     {"judging", "progress", "reporting", "planner"},
     {"regimes"},
     {"sliding", "certificate", "work"},
@@ -33,7 +34,7 @@ LAYERS = [
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
-METHODS = {"sliding", "driver", "solver", "planner", "regimes", "judging"}
+METHODS = {"sliding", "driver", "solver", "adaptive_run", "planner", "regimes", "judging"}
 OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy"}
 
 

@@ -8,9 +8,9 @@ import pytest
 import saddleslide as ss
 from independent import Truth
 from planted import planted
+from saddleslide.adaptive_run import carry_out
 from saddleslide.errors import InputError
 from saddleslide.planning.adaptive import AdaptivePlan
-from saddleslide.solver import carry_out
 from support import Counter
 
 F, D = ss.functions, ss.domains

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from saddleslide.adaptive_run import carry_out
 from saddleslide.arrays import Array, split
 from saddleslide.certificate import certify
 from saddleslide.errors import InputError
@@ -23,7 +24,6 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import regularised_problem
 from saddleslide.result import Certificate, Moment, Result, Status
 from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
-from saddleslide.solver import carry_out
 
 Callback = Callable[[Result], object]
 # A certificate may always take this many gradients; beyond, no more than the plan itself.

@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from saddleslide.arrays import Array, as_number
-from saddleslide.candidate import Candidate, Split
-from saddleslide.couplings import Mirrored
+from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits, first_curvature, mirror
+from saddleslide.arrays import as_number
 from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions import Function, Zero, split_simple
-from saddleslide.judging import Judge
-from saddleslide.metrics import Blocks, Metric, fit_spectral
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.functions import Zero, split_simple
+from saddleslide.oracles import Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
-from saddleslide.result import Certificate, Moment, Result, Status
-from saddleslide.sliding.adaptive import AdaptiveSliding
-from saddleslide.sliding.primal_dual import PrimalDual
+from saddleslide.result import Result
 from saddleslide.work import chosen_costs, inner_steps_per_gradient
 
-Callback = Callable[[Result], object]
 METRICS = ("auto", "blocks", "spectral")
-LIMITS = ("f", "g", "B")
-# A restart pays when the gap has fallen by this factor since the last one (Applegate et al.: 0.2).
-_SUFFICIENT = 0.2
-_MOST_STEPS = 100_000
-# Steps without a better gap after which the inner work is doubled.
-_PATIENCE = 12
-_MOST_INNER = 4096
-# Without a finite gap after this many steps there will be none.
-_HOPELESS = 256
-# So many times out of patience at a gap this small is the end of what rounding allows.
-_MOST_STALLS, _TINY = 12, 1e-10
 
 
 def solve(
@@ -53,7 +31,7 @@ def solve(
     start: tuple[Any, Any] | None = None,
     costs: Sequence[float] | str | None = None,
     max_calls: Mapping[str, float] | None = None,
-    max_steps: int = _MOST_STEPS,
+    max_steps: int = MOST_STEPS,
     callback: Callback | None = None,
     progress: bool = False,
     rng: int = 0,
@@ -101,7 +79,7 @@ def solve(
     >>> result.status.name, result.gap <= 1e-8
     ('SOLVED', True)
     """
-    _check_limits(max_calls, max_steps, callback)
+    check_limits(max_calls, max_steps, callback)
     plan = adaptive_plan(problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, rng=rng)
     with Progress(then=callback) if progress else nullcontext(callback) as watched:
         return carry_out(problem, plan, start=start, max_calls=max_calls, max_steps=max_steps, callback=watched)
@@ -183,19 +161,6 @@ def _targets(
     return absolute, relative
 
 
-def mirror(problem: SaddleProblem) -> SaddleProblem:
-    """The same problem with the roles of x and y exchanged.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
-    >>> mirror(ss.SaddleProblem(f=zero, g=ss.functions.Huber(1.0), B=np.eye(2), X=box, Y=box)).f
-    Huber(1)
-    """
-    return SaddleProblem(f=problem.g, g=problem.f, B=Mirrored(problem.coupling), X=problem.Y, Y=problem.X)
-
-
 def _choose_metric(problem: SaddleProblem, wanted: str) -> tuple[str, tuple[str, ...]]:
     """Spectral where the x block is a free image and f has a Hessian to fit; the reason otherwise."""
     obstacles = []
@@ -214,273 +179,3 @@ def _choose_metric(problem: SaddleProblem, wanted: str) -> tuple[str, tuple[str,
     if obstacles:
         return "blocks", (f"no spectral metric: {'; '.join(obstacles)}",)
     return "spectral", ("x is an image on a free domain: the Hessian of f is fitted in the cosine basis",)
-
-
-def first_curvature(problem: SaddleProblem) -> float:
-    """A first estimate of the curvature of f; backtracking corrects it either way."""
-    rest, _ = split_simple(problem.f, problem.X)
-    try:
-        smoothness = rest.smoothness(problem.X)
-    except InputError:
-        return 1.0
-    if smoothness.nu == 1.0 and smoothness.H > 0.0:
-        return smoothness.H
-    return max(smoothness.H, 1e-12)
-
-
-def carry_out(
-    problem: SaddleProblem,
-    plan: AdaptivePlan,
-    *,
-    start: tuple[Any, Any] | None = None,
-    max_calls: Mapping[str, float] | None = None,
-    max_steps: int = _MOST_STEPS,
-    callback: Callback | None = None,
-) -> Result:
-    """Run an adaptive plan."""
-    limits = _check_limits(max_calls, max_steps, callback)
-    origin = problem.start(start)
-    run = _Run(problem, plan, origin, limits, max_steps, callback)
-    return run.carry_out()
-
-
-def _check_limits(max_calls: Any, max_steps: Any, callback: Any) -> dict[str, float]:
-    """Limits by oracle, after refusing what can not be one."""
-    complaints = []
-    if max_calls is not None and not isinstance(max_calls, Mapping):
-        complaints.append(f"max_calls is {max_calls!r}; expected a mapping such as {{'f': 200}}.")
-    if isinstance(max_steps, bool) or not isinstance(max_steps, Integral) or max_steps < 0:
-        complaints.append(f"max_steps is {max_steps!r}; expected a whole number >= 0.")
-    if callback is not None and not callable(callback):
-        complaints.append(f"callback is {callback!r}; expected a function of an intermediate Result.")
-    raise_all("solve", complaints)
-    given = max_calls or {}
-    unknown = sorted(set(given) - set(LIMITS))
-    raise_all("solve", [f"max_calls has {unknown}; expected names among {list(LIMITS)}."] * bool(unknown))
-    return {name: as_number(limit, f"solve: max_calls[{name!r}]", 0.0) for name, limit in given.items()}
-
-
-class _Run:
-    """One adaptive run: the method, the judge, the limits and the history."""
-
-    def __init__(
-        self,
-        problem: SaddleProblem,
-        plan: AdaptivePlan,
-        origin: tuple[Array, Array],
-        limits: dict[str, float],
-        max_steps: int,
-        callback: Callback | None,
-    ) -> None:
-        self.original, self.plan, self.limits, self.max_steps = problem, plan, limits, max_steps
-        self.callback = callback
-        self.problem = mirror(problem) if plan.mirrored else problem
-        self.origin = (origin[1], origin[0]) if plan.mirrored else origin
-        self.oracles = Oracles(self.problem)
-        self.split = _split(self.problem, plan)
-        self.judge = Judge(self.problem, self.split, plan.tol, plan.rtol, self.origin)
-        self.smooth = _is_smooth(self.split.f_rest, self.problem)
-        self.slack_floor = 0.0 if self.smooth else self._slack_floor()
-        self.plans = [plan]
-        self.history: list[Moment] = []
-        self.seconds = 0.0
-
-    def _slack_floor(self) -> float:
-        """A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale."""
-        smoothness = self.split.f_rest.smoothness(self.problem.X)
-        radius = self.problem.X.radius(self.origin[0])
-        reach = radius if math.isfinite(radius) else 1.0
-        return 1e-3 * max(self.plan.rtol, 1e-12) * smoothness.H * float(reach ** (1.0 + smoothness.nu))
-
-    def carry_out(self) -> Result:
-        """Run to the target or a limit."""
-        if not math.isfinite(self.problem.coupling.norm.upper):
-            return self._result(Status.NON_FINITE)
-        status = self._primal_dual() if self.plan.method == METHODS[1] else self._adaptive()
-        return self._result(Status.SOLVED if self.judge.solved else status)
-
-    def _timed(self, work: Callable[[], Any]) -> Any:
-        began = time.perf_counter()
-        answer = work()
-        self.seconds += time.perf_counter() - began
-        return answer
-
-    def _adaptive(self) -> Status:
-        method = self._timed(lambda: self._method(self.plan, self.origin))
-        best, waited, stalls = math.inf, 0, 0
-        while True:
-            stop = self._limit_reached(len(self.history))
-            if stop is not None:
-                return stop
-            if not self.smooth:
-                # Nesterov (2015): a Hölder gradient passes the curvature test up to a part of the target.
-                method.slack = 0.25 * max(self.judge.target, self.slack_floor) / method.t
-            candidate = self._timed(method.advance)
-            if not (self.oracles.finite(candidate.x, candidate.y) and math.isfinite(candidate.value)):
-                return Status.NON_FINITE
-            if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
-                return Status.NO_CERTIFICATE
-            if self.plan.metric == "spectral" and not self.problem.X.contains(candidate.x):
-                method = self._without_spectral(method)
-                continue
-            self.judge.allowance = self.oracles.calls
-            solved = self.judge.consider(candidate)
-            if self._record():
-                return Status.STOPPED
-            if solved:
-                return Status.SOLVED
-            if self.judge.at_rounding:
-                return Status.NUMERICAL_LIMIT
-            if self.judge.gap < 0.9 * best:
-                best, waited, stalls = self.judge.gap, 0, 0
-            else:
-                waited += 1
-            if waited >= _PATIENCE:
-                method.inner_steps, waited = min(2 * method.inner_steps, _MOST_INNER), 0
-                stalls += 1
-                if self._settled(candidate):
-                    return Status.SOLVED
-                if stalls >= _MOST_STALLS and self.judge.gap <= _TINY * self.judge.magnitude:
-                    return Status.NUMERICAL_LIMIT
-
-    def _settled(self, candidate: Candidate) -> bool:
-        """No progress: perhaps only the cheap bounds lag. Spend as many gradients on judging as the method has."""
-        left = int(self.oracles.calls.f - self.judge.oracles.calls.f)
-        if left < _PATIENCE:
-            return False
-        return self.judge.settle(candidate, 0.1 * self.judge.target, left)
-
-    def _without_spectral(self, method: AdaptiveSliding) -> AdaptiveSliding:
-        """The constraint became active: go on from the last point with a block metric."""
-        self.plan = replace(
-            self.plan,
-            metric="blocks",
-            curvature=first_curvature(self.problem),
-            reasons=(*self.plan.reasons, "revised: an iterate left X, so the spectral metric was given up"),
-        )
-        self.plans.append(self.plan)
-        self.split = _split(self.problem, self.plan)
-        self.judge.resplit(self.split)
-        return self._method(self.plan, (self.problem.X.project(method.before.x), method.y))
-
-    def _method(self, plan: AdaptivePlan, start: tuple[Array, Array]) -> AdaptiveSliding:
-        metric = self._metric(plan, start[0])
-        rest = self.split.f_rest
-        modulus = rest.strong_convexity(self.problem.X) / float(np.max(metric.symbol))
-        return AdaptiveSliding(self.oracles, metric, self.split, start, plan.curvature, modulus, plan.inner_steps)
-
-    def _metric(self, plan: AdaptivePlan, x: Array) -> Metric:
-        coupling = self.problem.coupling
-        if plan.metric == "blocks":
-            return Blocks(1.0, coupling.norm.upper)
-        lift = self.oracles.lifted(self.problem.f)
-        hessian = lift.hessian(lift.lift(x) if not self.problem.f.quadratic else np.zeros(self._lift_shape()))
-        gram = coupling.gram_symbol()
-        symbol = coupling.norm.upper**2 if gram is None else gram
-        modulus = self.problem.f.strong_convexity(self.problem.X)
-        return fit_spectral(hessian, self.problem.X.shape, symbol, modulus, np.random.default_rng(plan.seed))
-
-    def _lift_shape(self) -> tuple[int, ...]:
-        A = getattr(self.problem.f, "A", None)
-        return self.problem.X.shape if A is None else tuple(A.y_shape)
-
-    def _primal_dual(self) -> Status:
-        radii = self.problem.X.radius(self.origin[0]), self.problem.Y.radius(self.origin[1])
-        usable = all(math.isfinite(radius) and radius > 0.0 for radius in radii)
-        norm = self.problem.coupling.norm.upper
-        method = PrimalDual(self.oracles, self.origin, norm, radii[1] / radii[0] if usable else 1.0)
-        restart_gap, previous = math.inf, math.inf
-        self._gap_of(Candidate(*self.origin, 0.0))
-        if self.judge.solved:
-            return Status.SOLVED
-        while True:
-            stop = self._limit_reached(len(self.history))
-            if stop is not None:
-                return stop
-            candidates = self._timed(method.advance)
-            if not all(self.oracles.finite(c.x, c.y) for c in candidates):
-                return Status.NON_FINITE
-            gaps = [self._gap_of(candidate) for candidate in candidates]
-            if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
-                return Status.NO_CERTIFICATE
-            if self._record():
-                return Status.STOPPED
-            if self.judge.solved:
-                return Status.SOLVED
-            if self.judge.at_rounding:
-                return Status.NUMERICAL_LIMIT
-            best = min(gaps)
-            chosen = candidates[gaps.index(best)]
-            stalled = best > previous and best < 0.8 * restart_gap
-            if best <= _SUFFICIENT * restart_gap or stalled or method.length >= 0.36 * method.chunk * len(self.history):
-                method.restart((chosen.x, chosen.y))
-                restart_gap, previous = best, math.inf
-            else:
-                previous = best
-            method.chunk = min(1024, max(16, len(self.history)))
-
-    def _gap_of(self, candidate: Candidate) -> float:
-        """Gap of one candidate by exact inner solves; the judge keeps the best bounds with their points."""
-        judge = self.judge
-        upper, x, lower, y, kind = judge.upper, judge.x, judge.lower, judge.y, judge.kind
-        judge.upper, judge.lower = math.inf, -math.inf
-        judge.settle(candidate)
-        gap = judge.gap
-        if upper <= judge.upper:
-            judge.upper, judge.x = upper, x
-        if lower >= judge.lower:
-            judge.lower, judge.y, judge.kind = lower, y, kind
-        return gap
-
-    def _limit_reached(self, steps: int) -> Status | None:
-        total = self._calls()
-        if any(getattr(total, name) >= limit for name, limit in self.limits.items()):
-            return Status.CALL_LIMIT
-        return Status.STEP_LIMIT if steps >= self.max_steps else None
-
-    def _calls(self) -> Calls:
-        total = self.oracles.calls + self.judge.oracles.calls
-        return Calls(total.g, total.f, total.B) if self.plan.mirrored else total
-
-    def _record(self) -> bool:
-        """Add a row to the history and call the callback; True when it asks to stop."""
-        self.history.append(Moment(len(self.history) + 1, self._calls(), self.seconds, self.judge.gap))
-        if self.callback is None:
-            return False
-        try:
-            self.callback(self._result(Status.RUNNING))
-        except StopIteration:
-            return True
-        return False
-
-    def _result(self, status: Status) -> Result:
-        seen = self.judge.certificate()
-        x, y = self.judge.x, self.judge.y
-        if self.plan.mirrored:
-            x, y = y, x
-            calls = Calls(seen.calls.g, seen.calls.f, seen.calls.B)
-            seen = Certificate(-seen.upper, -seen.lower, seen.kind, seen.error, seen.reason, calls)
-        return Result(
-            np.array(x),
-            np.array(y),
-            status,
-            seen,
-            self._calls(),
-            self.seconds,
-            tuple(self.plans),
-            tuple(self.history),
-            self.judge.target,
-        )
-
-
-def _is_smooth(f: Function, problem: SaddleProblem) -> bool:
-    try:
-        return f.smoothness(problem.X).nu == 1.0
-    except InputError:
-        return True
-
-
-def _split(problem: SaddleProblem, plan: AdaptivePlan) -> Split:
-    if plan.metric == "spectral":
-        return Split(problem.f, Zero(), *split_simple(problem.g, problem.Y))
-    return Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
