@@ -19,6 +19,7 @@ from saddleslide.functions import (
     LeastSquares,
     Linear,
     Logistic,
+    PoissonTransmission,
     Power,
     Quadratic,
     Zero,
@@ -34,6 +35,7 @@ TILT, WEIGHT, CURVATURE = DATA.standard_normal(N), DATA.uniform(0.1, 2.0, N), DA
 TALL, WIDE = DATA.standard_normal((7, N)), DATA.standard_normal((2, N))
 SYMMETRIC = TALL.T @ TALL
 LABELS = np.array([1, -1, 1, 1, -1, -1, 1])
+COUNTS = np.array([3.0, 12.0, 0.0, 9.0, 10.0, 25.0, 7.0])
 BOX = Box(-1.0, 1.0, shape=N)
 
 SMOOTH = {
@@ -49,6 +51,7 @@ SMOOTH = {
     "wide least squares": LeastSquares(WIDE, DATA.standard_normal(2), ridge=0.3),
     "logistic": Logistic(TALL, LABELS, ridge=0.2),
     "logistic with labels 0 and 1": Logistic(TALL, LABELS > 0),
+    "poisson": PoissonTransmission(0.5 * TALL, COUNTS, intensity=10.0, attenuation=0.4, ridge=0.1),
     "huber": Huber(0.5),
     "custom": Custom(gradient=lambda x: x**3, value=lambda x: float(np.sum(x**4)) / 4.0, smoothness=Holder(1.0, 12.0)),
 }
@@ -105,6 +108,13 @@ SEPARATE = {
     "wide least squares": (
         SMOOTH["wide least squares"],
         lambda x: 0.5 * np.sum((WIDE @ x - SMOOTH["wide least squares"].b) ** 2) + 0.15 * (x @ x),
+    ),
+    "poisson": (
+        SMOOTH["poisson"],
+        lambda x: (
+            np.sum(10.0 * np.exp(-0.4 * (0.5 * TALL @ x)) + COUNTS * 0.4 * (0.5 * TALL @ x)) / (10.0 * 0.16)
+            + 0.05 * (x @ x)
+        ),
     ),
     "logistic": (
         SMOOTH["logistic"],
