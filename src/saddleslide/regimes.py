@@ -11,7 +11,7 @@ import numpy as np
 
 from saddleslide.arrays import Array, as_number
 from saddleslide.certificate import exact_gap
-from saddleslide.couplings import Mirrored
+from saddleslide.couplings import Coupling, Mirrored
 from saddleslide.couplings.spectrum import as_dense
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
@@ -200,8 +200,8 @@ def _anchored(
         )
     coupling = problem.coupling
     conditions = {
-        "x": "x" in declared or range_condition(problem.f, problem.X, as_dense(coupling).T),
-        "y": "y" in declared or range_condition(problem.g, problem.Y, as_dense(coupling)),
+        "x": "x" in declared or range_condition(problem.f, problem.X, Mirrored(coupling)),
+        "y": "y" in declared or range_condition(problem.g, problem.Y, coupling),
     }
     mu_xy = coupling.smallest_singular_value(positive=conditions["x"]).lower
     mu_yx = Mirrored(coupling).smallest_singular_value(positive=conditions["y"]).lower
@@ -210,13 +210,13 @@ def _anchored(
     return with_anchors(bare, 0.0 if regularised == "x" else mu_xy, 0.0 if regularised == "y" else mu_yx)
 
 
-def range_condition(function: Function, domain: Domain, matrix: Array) -> bool:
-    """R_x or R_y of Assumption properties_of_B, where it can be checked: a constant gradient in the range of `matrix`.
+def range_condition(function: Function, domain: Domain, coupling: Coupling) -> bool:
+    """R_x or R_y of Assumption properties_of_B, where it can be checked: a constant gradient in the range of B.
 
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> B = np.array([[1.0, 0.0], [0.0, 0.0]])
+    >>> B = ss.couplings.as_coupling(np.array([[1.0, 0.0], [0.0, 0.0]]))
     >>> range_condition(ss.functions.Linear([2.0, 0.0]), ss.domains.FullSpace(2), B)
     True
     >>> range_condition(ss.functions.Linear([0.0, 1.0]), ss.domains.FullSpace(2), B)
@@ -229,5 +229,6 @@ def range_condition(function: Function, domain: Domain, matrix: Array) -> bool:
     size = float(np.linalg.norm(gradient))
     if size == 0.0:
         return True
+    matrix = as_dense(coupling)
     solution = np.linalg.lstsq(matrix, gradient, rcond=None)[0]
     return float(np.linalg.norm(matrix @ solution - gradient)) <= 1e-10 * size
