@@ -466,3 +466,39 @@ def test_values_that_are_not_finite_end_the_run(bad):
     problem = ss.SaddleProblem(f=f, g=ss.functions.Linear([1.0, -1.0]), B=np.eye(2), X=box, Y=box)
     result = ss.solve(problem, tol=1e-6, start=(np.zeros(2), np.ones(2)))
     assert result.status is ss.Status.NON_FINITE
+
+
+def quadratic_problem():
+    rng = np.random.default_rng(5)
+    return ss.SaddleProblem(
+        f=ss.functions.LeastSquares(rng.standard_normal((12, 6)), rng.standard_normal(12)),
+        g=ss.functions.Quadratic(0.5),
+        B=rng.standard_normal((4, 6)),
+        X=ss.domains.FullSpace(6),
+        Y=ss.domains.Box(-1.0, 1.0, shape=4),
+    )
+
+
+def test_progress_changes_nothing_but_the_screen(capsys):
+    problem = quadratic_problem()
+    quiet = ss.solve(problem, tol=1e-6)
+    shown = ss.solve(problem, tol=1e-6, progress=True)
+    assert np.array_equal(quiet.x, shown.x) and quiet.calls == shown.calls
+    assert capsys.readouterr().out == "", "nothing is written where no terminal listens"
+
+
+def test_prices_set_the_inner_work_and_are_kept_in_the_plan():
+    problem = quadratic_problem()
+    dear, cheap = (ss.adaptive_plan(problem, tol=1e-6, costs=costs) for costs in [(1e6, 1.0, 1.0), (1.0, 1.0, 1.0)])
+    assert dear.inner_steps > cheap.inner_steps
+    measured = ss.solve(problem, tol=1e-6, costs="measure")
+    again = ss.run(problem, measured.plans[0])
+    assert np.array_equal(measured.x, again.x) and measured.calls == again.calls
+
+
+def test_dear_gradients_are_called_less_often():
+    problem = quadratic_problem()
+    dear = ss.solve(problem, tol=1e-9, costs=(1e4, 1.0, 1.0))
+    cheap = ss.solve(problem, tol=1e-9, costs=(1.0, 1.0, 1e4))
+    assert dear.status is cheap.status is ss.Status.SOLVED
+    assert dear.calls.f <= cheap.calls.f
