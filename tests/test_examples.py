@@ -93,15 +93,16 @@ def test_readme_numbers_come_from_the_example(tmp_path):
     assert f"is {calls['blocks']} calls of f' against {calls['auto']}" in " ".join(text("docs/solve.md").split())
 
 
-def table_of_solve_page() -> list[list[str]]:
+def tables_of_solve_page(columns: int) -> list[list[str]]:
+    """Rows of numbers of the tables with this many columns."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text("docs/solve.md").splitlines()]
-    return [row for row in rows if row and row[0] in ("standard", "nonlocal", "holder")]
+    return [row for row in rows if len(row) == columns and any(mark.isdigit() for mark in row[-1])]
 
 
 def test_table_of_the_solve_page_is_the_stored_measurement():
     stored = json.loads(text("benchmarks/results/tomography_calls.json"))
     rows = [row for row in stored["rows"] if row["pair"] == [1, 0]]
-    shown = table_of_solve_page()
+    shown = tables_of_solve_page(columns=8)
     assert len(shown) == len(rows) == 12
     for cells, row in zip(shown, rows, strict=True):
         expected = [row["regime"], row["rtol"], row["f"], row["g"], row["B"], row["certificate_B"]]
@@ -109,6 +110,27 @@ def test_table_of_the_solve_page_is_the_stored_measurement():
         assert cells[6:] == [f"{row['relative_gap']:.1e}", f"{row['relative_gap_outside']:.1e}"]
     assert len(stored["rows"]) == 60
     assert all(row["status"] == "SOLVED" and row["smallest_margin"] >= 0.0 for row in stored["rows"])
+
+
+def test_table_of_outside_gaps_is_the_stored_measurement_and_within_its_limits():
+    stored = json.loads(text("benchmarks/results/tomography_outside.json"))["rows"]
+    expected = [
+        [row["problem"], row["metric"], *(" / ".join(f"{x:g}" for x in row[name]) for name in ("targets", "f"))]
+        for row in stored
+    ]
+    assert tables_of_solve_page(columns=4) == expected
+    assert all(made <= limit for row in stored for made, limit in zip(row["f"], row["limits"], strict=True))
+
+
+def test_table_of_plan_quality_is_the_stored_measurement():
+    stored = json.loads(text("benchmarks/results/plan_quality.json"))["rows"]
+    shown = tables_of_solve_page(columns=6)
+    assert len(shown) == len(stored) == 12
+    for cells, row in zip(shown, stored, strict=True):
+        assert cells[0] == row["problem"]
+        assert list(map(float, cells[2:5])) == [row["rtol"], row["grid"], row["solve"]]
+        assert cells[5] == f"{row['solve_over_grid']:.2f}"
+        assert row["solve_status"] == "SOLVED" and row["solve_over_grid"] <= 1.3
 
 
 def test_stored_measurement_is_what_the_package_does():

@@ -40,6 +40,8 @@ class Candidate:
         A gradient of the costly part of f near x.
     averaged : (constant, slope, y) or None
         A lower model of the costly part of f, constant + <slope, x>, averaged with the same weights as this y.
+    g_value : float or None
+        g(y), where the method knows it.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Candidate:
     Bx: Array | None = None
     linearisation: Linearisation | None = None
     averaged: tuple[float, Array, Array] | None = None
+    g_value: float | None = None
 
 
 @dataclass(frozen=True)

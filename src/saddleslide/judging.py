@@ -151,7 +151,7 @@ class Judge:
             if self.start_gap == 0.0 and not self._descended:
                 self._descend_from_start()
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
-        g_value = self._g_value(candidate.y)
+        g_value = self._g_value(candidate.y) if candidate.g_value is None else candidate.g_value
         self._raise_lower(candidate.y, g_value, candidate.linearisation)
         if candidate.averaged is not None and self.problem.X.bounded and self.modulus == 0.0:
             self._raise_lower_by_average(candidate.averaged)

@@ -150,7 +150,8 @@ class AdaptiveSliding:
         if self.gradient is not None:
             self.gradient_before, self.gradient = self.gradient, self.f.gradient(new.x, new.lift)
             known = Linearisation(new.x, value, self.gradient)
-        return Candidate(new.x, y, value, Bx, known, self.average)
+        g_value = None if self.dual is None else self.dual.value + self.split.g_simple.value(y)
+        return Candidate(new.x, y, value, Bx, known, self.average, g_value)
 
     def _extrapolated(self) -> tuple[Array, Array, Array]:
         b, here, before = self.momentum, self.here, self.before
