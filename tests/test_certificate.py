@@ -143,20 +143,32 @@ def test_no_bound_without_values_or_curvature():
     assert "value" in certificate.reason
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_rounding_is_inside_the_bounds(seed):
-    """One-point domains: the saddle value is a sum of products, known exactly as a fraction."""
-    rng = np.random.default_rng(seed)
-    x, y, c = rng.standard_normal(6), rng.standard_normal(6), 1e8 * rng.standard_normal(6)
-    # Terms of size 1e8 that cancel to about 0.
+def cancelling(rng, size, x):
+    """A vector with entries of this size whose product with x is nearly 0."""
+    c = size * rng.standard_normal(x.size)
     c[-1] = -(c[:-1] @ x[:-1]) / x[-1]
-    B = 1e6 * rng.standard_normal((6, 6))
-    problem = ss.SaddleProblem(
-        f=ss.functions.Linear(c), g=ss.functions.Zero(), B=B, X=ss.domains.Box(x, x), Y=ss.domains.Box(y, y)
-    )
-    assert problem.coupling.norm.upper > 0.0
-    exact = sum(Fraction(a) * Fraction(b) for a, b in zip(c, x, strict=True))
-    exact += sum(Fraction(y[i]) * Fraction(B[i, j]) * Fraction(x[j]) for i in range(6) for j in range(6))
-    certificate = ss.certify(problem, x, y)
-    assert Fraction(certificate.lower) <= exact <= Fraction(certificate.upper)
-    assert certificate.gap < 1e-3
+    return c
+
+
+@pytest.mark.parametrize("where", ["in f", "in B x", "in B^T y", "everywhere"])
+def test_rounding_is_inside_the_bounds(where):
+    """One-point domains: the saddle value is a sum of products, known exactly as a fraction, whose terms cancel."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x, y = rng.standard_normal(6), rng.standard_normal(6)
+        c = cancelling(rng, 1e8, x) if where in ("in f", "everywhere") else np.zeros(6)
+        B = 1e-6 * rng.standard_normal((6, 6))
+        if where in ("in B x", "everywhere"):
+            B = np.array([cancelling(rng, 1e8, x) for _ in range(6)])
+        elif where == "in B^T y":
+            B = np.array([cancelling(rng, 1e8, y) for _ in range(6)]).T
+        problem = ss.SaddleProblem(
+            f=ss.functions.Linear(c), g=ss.functions.Zero(), B=B, X=ss.domains.Box(x, x), Y=ss.domains.Box(y, y)
+        )
+        assert problem.coupling.norm.upper > 0.0
+        exact = sum(Fraction(a) * Fraction(b) for a, b in zip(c, x, strict=True))
+        exact += sum(Fraction(y[i]) * Fraction(B[i, j]) * Fraction(x[j]) for i in range(6) for j in range(6))
+        certificate = ss.certify(problem, x, y)
+        assert Fraction(certificate.lower) <= exact <= Fraction(certificate.upper), seed
+        terms = np.abs(c * x).sum() + problem.coupling.norm.upper * np.linalg.norm(x) * np.linalg.norm(y)
+        assert certificate.gap < 1e-12 * terms

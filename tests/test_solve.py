@@ -9,7 +9,9 @@ import saddleslide as ss
 from independent import Truth
 from planted import planted
 from saddleslide.adaptive_run import carry_out
+from saddleslide.candidate import Candidate, Linearisation, Split
 from saddleslide.errors import InputError
+from saddleslide.judging import Judge
 from saddleslide.planning.adaptive import AdaptivePlan
 from support import Counter
 
@@ -502,3 +504,44 @@ def test_dear_gradients_are_called_less_often():
     cheap = ss.solve(problem, tol=1e-9, costs=(1.0, 1.0, 1e4))
     assert dear.status is cheap.status is ss.Status.SOLVED
     assert dear.calls.f <= cheap.calls.f
+
+
+def test_the_judge_uses_a_modulus_only_where_it_holds():
+    """-log has modulus 1 on [0.1, 1] and less beyond: a linearisation at 4 must not be given that much curvature."""
+    f = ss.functions.Custom(
+        gradient=lambda x: -1.0 / x,
+        value=lambda x: float(-np.sum(np.log(x))),
+        smoothness=ss.Holder(1.0, 100.0),
+        strong_convexity=1.0,
+    )
+    zero, X, Y = ss.functions.Zero(), ss.domains.Box(0.1, 1.0, shape=1), ss.domains.Box(0.0, 0.0, shape=1)
+    problem = ss.SaddleProblem(f=f, g=zero, B=np.eye(1), X=X, Y=Y)
+    start = (np.ones(1), np.zeros(1))
+    judge = Judge(problem, Split(f, zero, zero, zero), 1e-6, 0.0, start)
+    outside = np.full(1, 4.0)
+    known = Linearisation(outside, f.value(outside), f.gradient(outside))
+    judge.consider(Candidate(*start, f.value(start[0]), linearisation=known))
+    assert judge.lower <= 0.0, "the saddle value is -log 1 = 0"
+    assert judge.upper >= 0.0
+
+
+def test_products_that_turn_infinite_end_the_run_with_a_status():
+    """On an unbounded Y nothing clips the dual iterate; the run must end, not raise."""
+    calls: list[int] = []
+
+    def forward(x):
+        calls.append(1)
+        return x if len(calls) < 4 else np.full(2, np.inf)
+
+    free = ss.domains.FullSpace(2)
+    problem = ss.SaddleProblem(
+        f=ss.functions.LeastSquares(np.array([[2.0, 1.0], [0.0, 1.0]]), np.ones(2)),
+        g=ss.functions.Quadratic(1.0),
+        B=ss.couplings.as_coupling((forward, lambda y: y), (2,), (2,), norm=1.0),
+        X=free,
+        Y=free,
+    )
+    with np.errstate(all="ignore"):
+        result = ss.solve(problem, tol=1e-9)
+    assert result.status is ss.Status.NON_FINITE
+    assert np.isfinite(result.x).all() and np.isfinite(result.y).all()

@@ -83,7 +83,7 @@ class _Run:
         max_steps: int,
         callback: Callback | None,
     ) -> None:
-        self.original, self.plan, self.limits, self.max_steps = problem, plan, limits, max_steps
+        self.plan, self.limits, self.max_steps = plan, limits, max_steps
         self.callback = callback
         self.problem = mirror(problem) if plan.mirrored else problem
         self.origin = (origin[1], origin[0]) if plan.mirrored else origin

@@ -54,7 +54,7 @@ class CouplingLoop:
         Stops after `most` steps, or when a step changes (x, y) by less than `tolerance` of the way from `origin`. The
         points x given are in the coordinates of the metric.
         """
-        metric, problem = self.metric, self.oracles.problem
+        metric = self.metric
         X, y = start
         y_ahead = y
         weight, pull = L * metric.symbol, rho * metric.coupling_symbol
@@ -75,8 +75,6 @@ class CouplingLoop:
                 break
         self.steps += taken
         self.forward_product = Bx
-        if not problem.Y.bounded and not np.isfinite(y).all():
-            raise FloatingPointError("the dual iterate is not finite")
         return X, x_new, y, taken
 
     def _primal(self, target: Array, weight: Array | float) -> tuple[Array, Array]:
