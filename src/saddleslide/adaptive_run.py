@@ -22,7 +22,9 @@ from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Certificate, Moment, Result, Status
-from saddleslide.sliding.adaptive import AdaptiveSliding
+from saddleslide.sliding.adaptive import AdaptiveSliding, Settings
+from saddleslide.sliding.coupling_loop import CouplingLoop
+from saddleslide.sliding.inner import Inner, Linearised, Proximal, Slid
 from saddleslide.sliding.primal_dual import PrimalDual
 
 Callback = Callable[[Result], object]
@@ -32,7 +34,6 @@ MOST_STEPS = 100_000
 _SUFFICIENT = 0.2
 # Steps without a better gap after which the inner work is doubled.
 _PATIENCE = 12
-_MOST_INNER = 4096
 # Without a finite gap after this many steps there will be none.
 _HOPELESS = 256
 # So many times out of patience at a gap this small is the end of what rounding allows.
@@ -147,7 +148,8 @@ class _Run:
             else:
                 waited += 1
             if waited >= _PATIENCE:
-                method.inner_steps, waited = min(2 * method.inner_steps, _MOST_INNER), 0
+                method.inner.work_harder()
+                waited = 0
                 stalls += 1
                 if self._settled(candidate):
                     return Status.SOLVED
@@ -178,7 +180,35 @@ class _Run:
         metric = self._metric(plan, start[0])
         rest = self.split.f_rest
         modulus = rest.strong_convexity(self.problem.X) / float(np.max(metric.symbol))
-        return AdaptiveSliding(self.oracles, metric, self.split, start, plan.curvature, modulus, plan.inner_steps)
+        inner = self._inner(plan, metric, start)
+        return AdaptiveSliding(self.oracles, metric, self.split, start, plan.curvature, modulus, inner)
+
+    def _inner(self, plan: AdaptivePlan, metric: Metric, start: tuple[Array, Array]) -> Inner:
+        """How g is treated inside a step: by its proximal step, slid in its turn, or linearised."""
+        tolerance, rest = Settings().inner_tolerance, self.split.g_rest
+        if plan.g_steps > 0 and isinstance(metric, Blocks):
+            method, coupling = self._seen_from_y(plan, (start[1], start[0]))
+            return Slid(method, coupling, self.oracles, plan.g_steps, tolerance)
+        loop = CouplingLoop(self.oracles, metric, self.split)
+        if isinstance(rest, Zero):
+            return Proximal(loop, plan.inner_steps, tolerance)
+        return Linearised(
+            loop, self.oracles, rest, start[1], plan.inner_steps, tolerance, Settings().model_tolerance
+        )  # fmt: skip
+
+    def _seen_from_y(self, plan: AdaptivePlan, start: tuple[Array, Array]) -> tuple[AdaptiveSliding, Proximal]:
+        """The method with the roles of x and y exchanged, and its coupling loop."""
+        seen = mirror(self.problem)
+        split = Split(self.split.g_rest, self.split.g_simple, Zero(), self.split.f_simple)
+        oracles, metric = Oracles(seen), Blocks(1.0, seen.coupling.norm.upper)
+        coupling = Proximal(CouplingLoop(oracles, metric, split), plan.steps_per_g, Settings().inner_tolerance)
+        modulus = split.f_rest.strong_convexity(seen.X)
+        # Many steps per step on f, all on the same g: what is known of its curvature lasts.
+        rules = Settings(forgiven=0)
+        method = AdaptiveSliding(
+            oracles, metric, split, start, first_curvature(seen), modulus, coupling, settings=rules
+        )  # fmt: skip
+        return method, coupling
 
     def _metric(self, plan: AdaptivePlan, x: Array) -> Metric:
         coupling = self.problem.coupling

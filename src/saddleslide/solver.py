@@ -17,7 +17,7 @@ from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
-from saddleslide.work import chosen_costs, inner_steps_per_gradient
+from saddleslide.work import chosen_costs, g_steps_per_gradient, inner_steps_per_gradient
 
 METRICS = ("auto", "blocks", "spectral")
 
@@ -128,8 +128,12 @@ def adaptive_plan(
     steps = inner_steps_per_gradient(seen, _seen_costs(problem, costs, mirrored), chosen)
     curvature = 1.0 if chosen == "spectral" else first_curvature(seen)
     reasons = (*why, *(("g is costly and f is simple: the roles of x and y are exchanged",) if mirrored else ()))
+    slid = chosen == "blocks" and not (isinstance(f_rest, Zero) or isinstance(g_rest, Zero))
+    prices = chosen_costs(problem, costs, "solve") if slid else None
     return AdaptivePlan(
-        METHODS[0], chosen, mirrored, steps, curvature, absolute, relative, rng, simple, reasons
+        METHODS[0], chosen, mirrored, steps, curvature, absolute, relative, rng, simple, reasons,
+        g_steps_per_gradient(prices) if prices else 0,
+        inner_steps_per_gradient(mirror(problem), _seen_costs(problem, costs, True), chosen) if prices else 0,
     )  # fmt: skip
 
 

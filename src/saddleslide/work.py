@@ -20,6 +20,7 @@ from saddleslide.problem import SaddleProblem
 # A function or product of unknown code is taken to be this much dearer than a pass over its vector.
 _UNKNOWN = 50.0
 _FEWEST, _MOST = 12, 500
+_FEWEST_ON_G = 8
 
 
 def product_cost(coupling: Coupling) -> float:
@@ -130,3 +131,14 @@ def inner_steps_per_gradient(problem: SaddleProblem, costs: tuple[float, float, 
         vectors = transforms = 0.0
     step = 2.0 * product + vectors + transforms
     return int(min(max(gradient / step if step > 0.0 else _MOST, _FEWEST), _MOST))
+
+
+def g_steps_per_gradient(costs: tuple[float, float, float]) -> int:
+    """Gradients of g that cost as much as one of f, within sensible limits.
+
+    Examples
+    --------
+    >>> g_steps_per_gradient((100.0, 5.0, 1.0)), g_steps_per_gradient((1.0, 5.0, 1.0))
+    (20, 8)
+    """
+    return int(min(max(costs[0] / costs[1] if costs[1] > 0.0 else _MOST, _FEWEST_ON_G), _MOST))

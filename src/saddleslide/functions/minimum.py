@@ -10,7 +10,6 @@ from saddleslide.arrays import Array
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function
-from saddleslide.functions.multipliers import couples_entries
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.searched import TiltedMinimum, searched_minimum
 from saddleslide.functions.separable import SeparableForm, multiplier_step
@@ -75,7 +74,7 @@ def tilted_minimum(
         return _diagonal_minimum(f, c, domain, form)
     if f.separable and isinstance(domain, Box | FullSpace):
         return _separable_minimum(f, c, domain)
-    if form is not None and isinstance(domain, Ball | Simplex) and couples_entries(domain):
+    if form is not None and isinstance(domain, Ball | Simplex):
         return _coupled_minimum(f, form, c, domain)
     mu = f.strong_convexity(domain)
     if f.quadratic and isinstance(domain, FullSpace | Ball) and mu > 0.0:
@@ -138,9 +137,11 @@ def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | 
         rounding = abs(multiplier)
     else:
         penalised = f + Quadratic(multiplier) if multiplier > 0.0 else f
+        middle = np.zeros_like(c) if domain.center is None else domain.center
         half = 0.5 * multiplier * domain.ball_radius**2
-        dual = _separable_minimum(penalised, c, FullSpace(c.shape)).lower - half
-        rounding = half
+        offset = 0.5 * multiplier * float(np.vdot(middle, middle))
+        dual = _separable_minimum(penalised, c - multiplier * middle, FullSpace(c.shape)).lower + offset - half
+        rounding = half + offset
     error = max(value - dual, 0.0) + 16.0 * EPS * (abs(value) + rounding)
     return TiltedMinimum(point, value, error, "multiplier")
 

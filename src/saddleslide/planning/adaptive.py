@@ -27,6 +27,8 @@ class AdaptivePlan:
         Whether the roles of x and y are exchanged, so that the costly function is outside.
     inner_steps : int
         Most coupling steps per outer step.
+    g_steps, steps_per_g : int
+        Where g is slid inside the steps on f: most steps on g per step on f, and most coupling steps per step on g.
     curvature : float
         First curvature estimate in the metric.
     tol, rtol : float
@@ -55,6 +57,8 @@ class AdaptivePlan:
     seed: int = 0
     simple_terms: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    g_steps: int = 0
+    steps_per_g: int = 0
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -75,6 +79,8 @@ class AdaptivePlan:
         """Levels, outermost first; simple terms have none."""
         if self.method == METHODS[1]:
             return "B"
+        if self.g_steps > 0:
+            return "fgB"
         return "gB" if self.mirrored else "fB"
 
     def explain(self) -> str:
@@ -94,8 +100,12 @@ class AdaptivePlan:
             f"  target   {' or '.join(target)}",
             "  bound    none in advance: the certificate is the proof",
         ]
-        if self.method == METHODS[0]:
+        if self.g_steps > 0:
+            lines.append(f"  inside   at most {self.g_steps} steps on g per gradient of f")
+            lines.append(f"  inner    at most {self.steps_per_g} coupling steps (2 products each) per gradient of g")
+        elif self.method == METHODS[0]:
             lines.append(f"  inner    at most {self.inner_steps} coupling steps (2 products each) per gradient")
+        if self.method == METHODS[0]:
             lines.append(f"  start    curvature {self.curvature:.4g} in the metric, then by backtracking")
         lines += [f"  simple   {term}" for term in self.simple_terms]
         lines += [f"  because  {reason}" for reason in self.reasons]

@@ -14,15 +14,15 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.candidate import Candidate, Linearisation, Split
-from saddleslide.functions import Zero
 from saddleslide.metrics import Metric
 from saddleslide.oracles import Oracles
-from saddleslide.sliding.coupling_loop import CouplingLoop, DualModel
+from saddleslide.sliding.inner import Inner, LinearisedStep
 
 # Relative size below which a difference of two numbers is rounding.
 _NOISE = 1e-14
 # The weight between the blocks stays within this factor of its first value.
 _RHO_RANGE = 1e8
+_MOST_CAUTION = 20
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Settings:
         A curvature violated by at most this factor shortens the step instead of repeating it.
     inner_tolerance : float
         The inner loop stops when a step is below this part of the outer step.
+    forgiven : int
+        After so many violations the curvature estimate falls more slowly.
     model_tolerance : float
         g is linearised again when the error of its model exceeds this part of the dual step.
 
@@ -53,6 +55,7 @@ class Settings:
     shorten: float = 2.0
     inner_tolerance: float = 0.03
     model_tolerance: float = 0.1
+    forgiven: int = 100
 
 
 @dataclass
@@ -62,15 +65,6 @@ class _Point:
     x: Array
     coordinates: Array
     lift: Array
-
-
-@dataclass
-class _DualKnowledge:
-    """Value and gradient of the costly part of g at the current y, and its measured curvature."""
-
-    value: float
-    gradient: Array
-    curvature: float = 0.0
 
 
 class AdaptiveSliding:
@@ -90,8 +84,8 @@ class AdaptiveSliding:
         First estimate of the curvature of f in the metric.
     modulus : float
         Proved strong convexity of the costly part of f in the metric.
-    inner_steps : int
-        Most inner steps per outer step: as many as cost one gradient of f.
+    inner : Inner
+        How the linearised steps are solved.
     slack : float
         Allowed violation of the curvature test, for f with nu < 1.
     """
@@ -104,15 +98,15 @@ class AdaptiveSliding:
         start: tuple[Array, Array],
         curvature: float,
         modulus: float,
-        inner_steps: int,
+        inner: Inner,
         slack: float = 0.0,
         settings: Settings | None = None,
     ) -> None:
         self.oracles, self.metric, self.split = oracles, metric, split
         self.settings = settings or Settings()
         self.f = oracles.lifted(split.f_rest)
-        self.loop = CouplingLoop(oracles, metric, split)
-        self.L, self.modulus, self.inner_steps, self.slack = curvature, modulus, inner_steps, slack
+        self.inner = inner
+        self.L, self.modulus, self.slack = curvature, modulus, slack
         x, y = start
         self.here = _Point(x, metric.to_basis(x), self.f.lift(x))
         self.before = self.here
@@ -123,12 +117,7 @@ class AdaptiveSliding:
         self.gradient = self.f.gradient(x, self.here.lift) if self.f.affine_gradient else None
         self.gradient_before = self.gradient
         self.outer_steps = self.restarts = self.violations = 0
-        self.costly_g = not isinstance(split.g_rest, Zero)
-        self.dual = self._dual_knowledge(y) if self.costly_g else None
         self.average: tuple[float, Array, Array] | None = None
-
-    def _dual_knowledge(self, y: Array) -> _DualKnowledge:
-        return _DualKnowledge(*self.oracles.g_value_and_gradient(self.split.g_rest, y))
 
     def advance(self) -> Candidate:
         """One outer step."""
@@ -138,7 +127,7 @@ class AdaptiveSliding:
         if math.isnan(self.rho):
             self.rho = self.first_rho = self._first_rho(G)
         new, y, failed = self._step(v, lift_v, C, gradient, G)
-        Bx = self.loop.forward_product
+        Bx = self.inner.forward_product
         value_v = self.f.value(v, lift_v)
         self._average_models(value_v - float(np.vdot(gradient, v)), gradient, y)
         self._balance(new, y)
@@ -150,7 +139,7 @@ class AdaptiveSliding:
         if self.gradient is not None:
             self.gradient_before, self.gradient = self.gradient, self.f.gradient(new.x, new.lift)
             known = Linearisation(new.x, value, self.gradient)
-        g_value = None if self.dual is None else self.dual.value + self.split.g_simple.value(y)
+        g_value = None if self.inner.g_value is None else self.inner.g_value + self.split.g_simple.value(y)
         return Candidate(new.x, y, value, Bx, known, self.average, g_value)
 
     def _extrapolated(self) -> tuple[Array, Array, Array]:
@@ -175,6 +164,8 @@ class AdaptiveSliding:
 
     def _first_rho(self, G: Array) -> float:
         """Ratio of the dual radius to the image of a first step, or what the curvatures say."""
+        if self.inner.curvature_of_y > 0.0:
+            return 1.0 / self.inner.curvature_of_y
         problem = self.oracles.problem
         step = self.metric.from_basis(G / (self.L * self.metric.symbol))
         image = float(np.linalg.norm(self.oracles.forward(step)))
@@ -191,7 +182,8 @@ class AdaptiveSliding:
         """Inner loop and curvature test; repeated only when the test fails badly."""
         failed = False
         while True:
-            X, x, y = self._inner(C, G)
+            origin = (self.here.coordinates, self.y)
+            X, x, y = self.inner.solve(LinearisedStep(G, C, self.L, origin, self.rho))
             lift = self.f.lift(x)
             D = X - C
             square = self.metric.squared_norm(D)
@@ -232,36 +224,8 @@ class AdaptiveSliding:
                 break
             measured *= 1.2
         self.L = self.settings.margin * measured
-        self.loop.forward_product = None
+        self.inner.forward_product = None
         return _Point(x_part, C + part * D, lift_part)
-
-    def _inner(self, C: Array, G: Array) -> tuple[Array, Array, Array]:
-        """Solve the linearised problem; linearise g again while its model is not good enough."""
-        origin = (self.here.coordinates, self.y)
-        X, y, left = self.here.coordinates, self.y, self.inner_steps
-        if self.dual is None:
-            X, x, y, _ = self.loop.solve(
-                G, C, self.L, (X, y), origin, self.rho, None, left, self.settings.inner_tolerance
-            )
-            return X, x, y
-        known, center = self.dual, self.y
-        while True:
-            model = DualModel(known.gradient, known.curvature, center)
-            X, x, y, taken = self.loop.solve(
-                G, C, self.L, (X, y), origin, self.rho, model, left, self.settings.inner_tolerance
-            )
-            left -= taken
-            new = self._dual_knowledge(y)
-            way = y - center
-            square = float(np.vdot(way, way))
-            distance = new.value - known.value - float(np.vdot(known.gradient, way))
-            new.curvature = max(2.0 * max(distance, 0.0) / square if square > 0.0 else 0.0, 0.5 * known.curvature)
-            error = float(np.linalg.norm(new.gradient - known.gradient - known.curvature * way))
-            travelled = float(np.linalg.norm(y - self.y))
-            known, center = new, y
-            if left <= 0 or self.rho * error <= self.settings.model_tolerance * travelled:
-                self.dual = new
-                return X, x, y
 
     def _average_models(self, constant: float, slope: Array, y: Array) -> None:
         """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
@@ -282,15 +246,24 @@ class AdaptiveSliding:
         dual = float(np.linalg.norm(y - self.y))
         primal = math.sqrt(self.metric.coupling_squared_norm(new.coordinates - self.here.coordinates))
         size = math.sqrt(self.metric.coupling_squared_norm(new.coordinates))
-        if dual > _NOISE * float(np.linalg.norm(y)) and primal > _NOISE * size:
-            wanted = math.sqrt(self.rho * dual / primal)
-            # One step is weak evidence: move by a factor of ten at most.
-            self.rho = min(max(wanted, 0.1 * self.rho), 10.0 * self.rho)
-            self.rho = min(max(self.rho, self.first_rho / _RHO_RANGE), self.first_rho * _RHO_RANGE)
+        dual_moves = dual > _NOISE * float(np.linalg.norm(y))
+        primal_moves = primal > _NOISE * size
+        if not (dual_moves or primal_moves):
+            return
+        # One step is weak evidence: move by a factor of ten at most. A block that rests leaves all room to the other.
+        resting = math.inf if dual_moves else 0.0
+        wanted = math.sqrt(self.rho * dual / primal) if dual_moves and primal_moves else resting
+        self.rho = min(max(wanted, 0.1 * self.rho), 10.0 * self.rho)
+        self.rho = min(max(self.rho, self.first_rho / _RHO_RANGE), self.first_rho * _RHO_RANGE)
+
+    def _shrinkage(self) -> float:
+        """Violated curvatures are known ones: the estimate falls more slowly after each, but never stands still."""
+        caution = min(max(self.violations - self.settings.forgiven, 0), _MOST_CAUTION)
+        return float(self.settings.shrink ** (1.0 / (1.0 + caution)))
 
     def _accelerate(self, new: _Point, C: Array, failed: bool) -> None:
         """Next curvature and momentum; restart when the step points against the last one."""
-        next_L = self.L if failed else self.settings.shrink * self.L
+        next_L = self.L if failed else self._shrinkage() * self.L
         next_L = max(next_L, self.modulus)
         travelled = new.coordinates - self.here.coordinates
         uphill = float(np.sum(self.metric.symbol * (C - new.coordinates) * travelled)) > 0.0

@@ -1,0 +1,170 @@
+"""What happens inside one step on f: the coupling, and g where it has no proximal step.
+
+Three ways, one verb. A g with a proximal step needs the coupling loop alone. A costly g is linearised, again and again
+within a step if once is not enough; or, in block metrics, slid in its own turn: adaptive sliding on g, the roles of x
+and y exchanged, with momentum and curvature of its own, so that its gradients grow like the root of its condition.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.functions import Function
+from saddleslide.oracles import Calls, Oracles, Seconds
+from saddleslide.sliding.coupling_loop import CouplingLoop, DualModel
+
+if TYPE_CHECKING:
+    from saddleslide.sliding.adaptive import AdaptiveSliding
+
+_MOST_STEPS = 4096
+
+
+@dataclass(frozen=True)
+class LinearisedStep:
+    """f replaced by <gradient, x> + L/2 |x - center|_P^2, in coordinates of the metric, from the point (x, y)."""
+
+    gradient: Array
+    center: Array
+    L: float
+    origin: tuple[Array, Array]
+    rho: float
+
+
+class Inner(ABC):
+    """Approximate saddle point of a linearised step.
+
+    Parameters
+    ----------
+    steps : int
+        Most coupling steps in all: as many as cost one gradient of f.
+    tolerance : float
+        Enough when a step is below this part of the way from the origin.
+    """
+
+    def __init__(self, steps: int, tolerance: float) -> None:
+        self.steps, self.tolerance = steps, tolerance
+        self.forward_product: Array | None = None
+        self.g_value: float | None = None
+        # Curvature in y of a fixed model of f, where this is the inside of a step.
+        self.curvature_of_y = 0.0
+
+    @abstractmethod
+    def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
+        """Coordinates of x, x and y."""
+
+    def work_harder(self) -> None:
+        """Twice the work from now on."""
+        self.steps = min(2 * self.steps, _MOST_STEPS)
+
+
+@final
+class Proximal(Inner):
+    """g by its proximal step, possibly beside a fixed model: the coupling loop does it all."""
+
+    def __init__(self, loop: CouplingLoop, steps: int, tolerance: float) -> None:
+        super().__init__(steps, tolerance)
+        self.loop = loop
+        self.fixed: DualModel | None = None
+
+    def beside(self, model: DualModel) -> None:
+        """Add a model to g from now on."""
+        self.fixed, self.curvature_of_y = model, model.curvature
+
+    def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
+        X, x, y, _ = self.loop.solve(
+            step.gradient, step.center, step.L, step.origin, step.origin, step.rho, self.fixed, self.steps,
+            self.tolerance,
+        )  # fmt: skip
+        self.forward_product = self.loop.forward_product
+        return X, x, y
+
+
+@final
+class Linearised(Inner):
+    """A costly g linearised at y, and again while the error of its model exceeds a part of the dual step."""
+
+    def __init__(
+        self, loop: CouplingLoop, oracles: Oracles, g: Function, y: Array, steps: int, tolerance: float, error: float
+    ) -> None:
+        super().__init__(steps, tolerance)
+        self.loop, self.oracles, self.g, self.error = loop, oracles, g, error
+        self.value, self.slope = oracles.g_value_and_gradient(g, y)
+        self.curvature = 0.0
+
+    def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
+        (X, y), left = step.origin, self.steps
+        center = y
+        while True:
+            model = DualModel(self.slope, self.curvature, center)
+            X, x, y, taken = self.loop.solve(
+                step.gradient, step.center, step.L, (X, y), step.origin, step.rho, model, left, self.tolerance
+            )
+            left -= taken
+            error = self._linearise(y, center)
+            travelled = float(np.linalg.norm(y - step.origin[1]))
+            center = y
+            if left <= 0 or step.rho * error <= self.error * travelled:
+                break
+        self.forward_product, self.g_value = self.loop.forward_product, self.value
+        return X, x, y
+
+    def _linearise(self, y: Array, center: Array) -> float:
+        """Take value, slope and curvature at y; how wrong the old model was there."""
+        value, slope = self.oracles.g_value_and_gradient(self.g, y)
+        way = y - center
+        square = float(np.vdot(way, way))
+        distance = max(value - self.value - float(np.vdot(self.slope, way)), 0.0)
+        error = float(np.linalg.norm(slope - self.slope - self.curvature * way))
+        self.curvature = max(2.0 * distance / square if square > 0.0 else 0.0, 0.5 * self.curvature)
+        self.value, self.slope = value, slope
+        return error
+
+
+@final
+class Slid(Inner):
+    """A costly g as the outer function of adaptive sliding on the linearised step, seen from y."""
+
+    def __init__(
+        self, method: AdaptiveSliding, coupling: Proximal, oracles: Oracles, steps: int, tolerance: float
+    ) -> None:
+        super().__init__(steps, tolerance)
+        self.method, self.coupling, self.oracles = method, coupling, oracles
+        self._hand_over_counts()
+
+    def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
+        inside = self.method
+        self.coupling.beside(DualModel(step.gradient, step.L, step.center))
+        for taken in range(1, self.steps + 1):
+            x_before, y_before = inside.y, inside.here.x
+            candidate = inside.advance()
+            x, y = candidate.y, candidate.x
+            if not self.oracles.finite(x, y):
+                break
+            change = step.L * _square(x - x_before) + inside.L * _square(y - y_before)
+            way = step.L * _square(x - step.origin[0]) + inside.L * _square(y - step.origin[1])
+            if taken >= 2 and change <= self.tolerance**2 * way:
+                break
+        self._hand_over_counts()
+        self.g_value = candidate.value
+        return x, x, y
+
+    def work_harder(self) -> None:
+        super().work_harder()
+        self.coupling.work_harder()
+
+    def _hand_over_counts(self) -> None:
+        """Calls made from y's side, under the names that they have on this side."""
+        inside, outside = self.method.oracles, self.oracles
+        outside.calls += Calls(inside.calls.g, inside.calls.f, inside.calls.B)
+        outside.seconds.g += inside.seconds.f
+        outside.seconds.B += inside.seconds.B
+        inside.calls, inside.seconds = Calls(), Seconds()
+
+
+def _square(v: Array) -> float:
+    return float(np.vdot(v, v))
