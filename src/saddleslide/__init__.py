@@ -4,7 +4,7 @@ min over x in X, max over y in Y of f(x) + <y, Bx> - g(y): each of f', g' and B 
 gap of the answer is certified.
 """
 
-from saddleslide import couplings, domains, errors, functions, gallery, planning
+from saddleslide import couplings, domains, errors, functions, gallery, metrics, planning
 from saddleslide.certificate import certify, exact_gap
 from saddleslide.driver import run
 from saddleslide.holder import Holder
@@ -38,6 +38,7 @@ __all__ = [
     "exact_gap",
     "functions",
     "gallery",
+    "metrics",
     "plan",
     "planning",
     "run",

@@ -14,10 +14,10 @@ import numpy as np
 from saddleslide.arrays import Array, as_number
 from saddleslide.candidate import Candidate, Split
 from saddleslide.couplings import Mirrored
-from saddleslide.errors import InputError, raise_all
-from saddleslide.functions import Function, Zero, split_simple
+from saddleslide.errors import InputError, UnknownConstantError, raise_all
+from saddleslide.functions import Function, Zero, hessian_diagonal, split_simple
 from saddleslide.judging import Judge
-from saddleslide.metrics import Blocks, Metric, fit_spectral
+from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectral, from_dict
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
@@ -99,7 +99,10 @@ class _Run:
 
     def _slack_floor(self) -> float:
         """A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale."""
-        smoothness = self.split.f_rest.smoothness(self.problem.X)
+        try:
+            smoothness = self.split.f_rest.smoothness(self.problem.X)
+        except UnknownConstantError:
+            return 0.0
         radius = self.problem.X.radius(self.origin[0])
         reach = radius if math.isfinite(radius) else 1.0
         return 1e-3 * max(self.plan.rtol, 1e-12) * smoothness.H * float(reach ** (1.0 + smoothness.nu))
@@ -132,8 +135,8 @@ class _Run:
                 return Status.NON_FINITE
             if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
                 return Status.NO_CERTIFICATE
-            if self.plan.metric == "spectral" and not self.problem.X.contains(candidate.x):
-                method = self._without_spectral(method)
+            if not isinstance(method.metric, Entrywise) and not self.problem.X.contains(candidate.x):
+                method = self._in_blocks(method)
                 continue
             self.judge.allowance = self.oracles.calls
             solved = self.judge.consider(candidate)
@@ -163,13 +166,14 @@ class _Run:
             return False
         return self.judge.settle(candidate, 0.1 * self.judge.target, left)
 
-    def _without_spectral(self, method: AdaptiveSliding) -> AdaptiveSliding:
+    def _in_blocks(self, method: AdaptiveSliding) -> AdaptiveSliding:
         """The constraint became active: go on from the last point with a block metric."""
         self.plan = replace(
             self.plan,
             metric="blocks",
+            given=None,
             curvature=first_curvature(self.problem),
-            reasons=(*self.plan.reasons, "revised: an iterate left X, so the spectral metric was given up"),
+            reasons=(*self.plan.reasons, f"revised: an iterate left X, so the {self.plan.metric} metric was given up"),
         )
         self.plans.append(self.plan)
         self.split = _split(self.problem, self.plan)
@@ -179,16 +183,16 @@ class _Run:
     def _method(self, plan: AdaptivePlan, start: tuple[Array, Array]) -> AdaptiveSliding:
         metric = self._metric(plan, start[0])
         rest = self.split.f_rest
-        modulus = rest.strong_convexity(self.problem.X) / float(np.max(metric.symbol))
+        modulus = rest.strong_convexity(self.problem.X) / metric.largest
         inner = self._inner(plan, metric, start)
         return AdaptiveSliding(self.oracles, metric, self.split, start, plan.curvature, modulus, inner)
 
     def _inner(self, plan: AdaptivePlan, metric: Metric, start: tuple[Array, Array]) -> Inner:
         """How g is treated inside a step: by its proximal step, slid in its turn, or linearised."""
         tolerance, rest = Settings().inner_tolerance, self.split.g_rest
-        if plan.g_steps > 0 and isinstance(metric, Blocks):
+        if plan.g_steps > 0 and isinstance(metric, Entrywise):
             method, coupling = self._seen_from_y(plan, (start[1], start[0]))
-            return Slid(method, coupling, self.oracles, plan.g_steps, tolerance)
+            return Slid(method, coupling, self.oracles, metric, plan.g_steps, Settings().nested_tolerance)
         loop = CouplingLoop(self.oracles, metric, self.split)
         if isinstance(rest, Zero):
             return Proximal(loop, plan.inner_steps, tolerance)
@@ -201,7 +205,7 @@ class _Run:
         seen = mirror(self.problem)
         split = Split(self.split.g_rest, self.split.g_simple, Zero(), self.split.f_simple)
         oracles, metric = Oracles(seen), Blocks(1.0, seen.coupling.norm.upper)
-        coupling = Proximal(CouplingLoop(oracles, metric, split), plan.steps_per_g, Settings().inner_tolerance)
+        coupling = Proximal(CouplingLoop(oracles, metric, split), plan.steps_per_g, Settings().nested_tolerance)
         modulus = split.f_rest.strong_convexity(seen.X)
         # Many steps per step on f, all on the same g: what is known of its curvature lasts.
         rules = Settings(forgiven=0)
@@ -212,14 +216,21 @@ class _Run:
 
     def _metric(self, plan: AdaptivePlan, x: Array) -> Metric:
         coupling = self.problem.coupling
+        if plan.given is not None:
+            given = plan.given if isinstance(plan.given, Metric) else from_dict(plan.given)
+            return given.attached(coupling)
         if plan.metric == "blocks":
             return Blocks(1.0, coupling.norm.upper)
+        if plan.metric == "diagonal":
+            weights = hessian_diagonal(self.split.f_rest, self.problem.X.shape)
+            assert weights is not None
+            return Diagonal(weights).attached(coupling)
         lift = self.oracles.lifted(self.problem.f)
         hessian = lift.hessian(lift.lift(x) if not self.problem.f.quadratic else np.zeros(self._lift_shape()))
-        gram = coupling.gram_symbol()
-        symbol = coupling.norm.upper**2 if gram is None else gram
         modulus = self.problem.f.strong_convexity(self.problem.X)
-        return fit_spectral(hessian, self.problem.X.shape, symbol, modulus, np.random.default_rng(plan.seed))
+        basis = "fft" if plan.metric == "fft" else "dct"
+        seeded = np.random.default_rng(plan.seed)
+        return fit_spectral(hessian, self.problem.X.shape, coupling, modulus, seeded, basis=basis)
 
     def _lift_shape(self) -> tuple[int, ...]:
         A = getattr(self.problem.f, "A", None)
@@ -317,12 +328,16 @@ class _Run:
 def _is_smooth(f: Function, problem: SaddleProblem) -> bool:
     try:
         return f.smoothness(problem.X).nu == 1.0
+    except UnknownConstantError:
+        # It may have kinks, and slack does little harm where it has none.
+        return False
     except InputError:
         return True
 
 
 def _split(problem: SaddleProblem, plan: AdaptivePlan) -> Split:
-    if plan.metric == "spectral":
+    given = plan.given if plan.given is None or isinstance(plan.given, Metric) else from_dict(plan.given)
+    if plan.metric in ("spectral", "fft") or not (given is None or isinstance(given, Entrywise)):
         return Split(problem.f, Zero(), *split_simple(problem.g, problem.Y))
     return Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
 

@@ -10,7 +10,7 @@ from saddleslide.functions import Function
 
 @dataclass(frozen=True)
 class Linearisation:
-    """Value and gradient of the costly part of f at a point.
+    """Value and gradient of the costly part of a function at a point.
 
     Examples
     --------
@@ -42,6 +42,8 @@ class Candidate:
         A lower model of the costly part of f, constant + <slope, x>, averaged with the same weights as this y.
     g_value : float or None
         g(y), where the method knows it.
+    g_linearisation : Linearisation or None
+        A gradient of the costly part of g near y.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Candidate:
     linearisation: Linearisation | None = None
     averaged: tuple[float, Array, Array] | None = None
     g_value: float | None = None
+    g_linearisation: Linearisation | None = None
 
 
 @dataclass(frozen=True)

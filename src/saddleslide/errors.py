@@ -45,6 +45,19 @@ class MissingAdjointError(InputError):
     """
 
 
+class UnknownConstantError(InputError):
+    """A constant of a function was neither declared nor can it be computed.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> ss.functions.Custom(gradient=lambda x: x).smoothness(ss.domains.FullSpace(2))
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.UnknownConstantError: Custom: smoothness was not declared; pass smoothness=Holder(nu, H).
+    """
+
+
 class NoExactMinimumError(SaddleslideError):
     """A function has no exact minimum on this domain that we know how to certify.
 

@@ -1,10 +1,8 @@
 """The judge of a run: cheap true bounds first, dearer ones only when they can decide.
 
 Any feasible x bounds the saddle value from above by max_y F(x, y), any feasible y from below by min_x F(x, y); the best
-of each are kept. From below, a gradient of f at p gives f(p) + <B^T y, p> + min_x { <r, x - p> + mu/2 |x - p|^2 } with
-r = f'(p) + B^T y, at the price of one product. Where f is quadratic, gradients at old points give the same bound at
-every combination of them, maximised in closed form. On bounded sets the averaged models of the run do the same with
-mu = 0.
+of each are kept. Known gradients of f and of g bound the inner extrema for one product (residuals.py); on bounded sets
+the averaged models of the run do the same without strong convexity; certified inner solves come last.
 """
 
 from __future__ import annotations
@@ -15,15 +13,14 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.candidate import Candidate, Linearisation, Split
-from saddleslide.domains import Ball, Domain, FullSpace
+from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions import Function, Zero, prox, tilted_minimum
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
+from saddleslide.residuals import EPS, ResidualBound
 from saddleslide.result import Certificate
 
-EPS = float(np.finfo(np.float64).eps)
-_HISTORY = 6
 # Part of the target that an iterative inner maximum may leave open.
 _INNER_PART = 0.05
 _ROUNDING = 1e-13
@@ -31,6 +28,8 @@ _ROUNDING = 1e-13
 _FEASIBILITY = 1e-12
 # A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
 _FEWEST_GRADIENTS = 25
+# The gap at the start is only a scale.
+_GRADIENTS_FOR_SCALE = 8
 
 
 class Judge:
@@ -55,8 +54,7 @@ class Judge:
         self.x, self.y = start
         self.kind = "none"
         self.reason = "no bound has been computed yet."
-        self.modulus = split.f_rest.strong_convexity(problem.X)
-        self.history: list[Linearisation] = []
+        self._set_sides(split)
         self.scale_above = math.nan
         self.scale_below = math.inf
         self._start = start
@@ -72,8 +70,12 @@ class Judge:
 
     def resplit(self, split: Split) -> None:
         """Other parts are simple from now on; the modulus and the old linearisations belong to the old split."""
-        self.split, self.history = split, []
-        self.modulus = split.f_rest.strong_convexity(self.problem.X)
+        self.split = split
+        self._set_sides(split)
+
+    def _set_sides(self, split: Split) -> None:
+        self.below = ResidualBound(split.f_rest, split.f_simple, self.problem.X)
+        self.above = ResidualBound(split.g_rest, split.g_simple, self.problem.Y)
 
     @property
     def gap(self) -> float:
@@ -117,7 +119,7 @@ class Judge:
         Bx = self.oracles.forward(x)
         value = self.problem.f.value(x)
         self.oracles.calls.f += 0 if isinstance(self.split.f_rest, Zero) else 0.5
-        found = self._best_response(Bx, 0.0)
+        found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
         if found is not None:
             best, _ = found
             reply = float(np.vdot(best, Bx)) - self.problem.g.value(best)
@@ -143,7 +145,7 @@ class Judge:
 
     def consider(self, candidate: Candidate) -> bool:
         """Update the bounds with a candidate; True when the target is met."""
-        value = candidate.value + self._simple_value(candidate.x)
+        value = candidate.value + self.below.simple_value(candidate.x)
         if not (math.isfinite(value) and self._feasible(candidate)):
             return self.solved
         if self._start_pull is not None:
@@ -153,17 +155,19 @@ class Judge:
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         g_value = self._g_value(candidate.y) if candidate.g_value is None else candidate.g_value
         self._raise_lower(candidate.y, g_value, candidate.linearisation)
-        if candidate.averaged is not None and self.problem.X.bounded and self.modulus == 0.0:
+        if candidate.averaged is not None and self.problem.X.bounded and self.below.modulus == 0.0:
             self._raise_lower_by_average(candidate.averaged)
         self._note_size(value, g_value, float(np.vdot(candidate.y, Bx)))
+        self._lower_upper_cheaply(candidate.x, value, Bx, candidate.g_linearisation)
         # F(x, y) never exceeds the upper bound at x, so a large difference already decides.
         rough = value + float(np.vdot(candidate.y, Bx)) - g_value
         self._seen += 1
         decisive = max(self.target, _ROUNDING * self.magnitude)
         decides = rough < self.upper and min(rough, self.upper) - self.lower <= decisive
-        # A simple g costs no call. Else tries are spaced out, some of them unconditional: no run ends without a bound.
+        # A simple g costs no call. Else tries are spaced out; until there is any bound, some are unconditional.
         free = isinstance(self.split.g_rest, Zero)
-        due = self._seen >= self._next_try and (decides or self._seen & (self._seen - 1) == 0)
+        missing = not math.isfinite(self.upper) and self._seen & (self._seen - 1) == 0
+        due = self._seen >= self._next_try and (decides or missing)
         if free or due:
             self._lower_upper(candidate.x, value, Bx)
             self._next_try = self._seen + 1 + self._seen // 4
@@ -171,7 +175,7 @@ class Judge:
 
     def settle(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> bool:
         """Both bounds of a candidate whatever they cost: certified inner solves on both sides."""
-        value = candidate.value + self._simple_value(candidate.x)
+        value = candidate.value + self.below.simple_value(candidate.x)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         self._lower_upper(candidate.x, value, Bx)
         pull = self.oracles.adjoint(candidate.y)
@@ -200,9 +204,6 @@ class Judge:
         if math.isfinite(size):
             self.magnitude = size
 
-    def _simple_value(self, x: Array) -> float:
-        return 0.0 if isinstance(self.split.f_simple, Zero) else self.split.f_simple.value(x)
-
     def _g_value(self, y: Array) -> float:
         if not isinstance(self.split.g_rest, Zero):
             self.oracles.calls.g += 1
@@ -217,53 +218,16 @@ class Judge:
     def _raise_lower(self, y: Array, g_value: float, known: Linearisation | None) -> None:
         if known is None:
             return
-        pull = self.oracles.adjoint(y)
-        slope = known.gradient + pull
-        base = known.value + float(np.vdot(pull, known.point))
-        bound = self._linearised(base, slope, known.point)
-        if self.split.f_rest.quadratic and isinstance(self.split.f_simple, Zero) and self.modulus > 0.0:
-            if isinstance(self.problem.X, FullSpace | Ball):
-                bound = max(bound, self._combined(base, slope, known))
-            self.history = [*self.history, known][-_HISTORY:]
-        margin = 16.0 * EPS * (abs(base) + abs(g_value) + float(np.abs(slope * known.point).sum()))
-        self._accept_lower(bound - g_value - margin, y, "residual")
-
-    def _linearised(self, base: float, slope: Array, point: Array) -> float:
-        """Minimum over X of base + <slope, x - p> + mu/2 |x - p|^2 + simple(x)."""
-        X, simple = self.problem.X, self.split.f_simple
-        # The modulus is one on X; an extrapolated point may lie outside.
-        mu = self.modulus if X.contains(point) else 0.0
-        if mu > 0.0:
-            x = prox(simple, point - slope / mu, mu, X)
-            step = x - point
-            value = base + float(np.vdot(slope, step)) + 0.5 * mu * float(np.vdot(step, step))
-            return value + self._simple_value(x)
-        if not X.bounded:
+        if not self.below.possible:
             self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
-            return -math.inf
-        return base - float(np.vdot(slope, point)) + tilted_minimum(simple, slope, X).lower
+            return
+        bound = self.below.minimum(self.oracles.adjoint(y), known)
+        self._accept_lower(bound - g_value - 16.0 * EPS * abs(g_value), y, "residual")
 
-    def _combined(self, base: float, slope: Array, known: Linearisation) -> float:
-        """The residual bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
-        steps = [(old.point - known.point).ravel() for old in self.history]
-        sizes = [float(np.linalg.norm(step)) for step in steps]
-        smallest = 1e-14 * (1.0 + float(np.linalg.norm(known.point)))
-        kept = [i for i, size in enumerate(sizes) if size > smallest]
-        if not kept:
-            return -math.inf
-        D = np.stack([steps[i] / sizes[i] for i in kept], axis=1)
-        differences = [(self.history[i].gradient - known.gradient).ravel() / sizes[i] for i in kept]
-        HD = np.stack(differences, axis=1)
-        r = slope.ravel()
-        quadratic = HD.T @ HD / self.modulus - 0.5 * (D.T @ HD + HD.T @ D)
-        linear = D.T @ r - HD.T @ r / self.modulus
-        values, vectors = np.linalg.eigh(quadratic)
-        good = values > 1e-13 * values.max()
-        c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
-        move, turn = D @ c, HD @ c
-        residual = r + turn
-        value = base + float(r @ move) + 0.5 * float(move @ turn)
-        return value - float(residual @ residual) / (2.0 * self.modulus)
+    def _lower_upper_cheaply(self, x: Array, value: float, Bx: Array, known: Linearisation | None) -> None:
+        """The mirror image of the residual bound: a known gradient of g bounds the maximum over Y."""
+        if known is not None and self.above.possible:
+            self._accept_upper(value - self.above.minimum(-Bx, known) + 16.0 * EPS * abs(value), x)
 
     def _raise_lower_by_average(self, averaged: tuple[float, Array, Array]) -> None:
         constant, slope, y = averaged
@@ -271,9 +235,8 @@ class Judge:
         bound = constant + tilted_minimum(self.split.f_simple, tilt, self.problem.X).lower
         self._accept_lower(bound - self._g_value(y), y, "model")
 
-    def _best_response(self, Bx: Array, accuracy: float) -> tuple[Array, float] | None:
+    def _best_response(self, Bx: Array, accuracy: float, most: int) -> tuple[Array, float] | None:
         """A maximiser of <y, Bx> - g(y) and a certified upper bound of the maximum."""
-        most = int(max(_FEWEST_GRADIENTS, self.allowance.g - self.oracles.calls.g))
         try:
             found = tilted_minimum(self.problem.g, -Bx, self.problem.Y, self._response, accuracy, most)
         except NoExactMinimumError as missing:
@@ -284,10 +247,14 @@ class Judge:
         return found.point, -found.lower
 
     def _lower_upper(self, x: Array, value: float, Bx: Array) -> None:
-        found = self._best_response(Bx, _INNER_PART * self.target)
+        most = int(max(_FEWEST_GRADIENTS, self.allowance.g - self.oracles.calls.g))
+        found = self._best_response(Bx, _INNER_PART * self.target, most)
         if found is None:
             return
-        bound = value + found[1] + 16.0 * EPS * (abs(value) + abs(found[1]))
+        self._accept_upper(value + found[1] + 16.0 * EPS * (abs(value) + abs(found[1])), x)
+
+    def _accept_upper(self, bound: float, x: Array) -> None:
+        bound += 16.0 * EPS * abs(bound)
         if bound < self.upper:
             self.upper, self.x = bound, x
 

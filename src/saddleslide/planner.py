@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays import Array, as_number
-from saddleslide.errors import InputError, raise_all
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError, UnknownConstantError, raise_all
+from saddleslide.functions import Function, estimated_smoothness
 from saddleslide.holder import Holder
 from saddleslide.planning import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
 from saddleslide.planning.levels import check_loops
 from saddleslide.planning.levelwise import levelwise_terms
-from saddleslide.planning.plan import weighted_cost
+from saddleslide.planning.plan import ESTIMATED, rests_on_estimates, weighted_cost
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import REGIMES, restarted_plan
@@ -117,6 +119,9 @@ def plan(
     explicit = order is not None or loops is not None
     regimes = _regimes(regime, problem, declared, all(map(math.isfinite, squares)), explicit)
     used = _constants(problem, declared, SMOOTHNESS_NAMES if regimes == ["degenerate"] else CONSTANT_NAMES)
+    if proved and rests_on_estimates(used):
+        names = [name for name, constant in used.items() if constant.origin.startswith(ESTIMATED)]
+        raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
     found: list[tuple[str, Plan | RestartPlan, float]] = []
     if "degenerate" in regimes:
         for name, weights in _usable(metrics, used):
@@ -238,8 +243,15 @@ def _declared(constants: Mapping[str, float]) -> dict[str, float]:
 
 
 def _constants(problem: SaddleProblem, values: Mapping[str, float], names: Sequence[str]) -> dict[str, Constant]:
-    f, g = problem.f.smoothness(problem.X), problem.g.smoothness(problem.Y)
-    computed = {"nu_x": (f.nu, "f on X"), "H_x": (f.H, "f on X"), "nu_y": (g.nu, "g on Y"), "H_y": (g.H, "g on Y")}
+    computed: dict[str, tuple[float, str]] = {}
+    for side, name, function, domain, point in zip(
+        "xy", ("f on X", "g on Y"), (problem.f, problem.g), (problem.X, problem.Y), problem.start(), strict=True
+    ):
+        if f"H_{side}" in values:
+            computed[f"nu_{side}"] = (values.get(f"nu_{side}", 1.0), "declared with its H")
+            continue
+        smoothness, source = _smoothness(function, domain, point, name)
+        computed |= {f"nu_{side}": (smoothness.nu, source), f"H_{side}": (smoothness.H, source)}
     if "L_xy" not in values:
         norm = problem.coupling.norm
         computed["L_xy"] = (norm.upper, f"norm of B, upper bound: {norm.method}")
@@ -247,6 +259,13 @@ def _constants(problem: SaddleProblem, values: Mapping[str, float], names: Seque
         computed["mu_x"] = (problem.f.strong_convexity(problem.X), "strong convexity of f on X")
         computed["mu_y"] = (problem.g.strong_convexity(problem.Y), "strong convexity of g on Y")
     return {name: Constant(values[name], "declared") if name in values else Constant(*computed[name]) for name in names}
+
+
+def _smoothness(function: Function, domain: Domain, point: Array, name: str) -> tuple[Holder, str]:
+    try:
+        return function.smoothness(domain), name
+    except UnknownConstantError:
+        return estimated_smoothness(function, domain, point), f"{ESTIMATED} from a few gradients of {name}, not proved"
 
 
 def _metrics(metric: Any, problem: SaddleProblem, x: Array, y: Array) -> list[tuple[str, Weights | None]]:

@@ -7,19 +7,30 @@ from contextlib import nullcontext
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits, first_curvature, mirror
 from saddleslide.arrays import as_number
-from saddleslide.domains import Ball, FullSpace
-from saddleslide.errors import InputError, raise_all
-from saddleslide.functions import Zero, split_simple
+from saddleslide.domains import Ball, Box, Domain, FullSpace
+from saddleslide.errors import InputError, UnknownConstantError, raise_all
+from saddleslide.functions import Function, Zero, hessian_diagonal, split_simple
+from saddleslide.metrics import Entrywise, Metric
 from saddleslide.oracles import Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
-from saddleslide.work import chosen_costs, g_steps_per_gradient, inner_steps_per_gradient
+from saddleslide.work import (
+    FEWEST_ON_G,
+    chosen_costs,
+    estimated_costs,
+    g_steps_per_gradient,
+    inner_steps_per_gradient,
+)
 
-METRICS = ("auto", "blocks", "spectral")
+METRICS = ("auto", "blocks", "diagonal", "spectral", "fft")
+# Entries whose curvatures differ by less than this are as well served by one number.
+_UNEVEN = 10.0
 
 
 def solve(
@@ -27,7 +38,7 @@ def solve(
     tol: float | None = None,
     *,
     rtol: float | None = None,
-    metric: str = "auto",
+    metric: str | Metric = "auto",
     start: tuple[Any, Any] | None = None,
     costs: Sequence[float] | str | None = None,
     max_calls: Mapping[str, float] | None = None,
@@ -46,8 +57,8 @@ def solve(
         Target gap.
     rtol : float, optional
         Target relative to the gap at the start. At least one of the two is needed; the larger target counts.
-    metric : "auto", "blocks" or "spectral"
-        Norm of the block with the costly function.
+    metric : "auto", "blocks", "diagonal", "spectral", "fft" or Metric
+        Norm of the block with the costly function, or one of your own from `ss.metrics`.
     start : (x, y), optional
         Feasible starting point; the projections of 0 when missing.
     costs : (c_f, c_g, c_B) or "measure", optional
@@ -90,7 +101,7 @@ def adaptive_plan(
     tol: float | None = None,
     *,
     rtol: float | None = None,
-    metric: str = "auto",
+    metric: str | Metric = "auto",
     start: tuple[Any, Any] | None = None,
     costs: Sequence[float] | str | None = None,
     rng: int = 0,
@@ -124,29 +135,45 @@ def adaptive_plan(
         reason = "f and g are simple terms: no gradient is called"
         return AdaptivePlan(METHODS[1], "blocks", False, 1, 1.0, absolute, relative, rng, simple, (reason,))
     seen = mirror(problem) if mirrored else problem
-    chosen, why = _choose_metric(seen, metric)
-    steps = inner_steps_per_gradient(seen, _seen_costs(problem, costs, mirrored), chosen)
-    curvature = 1.0 if chosen == "spectral" else first_curvature(seen)
+    chosen, why = _choose_metric(seen, f_rest if not mirrored else g_rest, metric)
+    prices = None if costs is None else chosen_costs(problem, costs, "solve")
+    steps = inner_steps_per_gradient(seen, _swapped(prices) if mirrored else prices, chosen)
     reasons = (*why, *(("g is costly and f is simple: the roles of x and y are exchanged",) if mirrored else ()))
-    slid = chosen == "blocks" and not (isinstance(f_rest, Zero) or isinstance(g_rest, Zero))
-    prices = chosen_costs(problem, costs, "solve") if slid else None
+    reasons += tuple(
+        f"smoothness of {name} was not declared: its curvature is found by backtracking"
+        for name, part, domain in (("f", f_rest, problem.X), ("g", g_rest, problem.Y))
+        if not _declared(part, domain)
+    )
+    g_steps = steps_per_g = 0
+    entrywise = chosen in ("blocks", "diagonal") or isinstance(metric, Entrywise)
+    if entrywise and not (isinstance(f_rest, Zero) or isinstance(g_rest, Zero)):
+        g_steps = g_steps_per_gradient(prices or estimated_costs(problem))
+        steps_per_g = inner_steps_per_gradient(mirror(problem), _swapped(prices), "blocks", FEWEST_ON_G)
+        reasons = (*reasons, "f and g are costly: g is slid inside the steps on f")
     return AdaptivePlan(
-        METHODS[0], chosen, mirrored, steps, curvature, absolute, relative, rng, simple, reasons,
-        g_steps_per_gradient(prices) if prices else 0,
-        inner_steps_per_gradient(mirror(problem), _seen_costs(problem, costs, True), chosen) if prices else 0,
+        METHODS[0], chosen, mirrored, steps, first_curvature(seen) if chosen == "blocks" else 1.0,
+        absolute, relative, rng, simple, reasons, g_steps, steps_per_g,
+        None if isinstance(metric, str) else metric,
     )  # fmt: skip
 
 
-def _seen_costs(problem: SaddleProblem, costs: Any, mirrored: bool) -> tuple[float, float, float] | None:
-    """Prices as the method sees them; None leaves the estimate to sizes."""
-    if costs is None:
-        return None
-    f, g, B = chosen_costs(problem, costs, "solve")
-    return (g, f, B) if mirrored else (f, g, B)
+def _declared(part: Function, domain: Domain) -> bool:
+    try:
+        part.smoothness(domain)
+    except UnknownConstantError:
+        return False
+    except InputError:
+        return True
+    return True
+
+
+def _swapped(costs: tuple[float, float, float] | None) -> tuple[float, float, float] | None:
+    """Prices as seen with the roles exchanged; None leaves the estimate to sizes."""
+    return None if costs is None else (costs[1], costs[0], costs[2])
 
 
 def _targets(
-    problem: SaddleProblem, tol: float | None, rtol: float | None, metric: str, rng: int
+    problem: SaddleProblem, tol: float | None, rtol: float | None, metric: str | Metric, rng: int
 ) -> tuple[float, float]:
     if not isinstance(problem, SaddleProblem):
         raise InputError(f"solve: problem is {type(problem).__name__}; expected a SaddleProblem.")
@@ -155,8 +182,8 @@ def _targets(
         complaints.append(f"rng is {rng!r}; expected a seed >= 0.")
     if tol is None and rtol is None:
         complaints.append("tol and rtol are both missing; expected a target gap.")
-    if metric not in METRICS:
-        complaints.append(f"metric is {metric!r}; expected one of {METRICS}.")
+    if not isinstance(metric, Metric) and metric not in METRICS:
+        complaints.append(f"metric is {metric!r}; expected one of {METRICS} or an object of ss.metrics.")
     raise_all("solve", complaints)
     absolute = 0.0 if tol is None else as_number(tol, "solve: tol", 0.0)
     relative = 0.0 if rtol is None else as_number(rtol, "solve: rtol", 0.0)
@@ -165,21 +192,61 @@ def _targets(
     return absolute, relative
 
 
-def _choose_metric(problem: SaddleProblem, wanted: str) -> tuple[str, tuple[str, ...]]:
-    """Spectral where the x block is a free image and f has a Hessian to fit; the reason otherwise."""
-    obstacles = []
-    if not isinstance(problem.X, FullSpace | Ball):
-        obstacles.append(f"X is {problem.X}, whose constraint can be active")
-    elif not Oracles(problem).lifted(problem.f).has_hessian:
-        obstacles.append("f offers no products with its Hessian")
-    if wanted == "spectral" and obstacles:
-        raise InputError(f"solve: metric 'spectral' can not be used: {'; '.join(obstacles)}.")
-    if wanted == "spectral":
-        return "spectral", ("metric spectral as asked",)
-    if wanted == "blocks":
-        return "blocks", ("metric blocks as asked",)
+def _choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) -> tuple[str, tuple[str, ...]]:
+    """The metric that is used, and why the better ones are not."""
+    if isinstance(wanted, Metric):
+        _check_given(problem, wanted)
+        return "given", (f"metric {wanted.name} as given",)
+    free, uneven = _spectral_obstacles(problem), _diagonal_obstacles(problem, rest)
+    hard = {"spectral": free, "fft": free, "diagonal": uneven}.get(wanted, [])
+    if hard:
+        raise InputError(f"solve: metric {wanted!r} can not be used: {'; '.join(hard)}.")
+    if wanted != "auto":
+        return wanted, (f"metric {wanted} as asked",)
     if len(problem.X.shape) < 2:
-        obstacles.append("x is not an image")
-    if obstacles:
-        return "blocks", (f"no spectral metric: {'; '.join(obstacles)}",)
-    return "spectral", ("x is an image on a free domain: the Hessian of f is fitted in the cosine basis",)
+        free.append("x is not an image")
+    if not free:
+        return "spectral", ("x is an image on a free domain: the Hessian of f is fitted in the cosine basis",)
+    why = (f"no spectral metric: {'; '.join(free)}",)
+    if not uneven:
+        weights = hessian_diagonal(rest, problem.X.shape)
+        assert weights is not None
+        spread = float(weights.max() / weights.min())
+        if spread >= _UNEVEN:
+            return "diagonal", (*why, f"curvatures of the entries of x differ by {spread:.2g}: each has its own weight")
+        uneven.append(f"curvatures of the entries of x differ by {spread:.2g} only")
+    return "blocks", (*why, f"no diagonal metric: {'; '.join(uneven)}")
+
+
+def _spectral_obstacles(problem: SaddleProblem) -> list[str]:
+    """What keeps a metric that is not entrywise, fitted to the Hessian of f, from being used."""
+    if not isinstance(problem.X, FullSpace | Ball):
+        return [f"X is {problem.X}, whose constraint can be active"]
+    return [] if Oracles(problem).lifted(problem.f).has_hessian else ["f offers no products with its Hessian"]
+
+
+def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:
+    obstacles = []
+    if not isinstance(problem.X, FullSpace | Box):
+        obstacles.append(f"X is {problem.X}, whose projection mixes the entries")
+    if hessian_diagonal(rest, problem.X.shape) is None:
+        obstacles.append("f does not show the diagonal of its Hessian")
+    return obstacles
+
+
+def _check_given(problem: SaddleProblem, metric: Metric) -> None:
+    """Refuse a metric that does not fit the block, before any work."""
+    shape = getattr(metric, "symbol", np.empty(problem.X.shape))
+    complaints = []
+    if np.shape(shape) not in ((), problem.X.shape):
+        complaints.append(f"metric {metric.name!r} has shape {np.shape(shape)}; expected {problem.X.shape}.")
+    allowed = (FullSpace | Box) if isinstance(metric, Entrywise) else (FullSpace | Ball)
+    if not isinstance(problem.X, allowed):
+        complaints.append(f"metric {metric.name!r} can not be used: X is {problem.X}, whose constraint mixes with it.")
+    if not isinstance(metric, Entrywise):
+        try:
+            if problem.f.smoothness(problem.X).nu < 1.0:
+                complaints.append(f"metric {metric.name!r} needs a smooth f: a proximal step of f does not fit it.")
+        except InputError:
+            pass
+    raise_all("solve", complaints)

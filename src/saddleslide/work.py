@@ -20,7 +20,7 @@ from saddleslide.problem import SaddleProblem
 # A function or product of unknown code is taken to be this much dearer than a pass over its vector.
 _UNKNOWN = 50.0
 _FEWEST, _MOST = 12, 500
-_FEWEST_ON_G = 8
+FEWEST_ON_G = 4
 
 
 def product_cost(coupling: Coupling) -> float:
@@ -119,18 +119,20 @@ def chosen_costs(problem: SaddleProblem, costs: Any, name: str) -> tuple[float, 
     return prices[0], prices[1], prices[2]
 
 
-def inner_steps_per_gradient(problem: SaddleProblem, costs: tuple[float, float, float] | None, metric: str) -> int:
+def inner_steps_per_gradient(
+    problem: SaddleProblem, costs: tuple[float, float, float] | None, metric: str, fewest: int = _FEWEST
+) -> int:
     """Coupling steps that cost as much as one gradient of f, within sensible limits."""
     size = math.prod(problem.X.shape)
     vectors = 10.0 * (size + math.prod(problem.Y.shape))
-    transforms = 10.0 * size * math.log2(max(size, 2)) if metric == "spectral" else 0.0
+    transforms = 10.0 * size * math.log2(max(size, 2)) if metric in ("spectral", "fft") else 0.0
     if costs is None:
         gradient, product = gradient_cost(problem.f, size), product_cost(problem.coupling)
     else:
         gradient, product = costs[0], costs[2]
         vectors = transforms = 0.0
     step = 2.0 * product + vectors + transforms
-    return int(min(max(gradient / step if step > 0.0 else _MOST, _FEWEST), _MOST))
+    return int(min(max(gradient / step if step > 0.0 else _MOST, fewest), _MOST))
 
 
 def g_steps_per_gradient(costs: tuple[float, float, float]) -> int:
@@ -139,6 +141,6 @@ def g_steps_per_gradient(costs: tuple[float, float, float]) -> int:
     Examples
     --------
     >>> g_steps_per_gradient((100.0, 5.0, 1.0)), g_steps_per_gradient((1.0, 5.0, 1.0))
-    (20, 8)
+    (20, 4)
     """
-    return int(min(max(costs[0] / costs[1] if costs[1] > 0.0 else _MOST, _FEWEST_ON_G), _MOST))
+    return int(min(max(costs[0] / costs[1] if costs[1] > 0.0 else _MOST, FEWEST_ON_G), _MOST))

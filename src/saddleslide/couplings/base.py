@@ -35,8 +35,8 @@ class Coupling(ABC):
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         """B^T y."""
 
-    def gram_symbol(self) -> Array | None:
-        """Spectrum of B^T B on the grid of the cosine transform, where it is diagonal in that basis; else None."""
+    def gram_symbol(self, basis: str = "dct") -> Array | None:
+        """Upper bound on B^T B that is diagonal in the cosine ("dct") or Fourier ("fft") basis of the grid, or None."""
         return None
 
     def dense(self) -> Array | None:

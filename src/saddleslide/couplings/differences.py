@@ -65,8 +65,12 @@ class FiniteDifferences(Coupling):
         n = self.x_shape[axis]
         return np.asarray(4.0 * np.sin(np.pi * np.arange(n) / (2 * n)) ** 2)
 
-    def gram_symbol(self) -> Array:
-        return self.eigenvalues(0)[:, None] + self.eigenvalues(1)[None, :]
+    def gram_symbol(self, basis: str = "dct") -> Array:
+        """Exact in the cosine basis; in the Fourier basis that of periodic differences, which only add squares."""
+        if basis == "dct":
+            return self.eigenvalues(0)[:, None] + self.eigenvalues(1)[None, :]
+        rows, columns = (4.0 * np.sin(np.pi * np.arange(n) / n) ** 2 for n in self.x_shape)
+        return np.asarray(rows[:, None] + columns[None, :])
 
     @cached_property
     def norm(self) -> NormBound:

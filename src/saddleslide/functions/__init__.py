@@ -2,6 +2,8 @@
 
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.custom import Custom
+from saddleslide.functions.diagonals import hessian_diagonal
+from saddleslide.functions.estimates import estimated_smoothness
 from saddleslide.functions.losses import Huber, LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.models import LowerModel
@@ -27,7 +29,9 @@ __all__ = [
     "Sum",
     "TiltedMinimum",
     "Zero",
+    "estimated_smoothness",
     "has_prox",
+    "hessian_diagonal",
     "prox",
     "split_simple",
     "tilted_minimum",

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from saddleslide.arrays import Array, as_number, read_only, received
 from saddleslide.domains import Domain
-from saddleslide.errors import InputError
+from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.functions.base import Function
 from saddleslide.holder import Holder
 
@@ -23,8 +23,9 @@ class Custom(Function):
         x -> (sub)gradient, of the shape of x. The argument is read-only.
     value : callable, optional
         x -> number. Without it no gap can be certified.
-    smoothness : Holder
-        Valid on the domain the function is used on, in the Euclidean norm.
+    smoothness : Holder, optional
+        Valid on the domain the function is used on, in the Euclidean norm. `solve` does without; plans of the paper's
+        method estimate it from a few gradients and say so.
     strong_convexity : float, optional
         Modulus in the Euclidean norm, >= 0.
 
@@ -45,13 +46,13 @@ class Custom(Function):
     ) -> None:
         if not callable(gradient) or not (value is None or callable(value)):
             raise InputError("Custom: gradient or value is not callable; expected functions of x.")
-        if not isinstance(smoothness, Holder):
-            raise InputError(f"Custom: smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient.")
+        if not (smoothness is None or isinstance(smoothness, Holder)):
+            raise InputError(f"Custom: smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient, or None.")
         self._gradient, self._value, self._smoothness = gradient, value, smoothness
         self._strong_convexity = as_number(strong_convexity, "Custom: strong_convexity", 0.0)
 
     def __repr__(self) -> str:
-        return f"Custom({self._smoothness})"
+        return f"Custom({self._smoothness or 'smoothness unknown'})"
 
     @property
     def has_value(self) -> bool:
@@ -68,6 +69,8 @@ class Custom(Function):
         return self.value(x), self.gradient(x, out)
 
     def smoothness(self, domain: Domain) -> Holder:
+        if self._smoothness is None:
+            raise UnknownConstantError("Custom: smoothness was not declared; pass smoothness=Holder(nu, H).")
         return self._smoothness
 
     def strong_convexity(self, domain: Domain) -> float:

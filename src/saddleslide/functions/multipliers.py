@@ -87,12 +87,26 @@ def _crossing(excess: Callable[[float], float], low: float, high: float) -> tupl
     root, _ = scipy.optimize.brentq(
         excess, low, high, xtol=1e-300, rtol=4.0 * _EPS, maxiter=_MOST_STEPS, full_output=True, disp=False
     )
-    width = 2.0 * _EPS * abs(root)
-    while width > 0.0 and root - width > low and excess(root - width) <= 0.0:
-        width *= 8.0
-    low = max(low, root - width)
-    width = 2.0 * _EPS * abs(root)
-    while width > 0.0 and root + width < high and excess(root + width) > 0.0:
-        width *= 8.0
-    high = min(high, root + width)
+    if excess(root) == 0.0:
+        return root, root
+    low, high = _around(excess, root, low, high)
+    while low < (middle := 0.5 * (low + high)) < high:
+        if excess(middle) > 0.0:
+            low = middle
+        else:
+            high = middle
     return low, high
+
+
+def _around(excess: Callable[[float], float], root: float, low: float, high: float) -> tuple[float, float]:
+    """A bracket of a few units of rounding around a root; wider where the function is flat or rounding hides it."""
+    if root == 0.0:
+        return low, high
+    width = 2.0 * _EPS * abs(root)
+    while root - width > low and excess(root - width) <= 0.0:
+        width *= 8.0
+    left = max(low, root - width)
+    width = 2.0 * _EPS * abs(root)
+    while root + width < high and excess(root + width) > 0.0:
+        width *= 8.0
+    return left, min(high, root + width)

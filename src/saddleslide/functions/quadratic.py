@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.sparse
 
 from saddleslide.arrays import Array, Shape, as_number, as_real
-from saddleslide.couplings import Coupling, as_coupling
+from saddleslide.couplings import Coupling, Matrix, as_coupling
 from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
@@ -86,6 +86,20 @@ class Quadratic(Function):
 
     def hessian_product(self, v: Array) -> Array:
         return self._apply(v, None)
+
+    def matrix_diagonal(self) -> Array | None:
+        """Diagonal of q where it is at hand as numbers, else None.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Quadratic(np.array([[2.0, 1.0], [1.0, 3.0]])).matrix_diagonal()
+        array([2., 3.])
+        """
+        if self._diagonal is not None:
+            return np.asarray(self._diagonal)
+        matrix = self._operator.matrix if isinstance(self._operator, Matrix) else None
+        return None if matrix is None else np.asarray(matrix.diagonal())
 
     def _apply(self, v: Array, out: Array | None) -> Array:
         if self._diagonal is not None:

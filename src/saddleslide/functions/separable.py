@@ -103,8 +103,8 @@ def has_prox(f: Function, domain: Domain) -> bool:
     return isinstance(domain, Box | FullSpace) or form.isotropic or couples_entries(domain)
 
 
-def prox(f: Function, center: Array, weight: float, domain: Domain, out: Array | None = None) -> Array:
-    """The point of the domain that minimises f(x) + weight/2 |x - center|^2.
+def prox(f: Function, center: Array, weight: Array | float, domain: Domain, out: Array | None = None) -> Array:
+    """The point of the domain that minimises f(x) + weight/2 |x - center|^2; a weight per entry on boxes only.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def prox(f: Function, center: Array, weight: float, domain: Domain, out: Array |
     assert form is not None
     if isinstance(domain, Box | FullSpace) or form.isotropic:
         return domain.project(_free_point(form, center, weight), out=out)
-    found, _ = multiplier_step(form, center, weight, domain)
+    found, _ = multiplier_step(form, center, float(weight), domain)
     if out is None:
         return found
     np.copyto(out, found)
@@ -128,7 +128,7 @@ def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: D
     return coupled_step(lambda c, w, free: free.project(_free_point(form, c, w)), center, weight, domain)
 
 
-def _free_point(form: SeparableForm, center: Array, weight: float) -> Array:
+def _free_point(form: SeparableForm, center: Array, weight: Array | float) -> Array:
     """The step on the full space; clipping it to a box is the step on the box."""
     pull = weight * center - form.linear
     stiffness = weight + form.quadratic

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from saddleslide.errors import InputError
@@ -22,13 +22,15 @@ class AdaptivePlan:
     method : str
         "adaptive sliding" (f or g has a costly part) or "restarted primal-dual" (both are simple terms).
     metric : str
-        "spectral" or "blocks".
+        "blocks", "diagonal", "spectral" (cosine basis), "fft" (Fourier basis) or "given".
     mirrored : bool
         Whether the roles of x and y are exchanged, so that the costly function is outside.
     inner_steps : int
         Most coupling steps per outer step.
     g_steps, steps_per_g : int
         Where g is slid inside the steps on f: most steps on g per step on f, and most coupling steps per step on g.
+    given : Metric or mapping, optional
+        The metric itself, where the user gave it.
     curvature : float
         First curvature estimate in the metric.
     tol, rtol : float
@@ -59,6 +61,7 @@ class AdaptivePlan:
     reasons: tuple[str, ...] = ()
     g_steps: int = 0
     steps_per_g: int = 0
+    given: Any = None
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -119,7 +122,8 @@ class AdaptivePlan:
         >>> AdaptivePlan("restarted primal-dual", "blocks", False, 1, 1.0, 1e-3, 0.0).to_dict()["metric"]
         'blocks'
         """
-        return asdict(self)
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**data, "given": self.given.to_dict()} if hasattr(self.given, "to_dict") else data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> AdaptivePlan:

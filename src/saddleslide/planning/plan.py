@@ -13,6 +13,8 @@ from saddleslide.planning.bounds import printed_holder_bound, printed_inexact_bo
 from saddleslide.planning.levels import Level, Term, place
 
 PRODUCTS_PER_COUPLING_STEP = 4
+# Origins of constants that begin so rest on evidence alone: no plan that uses one is proved.
+ESTIMATED = "estimated"
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,17 @@ class Constant:
 
     value: float
     origin: str
+
+
+def rests_on_estimates(constants: Mapping[str, Constant]) -> bool:
+    """Whether any of the constants is an estimate.
+
+    Examples
+    --------
+    >>> rests_on_estimates({"H_x": Constant(2.0, "estimated from a few gradients")})
+    True
+    """
+    return any(constant.origin.startswith(ESTIMATED) for constant in constants.values())
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,8 @@ class Plan:
     @property
     def proved(self) -> bool:
         """Whether the theorem promises `tol` for this plan; without a target, whether the bound is finite."""
+        if rests_on_estimates(self.constants):
+            return False
         return self.bound <= (math.inf if self.tol is None else self.tol) and math.isfinite(self.bound)
 
     @property

@@ -41,6 +41,8 @@ class Settings:
         The inner loop stops when a step is below this part of the outer step.
     forgiven : int
         After so many violations the curvature estimate falls more slowly.
+    nested_tolerance : float
+        The same for the steps on g, and for the coupling inside these.
     model_tolerance : float
         g is linearised again when the error of its model exceeds this part of the dual step.
 
@@ -54,6 +56,7 @@ class Settings:
     margin: float = 1.05
     shorten: float = 2.0
     inner_tolerance: float = 0.03
+    nested_tolerance: float = 0.1
     model_tolerance: float = 0.1
     forgiven: int = 100
 
@@ -140,7 +143,7 @@ class AdaptiveSliding:
             self.gradient_before, self.gradient = self.gradient, self.f.gradient(new.x, new.lift)
             known = Linearisation(new.x, value, self.gradient)
         g_value = None if self.inner.g_value is None else self.inner.g_value + self.split.g_simple.value(y)
-        return Candidate(new.x, y, value, Bx, known, self.average, g_value)
+        return Candidate(new.x, y, value, Bx, known, self.average, g_value, self.inner.g_linearisation)
 
     def _extrapolated(self) -> tuple[Array, Array, Array]:
         b, here, before = self.momentum, self.here, self.before
@@ -167,7 +170,7 @@ class AdaptiveSliding:
         if self.inner.curvature_of_y > 0.0:
             return 1.0 / self.inner.curvature_of_y
         problem = self.oracles.problem
-        step = self.metric.from_basis(G / (self.L * self.metric.symbol))
+        step = self.metric.from_basis(self.metric.solve(G, self.L, 0.0))
         image = float(np.linalg.norm(self.oracles.forward(step)))
         radius = problem.Y.radius(self.y)
         if math.isfinite(radius) and radius > 0.0 and image > 0.0:
@@ -175,8 +178,8 @@ class AdaptiveSliding:
         modulus = problem.g.strong_convexity(problem.Y)
         if modulus > 0.0:
             return 1.0 / modulus
-        coupling = float(np.mean(self.metric.coupling_symbol))
-        return self.L * float(np.mean(self.metric.symbol)) / coupling if coupling > 0.0 else 1.0
+        balance = self.metric.balance
+        return self.L * balance if math.isfinite(balance) else 1.0
 
     def _step(self, v: Array, lift_v: Array, C: Array, gradient: Array, G: Array) -> tuple[_Point, Array, bool]:
         """Inner loop and curvature test; repeated only when the test fails badly."""
@@ -266,7 +269,7 @@ class AdaptiveSliding:
         next_L = self.L if failed else self._shrinkage() * self.L
         next_L = max(next_L, self.modulus)
         travelled = new.coordinates - self.here.coordinates
-        uphill = float(np.sum(self.metric.symbol * (C - new.coordinates) * travelled)) > 0.0
+        uphill = float(np.vdot(self.metric.apply(C - new.coordinates), travelled)) > 0.0
         if uphill and self.momentum > 0.0:
             self.t, self.momentum = 1.0, 0.0
             self.restarts += 1

@@ -9,16 +9,16 @@ import numpy as np
 from saddleslide.arrays import Array
 from saddleslide.candidate import Split
 from saddleslide.functions import prox
-from saddleslide.metrics import Metric, Spectral
+from saddleslide.metrics import Entrywise, Metric
 from saddleslide.oracles import Oracles
 
 
 @dataclass(frozen=True)
 class DualModel:
-    """Linear model of the costly part of g: <slope, y> + curvature/2 |y - center|^2."""
+    """Model of a function of y: <slope, y> + <y - center, curvature (y - center)> / 2, curvature entry by entry."""
 
     slope: Array
-    curvature: float
+    curvature: Array | float
     center: Array
 
 
@@ -57,12 +57,11 @@ class CouplingLoop:
         metric = self.metric
         X, y = start
         y_ahead = y
-        weight, pull = L * metric.symbol, rho * metric.coupling_symbol
-        base = weight * center - gradient
+        base = L * metric.apply(center) - gradient
         taken = 0
         while True:
-            target = base - metric.to_basis(self.oracles.adjoint(y_ahead)) + pull * X
-            X_new, x_new = self._primal(target, weight + pull)
+            target = base - metric.to_basis(self.oracles.adjoint(y_ahead)) + rho * metric.coupling_apply(X)
+            X_new, x_new = self._primal(target, L, rho)
             Bx = self.oracles.forward(x_new)
             y_new = self._dual(y, Bx, rho, model)
             taken += 1
@@ -77,12 +76,13 @@ class CouplingLoop:
         self.forward_product = Bx
         return X, x_new, y, taken
 
-    def _primal(self, target: Array, weight: Array | float) -> tuple[Array, Array]:
-        if isinstance(self.metric, Spectral):
-            X = np.divide(target, weight)
-            return X, self.metric.from_basis(X)
-        x = prox(self.split.f_simple, target / weight, float(weight), self.oracles.problem.X)
-        return x, x
+    def _primal(self, target: Array, L: float, rho: float) -> tuple[Array, Array]:
+        if isinstance(self.metric, Entrywise):
+            weight = self.metric.weight(L, rho)
+            x = prox(self.split.f_simple, target / weight, weight, self.oracles.problem.X)
+            return x, x
+        X = self.metric.solve(target, L, rho)
+        return X, self.metric.from_basis(X)
 
     def _dual(self, y: Array, Bx: Array, rho: float, model: DualModel | None) -> Array:
         weight = 1.0 / rho

@@ -1,8 +1,8 @@
 """What happens inside one step on f: the coupling, and g where it has no proximal step.
 
 Three ways, one verb. A g with a proximal step needs the coupling loop alone. A costly g is linearised, again and again
-within a step if once is not enough; or, in block metrics, slid in its own turn: adaptive sliding on g, the roles of x
-and y exchanged, with momentum and curvature of its own, so that its gradients grow like the root of its condition.
+within a step if once is not enough; or, in entrywise metrics, slid in its own turn: adaptive sliding on g, the roles of
+x and y exchanged, with momentum and curvature of its own, so that its gradients grow like the root of its condition.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.arrays import Array
+from saddleslide.candidate import Linearisation
 from saddleslide.functions import Function
+from saddleslide.metrics import Entrywise
 from saddleslide.oracles import Calls, Oracles, Seconds
 from saddleslide.sliding.coupling_loop import CouplingLoop, DualModel
 
 if TYPE_CHECKING:
     from saddleslide.sliding.adaptive import AdaptiveSliding
 
-_MOST_STEPS = 4096
+_MOST_STEPS, _LEAST_TOLERANCE = 4096, 0.02
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Inner(ABC):
         self.steps, self.tolerance = steps, tolerance
         self.forward_product: Array | None = None
         self.g_value: float | None = None
+        self.g_linearisation: Linearisation | None = None
         # Curvature in y of a fixed model of f, where this is the inside of a step.
         self.curvature_of_y = 0.0
 
@@ -58,8 +61,9 @@ class Inner(ABC):
         """Coordinates of x, x and y."""
 
     def work_harder(self) -> None:
-        """Twice the work from now on."""
+        """Twice the work from now on, to half the tolerance."""
         self.steps = min(2 * self.steps, _MOST_STEPS)
+        self.tolerance = max(0.5 * self.tolerance, min(self.tolerance, _LEAST_TOLERANCE))
 
 
 @final
@@ -73,7 +77,7 @@ class Proximal(Inner):
 
     def beside(self, model: DualModel) -> None:
         """Add a model to g from now on."""
-        self.fixed, self.curvature_of_y = model, model.curvature
+        self.fixed, self.curvature_of_y = model, float(np.mean(model.curvature))
 
     def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
         X, x, y, _ = self.loop.solve(
@@ -111,6 +115,7 @@ class Linearised(Inner):
             if left <= 0 or step.rho * error <= self.error * travelled:
                 break
         self.forward_product, self.g_value = self.loop.forward_product, self.value
+        self.g_linearisation = Linearisation(y, self.value, self.slope)
         return X, x, y
 
     def _linearise(self, y: Array, center: Array) -> float:
@@ -130,27 +135,33 @@ class Slid(Inner):
     """A costly g as the outer function of adaptive sliding on the linearised step, seen from y."""
 
     def __init__(
-        self, method: AdaptiveSliding, coupling: Proximal, oracles: Oracles, steps: int, tolerance: float
+        self,
+        method: AdaptiveSliding,
+        coupling: Proximal,
+        oracles: Oracles,
+        metric: Entrywise,
+        steps: int,
+        tolerance: float,
     ) -> None:
         super().__init__(steps, tolerance)
-        self.method, self.coupling, self.oracles = method, coupling, oracles
+        self.method, self.coupling, self.oracles, self.metric = method, coupling, oracles, metric
         self._hand_over_counts()
 
     def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
         inside = self.method
-        self.coupling.beside(DualModel(step.gradient, step.L, step.center))
+        self.coupling.beside(DualModel(step.gradient, self.metric.weight(step.L, 0.0), step.center))
         for taken in range(1, self.steps + 1):
             x_before, y_before = inside.y, inside.here.x
             candidate = inside.advance()
             x, y = candidate.y, candidate.x
             if not self.oracles.finite(x, y):
                 break
-            change = step.L * _square(x - x_before) + inside.L * _square(y - y_before)
-            way = step.L * _square(x - step.origin[0]) + inside.L * _square(y - step.origin[1])
+            change = step.L * self.metric.squared_norm(x - x_before) + inside.L * _square(y - y_before)
+            way = step.L * self.metric.squared_norm(x - step.origin[0]) + inside.L * _square(y - step.origin[1])
             if taken >= 2 and change <= self.tolerance**2 * way:
                 break
         self._hand_over_counts()
-        self.g_value = candidate.value
+        self.g_value, self.g_linearisation = candidate.value, candidate.linearisation
         return x, x, y
 
     def work_harder(self) -> None:

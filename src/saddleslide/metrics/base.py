@@ -1,0 +1,117 @@
+"""What a metric of the x block offers to a method: P, an upper bound S on B^T B, and solves with both."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.couplings import Coupling
+from saddleslide.errors import InputError
+
+
+class Metric(ABC):
+    """|x|_P^2 = <x, P x>, in coordinates X of the metric's own, with S >= B^T B beside it.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> ss.metrics.Blocks(scale=2.0, coupling_norm=3.0).squared_norm(np.ones(2))
+    4.0
+    """
+
+    name: str
+
+    @abstractmethod
+    def attached(self, coupling: Coupling) -> Metric:
+        """The same P with an S that fits a coupling."""
+
+    def to_basis(self, x: Array) -> Array:
+        """Coordinates of x."""
+        return x
+
+    def from_basis(self, X: Array) -> Array:
+        """Point with these coordinates."""
+        return X
+
+    @abstractmethod
+    def apply(self, X: Array) -> Array:
+        """P X."""
+
+    @abstractmethod
+    def coupling_apply(self, X: Array) -> Array:
+        """S X."""
+
+    @abstractmethod
+    def solve(self, T: Array, L: float, rho: float) -> Array:
+        """(L P + rho S)^-1 T."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a plan; a metric made of functions has none."""
+        raise InputError(f"metric {self.name!r} is made of functions and can not be written as data; pass it again.")
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """Upper bound on the eigenvalues of P."""
+
+    @property
+    @abstractmethod
+    def balance(self) -> float:
+        """A typical eigenvalue of P over one of S; infinite where S = 0."""
+
+    def squared_norm(self, X: Array) -> float:
+        """|x|_P^2 from coordinates."""
+        return float(np.vdot(X, self.apply(X)))
+
+    def coupling_squared_norm(self, X: Array) -> float:
+        """Upper bound on |Bx|^2 from coordinates."""
+        return float(np.vdot(X, self.coupling_apply(X)))
+
+
+class Symbol(Metric):
+    """P and S diagonal in one orthonormal basis: `symbol` and `coupling_symbol`, numbers or arrays."""
+
+    symbol: Array | float
+    coupling_symbol: Array | float
+
+    def apply(self, X: Array) -> Array:
+        return self.symbol * X
+
+    def coupling_apply(self, X: Array) -> Array:
+        return self.coupling_symbol * X
+
+    def solve(self, T: Array, L: float, rho: float) -> Array:
+        return np.divide(T, self.weight(L, rho))
+
+    def weight(self, L: float, rho: float) -> Array | float:
+        """L P + rho S as numbers."""
+        return L * self.symbol + rho * self.coupling_symbol
+
+    @property
+    def largest(self) -> float:
+        return float(np.max(self.symbol, initial=0.0))
+
+    @property
+    def balance(self) -> float:
+        coupling = float(np.mean(self.coupling_symbol))
+        return float(np.mean(self.symbol)) / coupling if coupling > 0.0 else np.inf
+
+    def squared_norm(self, X: Array) -> float:
+        return float(np.sum(self.symbol * X * X))
+
+    def coupling_squared_norm(self, X: Array) -> float:
+        return float(np.sum(self.coupling_symbol * X * X))
+
+
+class Entrywise(Symbol):
+    """Diagonal in the entries of x themselves, so that constraints and simple terms keep their proximal steps.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> isinstance(ss.metrics.Diagonal([1.0, 2.0]), Entrywise), isinstance(ss.metrics.Spectral([1.0, 2.0]), Entrywise)
+    (True, False)
+    """

@@ -1,0 +1,145 @@
+"""P diagonal in a fast orthonormal basis of the grid of x, given or fitted to a Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+import scipy.fft
+
+from saddleslide.arrays import Array, Shape, as_real
+from saddleslide.couplings import Coupling
+from saddleslide.errors import InputError
+from saddleslide.metrics.base import Symbol
+
+BASES = ("dct", "fft")
+# Smallest fitted eigenvalue relative to the largest (facts of the fit: noise of a few probes is of this size).
+_FLOOR = 1e-3
+
+
+@final
+class Spectral(Symbol):
+    """P diagonal in the cosine basis (DCT-II, for grids with free ends) or the Fourier basis (periodic grids).
+
+    Parameters
+    ----------
+    symbol : array
+        Eigenvalues of P, > 0, on the grid of the transform; about those of the Hessian of f.
+    basis : "dct" or "fft"
+        The Fourier basis is used in its real (Hartley) form, in which every real, even symbol is diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> metric = Spectral(np.array([1.0, 4.0]))
+    >>> metric.squared_norm(metric.to_basis(np.array([1.0, 1.0]))).__round__(12)
+    2.0
+    >>> periodic = Spectral(np.array([1.0, 3.0, 3.0]), basis="fft")
+    >>> periodic.from_basis(periodic.to_basis(np.array([1.0, 2.0, 5.0]))).round(12).tolist()
+    [1.0, 2.0, 5.0]
+    """
+
+    name = "spectral"
+
+    def __init__(self, symbol: Any, coupling_symbol: Array | float = 0.0, basis: str = "dct") -> None:
+        if basis not in BASES:
+            raise InputError(f"Spectral: basis is {basis!r}; expected one of {BASES}.")
+        values = as_real(symbol, "Spectral: symbol")
+        if not np.all(values > 0.0):
+            raise InputError(f"Spectral: the smallest eigenvalue is {np.min(values, initial=np.inf):g}; expected > 0.")
+        if basis == "fft" and not np.allclose(values, _reflected(values), rtol=1e-8):
+            raise InputError("Spectral: the symbol is not even in the frequency; expected that of a real symmetric P.")
+        self.symbol: Array = values
+        self.coupling_symbol, self.basis = coupling_symbol, basis
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist(), "basis": self.basis}
+
+    def attached(self, coupling: Coupling) -> Spectral:
+        gram = coupling.gram_symbol(self.basis)
+        return Spectral(self.symbol, coupling.norm.upper**2 if gram is None else gram, self.basis)
+
+    def to_basis(self, x: Array) -> Array:
+        return to_coordinates(x, self.basis)
+
+    def from_basis(self, X: Array) -> Array:
+        return from_coordinates(X, self.basis)
+
+
+def to_coordinates(x: Array, basis: str) -> Array:
+    """Orthonormal cosine or Hartley transform."""
+    return np.asarray(scipy.fft.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
+
+
+def from_coordinates(X: Array, basis: str) -> Array:
+    """The inverse of `to_coordinates`; the Hartley transform is its own."""
+    return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
+
+
+def _hartley(x: Array) -> Array:
+    spectrum = scipy.fft.fftn(x, norm="ortho")
+    return np.asarray(spectrum.real - spectrum.imag)
+
+
+def _reflected(values: Array) -> Array:
+    """Entry at -k for every frequency k."""
+    for axis, n in enumerate(values.shape):
+        values = np.take(values, -np.arange(n) % n, axis=axis)
+    return values
+
+
+def fit_spectral(
+    hessian: Callable[[Array], Array],
+    shape: Shape,
+    coupling: Coupling,
+    modulus: float,
+    rng: np.random.Generator,
+    probes: int = 4,
+    basis: str = "dct",
+) -> Spectral:
+    """Fit the diagonal of a Hessian in a fast basis from a few products with random signs.
+
+    E[v * T H T^-1 v] is the diagonal for random signs v; the average is smoothed over shells of equal frequency and
+    kept above a floor and above `modulus`, a known lower bound of the Hessian.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import saddleslide as ss
+    >>> B = ss.couplings.FiniteDifferences((8, 8))
+    >>> metric = fit_spectral(lambda v: 3.0 * v, (8, 8), B, 0.0, np.random.default_rng(0))
+    >>> bool(np.allclose(metric.symbol, 3.0))
+    True
+    """
+    diagonal = np.zeros(shape)
+    for _ in range(probes):
+        signs = rng.choice([-1.0, 1.0], size=shape)
+        diagonal += signs * to_coordinates(hessian(from_coordinates(signs, basis)), basis)
+    smooth = shell_average(diagonal / probes - modulus, basis)
+    return Spectral(np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus, basis=basis).attached(coupling)
+
+
+def shell_average(values: Array, basis: str = "dct") -> Array:
+    """Average over shells of equal radius in frequency, linearly interpolated between radii.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shell_average(np.ones((3, 3))).tolist()[0]
+    [1.0, 1.0, 1.0]
+    """
+    axes = np.ogrid[tuple(slice(0, n) for n in values.shape)]
+    if basis == "fft":
+        # Frequencies k and n - k are the same up to sign, and half as many steps of the cosine basis make one of these.
+        axes = tuple(2 * np.minimum(axis, n - axis) for axis, n in zip(axes, values.shape, strict=True))
+    radius = np.sqrt(sum((axis / n) ** 2 for axis, n in zip(axes, values.shape, strict=True))) * max(values.shape)
+    inner = np.floor(radius).astype(np.intp)
+    outer_part = radius - inner
+    count = int(inner.max()) + 2
+    total = np.bincount(inner.ravel(), ((1.0 - outer_part) * values).ravel(), count)
+    total += np.bincount(inner.ravel() + 1, (outer_part * values).ravel(), count)
+    weight = np.bincount(inner.ravel(), (1.0 - outer_part).ravel(), count)
+    weight += np.bincount(inner.ravel() + 1, outer_part.ravel(), count)
+    profile = total / np.maximum(weight, 1e-300)
+    return np.asarray((1.0 - outer_part) * profile[inner] + outer_part * profile[inner + 1])

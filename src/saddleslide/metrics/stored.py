@@ -1,0 +1,27 @@
+"""Metrics read from plain data, so that plans with a given metric can be kept and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from saddleslide.errors import InputError
+from saddleslide.metrics.base import Metric
+from saddleslide.metrics.plain import Diagonal
+from saddleslide.metrics.spectral import Spectral
+
+
+def from_dict(data: Mapping[str, Any]) -> Metric:
+    """Read what `metric.to_dict()` wrote.
+
+    Examples
+    --------
+    >>> from_dict({"kind": "diagonal", "symbol": [1.0, 2.0]}).symbol
+    array([1., 2.])
+    """
+    kind = data.get("kind")
+    if kind == "diagonal":
+        return Diagonal(data["symbol"])
+    if kind == "spectral":
+        return Spectral(data["symbol"], basis=str(data["basis"]))
+    raise InputError(f"metric data has kind {kind!r}; expected 'diagonal' or 'spectral'.")
