@@ -415,10 +415,44 @@ def test_anchors_are_refused_where_a_constraint_can_be_active():
     settings = {"tol": 1e-2, "regime": "restarts", "anchors": True, "constants": {"mu_x": 0.5, "mu_y": 0.5}}
     with pytest.raises(InputError, match=r"X is Box.*Y is Box.*active"):
         ss.plan(counted.problem, **settings)
-    with pytest.raises(InputError, match=r"anchors can not be used: Y is Box"):
-        ss.plan(counted.problem, **settings, interior=("x",))
     assert counted.total == 0
-    assert ss.plan(counted.problem, **settings, interior=("x", "y"), Psi0=1.0).constants["beta_x"].value == 0.25
+
+
+@pytest.mark.parametrize(
+    ("interior", "betas"), [(("x",), (0.0, 0.25)), (("y",), (0.25, 0.0)), (("x", "y"), (0.25, 0.25))]
+)
+def test_an_anchor_needs_the_other_normal_vector_to_vanish_and_no_more(interior, betas):
+    counted = CountedProblem(0.1 * np.eye(3), norm=0.1)
+    settings = {"tol": 1e-2, "regime": "restarts", "anchors": True, "constants": {"mu_x": 0.5, "mu_y": 0.5}}
+    constants = ss.plan(counted.problem, **settings, interior=interior, Psi0=1.0).constants
+    assert (constants["beta_x"].value, constants["beta_y"].value) == betas
+
+
+def test_with_one_anchor_allowed_the_run_still_finds_the_right_point():
+    """X is a box with an active side, Y is free: beta_y is refused, beta_x is not, and the saddle point is found."""
+    f, g, B = saddles.quadratic(np.diag([1.0, 3.0])), saddles.quadratic(np.diag([1.0, 3.0])), 0.5 * np.eye(2)
+    x, y, normals = np.array([1.0, 0.1]), np.array([0.2, 0.3]), (np.array([2.0, 0.0]), 0.0)
+    saddle = saddles.planted(f, g, B, x, y, D.Box(-1.0, 1.0, shape=2), normals=normals)
+    plan = ss.plan(saddle.problem, tol=1e-6, regime="restarts", Psi0=100.0, anchors=True)
+    assert plan.constants["beta_x"].value > 0.0
+    assert plan.constants["beta_y"].value == 0.0
+    result = ss.run(saddle.problem, plan)
+    assert result.status is ss.Status.SOLVED
+    assert np.linalg.norm(result.x - x) + np.linalg.norm(result.y - y) < 1e-2
+
+
+def test_the_mixed_regime_can_take_its_curvature_from_an_anchor_alone():
+    """f linear, g smooth and flat, B of full column rank on free y: delta_x > 0 comes from beta_x; x is bounded."""
+    rng = np.random.default_rng(3)
+    M = np.diag([2.0, 0.0, 1.0])
+    B = np.linalg.qr(rng.standard_normal((3, 2)))[0]
+    f, g = ss.functions.Linear([0.1, -0.2]), ss.functions.Quadratic(M)
+    problem = ss.SaddleProblem(f=f, g=g, B=B, X=D.Box(-1.0, 1.0, shape=2), Y=D.Ball(4.0, shape=3))
+    plan = ss.plan(problem, tol=0.05, regime="mixed", anchors=True, interior=("y",), Psi0=10.0)
+    assert plan.constants["mu_x"].value == plan.constants["mu_y"].value == 0.0
+    assert plan.constants["delta_x"].value > 0.0
+    assert plan.regularisation.block == "y"
+    assert math.isfinite(plan.regularisation.target)
 
 
 def test_a_false_declaration_of_interior_ends_at_a_wrong_point_and_is_not_called_solved():
@@ -433,7 +467,7 @@ def test_a_false_declaration_of_interior_ends_at_a_wrong_point_and_is_not_called
     assert right.status is ss.Status.SOLVED
     assert np.max(np.abs(right.y - y)) < 1e-2
     # All stages were made, and they end elsewhere: y is pulled to B^T y = -f'(x), which has no normal vector.
-    assert wrong.calls.f == plans[1].predicted_calls["f"]
+    assert wrong.calls.f == wrong.plans[-1].predicted_calls["f"]
     assert np.max(np.abs(wrong.y - y)) > 1e-2
     assert wrong.status is ss.Status.COMPLETED
     assert wrong.gap > 1e-3
@@ -938,3 +972,17 @@ def test_numbers_are_checked_before_the_norm_of_B_costs_products():
         with pytest.raises(InputError):
             ss.plan(counted.problem, tol=1e-2, regime="restarts", **bad)
     assert counted.total == 0
+
+
+def test_budgets_rise_only_when_the_certificate_asks_for_it():
+    """Budgets far too small stall; the run doubles them, its plans show it, and the last one has its counts."""
+    saddle = saddles.conditioned(1, 100.0, 400.0, 100.0)
+    settings = {"tol": 1e-4, "regime": "restarts", "Psi0": 1e3}
+    short = ss.run(saddle.problem, ss.plan(saddle.problem, **settings, factor=0.05))
+    assert len(short.plans) > 1
+    assert short.plans[-1].predicted_calls["f"] > short.plans[0].predicted_calls["f"]
+    assert short.calls.f <= short.plans[-1].predicted_calls["f"]
+    enough = ss.run(saddle.problem, ss.plan(saddle.problem, **settings, factor=4.0))
+    assert enough.status is ss.Status.SOLVED
+    assert len(enough.plans) == 1
+    assert short.gap < ss.exact_gap(saddle.problem, *saddle.problem.start()).gap

@@ -28,6 +28,8 @@ from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
 Callback = Callable[[Result], object]
 # A certificate may always take this many gradients; beyond, no more than the plan itself.
 FEWEST_GRADIENTS = 25
+# A practical stage that leaves more than this part of the gap was too short: budgets double, at most so often.
+TOO_LITTLE, MOST_RAISES = 0.9, 4
 
 
 def run(
@@ -91,6 +93,8 @@ class _Progress:
         extra = plan.regularisation if isinstance(plan, RestartPlan) else None
         self.oracles = Oracles(problem if extra is None else regularised_problem(problem, extra, origin))
         self.last_finite = np.concatenate([part.ravel() for part in origin])
+        self.plans: list[Plan | RestartPlan] = [plan]
+        self.raises = 0
         self.history: list[Moment] = []
         self.seconds = 0.0
         self.judged = Certificate(reason="not judged yet")
@@ -98,20 +102,34 @@ class _Progress:
 
     def carry_out(self) -> Result:
         """All stages, or fewer when a certificate meets the target between two of them."""
-        stages = (Stage(self.plan.levels, math.nan),) if isinstance(self.plan, Plan) else self.plan.stages
-        for number, stage in enumerate(stages, start=1):
-            outcome = self._carry_out_stage(stage)
+        done = 0
+        while done < len(self._stages()):
+            outcome = self._carry_out_stage(self._stages()[done])
+            done += 1
+            before = self.judged.gap
+            self._judge()
+            if self._solved():
+                return self.result(Status.SOLVED)
             if outcome is not None:
-                self._judge()
-                return self.result(Status.SOLVED if self._solved() else outcome)
-            if number < len(stages):
-                self._judge()
-                if self._solved():
-                    return self.result(Status.SOLVED)
-        self._judge()
+                return self.result(outcome)
+            self._raise_budgets(done, before)
+        if done == 0:
+            self._judge()
         if self._solved():
             return self.result(Status.SOLVED)
         return self.result(Status.COMPLETED if self.judged.kind != "none" else Status.NO_CERTIFICATE)
+
+    def _stages(self) -> tuple[Stage, ...]:
+        return (Stage(self.plan.levels, math.nan),) if isinstance(self.plan, Plan) else self.plan.stages
+
+    def _raise_budgets(self, done: int, before: float) -> None:
+        """Longer stages from here on, when the certificate says that a practical stage gained too little."""
+        if not isinstance(self.plan, RestartPlan) or self.plan.proved or done >= len(self.plan.stages):
+            return
+        if math.isfinite(before) and self.judged.gap > TOO_LITTLE * before and self.raises < MOST_RAISES:
+            self.raises += 1
+            self.plan = self.plan.raised(done)
+            self.plans.append(self.plan)
 
     def _judge(self) -> None:
         """Judge the last point; what that costs adds up over the stages."""
@@ -164,7 +182,7 @@ class _Progress:
             self.judged,
             self.oracles.calls.copy(),
             self.seconds,
-            (self.plan,),
+            tuple(self.plans),
             tuple(self.history),
         )
 

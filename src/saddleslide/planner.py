@@ -81,7 +81,8 @@ def plan(
     anchors : bool, optional
         Use the anchor terms p_3 of Theorem 4.4; refused where a constraint can be active. The default is beta = 0.
     factor : float, optional
-        Factor on the budgets of a practical stage (4 unless given); proved stages have their own.
+        Factor on the budgets of a practical stage (1 unless given; a run raises it when the certificate asks for it);
+        proved stages have their own.
     range_conditions : collection of "x", "y", optional
         Range conditions R_x, R_y that you declare to hold; checked ones need not be named.
     interior : collection of "x", "y", optional
@@ -142,6 +143,7 @@ def plan(
             interior=interior,
             Psi0=Psi0,
             constants=used,
+            without_calls=len(regimes) > 1,
         )
         found.append((other, restarted, restarted.expected_share * weighted_cost(restarted.predicted_calls, prices)))
     _, chosen, _ = min(found, key=lambda entry: entry[2])
@@ -183,7 +185,7 @@ def _fixed_plan(
 def _regimes(
     wanted: str, problem: SaddleProblem, declared: Mapping[str, float], bounded: bool, explicit: bool
 ) -> list[str]:
-    """The regimes to compare. Restarts need Psi at the start, hence cheap inner solves, unless nothing else applies."""
+    """The regimes to compare; the mixed one, pessimistic by orders of magnitude, only where nothing else applies."""
     if wanted != "auto":
         return [wanted]
     if explicit:
@@ -193,10 +195,9 @@ def _regimes(
         declared.get("mu_y", problem.g.strong_convexity(problem.Y)) > 0.0,
     ]
     other = {2: ["restarts"], 1: ["mixed"], 0: []}[sum(curved)]
-    cheap = problem.f.separable_form() is not None and problem.g.separable_form() is not None
     if not bounded:
         return other or ["degenerate"]
-    return ["degenerate", *(other if other == ["restarts"] and cheap else [])]
+    return ["degenerate", *(other if other == ["restarts"] else [])]
 
 
 def _check_request(

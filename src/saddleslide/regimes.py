@@ -28,8 +28,8 @@ REGIMES = ("degenerate", "restarts", "mixed")
 # D_f + D_g <= gap, and |z - z*|_P^2 <= 2 gap by strong convexity, so Psi = |.|^2 + 12 (D_f + D_g) <= 14 gap.
 SQUARE_PER_GAP = 2.0
 BREGMAN_PER_GAP = 12.0
-# Factor on the budgets R_i of a practical stage; 1 meets the contraction on quadratics, 4 is cheapest per digit.
-PRACTICAL_FACTOR = 4.0
+# Factor on the budgets R_i of a practical stage: 1 meets the contraction on quadratics; a run raises it on evidence.
+PRACTICAL_FACTOR = 1.0
 
 
 def restarted_plan(
@@ -45,15 +45,19 @@ def restarted_plan(
     interior: Collection[str],
     Psi0: float | None,
     constants: Mapping[str, Constant],
+    without_calls: bool = False,
 ) -> RestartPlan:
-    """The plan of regime "restarts" or "mixed" for a target gap."""
+    """The plan of regime "restarts" or "mixed" for a target gap; Psi0 without any call where that is wanted."""
     bare = _curvature(constants)
     x, y = problem.start(start)
     extra: Regularisation | None = None
+    moduli = _coupling_moduli(problem, range_conditions, interior) if anchors else (0.0, 0.0)
     if regime == "mixed":
-        bare, extra = _regularised_curvature(problem, bare, tol, x, y)
+        bare, extra = _regularised_curvature(problem, bare, moduli, tol, x, y)
+        # The regularised block keeps lambda alone (appendix "Mixed Cases": mu_yx = 0 there).
+        moduli = (0.0, moduli[1]) if extra.block == "x" else (moduli[0], 0.0)
     if anchors:
-        bare = _anchored(problem, bare, range_conditions, interior, extra)
+        bare = with_anchors(bare, *moduli, _inactive(problem, interior))
     if extra is not None:
         extra = replace(extra, target=_mixed_target(problem, bare, extra, tol))
     if min(bare.delta_x, bare.delta_y) <= 0.0:
@@ -61,7 +65,7 @@ def restarted_plan(
             f"plan: delta_x, delta_y are {(bare.delta_x, bare.delta_y)}; regime 'restarts' expects both > 0. "
             "Use regime='mixed' when one is 0, regime='degenerate' when both are."
         )
-    first, origin = _first_Psi(problem, bare, extra, (x, y), Psi0)
+    first, origin = _first_Psi(problem, bare, extra, (x, y), Psi0, without_calls)
     target = extra.target if extra is not None else _Psi_target(tol, bare)
     count = restart_count(first, target) if first > target else 0
     factor = PRACTICAL_FACTOR if factor is None else as_number(factor, "plan: factor", 0.0)
@@ -98,15 +102,37 @@ def _first_Psi(
     extra: Regularisation | None,
     start: tuple[Array, Array],
     given: float | None,
+    without_calls: bool,
 ) -> tuple[float, str]:
     if given is not None:
         return as_number(given, "plan: Psi0", 0.0), "declared"
+    if without_calls and extra is None and not _cheap(problem):
+        bound = _Psi_of_sizes(problem, curvature, start)
+        if math.isfinite(bound):
+            return bound, "sizes of the domains"
     seen = problem if extra is None else regularised_problem(problem, extra, start)
     gap = exact_gap(seen, *start).gap
     factor = SQUARE_PER_GAP * _uncovered(problem, curvature) + BREGMAN_PER_GAP
     if not math.isfinite(factor * gap):
         raise InputError("plan: the gap at the start bounds no Psi0; expected Psi0= to be declared.")
     return factor * gap, f"{factor:g} times the certified gap at the start"
+
+
+def _cheap(problem: SaddleProblem) -> bool:
+    """Whether the gap at the start costs no gradients to speak of."""
+    return problem.f.separable_form() is not None and problem.g.separable_form() is not None
+
+
+def _Psi_of_sizes(problem: SaddleProblem, curvature: Curvature, start: tuple[Array, Array]) -> float:
+    """|z - z*|_P^2 + 12 (D_f + D_g) on bounded sets, each Bregman distance at most H/(1 + nu) radius^(1 + nu)."""
+    total = 0.0
+    for delta, smoothness, domain, point in (
+        (curvature.delta_x, curvature.f, problem.X, start[0]),
+        (curvature.delta_y, curvature.g, problem.Y, start[1]),
+    ):
+        radius, power = domain.radius(point), 1.0 + smoothness.nu
+        total += delta * radius**2 + BREGMAN_PER_GAP * smoothness.H / power * float(radius**power)
+    return total
 
 
 def _uncovered(problem: SaddleProblem, curvature: Curvature) -> float:
@@ -144,12 +170,18 @@ def _Psi_target(tol: float, curvature: Curvature) -> float:
 
 
 def _regularised_curvature(
-    problem: SaddleProblem, bare: Curvature, tol: float, x: Array, y: Array
+    problem: SaddleProblem, bare: Curvature, moduli: tuple[float, float], tol: float, x: Array, y: Array
 ) -> tuple[Curvature, Regularisation]:
-    if (bare.mu_x > 0.0) == (bare.mu_y > 0.0):
-        raise InputError(f"plan: mu_x, mu_y are {(bare.mu_x, bare.mu_y)}; regime 'mixed' expects exactly one to be 0.")
-    Omega = problem.Y.squared_radius(y) if bare.mu_x > 0.0 else problem.X.squared_radius(x)
-    return regularise(bare, tol, Omega, (problem.X.diameter(), problem.Y.diameter()))
+    deltas = bare.mu_x, bare.mu_y
+    if max(deltas) == 0.0 and max(moduli) > 0.0:
+        # No strong convexity anywhere: the anchors alone may give one block its curvature.
+        effective = with_anchors(bare, *moduli)
+        deltas = effective.delta_x, effective.delta_y
+    if (deltas[0] > 0.0) == (deltas[1] > 0.0):
+        raise InputError(f"plan: delta_x, delta_y are {deltas}; regime 'mixed' expects exactly one to be 0.")
+    block = "y" if deltas[0] > 0.0 else "x"
+    Omega = problem.Y.squared_radius(y) if block == "y" else problem.X.squared_radius(x)
+    return regularise(bare, tol, Omega, (problem.X.diameter(), problem.Y.diameter()), block)
 
 
 def regularised_problem(problem: SaddleProblem, extra: Regularisation, center: tuple[Array, Array]) -> SaddleProblem:
@@ -177,37 +209,36 @@ def _mixed_target(problem: SaddleProblem, curvature: Curvature, extra: Regularis
     return gap_target(tol, extra.weight, curvature.L_xy, delta, mu, diameter)
 
 
-def _anchored(
-    problem: SaddleProblem,
-    bare: Curvature,
-    declared: Collection[str],
-    interior: Collection[str],
-    extra: Regularisation | None,
-) -> Curvature:
-    """Anchors of the paper, refused on a block whose constraint can be active unless it is declared inactive."""
+def _inactive(problem: SaddleProblem, interior: Collection[str]) -> tuple[bool, bool]:
+    """Whether the normal vectors of X and of Y are known to vanish at the solution."""
+    return isinstance(problem.X, FullSpace) or "x" in interior, isinstance(problem.Y, FullSpace) or "y" in interior
+
+
+def _coupling_moduli(
+    problem: SaddleProblem, declared: Collection[str], interior: Collection[str]
+) -> tuple[float, float]:
+    """mu_xy and mu_yx, each 0 where its anchor is refused.
+
+    Theorem 4.4 wants zeta = 0 (the normal vector of Y) for beta_x and xi = 0 (that of X) for beta_y.
+    """
     for name, given in (("range_conditions", declared), ("interior", interior)):
         unknown = sorted(set(given) - {"x", "y"})
         raise_all("plan", [f"{name} has {unknown}; expected 'x' and 'y'."] * bool(unknown))
-    active = [
-        f"{name} is {domain}, whose constraint can be active"
-        for name, domain in (("X", problem.X), ("Y", problem.Y))
-        if not isinstance(domain, FullSpace) and name.lower() not in interior
-    ]
-    if active:
+    free_x, free_y = _inactive(problem, interior)
+    if not (free_x or free_y):
         raise InputError(
-            f"plan: anchors can not be used: {'; '.join(active)}. Theorem 4.4 expects zero normal vectors at the "
-            "solution. Declare interior=('x', 'y') if you know that, or use anchors=False, which is always allowed."
+            f"plan: anchors can not be used: X is {problem.X} and Y is {problem.Y}, whose constraints can be active. "
+            "Theorem 4.4 expects a zero normal vector at the solution. Declare interior=('x',), ('y',) or both if you "
+            "know that, or use anchors=False, which is always allowed."
         )
     coupling = problem.coupling
     conditions = {
         "x": "x" in declared or range_condition(problem.f, problem.X, Mirrored(coupling)),
         "y": "y" in declared or range_condition(problem.g, problem.Y, coupling),
     }
-    mu_xy = coupling.smallest_singular_value(positive=conditions["x"]).lower
-    mu_yx = Mirrored(coupling).smallest_singular_value(positive=conditions["y"]).lower
-    # The regularised block keeps lambda alone (appendix "Mixed Cases": mu_yx = 0 there).
-    regularised = None if extra is None else extra.block
-    return with_anchors(bare, 0.0 if regularised == "x" else mu_xy, 0.0 if regularised == "y" else mu_yx)
+    mu_xy = coupling.smallest_singular_value(positive=conditions["x"]).lower if free_y else 0.0
+    mu_yx = Mirrored(coupling).smallest_singular_value(positive=conditions["y"]).lower if free_x else 0.0
+    return mu_xy, mu_yx
 
 
 def range_condition(function: Function, domain: Domain, coupling: Coupling) -> bool:

@@ -75,10 +75,13 @@ class Curvature:
         return self.beta_x > 0.0 or self.beta_y > 0.0
 
 
-def with_anchors(curvature: Curvature, mu_xy: float, mu_yx: float) -> Curvature:
+def with_anchors(
+    curvature: Curvature, mu_xy: float, mu_yx: float, inactive: tuple[bool, bool] = (True, True)
+) -> Curvature:
     """The paper's anchors: beta_x = 1/(4 L_y) when nu_y = 1, beta_y = 1/(4 L_x) when nu_x = 1.
 
-    A linear function (H = 0) has no such beta; its anchor stays 0.
+    A linear function (H = 0) has no such beta; its anchor stays 0. So does beta_x where the constraint of Y can be
+    active and beta_y where that of X can: `inactive` says so for X and Y.
 
     Examples
     --------
@@ -93,7 +96,7 @@ def with_anchors(curvature: Curvature, mu_xy: float, mu_yx: float) -> Curvature:
         mu_xy = mu_yx = min(mu_xy, mu_yx)
     anchored = Curvature(
         curvature.f, curvature.g, curvature.L_xy, curvature.mu_x, curvature.mu_y,
-        _beta(curvature.g), _beta(curvature.f), mu_xy, mu_yx,
+        _beta(curvature.g) if inactive[1] else 0.0, _beta(curvature.f) if inactive[0] else 0.0, mu_xy, mu_yx,
     )  # fmt: skip
     if not anchored.compatible:
         raise InputError(

@@ -83,11 +83,12 @@ def transferred_gap(
 
 
 def regularise(
-    curvature: Curvature, eps: float, Omega: float, diameters: tuple[float, float]
+    curvature: Curvature, eps: float, Omega: float, diameters: tuple[float, float], block: str | None = None
 ) -> tuple[Curvature, Regularisation]:
-    """Curvature of the regularised problem and the regularisation, with beta = 0.
+    """Curvature of the regularised problem and the regularisation, with beta = 0; its target is set without anchors.
 
-    `Omega` is the squared radius of the block without curvature, `diameters` those of X and Y.
+    `Omega` is the squared radius of the block without curvature, `diameters` those of X and Y. `block` names that block
+    where the curvature of the other comes from anchors.
 
     Examples
     --------
@@ -99,12 +100,12 @@ def regularise(
     if not (math.isfinite(Omega) and Omega > 0.0):
         raise InputError(f"mixed regime: Omega of the block without curvature is {Omega}; expected a bounded set.")
     weight = eps / Omega
-    block = "y" if curvature.delta_x > 0.0 else "x"
+    block = ("y" if curvature.delta_x > 0.0 else "x") if block is None else block
     side = 1 if block == "y" else 0
     if block == "y":
         curved = replace(curvature, g=regularised_smoothness(curvature.g, weight, diameters[1]), mu_y=weight)
     else:
         curved = replace(curvature, f=regularised_smoothness(curvature.f, weight, diameters[0]), mu_x=weight)
     delta, mu = (curved.delta_x, curved.mu_x) if block == "y" else (curved.delta_y, curved.mu_y)
-    target = gap_target(eps, weight, curvature.L_xy, delta, mu, diameters[1 - side])
+    target = gap_target(eps, weight, curvature.L_xy, delta, mu, diameters[1 - side]) if delta > 0.0 else math.nan
     return curved, Regularisation(block, weight, target)

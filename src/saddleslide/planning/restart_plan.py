@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from saddleslide.errors import InputError
@@ -17,11 +17,13 @@ from saddleslide.planning.plan import (
     term_from_dict,
     term_to_dict,
 )
-from saddleslide.planning.restarts import CONTRACTION, Stage
+from saddleslide.planning.restarts import CONTRACTION, Stage, lengthened
 
 PRODUCTS_PER_ANCHOR = 2
-# What a stage with budget factor 4 measures on quadratics: 0.1 to 0.3.
+# What a practical stage is expected to leave of the gap: measured on quadratics, 0.1 to 0.3.
 PRACTICAL_CONTRACTION = 0.25
+# Psi is at least so many gaps (Bregman part of eq. Psi_s), and the certificate stops a run at the gap itself.
+PSI_PER_GAP = 12.0
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,29 @@ class RestartPlan:
 
     @property
     def expected_share(self) -> float:
-        """Part of the stages that a run is expected to need: practical stages contract more than 3/4 each."""
-        return 1.0 if self.proved else math.log(CONTRACTION) / math.log(PRACTICAL_CONTRACTION)
+        """Part of the stages that a run is expected to need: the certificate stops it long before Psi is proved."""
+        if self.proved or not self.stages:
+            return 1.0
+        ratio = self.constants["Psi0"].value / (PSI_PER_GAP * self.tol) if "Psi0" in self.constants else math.inf
+        if not math.isfinite(ratio):
+            return 1.0
+        needed = math.log(max(ratio, 1.0)) / math.log(1.0 / PRACTICAL_CONTRACTION)
+        return min(max(math.ceil(needed), 1) / len(self.stages), 1.0)
+
+    def raised(self, first: int, factor: float = 2.0) -> RestartPlan:
+        """The plan with longer stages from number `first` on: what a run does when a practical stage gained too little.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(2)
+        >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=free, Y=free)
+        >>> plan = ss.plan(problem, tol=1e-3, regime="restarts", start=(np.ones(2), np.ones(2)))
+        >>> [stage.levels[-1].N for stage in plan.raised(1).stages[:2]]
+        [2, 4]
+        """
+        later = tuple(lengthened(stage, factor) for stage in self.stages[first:])
+        return replace(self, stages=self.stages[:first] + later)
 
     @property
     def Psi_bound(self) -> float:
@@ -120,7 +143,7 @@ class RestartPlan:
         >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=free, Y=free)
         >>> plan = ss.plan(problem, tol=1e-3, regime="restarts", start=(np.ones(2), np.ones(2)))
         >>> print(plan.explain())  # doctest: +ELLIPSIS
-        Plan restarts, ... stages, first fgB with loops (4, 1, 2)
+        Plan restarts, ... stages, first fgB with loops (1, 1, 2)
         ...
         """
         calls = self.predicted_calls

@@ -74,6 +74,21 @@ def practical_stage(curvature: Curvature, Omega: float, factor: float = 1.0) -> 
     return _stage(terms, calls, curvature, Omega)
 
 
+def lengthened(stage: Stage, factor: float) -> Stage:
+    """A practical stage with `factor` times the calls of each oracle.
+
+    Examples
+    --------
+    >>> curvature = Curvature(Holder(1.0, 100.0), Holder(1.0, 400.0), L_xy=2.0, mu_x=1.0, mu_y=1.0)
+    >>> [level.N for level in lengthened(practical_stage(curvature, Omega=1.0), 2.0).levels]
+    [4, 20, 40]
+    """
+    terms = {level.term.name: level.term for level in stage.levels}
+    calls = {level.term.name: factor * level.N for level in stage.levels}
+    order = sorted(calls, key=lambda name: calls[name])
+    return Stage(place([terms[name] for name in order], _loops(calls, order)), stage.Omega, stage.beta_x, stage.beta_y)
+
+
 def proved_stage(curvature: Curvature, Omega: float) -> Stage:
     """The calls and tolerances that the proof of Theorem 4.4 asks for: Psi falls to 3/4 Omega."""
     terms, _ = _terms(curvature, Omega, curvature.kappa_xy if curvature.anchored else 0.0)
@@ -129,9 +144,14 @@ def _proved_coupling_calls(curvature: Curvature) -> float:
 
 def _stage(terms: dict[str, Term], calls: dict[str, float], curvature: Curvature, Omega: float) -> Stage:
     order = sorted("fgB", key=lambda name: calls[name])
+    levels = place([terms[name] for name in order], _loops(calls, order))
+    return Stage(levels, Omega, curvature.beta_x, curvature.beta_y)
+
+
+def _loops(calls: dict[str, float], order: list[str]) -> list[int]:
+    """T_i with T_1 ... T_i at least the calls wanted of level i."""
     loops, N = [], 1
     for name in order:
         loops.append(max(1, math.ceil(calls[name] / N)))
         N *= loops[-1]
-    levels = place([terms[name] for name in order], loops)
-    return Stage(levels, Omega, curvature.beta_x, curvature.beta_y)
+    return loops
