@@ -28,7 +28,7 @@ class Methods(Mapping[str, type[Method]]):
         self._members = {member.description.name: member for member in members}
 
     def __getitem__(self, name: str) -> type[Method]:
-        if name not in self._members:
+        if not isinstance(name, str) or name not in self._members:
             raise InputError(f"method: {name!r} is unknown; expected one of {', '.join(self)}.")
         return self._members[name]
 
