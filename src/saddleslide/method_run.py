@@ -80,9 +80,9 @@ def carry_out_method(
     shapes = (problem.X.shape, problem.Y.shape)
     if plan.shapes is not None and plan.shapes != shapes:
         raise InputError(f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}.")
-    # A plan may come from a file: what it asks for is checked as in `solve`.
-    method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
-    return _MethodRun(problem, plan, problem.start(start), limits, max_steps, callback).carry_out()
+    # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
+    full = method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
+    return _MethodRun(problem, full, problem.start(start), limits, max_steps, callback).carry_out()
 
 
 class _MethodRun:
