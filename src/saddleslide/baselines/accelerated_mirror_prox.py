@@ -82,7 +82,7 @@ class AcceleratedMirrorProx(Method):
     @property
     def notes(self) -> tuple[str, ...]:
         scale = float(self.options["scale"] or 1.0)
-        short = scale < 1.0 or self.L < self.field.smooth_part
+        short = scale < 1.0 or self.field.smooth_part > self.L
         outside = ("prox weight below that of the theory: not covered by the guarantee",) if short else ()
         return (f"L = {self.L:.6g}, M = {self.M:.6g}, prox weight times {scale:g}", *outside)
 
