@@ -113,6 +113,16 @@ def test_a_certificate_costs_a_gradient_and_a_solve_only_when_it_can_decide():
     assert 25 < loose.certificate_calls.f <= own + 27
 
 
+def test_judging_a_costly_f_stays_cheaper_than_the_method():
+    # The average is far from its inner minimum for long: solves on sight, or at every 10 %, would double the bill.
+    problem = ss.gallery.tomography("standard", n=16)
+    result = ss.solve(problem, rtol=3e-3, method="mirror-prox")
+    assert result.status is ss.Status.SOLVED
+    own = result.calls.f - result.certificate_calls.f
+    assert result.certificate_calls.f < 0.75 * own
+    assert result.nit < 36
+
+
 def test_the_gap_at_the_start_is_paid_for():
     problem = ill_conditioned()
     x, y = problem.start()

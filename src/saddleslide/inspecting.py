@@ -90,7 +90,7 @@ class Inspector:
 
     def _consider(self, candidate: Candidate, own: Calls) -> None:
         judge = self.judge
-        if judge.consider(candidate) or judge.oracles.calls.f > own.f:
+        if judge.consider(candidate):
             return
         shown = self._open_gap(candidate)
         self.ratio = max(_FADING * self.ratio, 1.0)
