@@ -8,6 +8,7 @@ the averaged models of the run do the same without strong convexity; certified i
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -190,6 +191,22 @@ class Judge:
             self.scale_below = min(self.scale_below, found.value)
         self._accept_lower(found.lower - self._g_value(candidate.y), candidate.y, "exact")
         return self.solved
+
+    def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
+        """Gap of this candidate alone, by `settle`."""
+        return self.apart(lambda: self.settle(candidate, accuracy, max_gradients))
+
+    def apart(self, work: Callable[[], object]) -> float:
+        """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
+        upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
+        self.upper, self.lower = math.inf, -math.inf
+        work()
+        gap = self.gap
+        if upper <= self.upper:
+            self.upper, self.x = upper, x
+        if lower >= self.lower:
+            self.lower, self.y, self.kind = lower, y, kind
+        return gap
 
     def _feasible(self, candidate: Candidate) -> bool:
         """A bound at an infeasible point is no bound."""
