@@ -11,6 +11,7 @@ from saddleslide.baselines.base import Method
 from saddleslide.baselines.lockstep import Lockstep
 from saddleslide.baselines.mirror_prox import MirrorProx
 from saddleslide.baselines.mirror_prox_sliding import MirrorProxSliding
+from saddleslide.baselines.recursive_sliding import RecursiveSliding
 from saddleslide.baselines.two_level import TwoLevelSliding
 from saddleslide.baselines.universal_gradient import UniversalGradient
 from saddleslide.baselines.universal_mirror_prox import UniversalMirrorProx
@@ -21,6 +22,7 @@ ALL: tuple[type[Method], ...] = (
     AcceleratedMirrorProx,
     MirrorProxSliding,
     UniversalMirrorProx,
+    RecursiveSliding,
     TwoLevelSliding,
     Lockstep,
     AcceleratedGradient,
