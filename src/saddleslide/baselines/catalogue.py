@@ -5,11 +5,29 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from saddleslide.baselines.admm import Admm
+from saddleslide.baselines.apdg import Apdg
 from saddleslide.baselines.base import Method
+from saddleslide.baselines.condat_vu import CondatVu
+from saddleslide.baselines.gradient_sliding import GradientSliding
+from saddleslide.baselines.lbfgs import Lbfgs
 from saddleslide.baselines.mirror_prox import MirrorProx
+from saddleslide.baselines.opapc import Opapc
+from saddleslide.baselines.pdhg import Pdhg
+from saddleslide.baselines.universal_primal_dual import UniversalPrimalDual
 from saddleslide.errors import InputError
 
-ALL: tuple[type[Method], ...] = (MirrorProx,)
+ALL: tuple[type[Method], ...] = (
+    MirrorProx,
+    Pdhg,
+    CondatVu,
+    Admm,
+    Opapc,
+    Lbfgs,
+    Apdg,
+    GradientSliding,
+    UniversalPrimalDual,
+)
 
 
 class Methods(Mapping[str, type[Method]]):
