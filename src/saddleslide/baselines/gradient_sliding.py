@@ -15,8 +15,8 @@ from saddleslide.functions import Zero, prox, split_simple, tilted_minimum
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
-# Most inner steps an outer step may take where the theory asks for more than anyone would wait for.
-_MOST_INNER = 1_000_000
+# Inner steps after which `advance` hands control back, so that limits hold inside a long outer step too.
+_MOST_AT_ONCE = 512
 
 
 @final
@@ -66,37 +66,45 @@ class GradientSliding(Method):
 
     def _begin(self, origin: tuple[Array, Array]) -> None:
         self.x, (self.x_mean, self.y_mean) = origin[0], origin
-        self.k = 0
+        self.k = self.t = self.T = 0
 
     def advance(self) -> None:
+        """One outer step, or a part of a long one."""
+        if self.t == self.T:
+            self._open()
+        for _ in range(min(_MOST_AT_ONCE, self.T - self.t)):
+            self._inner_step()
+        if self.t == self.T:
+            gamma = 2.0 / (self.k + 1)
+            self.x = self.u
+            self.x_mean = (1.0 - gamma) * self.x_mean + gamma * self.u_mean
+            self.y_mean = (1.0 - gamma) * self.y_mean + gamma * self.v_mean
+
+    def _open(self) -> None:
+        """The gradient of an outer step, and the start of its inner loop."""
         if self.k == self.planned:
             # The target was not met: the plan was for another distance. Begin again from the average, for longer.
             self.planned *= 2
             self._begin(self.output())
         self.k += 1
-        k, gamma, beta = self.k, 2.0 / (self.k + 1), 2.0 * self.L / self.k
+        gamma = 2.0 / (self.k + 1)
         v = (1.0 - gamma) * self.x_mean + gamma * self.x
-        slope = self.lift.gradient(v, self.lift.lift(v)) if self.costly else np.zeros_like(v)
-        self.x, x_inner, y_inner = self._slide(slope, self.x, beta, self._inner_steps(k))
-        self.x_mean = (1.0 - gamma) * self.x_mean + gamma * x_inner
-        self.y_mean = (1.0 - gamma) * self.y_mean + gamma * y_inner
+        self.slope = self.lift.gradient(v, self.lift.lift(v)) if self.costly else np.zeros_like(v)
+        self.t, self.T = 0, inner_steps(self.k, self.planned, self.L, self.M, self.D)
+        self.u = self.u_mean = self.x
+        self.v_mean = self.y_mean
 
-    def _inner_steps(self, k: int) -> int:
-        """T_k = M^2 N k^2 / (D~ L^2) with D~ = 3 D^2 / 4."""
-        return inner_steps(k, self.planned, self.L, self.M, self.D)
-
-    def _slide(self, slope: Array, center: Array, beta: float, T: int) -> tuple[Array, Array, Array]:
-        """The prox-sliding procedure: last point, average point, average maximiser."""
-        X, u, mean, y_mean = self.problem.X, center, center, self.y_mean
-        for t in range(1, T + 1):
-            y = tilted_minimum(self.problem.g, -self.oracles.forward(u), self.problem.Y).point
-            p, theta = 0.5 * t, 2.0 * (t + 1) / (t * (t + 3))
-            weight = beta * (1.0 + p)
-            middle = (center + p * u) / (1.0 + p) - (slope + self.oracles.adjoint(y)) / weight
-            u = prox(self.f_simple, middle, weight, X)
-            mean = (1.0 - theta) * mean + theta * u
-            y_mean = (1.0 - theta) * y_mean + theta * y
-        return u, mean, y_mean
+    def _inner_step(self) -> None:
+        """One step of the prox-sliding procedure: last point, average point, average maximiser."""
+        self.t += 1
+        t, beta = self.t, 2.0 * self.L / self.k
+        y = tilted_minimum(self.problem.g, -self.oracles.forward(self.u), self.problem.Y).point
+        p, theta = 0.5 * t, 2.0 * (t + 1) / (t * (t + 3))
+        weight = beta * (1.0 + p)
+        middle = (self.x + p * self.u) / (1.0 + p) - (self.slope + self.oracles.adjoint(y)) / weight
+        self.u = prox(self.f_simple, middle, weight, self.problem.X)
+        self.u_mean = (1.0 - theta) * self.u_mean + theta * self.u
+        self.v_mean = (1.0 - theta) * self.v_mean + theta * y
 
     def output(self) -> tuple[Array, Array]:
         return self.problem.X.project(self.x_mean), self.problem.Y.project(self.y_mean)
@@ -125,7 +133,7 @@ def inner_steps(k: int, N: int, L: float, M: float, D: float) -> int:
     4
     """
     wanted = M**2 * N * k**2 / (0.75 * D**2 * L**2) if D > 0.0 else 1.0
-    return int(min(max(1, math.ceil(wanted)), _MOST_INNER))
+    return max(1, math.ceil(wanted))
 
 
 def _smooth(problem: SaddleProblem) -> float:
