@@ -112,10 +112,11 @@ def test_mirror_prox_sliding(metric):
     assert_same(arena.library("mirror-prox-sliding", STEPS, metric=metric), expected)
 
 
+@pytest.mark.parametrize("eps", [0.01, 0.3])
 @metrics
-def test_universal_mirror_prox(metric):
+def test_universal_mirror_prox(metric, eps):
     """Stonyakin et al.: M_(k+1) = 2^(i-1) M_k with the smallest i >= 0 that passes, all trials from scratch."""
-    arena, eps = Arena(seed=6, nus=(0.75, 0.25), tilt=0.3), 0.01
+    arena = Arena(seed=6, nus=(0.75, 0.25), tilt=0.3)
     P, z, M = arena.P(metric), arena.start, 1.0
     points, expected, trials = [], [], 0
     for _ in range(STEPS):

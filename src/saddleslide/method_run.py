@@ -80,9 +80,9 @@ def carry_out_method(
     shapes = (problem.X.shape, problem.Y.shape)
     if plan.shapes is not None and plan.shapes != shapes:
         raise InputError(f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}.")
-    # A plan may come from a file: what it asks for is checked as in `solve`.
-    method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
-    return _MethodRun(problem, plan, problem.start(start), limits, max_steps, callback).carry_out()
+    # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
+    full = method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
+    return _MethodRun(problem, full, problem.start(start), limits, max_steps, callback).carry_out()
 
 
 class _MethodRun:
@@ -126,10 +126,10 @@ class _MethodRun:
         while True:
             stop = self._limit_reached()
             if stop is not None:
-                return self._inspect() or stop if stop is Status.STEP_LIMIT and self.steps else stop
+                return stop if stop is Status.CALL_LIMIT or self._inspected else self._inspect() or stop
             self._timed(self.method.advance)
             self.steps += 1
-            if self.steps < due and not self.method.finished:
+            if not (self._is_due(due) or self.method.finished):
                 continue
             status = self._inspect()
             if status is not None:
@@ -137,6 +137,17 @@ class _MethodRun:
             if self.method.finished:
                 return Status.COMPLETED if math.isfinite(self.judge.gap) else Status.NO_CERTIFICATE
             due = self.plan.next_inspection(self.steps)
+
+    @property
+    def _inspected(self) -> bool:
+        """Whether the present point has been judged, or is the start."""
+        return self.steps == (self.history[-1].step if self.history else 0)
+
+    def _is_due(self, due: int) -> bool:
+        """Judging waits until the method has called as often as the judge, but not for ever."""
+        own, spent = self.oracles.calls, self.judge.oracles.calls
+        affordable = self.plan.every is not None or (spent.f <= own.f and spent.g <= own.g)
+        return self.steps >= (due if affordable else 2 * due)
 
     def _inspect(self) -> Status | None:
         """Judge the method's candidates; a status when the run ends here."""
