@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -314,12 +316,28 @@ def test_l_bfgs(rng, side):
     assert 2 * gradients == oracles.calls.B
 
 
-def test_l_bfgs_calls_no_oracle_twice(rng):
+def test_l_bfgs_leaves_no_thread_behind(rng):
     A, b, B = rng.standard_normal((60, 40)), rng.standard_normal(60), rng.standard_normal((30, 40))
     X, Y = ss.domains.FullSpace(40), ss.domains.Box(-1.0, 1.0, shape=30)
     problem = ss.SaddleProblem(f=ss.functions.LeastSquares(A, b), g=ss.functions.Quadratic(0.5), B=B, X=X, Y=Y)
-    method, oracles = ss.methods["l-bfgs"](), Oracles(problem)
-    method.start(oracles, problem.start(), 1e-3)
-    for _ in range(30):
+    before = threading.active_count()
+    result = ss.solve(problem, tol=1e-3, method="l-bfgs")
+    assert result.status is ss.Status.SOLVED
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and thread.daemon:
+            thread.join(timeout=5.0)
+    assert threading.active_count() <= before
+
+
+def test_l_bfgs_passes_errors_of_the_oracles_on():
+    def broken(x):
+        raise ZeroDivisionError("from the user's code")
+
+    f = ss.functions.Custom(gradient=broken, value=lambda x: 0.0, smoothness=ss.Holder(1.0, 1.0))
+    box = ss.domains.Box(-1.0, 1.0, shape=2)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(2), X=box, Y=box)
+    method = ss.methods["l-bfgs"]()
+    method.start(Oracles(problem), problem.start(), 1e-3)
+    with pytest.raises(ZeroDivisionError, match="user's code"):
         method.advance()
-    assert len({known.tobytes() for known, *_ in method.known}) == len(method.known) == oracles.calls.f

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -62,13 +63,12 @@ def deblurring() -> SaddleProblem:
     return SaddleProblem(f=LeastSquares(A, b, x_shape=(n, n)), g=Zero(), B=D, X=X, Y=Y)
 
 
-def denoising() -> SaddleProblem:
+def denoising(n: int = 48, seed: int = 2, weight: float = 0.1) -> SaddleProblem:
     """Both functions simple: no gradient at all."""
-    n = 48
-    noisy = ss.gallery.phantom(0, n) + 0.1 * normal(2, n, n)
+    noisy = ss.gallery.phantom(0, n) + 0.1 * normal(seed, n, n)
     D = FiniteDifferences((n, n))
     f = Power(1.0, tilt=noisy)
-    return SaddleProblem(f=f, g=Zero(), B=D, X=FullSpace((n, n)), Y=Box(-0.1, 0.1, shape=D.y_shape))
+    return SaddleProblem(f=f, g=Zero(), B=D, X=FullSpace((n, n)), Y=Box(-weight, weight, shape=D.y_shape))
 
 
 def fused_logistic() -> SaddleProblem:
@@ -80,15 +80,15 @@ def fused_logistic() -> SaddleProblem:
     return SaddleProblem(f=f, g=Zero(), B=B, X=FullSpace(120), Y=Box(-3.0, 3.0, shape=119))
 
 
-def matrix_game() -> SaddleProblem:
+def matrix_game(rows: int = 60, columns: int = 80, seed: int = 6) -> SaddleProblem:
     """Two players, nothing but products."""
-    return SaddleProblem(f=Zero(), g=Zero(), B=normal(6, 60, 80), X=Simplex(80), Y=Simplex(60))
+    return SaddleProblem(f=Zero(), g=Zero(), B=normal(seed, rows, columns), X=Simplex(columns), Y=Simplex(rows))
 
 
-def regularised_game() -> SaddleProblem:
+def regularised_game(rows: int = 60, columns: int = 80, seed: int = 7, price: float = 0.5) -> SaddleProblem:
     """Strategies with a price on their concentration: both functions simple and strongly convex."""
-    q = Quadratic(0.5)
-    return SaddleProblem(f=q, g=q, B=normal(7, 60, 80), X=Simplex(80), Y=Simplex(60))
+    q, B = Quadratic(price), normal(seed, rows, columns)
+    return SaddleProblem(f=q, g=q, B=B, X=Simplex(columns), Y=Simplex(rows))
 
 
 def two_players() -> SaddleProblem:
@@ -105,10 +105,9 @@ def ring(nodes: int, size: int) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array(scipy.sparse.kron(edges, np.eye(size)))
 
 
-def consensus() -> SaddleProblem:
+def consensus(nodes: int = 16, size: int = 10, seed: int = 20) -> SaddleProblem:
     """Nodes of a ring with least squares of their own, and a price on each product (a round of messages)."""
-    nodes, size = 16, 10
-    blocks = [normal(20 + i, 30, size) / 3 for i in range(nodes)]
+    blocks = [normal(seed + i, 30, size) / 3 for i in range(nodes)]
     f = LeastSquares(scipy.sparse.block_diag(blocks, format="csr"), normal(13, 30 * nodes), ridge=0.1)
     return SaddleProblem(
         f=f, g=Zero(), B=ring(nodes, size), X=FullSpace(nodes * size), Y=Ball(100.0, shape=nodes * size)
@@ -128,26 +127,22 @@ def logistic_consensus() -> SaddleProblem:
     )
 
 
-def constrained() -> SaddleProblem:
+def constrained(n: int = 150, rows: int = 20, seed: int = 16) -> SaddleProblem:
     """A quadratic with a full matrix under a few linear constraints."""
-    H = normal(16, 150, 150)
-    A = normal(17, 20, 150)
-    f = Quadratic(H @ H.T / 150 + 0.1 * np.eye(150)) + Linear(normal(18, 150))
-    return SaddleProblem(f=f, g=Linear(A @ normal(19, 150)), B=A, X=FullSpace(150), Y=Ball(20.0, shape=20))
+    H, A = normal(seed, n, n), normal(seed + 1, rows, n)
+    f = Quadratic(H @ H.T / n + 0.1 * np.eye(n)) + Linear(normal(seed + 2, n))
+    return SaddleProblem(f=f, g=Linear(A @ normal(seed + 3, n)), B=A, X=FullSpace(n), Y=Ball(20.0, shape=rows))
 
 
-def transport() -> SaddleProblem:
+def transport(n: int = 24, centers: tuple[float, float] = (0.3, 0.6), price: float = 0.5) -> SaddleProblem:
     """Quadratically regularised optimal transport: plans >= 0, marginals as constraints."""
-    n = 24
     place = np.linspace(0.0, 1.0, n)
     cost = (place[:, None] - place[None]) ** 2
     ones = np.ones((1, n))
-    B = scipy.sparse.csr_array(
-        np.vstack([np.kron(np.eye(n), ones), np.kron(ones, np.eye(n))])
-    )
-    marginals = [np.exp(-40.0 * (place - c) ** 2) for c in (0.3, 0.6)]
+    B = scipy.sparse.csr_array(np.vstack([np.kron(np.eye(n), ones), np.kron(ones, np.eye(n))]))
+    marginals = [np.exp(-40.0 * (place - c) ** 2) for c in centers]
     b = np.concatenate([m / m.sum() for m in marginals])
-    f = Quadratic(np.full(n * n, 0.5)) + Linear(cost.ravel())
+    f = Quadratic(np.full(n * n, price)) + Linear(cost.ravel())
     return SaddleProblem(f=f, g=Linear(b), B=B, X=NonNegative(n * n), Y=Box(-2.0, 2.0, shape=2 * n))
 
 
@@ -160,11 +155,11 @@ def linear_program() -> SaddleProblem:
     )
 
 
-def robust_regression() -> SaddleProblem:
+def robust_regression(rows: int = 300, columns: int = 60, seed: int = 33) -> SaddleProblem:
     """|Ax - b|_1 + ridge: f simple, products costly."""
-    A = normal(33, 300, 60)
-    b = A @ normal(34, 60) + np.random.default_rng(35).standard_t(2, 300)
-    return SaddleProblem(f=Quadratic(3.0), g=Linear(b), B=A, X=FullSpace(60), Y=Box(-1.0, 1.0, shape=300))
+    A = normal(seed, rows, columns)
+    b = A @ normal(seed + 1, columns) + np.random.default_rng(seed + 2).standard_t(2, rows)
+    return SaddleProblem(f=Quadratic(3.0), g=Linear(b), B=A, X=FullSpace(columns), Y=Box(-1.0, 1.0, shape=rows))
 
 
 def nonsmooth_costly() -> SaddleProblem:
@@ -189,11 +184,11 @@ def holder_pair() -> SaddleProblem:
     return SaddleProblem(f=f, g=g, B=made.coupling, X=made.X, Y=made.Y)
 
 
-def smooth_dear_products() -> SaddleProblem:
+def smooth_dear_products(n: int = 50, seed: int = 38, coupling: float = 1.0) -> SaddleProblem:
     """Cheap smooth functions and a product that costs a hundred gradients."""
-    f = LeastSquares(normal(38, 80, 50) / 9, normal(39, 80), ridge=0.1)
-    g = LeastSquares(normal(40, 70, 50) / 9, normal(41, 70), ridge=0.2)
-    return SaddleProblem(f=f, g=g, B=normal(42, 50, 50) / 7, X=FullSpace(50), Y=FullSpace(50))
+    f = LeastSquares(normal(seed, 80, n) / 9, normal(seed + 1, 80), ridge=0.1)
+    g = LeastSquares(normal(seed + 2, 70, n) / 9, normal(seed + 3, 70), ridge=0.2)
+    return SaddleProblem(f=f, g=g, B=coupling * normal(seed + 4, n, n) / 7, X=FullSpace(n), Y=FullSpace(n))
 
 
 INSTANCES = (
@@ -214,4 +209,24 @@ INSTANCES = (
     Instance("nonsmooth, f dear", "nonsmooth", nonsmooth_costly, 1e-2, (100.0, 1.0, 1.0)),
     Instance("Hölder pair", "nonsmooth", holder_pair, 1e-2, (10.0, 10.0, 1.0)),
     Instance("smooth, B dear", "learning", smooth_dear_products, 1e-5, (1.0, 1.0, 100.0)),
+)
+
+# Other sizes, seeds and weights, on which the shares of the choice were measured: none of these is in INSTANCES.
+CALIBRATION = (
+    Instance("denoising 24", "imaging", partial(denoising, 24, 102, 0.05), 1e-4),
+    Instance("denoising 32", "imaging", partial(denoising, 32, 103, 0.3), 1e-5),
+    Instance("game 30", "games", partial(matrix_game, 30, 30, 106), 1e-3),
+    Instance("game 100", "games", partial(matrix_game, 100, 50, 107), 1e-4),
+    Instance("regularised game 40", "games", partial(regularised_game, 40, 40, 108, 0.1), 1e-4),
+    Instance("regularised game 50", "games", partial(regularised_game, 50, 90, 109, 2.0), 1e-6),
+    Instance("consensus 8", "consensus", partial(consensus, 8, 6, 120), 1e-5),
+    Instance("consensus 24", "consensus", partial(consensus, 24, 4, 150), 1e-4),
+    Instance("constrained 80", "constraints", partial(constrained, 80, 10, 116), 1e-5),
+    Instance("constrained 60", "constraints", partial(constrained, 60, 25, 126), 1e-4),
+    Instance("transport 12", "transport", partial(transport, 12, (0.2, 0.7), 0.3), 1e-4),
+    Instance("transport 18", "transport", partial(transport, 18, (0.4, 0.5), 1.0), 1e-5),
+    Instance("regression 150", "learning", partial(robust_regression, 150, 40, 133), 1e-4),
+    Instance("regression 200", "learning", partial(robust_regression, 200, 100, 137), 1e-3),
+    Instance("smooth 30", "learning", partial(smooth_dear_products, 30, 138, 0.5), 1e-5, (1.0, 1.0, 100.0)),
+    Instance("smooth 60", "learning", partial(smooth_dear_products, 60, 148, 2.0), 1e-4, (1.0, 1.0, 20.0)),
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
-from saddleslide.baselines.reach import reach
+from saddleslide.baselines.reach import reach_from_start
 from saddleslide.candidate import Candidate
 from saddleslide.functions import prox, split_simple
 from saddleslide.metrics import Metric, fit_spectral
@@ -153,7 +153,7 @@ class Admm(Method):
         return (f"first rho = {self.rho:.4g}, {'fixed' if self.fixed else 'balanced'}, {kind} preconditioner", inexact)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D_x, D_y = reach(problem, problem.start())
+        D_x, D_y = reach_from_start(problem)
         bound = problem.coupling.norm.upper * D_x * D_y / tol
         if not math.isfinite(bound):
             return None

@@ -8,7 +8,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method
-from saddleslide.baselines.reach import reach
+from saddleslide.baselines.reach import reach_from_start
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -98,7 +98,7 @@ class Apdg(Method):
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         c = _constants(problem)
-        D_x, D_y = reach(problem, problem.start())
+        D_x, D_y = reach_from_start(problem)
         eta_x, eta_y = c.etas
         # The gap at distances dx, dy is at most (L + |B|^2 / mu) / 2 of their squares; Theorem 1 bounds |d|^2 / eta.
         steep = max((c.L_x + c.norm**2 / c.mu_y) * eta_x, (c.L_y + c.norm**2 / c.mu_x) * eta_y)

@@ -9,7 +9,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method
-from saddleslide.baselines.reach import reach
+from saddleslide.baselines.reach import reach, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.functions import Zero, prox, split_simple, tilted_minimum
 from saddleslide.oracles import Calls, Oracles
@@ -49,7 +49,7 @@ class GradientSliding(Method):
         smoothness = _smooth(problem)
         if not math.isfinite(smoothness):
             found.append(f"f has a part {rest!r} without a Lipschitz gradient; expected one.")
-        if problem.Y.bounded and not math.isfinite(_distance(problem, problem.start())):
+        if problem.Y.bounded and not math.isfinite(reach_from_start(problem)[0]):
             found.append(f"X = {problem.X} is unbounded and f has no known strong convexity: no distance is known.")
         return found
 
@@ -114,7 +114,7 @@ class GradientSliding(Method):
         return (f"L = {self.L:.6g}, M = {self.M:.6g}, D = {self.D:.4g}, planned for N = {self.planned}",)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D, M = _distance(problem, problem.start()), _steepness(problem)
+        D, M = reach_from_start(problem)[0], _steepness(problem)
         L = _curvature(problem, D, tol)
         N = _outer_steps(L, D, tol)
         # T_k grows like k^2: its sum is a third of N T_N, and no less than N.

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from typing import final
 
 import numpy as np
-import scipy.optimize
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
+from saddleslide.baselines.paused import PausedLbfgs
+from saddleslide.baselines.reach import reach_from_start
 from saddleslide.baselines.requirements import missing
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.functions import Zero, tilted_minimum
-from saddleslide.oracles import Oracles
+from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
 SIDES = ("auto", "primal", "dual")
 _PRIMAL = ("smooth f", "strong convexity of g", "closed minimum of g")
 _DUAL = ("smooth g", "strong convexity of f", "closed minimum of f")
-# SciPy is run for this factor more iterations at a time.
-_GROWTH = 1.1
 
 
 @final
 class Lbfgs(Method):
     """SciPy's L-BFGS-B on the outer block; the inner block is the exact maximiser (or minimiser).
 
-    SciPy can not be paused, so it is run again for more iterations, and evaluations made before are looked up: the
-    iterates are those of one long run, and no oracle is called twice.
+    The iterates are those of one uninterrupted run of SciPy.
 
     Examples
     --------
@@ -59,86 +58,91 @@ class Lbfgs(Method):
         return [f"{side}: {sentence}" for side, sentences in found.items() for sentence in sentences]
 
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.oracles, self.problem = oracles, oracles.problem
-        wanted = str(self.options["side"])
-        self.side = wanted if wanted != "auto" else ("dual" if _obstacles(self.problem, "primal") else "primal")
-        self.origin = origin[0] if self.side == "primal" else origin[1]
-        self.known: list[tuple[Array, float, Array, Array]] = []
-        self.points: list[Array] = [self.origin]
-        self.steps = 0
-        self.exhausted = False
+        problem, wanted = oracles.problem, str(self.options["side"])
+        self.side = wanted if wanted != "auto" else ("dual" if _obstacles(problem, "primal") else "primal")
+        primal = self.side == "primal"
         self.start_pair = origin
+        self.point = origin[0] if primal else origin[1]
+        # The thread holds this and not the method, so that both end together.
+        self.smooth = _Smooth(oracles, primal)
+        bounds = _bounds(problem.X if primal else problem.Y)
+        self.paused = PausedLbfgs(self.smooth.flat, self.point.ravel(), bounds, int(self.options["memory"] or 10))
 
     def advance(self) -> None:
-        self.steps += 1
-        if self.steps >= len(self.points) and not self.exhausted:
-            self._run(max(self.steps, int(_GROWTH * self.steps)))
-
-    def _run(self, iterations: int) -> None:
-        """SciPy from the start, with all that is known already looked up."""
-        position = 0
-        shape = self.origin.shape
-        self.points = [self.origin]
-
-        def evaluated(flat: Array) -> tuple[float, Array]:
-            nonlocal position
-            if position == len(self.known):
-                self.known.append((flat.copy(), *self._evaluated(flat.reshape(shape))))
-            _, value, gradient, _ = self.known[position]
-            position += 1
-            # SciPy may write into what it is given.
-            return value, gradient.ravel().copy()
-
-        found = scipy.optimize.minimize(
-            evaluated,
-            self.origin.ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=_bounds(self.problem.X if self.side == "primal" else self.problem.Y),
-            callback=lambda flat: self.points.append(flat.reshape(shape).copy()),
-            options={
-                "maxiter": iterations, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0, "maxcor": self.options["memory"],
-            },
-        )  # fmt: skip
-        self.exhausted = found.nit < iterations
-
-    def _evaluated(self, point: Array) -> tuple[float, Array, Array]:
-        """Value and gradient of the smooth function, and the inner point."""
-        problem, oracles = self.problem, self.oracles
-        if self.side == "primal":
-            value, slope = self._f(point)
-            inner = tilted_minimum(problem.g, -oracles.forward(point), problem.Y)
-            return value - inner.value, slope + oracles.adjoint(inner.point), inner.point
-        value, slope = 0.0, np.zeros_like(point)
-        if not isinstance(problem.g, Zero):
-            value, slope = oracles.g_value_and_gradient(problem.g, point)
-        inner = tilted_minimum(problem.f, oracles.adjoint(point), problem.X)
-        return value - inner.value, slope - oracles.forward(inner.point), inner.point
-
-    def _f(self, x: Array) -> tuple[float, Array]:
-        if isinstance(self.problem.f, Zero):
-            return 0.0, np.zeros_like(x)
-        lift = self.oracles.lifted(self.problem.f)
-        q = lift.lift(x)
-        slope = lift.gradient(x, q)
-        return lift.value(x, q), slope
+        flat = self.paused.advance()
+        if flat is not None:
+            self.point = flat.reshape(self.point.shape)
 
     def output(self) -> tuple[Array, Array]:
-        if self.steps == 0:
+        inner = self.smooth.inner_point(self.point)
+        if inner is None:
             return self.start_pair
-        point = self.points[min(self.steps, len(self.points) - 1)]
-        flat = point.ravel()
-        found = [inner for known, _, _, inner in reversed(self.known) if np.array_equal(known, flat)]
-        inner = found[0] if found else self._evaluated(point)[2]
-        return (point, inner) if self.side == "primal" else (inner, point)
+        return (self.point, inner) if self.side == "primal" else (inner, self.point)
 
     @property
     def finished(self) -> bool:
-        return self.exhausted and self.steps >= len(self.points) - 1
+        return self.paused.finished
 
     @property
     def notes(self) -> tuple[str, ...]:
         return (f"minimises the {self.side}, memory {self.options['memory']}", "no rate is promised")
+
+    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        """What accelerated gradients would need at most, 2 sqrt(L D^2 / eps); L-BFGS is not proved to be as fast."""
+        primal = self.options["side"] == "primal" or not _obstacles(problem, "primal")
+        outer, inner = ("f", "g") if primal else ("g", "f")
+        sides = {"f": (problem.f, problem.X), "g": (problem.g, problem.Y)}
+        L = sides[outer][0].smoothness(sides[outer][1]).H
+        L += problem.coupling.norm.upper**2 / sides[inner][0].strong_convexity(sides[inner][1])
+        D = reach_from_start(problem)[0 if primal else 1]
+        if not math.isfinite(D):
+            return None
+        N = max(1, math.ceil(2.0 * D * math.sqrt(L / tol)))
+        costly = 0 if isinstance(sides[outer][0], Zero) else N
+        return Calls(costly if primal else 0, 0 if primal else costly, 2 * N)
+
+
+class _Smooth:
+    """f(x) + max_y <y, Bx> - g(y) as a function of x, or its mirror image in y; the inner points are remembered."""
+
+    def __init__(self, oracles: Oracles, primal: bool) -> None:
+        self.oracles, self.problem, self.primal = oracles, oracles.problem, primal
+        self.lift = oracles.lifted(self.problem.f)
+        self.recent: list[tuple[Array, Array]] = []
+
+    def flat(self, point: Array) -> tuple[float, Array]:
+        """Value and gradient for SciPy."""
+        shape = (self.problem.X if self.primal else self.problem.Y).shape
+        value, gradient, inner = self._evaluated(point.reshape(shape))
+        # The next iterate is among the last few points: a line search rarely takes more.
+        self.recent = [*self.recent[-7:], (point.copy(), inner)]
+        return value, gradient.ravel()
+
+    def inner_point(self, point: Array) -> Array | None:
+        """The inner point that belongs to an iterate; None before the first evaluation."""
+        if not self.recent:
+            return None
+        found = [inner for known, inner in reversed(self.recent) if np.array_equal(known, point.ravel())]
+        return found[0] if found else self._evaluated(point)[2]
+
+    def _evaluated(self, point: Array) -> tuple[float, Array, Array]:
+        problem, oracles = self.problem, self.oracles
+        value, slope = self._outer(point)
+        if self.primal:
+            inner = tilted_minimum(problem.g, -oracles.forward(point), problem.Y)
+            return value - inner.value, slope + oracles.adjoint(inner.point), inner.point
+        inner = tilted_minimum(problem.f, oracles.adjoint(point), problem.X)
+        return value - inner.value, slope - oracles.forward(inner.point), inner.point
+
+    def _outer(self, point: Array) -> tuple[float, Array]:
+        function = self.problem.f if self.primal else self.problem.g
+        if isinstance(function, Zero):
+            return 0.0, np.zeros_like(point)
+        if not self.primal:
+            return self.oracles.g_value_and_gradient(function, point)
+        q = self.lift.lift(point)
+        slope = self.lift.gradient(point, q)
+        return self.lift.value(point, q), slope
 
 
 def _obstacles(problem: SaddleProblem, side: str) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
-from saddleslide.baselines.reach import reach
+from saddleslide.baselines.reach import reach_from_start
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -102,7 +103,8 @@ class Opapc(Method):
 
     def lacks(self, problem: SaddleProblem) -> list[str]:
         found = super().lacks(problem)
-        if self.options["chi"] is None and not _condition(problem) < math.inf:
+        # The singular values are asked for only where all else is there.
+        if not found and self.options["chi"] is None and not _condition(problem) < math.inf:
             found.append("the smallest positive singular value of B is not known; pass options={'chi': ...}.")
         return found
 
@@ -147,7 +149,7 @@ class Opapc(Method):
         return (f"kappa = {self.L / self.mu:.4g}, chi = {P.chi:.4g}, T = {P.degree}, chi_P = {P.condition:.4g}",)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D_x, D_y = reach(problem, problem.start())
+        D_x, D_y = reach_from_start(problem)
         if not (math.isfinite(D_x) and math.isfinite(D_y)):
             return None
         polynomial = self._polynomial(problem)
@@ -163,7 +165,16 @@ class Opapc(Method):
         return Calls(N, 0, 2 * polynomial.degree * N)
 
 
+_KNOWN: WeakKeyDictionary[SaddleProblem, float] = WeakKeyDictionary()
+
+
 def _condition(problem: SaddleProblem) -> float:
     """Condition number chi of B^T B; infinite where the smallest positive singular value is not known."""
+    if problem not in _KNOWN:
+        _KNOWN[problem] = _computed_condition(problem)
+    return _KNOWN[problem]
+
+
+def _computed_condition(problem: SaddleProblem) -> float:
     smallest = problem.coupling.smallest_singular_value(positive=True).lower
     return (problem.coupling.norm.upper / smallest) ** 2 if smallest > 0.0 else math.inf

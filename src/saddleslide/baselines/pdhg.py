@@ -10,7 +10,7 @@ from typing import final
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
 from saddleslide.baselines.field import Mean
-from saddleslide.baselines.reach import reach, step_ratio
+from saddleslide.baselines.reach import reach_from_start, step_ratio
 from saddleslide.candidate import Candidate
 from saddleslide.domains import Domain
 from saddleslide.functions import Function, prox
@@ -163,7 +163,7 @@ class Pdhg(Method):
         return (about, *free, *(("the last point: the guarantee is for the average",) if last else ()))
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D_x, D_y = reach(problem, problem.start())
+        D_x, D_y = reach_from_start(problem)
         if not (math.isfinite(D_x) and math.isfinite(D_y)):
             return None
         N = _iterations(_variant(self.options["variant"], problem), problem, D_x, D_y, tol)

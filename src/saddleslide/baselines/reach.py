@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import math
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.problem import SaddleProblem
+
+# Remembered as long as the problem lives: every prediction asks.
+_KNOWN: WeakKeyDictionary[SaddleProblem, tuple[float, float]] = WeakKeyDictionary()
+
+
+def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
+    """`reach` from the default start, computed once for a problem.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Zero()
+    >>> reach_from_start(ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=box, Y=box))
+    (1.0, 1.0)
+    """
+    if problem not in _KNOWN:
+        _KNOWN[problem] = reach(problem, problem.start())
+    return _KNOWN[problem]
 
 
 def reach(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float, float]:
@@ -46,8 +65,9 @@ def _slopes(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float,
     """Norms of f'(x) + B^T y and g'(y) - Bx at the start."""
     x, y = origin
     coupling = problem.coupling
-    pull = coupling.adjoint(y.reshape(coupling.y_shape)).reshape(x.shape)
-    push = coupling.forward(x.reshape(coupling.x_shape)).reshape(y.shape)
+    # At the default start both products are known to be 0.
+    pull = coupling.adjoint(y.reshape(coupling.y_shape)).reshape(x.shape) if y.any() else np.zeros_like(x)
+    push = coupling.forward(x.reshape(coupling.x_shape)).reshape(y.shape) if x.any() else np.zeros_like(y)
     F_x = float(np.linalg.norm(problem.f.gradient(x) + pull))
     return F_x, float(np.linalg.norm(problem.g.gradient(y) - push))
 

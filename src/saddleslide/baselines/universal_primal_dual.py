@@ -9,7 +9,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
-from saddleslide.baselines.reach import reach
+from saddleslide.baselines.reach import reach_from_start
 from saddleslide.functions import prox, tilted_minimum
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -105,7 +105,7 @@ class UniversalPrimalDual(Method):
         return (f"first M = {self.M:.4g}, eps = {self.epsilon:.4g}",)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D_y, norm = reach(problem, problem.start())[1], problem.coupling.norm.upper
+        D_y, norm = reach_from_start(problem)[1], problem.coupling.norm.upper
         mu = problem.f.strong_convexity(problem.X)
         # Nesterov (2015), fast universal gradients: [2^((3+5nu)/2) M_nu / eps]^(2/(1+3nu)) D^((2+2nu)/(1+3nu)).
         smooth = math.sqrt(16.0 * norm**2 / (mu * tol)) * D_y if mu > 0.0 else math.inf
