@@ -22,7 +22,7 @@ LAYERS = [
     {"gallery", "driver"},
     {"solver"},
     {"choice", "method_run"},
-    {"adaptive_run", "baselines"},
+    {"adaptive_run", "baselines", "inspecting"},
     {"judging", "progress", "reporting", "planner"},
     {"regimes"},
     {"sliding", "certificate", "work"},
@@ -36,8 +36,21 @@ LAYERS = [
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
-METHODS = {"baselines", "method_run", "sliding", "driver", "solver", "adaptive_run", "planner", "regimes", "judging"}
-METHODS |= {"choice", "comparison", "break_even"}
+METHODS = {
+    "choice",
+    "comparison",
+    "break_even",
+    "baselines",
+    "inspecting",
+    "method_run",
+    "sliding",
+    "driver",
+    "solver",
+    "adaptive_run",
+    "planner",
+    "regimes",
+    "judging",
+}
 OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy"}
 
 

@@ -187,6 +187,7 @@ def test_admm_candidates_know_the_value_and_the_product(rng):
     # The quadratic is the simple part; the candidate holds the value of the rest.
     assert candidate.value == pytest.approx(0.5 * np.sum((A @ candidate.x - b) ** 2), rel=1e-12)
     assert np.allclose(candidate.Bx, B @ candidate.x, rtol=0, atol=1e-12)
+    assert np.allclose(candidate.linearisation.gradient, A.T @ (A @ candidate.x - b), rtol=0, atol=1e-11)
 
 
 def ring_of(nodes):

@@ -12,6 +12,7 @@ import pytest
 import saddleslide as ss
 from saddleslide.baselines import Method
 from saddleslide.errors import InputError
+from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.oracles import Oracles
 from saddleslide.planning.method_plan import MethodPlan
 from support import CountedProblem
@@ -99,21 +100,47 @@ def ill_conditioned(d=80):
     return ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=rng.standard_normal((4, d)), X=X, Y=Y)
 
 
-def test_a_certificate_counts_its_value_and_gradients_and_is_cut_off():
+def test_a_certificate_costs_a_gradient_and_a_solve_only_when_it_can_decide():
     problem = ill_conditioned()
-    result = ss.solve(problem, tol=1e-9, method="mirror-prox", max_steps=1)
-    method = ss.methods["mirror-prox"]()
-    method.start(Oracles(problem), problem.start(), 1e-9)
-    method.advance()
-    x, y = method.output()
-    inner = ss.functions.tilted_minimum(problem.f, problem.coupling.adjoint(y), problem.X, x, 5e-11, 25)
-    assert inner.gradients >= 25
-    # A value alone is half a gradient.
-    assert result.certificate_calls.f == inner.gradients + 0.5
+    first = ss.solve(problem, tol=1e-9, method="mirror-prox", max_steps=1)
+    assert first.certificate_calls.f == 1
+    assert first.certificate.kind == "residual"
     longer = ss.solve(problem, tol=1e-9, method="mirror-prox", max_steps=60)
-    own = longer.calls.f - longer.certificate_calls.f
-    # The first two certificates and the one at the limit may be ahead of the method.
-    assert 25 < longer.certificate_calls.f <= own + 3 * 27
+    assert longer.certificate_calls.f == longer.nit
+    # So loose a target that the point may meet it: now inner solves are made, and no more than can be paid for.
+    loose = ss.solve(problem, tol=2.0, method="mirror-prox", max_steps=200)
+    own = loose.calls.f - loose.certificate_calls.f
+    assert 25 < loose.certificate_calls.f <= own + 27
+
+
+def test_the_gap_at_the_start_is_paid_for():
+    problem = ill_conditioned()
+    x, y = problem.start()
+    inner = ss.functions.tilted_minimum(problem.f, problem.coupling.adjoint(y), problem.X, x, 0.0, 25)
+    assert inner.gradients >= 25
+    stopped = ss.solve(problem, rtol=1e-9, method="mirror-prox", max_steps=0)
+    # The value at the start twice, half a gradient each: for the scale and for the bounds.
+    assert stopped.certificate_calls.f == inner.gradients + 1.0
+
+
+@pytest.mark.parametrize(
+    "domain", [ss.domains.Box(-1.0, 2.0, shape=3), ss.domains.Ball(1.0, shape=3), ss.domains.Simplex(3)], ids=str
+)
+def test_a_closed_minimum_is_one_without_gradients(domain):
+    functions = ss.functions
+    matrix = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.5]])
+    catalogue = [
+        functions.Zero(),
+        functions.Linear([1.0, -2.0, 0.5]),
+        functions.Quadratic(2.0),
+        functions.Quadratic([1.0, 2.0, 3.0]),
+        functions.Power(0.5, tilt=[0.3, -0.1, 0.2]),
+        functions.Quadratic(matrix),
+        functions.LeastSquares(matrix, [1.0, 2.0, 3.0], ridge=0.1),
+    ]
+    for f in catalogue:
+        found = functions.tilted_minimum(f, np.array([0.3, -0.4, 0.9]), domain, domain.project(np.zeros(3)))
+        assert has_closed_minimum(f, domain) == (found.gradients == 0), f
 
 
 def test_a_method_hears_what_its_candidates_were_worth(monkeypatch):

@@ -33,8 +33,8 @@ SHARES = {
     "pdhg": 0.59,
     "l-bfgs": 0.085,
     "universal-primal-dual": 0.078,
-    "apdg": 0.14,
-    "opapc": 0.08,
+    "apdg": 0.12,
+    "opapc": 0.076,
 }
 # Methods that auto may prefer to adaptive sliding where f or g is costly, and where both are simple. OPAPC is not among
 # them: it converges only if the solution in y lies inside Y, which can not be known beforehand.

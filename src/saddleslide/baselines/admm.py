@@ -10,7 +10,7 @@ import numpy as np
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
 from saddleslide.baselines.reach import reach_from_start
-from saddleslide.candidate import Candidate
+from saddleslide.candidate import Candidate, Linearisation
 from saddleslide.functions import prox, split_simple
 from saddleslide.metrics import Metric, fit_spectral
 from saddleslide.oracles import Calls, Oracles
@@ -141,10 +141,12 @@ class Admm(Method):
         return self.x, self.y
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """The output, with f and Bx known from the CG steps."""
-        value = self.constant + float(np.vdot(self.x, 0.5 * self.Hx + self.slope))
+        """The output, with f, its gradient and Bx known from the CG steps."""
         _, simple = split_simple(self.problem.f, self.problem.X)
-        return (Candidate(self.x, self.y, value - simple.value(self.x), self.Bx),)
+        # Of the part without a proximal step, as the judge wants them.
+        value = self.constant + float(np.vdot(self.x, 0.5 * self.Hx + self.slope)) - simple.value(self.x)
+        known = Linearisation(self.x, value, self.Hx + self.slope - simple.gradient(self.x))
+        return (Candidate(self.x, self.y, value, self.Bx, known),)
 
     @property
     def notes(self) -> tuple[str, ...]:
