@@ -18,9 +18,10 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Top to bottom: a room may import from the rooms below its own, never from its own row or above.
 LAYERS = [
     {"cli"},
+    {"comparison", "break_even"},
     {"gallery", "driver"},
     {"solver"},
-    {"method_run"},
+    {"choice", "method_run"},
     {"adaptive_run", "baselines", "inspecting"},
     {"judging", "progress", "reporting", "planner"},
     {"regimes"},
@@ -36,6 +37,9 @@ LAYERS = [
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 METHODS = {
+    "choice",
+    "comparison",
+    "break_even",
     "baselines",
     "inspecting",
     "method_run",

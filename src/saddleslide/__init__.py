@@ -6,7 +6,9 @@ gap of the answer is certified.
 
 from saddleslide import couplings, domains, errors, functions, gallery, metrics, planning
 from saddleslide.baselines import methods
+from saddleslide.break_even import Crossover, crossover
 from saddleslide.certificate import certify, exact_gap
+from saddleslide.comparison import Comparison, compare
 from saddleslide.driver import run
 from saddleslide.holder import Holder
 from saddleslide.oracles import Calls
@@ -23,7 +25,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Calls",
     "Certificate",
+    "Comparison",
     "Component",
+    "Crossover",
     "Holder",
     "Plan",
     "Progress",
@@ -32,8 +36,10 @@ __all__ = [
     "Status",
     "adaptive_plan",
     "certify",
+    "compare",
     "component_levels",
     "couplings",
+    "crossover",
     "domains",
     "errors",
     "exact_gap",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,38 @@ def draw_reconstruction(truth: Array, image: Array, caption: str, path: str | Pa
     for ax in (left, middle, right):
         ax.set_xticks([])
         ax.set_yticks([])
+    if path is not None:
+        figure.savefig(path)
+    return figure
+
+
+def draw_comparison(
+    labels: Sequence[str],
+    curves: Mapping[str, Sequence[tuple[tuple[float, ...], float]]],
+    target: float,
+    path: str | Path | None = None,
+) -> Any:
+    """One panel per label, one line per name: gaps against the numbers that belong to the label.
+
+    Examples
+    --------
+    >>> figure = draw_comparison(["seconds"], {"a": [((1.0,), 0.1), ((2.0,), 0.01)]}, target=0.05)
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['a']
+    """
+    figure = require_matplotlib()(figsize=(2.6 * len(labels) + 2.2, 3.4), dpi=150, layout="constrained")
+    axes = figure.subplots(1, len(labels), sharey=True, squeeze=False)[0]
+    lines = {}
+    for position, (ax, label) in enumerate(zip(axes, labels, strict=True)):
+        for number, (name, rows) in enumerate(curves.items()):
+            values = [(at[position], gap) for at, gap in rows if at[position] > 0.0 and 0.0 < gap < math.inf]
+            style = {"color": f"C{number % 10}", "linestyle": ("-", "--", ":")[number // 10 % 3], "linewidth": 1.4}
+            (line,) = ax.plot([v for v, _ in values], [gap for _, gap in values], **style)
+            lines[name] = line
+        ax.set(xlabel=label, xscale="log", yscale="log")
+        ax.axhline(target, color="0.6", linewidth=0.8)
+    axes[0].set_ylabel("certified gap")
+    figure.legend(list(lines.values()), list(lines), loc="outside right center", frameon=False, fontsize="small")
     if path is not None:
         figure.savefig(path)
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits, first_curvature, mirror
 from saddleslide.arrays import as_number
+from saddleslide.choice import ADAPTIVE, Choice, choose
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions import Function, Zero, hessian_diagonal, split_simple
@@ -62,11 +64,11 @@ def solve(
     rtol : float, optional
         Target relative to the gap at the start. At least one of the two is needed; the larger target counts.
     method : str, optional
-        "auto", or a name in `ss.methods`.
+        "auto" (the cheapest by prediction; see `ss.compare`), "adaptive" (adaptive sliding), or a name in `ss.methods`.
     options : mapping, optional
         Settings of the named method.
     metric : "auto", "blocks", "diagonal", "spectral", "fft" or Metric
-        Norm of the block with the costly function, or one of your own from `ss.metrics`; for method "auto".
+        Norm of the block with the costly function, or one of your own from `ss.metrics`; for adaptive sliding.
     start : (x, y), optional
         Feasible starting point; the projections of 0 when missing.
     costs : (c_f, c_g, c_B) or "measure", optional
@@ -99,16 +101,34 @@ def solve(
     ('SOLVED', True)
     """
     check_limits(max_calls, max_steps, callback)
-    if method != "auto":
-        named = _named_plan(problem, tol, rtol, method, options, metric, rng)
-        with Progress(then=callback) if progress else nullcontext(callback) as watched:
-            return carry_out_method(
-                problem, named, start=start, max_calls=max_calls, max_steps=max_steps, callback=watched
-            )
-    raise_all("solve", ["options is given; expected a named method with it."] * (options is not None))
-    plan = adaptive_plan(problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, rng=rng)
+    unnamed = method in ("auto", ADAPTIVE)
+    raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
+    if method == "auto":
+        _targets(problem, tol, rtol, metric, rng)
+        # A start that can not be used is refused before the choice looks at gradients.
+        problem.start(start)
+    choice = _chosen(problem, tol, rtol, metric, costs, rng) if method == "auto" else Choice(method, "as asked")
     with Progress(then=callback) if progress else nullcontext(callback) as watched:
-        return carry_out(problem, plan, start=start, max_calls=max_calls, max_steps=max_steps, callback=watched)
+        limits: dict[str, Any] = {
+            "start": start, "max_calls": max_calls, "max_steps": max_steps, "callback": watched,
+        }  # fmt: skip
+        if choice.method == ADAPTIVE:
+            plan = adaptive_plan(problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, rng=rng)
+            result = carry_out(problem, plan, **limits)
+        else:
+            named = _named_plan(problem, tol, rtol, choice.method, options, metric, rng)
+            result = carry_out_method(problem, named, **limits)
+    return replace(result, calls=result.calls + choice.calls)
+
+
+def _chosen(
+    problem: SaddleProblem, tol: float | None, rtol: float | None, metric: str | Metric, costs: Any, rng: int
+) -> Choice:
+    """What "auto" stands for; a metric that was asked for belongs to adaptive sliding."""
+    absolute, relative = _targets(problem, tol, rtol, metric, rng)
+    if metric != "auto" or not (problem.f.has_value and problem.g.has_value):
+        return Choice(ADAPTIVE, "a metric was asked for, or values are missing")
+    return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), estimated=costs is None)
 
 
 def adaptive_plan(

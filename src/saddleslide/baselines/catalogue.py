@@ -7,18 +7,34 @@ from collections.abc import Iterator, Mapping
 
 from saddleslide.baselines.accelerated_gradient import AcceleratedGradient
 from saddleslide.baselines.accelerated_mirror_prox import AcceleratedMirrorProx
+from saddleslide.baselines.admm import Admm
+from saddleslide.baselines.apdg import Apdg
 from saddleslide.baselines.base import Method
+from saddleslide.baselines.condat_vu import CondatVu
+from saddleslide.baselines.gradient_sliding import GradientSliding
+from saddleslide.baselines.lbfgs import Lbfgs
 from saddleslide.baselines.lockstep import Lockstep
 from saddleslide.baselines.mirror_prox import MirrorProx
 from saddleslide.baselines.mirror_prox_sliding import MirrorProxSliding
+from saddleslide.baselines.opapc import Opapc
+from saddleslide.baselines.pdhg import Pdhg
 from saddleslide.baselines.recursive_sliding import RecursiveSliding
 from saddleslide.baselines.two_level import TwoLevelSliding
 from saddleslide.baselines.universal_gradient import UniversalGradient
 from saddleslide.baselines.universal_mirror_prox import UniversalMirrorProx
+from saddleslide.baselines.universal_primal_dual import UniversalPrimalDual
 from saddleslide.errors import InputError
 
 ALL: tuple[type[Method], ...] = (
     MirrorProx,
+    Pdhg,
+    CondatVu,
+    Admm,
+    Opapc,
+    Lbfgs,
+    Apdg,
+    GradientSliding,
+    UniversalPrimalDual,
     AcceleratedMirrorProx,
     MirrorProxSliding,
     UniversalMirrorProx,

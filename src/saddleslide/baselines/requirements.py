@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from saddleslide.domains import Domain
+from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero, has_prox
 from saddleslide.holder import Holder
@@ -70,6 +70,17 @@ def _zero(name: str, function: Function) -> str:
     return "" if isinstance(function, Zero) else f"{name} = {function!r} is not Zero()."
 
 
+def _free(name: str, domain: Domain) -> str:
+    return "" if isinstance(domain, FullSpace) else f"{name} = {domain} is constrained; expected the full space."
+
+
+def _closed_minimum(name: str, function: Function, domain: Domain) -> str:
+    """Linear functions have one on every domain, others where they have a proximal step."""
+    if function.linear or has_prox(function, domain):
+        return ""
+    return f"the minimum of {name} plus a linear function, {name} = {function!r}, has no closed form on {domain}."
+
+
 def _uncoupled(problem: SaddleProblem) -> str:
     norm = problem.coupling.norm.upper
     return "" if norm == 0.0 else f"B has norm up to {norm:.3g}; expected B = 0, a minimisation in x alone."
@@ -114,6 +125,10 @@ REQUIREMENTS: dict[str, Check] = {
     "bounded Y": lambda p: _bounded("Y", p.Y),
     "g = 0": lambda p: _zero("g", p.g),
     "B = 0": _uncoupled,
+    "free X": lambda p: _free("X", p.X),
+    "free Y": lambda p: _free("Y", p.Y),
+    "closed minimum of f": lambda p: _closed_minimum("f", p.f, p.X),
+    "closed minimum of g": lambda p: _closed_minimum("g", p.g, p.Y),
     "curvature of f or g": _some_curvature,
     "best response of g": lambda p: _response("g", p.g, p.Y),
     "strong convexity of g or B = 0": _smooth_maximum,

@@ -1,0 +1,1 @@
+"""Problems of many kinds on which the choice between methods is judged."""

@@ -1,0 +1,90 @@
+"""How far the solution can be from the start: what a bound needs to become a number of iterations."""
+
+from __future__ import annotations
+
+import math
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.problem import SaddleProblem
+
+# Remembered as long as the problem lives: every prediction asks.
+_KNOWN: WeakKeyDictionary[SaddleProblem, tuple[float, float]] = WeakKeyDictionary()
+
+
+def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
+    """`reach` from the default start, computed once for a problem.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Zero()
+    >>> reach_from_start(ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=box, Y=box))
+    (1.0, 1.0)
+    """
+    if problem not in _KNOWN:
+        _KNOWN[problem] = reach(problem, problem.start())
+    return _KNOWN[problem]
+
+
+def reach(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float, float]:
+    """Upper bounds on the distances from the start to the solution, block by block; infinite where none is known.
+
+    Radii of the domains, or what strong convexity leaves of them: at a saddle point the operator F satisfies
+    mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. Costs one gradient of each function and two products, outside of
+    any run.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> f = ss.functions.Quadratic(2.0) + ss.functions.Linear(np.array([2.0, 0.0]))
+    >>> X, Y, zero = ss.domains.FullSpace(2), ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
+    >>> problem = ss.SaddleProblem(f=f, g=zero, B=np.zeros((2, 2)), X=X, Y=Y)
+    >>> [round(distance, 6) for distance in reach(problem, problem.start())]
+    [1.0, 1.414214]
+    """
+    D_x, D_y = problem.X.radius(origin[0]), problem.Y.radius(origin[1])
+    mu_x, mu_y = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
+    if max(mu_x, mu_y) == 0.0:
+        return D_x, D_y
+    F_x, F_y = _slopes(problem, origin)
+    if min(mu_x, mu_y) > 0.0:
+        # In the norm with weights mu the operator is strongly monotone with modulus 1.
+        R = math.sqrt(F_x**2 / mu_x + F_y**2 / mu_y)
+        D_x, D_y = min(D_x, R / math.sqrt(mu_x)), min(D_y, R / math.sqrt(mu_y))
+    if mu_x > 0.0 and math.isfinite(D_y):
+        D_x = min(D_x, F_x / mu_x + math.sqrt(F_y * D_y / mu_x))
+    if mu_y > 0.0 and math.isfinite(D_x):
+        D_y = min(D_y, F_y / mu_y + math.sqrt(F_x * D_x / mu_y))
+    return D_x, D_y
+
+
+def _slopes(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float, float]:
+    """Norms of f'(x) + B^T y and g'(y) - Bx at the start."""
+    x, y = origin
+    coupling = problem.coupling
+    # At the default start both products are known to be 0.
+    pull = coupling.adjoint(y.reshape(coupling.y_shape)).reshape(x.shape) if y.any() else np.zeros_like(x)
+    push = coupling.forward(x.reshape(coupling.x_shape)).reshape(y.shape) if x.any() else np.zeros_like(y)
+    F_x = float(np.linalg.norm(problem.f.gradient(x) + pull))
+    return F_x, float(np.linalg.norm(problem.g.gradient(y) - push))
+
+
+def step_ratio(problem: SaddleProblem, origin: tuple[Array, Array], given: float | None = None) -> float:
+    """Weight between the blocks, |dy| / |dx|: given, or from what is known of both distances, or 1.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> X, Y, zero = ss.domains.Box(-2.0, 2.0, shape=1), ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Zero()
+    >>> problem = ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=X, Y=Y)
+    >>> step_ratio(problem, problem.start())
+    0.5
+    """
+    if given is not None:
+        return given
+    D_x, D_y = reach(problem, origin)
+    usable = all(math.isfinite(D) and D > 0.0 for D in (D_x, D_y))
+    return D_y / D_x if usable else 1.0

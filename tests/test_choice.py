@@ -1,0 +1,204 @@
+"""What auto stands for, the tables of compare, the crossover, and the committed measurements behind them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+from saddleslide.break_even import break_even
+from saddleslide.choice import ADAPTIVE, SHARES, choose, predict, predict_adaptive, predictions
+from saddleslide.planning.plan import weighted_cost
+
+ZERO = ss.functions.Zero()
+RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
+DOCS = Path(__file__).parent.parent / "docs"
+ONES = (1.0, 1.0, 1.0)
+
+
+def normal(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def smooth(n=20):
+    """Both functions smooth, strongly convex and without proximal steps, on the full space."""
+    f = ss.functions.LeastSquares(normal(0, 40, n) / 6, normal(1, 40), ridge=0.1)
+    g = ss.functions.LeastSquares(normal(2, 40, n) / 6, normal(3, 40), ridge=0.1)
+    free = ss.domains.FullSpace(n)
+    return ss.SaddleProblem(f=f, g=g, B=normal(4, n, n) / 9, X=free, Y=free)
+
+
+def clipped():
+    """Both functions simple, f strongly convex, g linear on a box: a smooth dual."""
+    f = ss.functions.Quadratic(np.full(30, 0.5)) + ss.functions.Linear(normal(5, 30))
+    X, Y = ss.domains.Box(-1.0, 1.0, shape=30), ss.domains.Box(-1.0, 1.0, shape=20)
+    return ss.SaddleProblem(f=f, g=ss.functions.Linear(normal(6, 20)), B=normal(7, 20, 30), X=X, Y=Y)
+
+
+def game():
+    simplex = ss.domains.Simplex(6)
+    return ss.SaddleProblem(f=ZERO, g=ZERO, B=normal(8, 6, 6), X=simplex, Y=simplex)
+
+
+def constrained():
+    f, Y = ss.functions.Quadratic(np.diag(np.linspace(1.0, 9.0, 12))), ss.domains.Ball(50.0, shape=3)
+    return ss.SaddleProblem(f=f, g=ss.functions.Linear(np.ones(3)), B=normal(9, 3, 12), X=ss.domains.FullSpace(12), Y=Y)
+
+
+def test_dear_products_take_apdg_and_dear_gradients_do_not():
+    assert choose(smooth(), 1e-5, 0.0, (1.0, 1.0, 100.0), estimated=False).method == "apdg"
+    assert choose(smooth(), 1e-5, 0.0, (1000.0, 1000.0, 1.0), estimated=False).method == ADAPTIVE
+
+
+def test_a_smooth_dual_takes_l_bfgs_unless_its_own_work_outweighs_the_products():
+    assert choose(clipped(), 1e-6, 0.0, (1.0, 1.0, 1e5), estimated=True).method == "l-bfgs"
+    assert choose(clipped(), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=True).method == ADAPTIVE
+
+
+def test_where_no_rival_applies_nothing_is_called():
+    problem = constrained()
+    choice = choose(problem, 1e-6, 0.0, (1.0, 1.0, 1e6), estimated=False)
+    # OPAPC would be predicted to be cheaper, but whether the multiplier lies inside Y is not known.
+    assert predict("opapc", problem, 1e-6, (1.0, 1.0, 1e6)).applies
+    assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(0, 0, 0))
+
+
+def test_auto_is_the_chosen_method_and_counts_the_gradients_of_the_choice():
+    prices = (1.0, 1.0, 100.0)
+    auto, named = (ss.solve(smooth(), tol=1e-5, method=name, costs=prices) for name in ("auto", "apdg"))
+    assert auto.status is ss.Status.SOLVED
+    assert np.array_equal(auto.x, named.x)
+    assert (auto.calls.f, auto.calls.g, auto.calls.B) == (named.calls.f + 1, named.calls.g + 1, named.calls.B)
+
+
+def test_adaptive_can_be_asked_for_and_a_metric_implies_it():
+    prices = (1.0, 1.0, 100.0)
+    for asked in ({"method": "adaptive"}, {"metric": "blocks"}):
+        result = ss.solve(smooth(), tol=1e-3, costs=prices, **asked)
+        assert result.plans[0].method == "adaptive sliding"
+    with pytest.raises(ss.errors.InputError, match="options"):
+        ss.solve(smooth(), tol=1e-3, method="adaptive", options={"output": "last"})
+
+
+def test_a_relative_target_leads_to_a_choice_too():
+    result = ss.solve(smooth(), rtol=1e-5, costs=(1.0, 1.0, 100.0))
+    assert result.plans[0].method == "apdg"
+    assert result.status is ss.Status.SOLVED
+
+
+def test_predictions_list_every_method_once_cheapest_first():
+    rows = predictions(smooth(), 1e-3, ONES)
+    assert sorted(row.method for row in rows) == sorted(["adaptive", "plan", *ss.methods])
+    costs = [row.cost for row in rows if row.applies]
+    assert costs == sorted(costs)
+    assert all(row.why_not and row.bound is None for row in rows if not row.applies)
+    assert not any(row.applies for row in rows[len(costs) :])
+
+
+def test_a_prediction_is_its_share_of_the_bound_and_the_judging_at_the_prices():
+    row = predict("apdg", smooth(), 1e-3, (2.0, 3.0, 5.0))
+    bound = ss.methods["apdg"]().predicted_calls(smooth(), 1e-3)
+    parts = [
+        price * (SHARES["apdg"] * getattr(bound, letter) + getattr(row.judging, letter))
+        for letter, price in zip("fgB", (2.0, 3.0, 5.0), strict=True)
+    ]
+    assert row.cost == pytest.approx(sum(parts))
+
+
+def test_predictions_grow_with_accuracy_and_with_prices():
+    for make in (smooth, clipped, game):
+        costs = [predict_adaptive(make(), tol, ONES).cost for tol in (1e-2, 1e-4, 1e-6)]
+        assert costs[0] < costs[1] < costs[2]
+        assert predict_adaptive(make(), 1e-2, (2.0, 2.0, 2.0)).cost == pytest.approx(2.0 * costs[0])
+
+
+def test_compare_without_running_shows_predictions_and_refusals_only():
+    table = ss.compare(smooth(), tol=1e-3)
+    assert all(row.result is None for row in table.rows)
+    text = repr(table)
+    assert "apdg" in text
+    assert "opapc: g = " in text
+    assert math.isnan(table.rows[0].cost)
+    with pytest.raises(ss.errors.InputError, match="run=True"):
+        table.plot()
+
+
+def test_compare_runs_every_method_that_applies_to_the_same_certified_gap():
+    prices = (3.0, 2.0, 1.0)
+    table = ss.compare(smooth(), tol=1e-3, run=True, costs=prices)
+    ran = [row for row in table.rows if row.result is not None]
+    assert {"adaptive", "apdg", "mirror-prox", "condat-vu"} <= {row.method for row in ran}
+    solved = [row for row in ran if row.result.gap <= 1e-3]
+    assert [row.cost for row in solved] == sorted(row.cost for row in solved)
+    assert table.best.cost == min(row.cost for row in solved)
+    for row in solved:
+        assert ss.exact_gap(smooth(), row.result.x, row.result.y).gap <= 1e-3 * (1 + 1e-9)
+        calls = {"f": row.total.f, "g": row.total.g, "B": row.total.B}
+        assert row.cost == pytest.approx(weighted_cost(calls, prices))
+        assert row.own_cost < row.cost
+    assert json.loads(json.dumps(table.to_dict()))["rows"][0]["method"] == table.best.method
+    assert table._repr_html_().count("<tr>") == 1 + sum(row.prediction.applies for row in table.rows)
+
+
+def test_compare_draws_one_panel_for_cost_calls_and_time(tmp_path):
+    table = ss.compare(smooth(), tol=1e-3, run=True, only=("apdg",))
+    figure = table.plot(path=tmp_path / "comparison.png")
+    assert (tmp_path / "comparison.png").stat().st_size > 1000
+    labels = [ax.get_xlabel() for ax in figure.axes]
+    assert labels == ["weighted cost", "calls of f'", "calls of g'", "products with B and B$^T$", "seconds"]
+    line = figure.axes[1].lines[[row.method for row in table.rows if row.result is not None].index("apdg")]
+    history = next(row for row in table.rows if row.method == "apdg").result.history
+    assert line.get_xdata()[-1] == history[-1].calls.f
+    assert line.get_ydata()[-1] == history[-1].gap
+
+
+def test_compare_refuses_what_it_can_not_use():
+    with pytest.raises(ss.errors.InputError, match="tol is 0"):
+        ss.compare(smooth(), tol=0.0)
+    with pytest.raises(ss.errors.InputError, match=r"\['simplex'\]"):
+        ss.compare(smooth(), tol=1e-3, run=True, only=("simplex",))
+    with pytest.raises(ss.errors.InputError, match="costs"):
+        ss.compare(smooth(), tol=1e-3, costs=(1.0, 2.0))
+
+
+def test_break_even_is_where_both_costs_are_equal():
+    sliding, other = ss.Calls(32, 16, 4096), ss.Calls(112, 112, 224)
+    rho = break_even(sliding, other)
+    assert rho * 48 + 4096 == pytest.approx(rho * 224 + 224)
+    assert break_even(ss.Calls(1, 1, 10), ss.Calls(2, 2, 20)) == 0.0
+    assert break_even(ss.Calls(3, 3, 30), ss.Calls(2, 2, 20)) == math.inf
+    assert break_even(ss.Calls(3, 3, 10), ss.Calls(2, 2, 20)) == math.inf
+
+
+def test_crossover_comes_from_the_calls_of_both_runs():
+    found = ss.crossover(smooth(), tol=1e-3, method="accelerated-mirror-prox")
+    assert found.ratio == break_even(found.sliding, found.other)
+    alone = ss.solve(smooth(), tol=1e-3, method="accelerated-mirror-prox")
+    assert found.other.f == alone.calls.f - alone.certificate_calls.f
+    assert "accelerated-mirror-prox" in repr(found)
+    with pytest.raises(ss.errors.InputError, match="can not run"):
+        ss.crossover(smooth(), tol=1e-3, method="opapc")
+
+
+def test_shares_are_the_medians_of_the_calibration():
+    medians = json.loads((RESULTS / "calibration.json").read_text(encoding="utf-8"))["medians"]
+    for name, share in SHARES.items():
+        assert share == pytest.approx(medians[name], rel=0.02)
+
+
+def test_the_committed_regret_meets_its_target_and_the_docs_repeat_it():
+    rows = json.loads((RESULTS / "regret.json").read_text(encoding="utf-8"))["rows"]
+    assert len(rows) >= 12
+    assert sum(row["regret"] <= 1.3 for row in rows) >= 10
+    assert max(row["regret"] for row in rows) <= 2.0
+    page = (DOCS / "choice.md").read_text(encoding="utf-8")
+    for row in rows:
+        solved = {name: m["cost"] for name, m in row["methods"].items() if m["status"] == "SOLVED"}
+        assert row["regret"] == pytest.approx(row["auto"]["cost"] / min(solved.values()))
+        line = next(line for line in page.splitlines() if line.startswith(f"| {row['problem']} |"))
+        assert f"| {row['regret']:.2f} |" in line
+        assert f"| {row['best']} |" in line
