@@ -117,7 +117,7 @@ class _Side:
     error: float = math.inf
     point: Array | None = None
     method: str = "none"
-    spent: int = 0
+    spent: float = 0
     reason: str = ""
 
 

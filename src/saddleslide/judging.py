@@ -123,8 +123,8 @@ class Judge:
         found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
         if found is not None:
             best, _ = found
-            reply = float(np.vdot(best, Bx)) - self.problem.g.value(best)
-            self.scale_above = value + reply + self.problem.g.value(y)
+            reply = float(np.vdot(best, Bx)) - self._g_value(best)
+            self.scale_above = value + reply + self._g_value(y)
             self.scale_below = value + float(np.vdot(self._start_pull, x))
 
     def _descend_from_start(self) -> None:
@@ -223,7 +223,8 @@ class Judge:
 
     def _g_value(self, y: Array) -> float:
         if not isinstance(self.split.g_rest, Zero):
-            self.oracles.calls.g += 1
+            # A value alone is half a gradient.
+            self.oracles.calls.g += 0.5
         return self.problem.g.value(y)
 
     def _accept_lower(self, bound: float, y: Array, kind: str) -> None:

@@ -33,6 +33,10 @@ class Calls:
     g: float = 0
     B: int = 0
 
+    def __post_init__(self) -> None:
+        # Whole numbers are integers, so that counts print as counts.
+        self.f, self.g = (int(count) if count == int(count) else count for count in (self.f, self.g))
+
     def __add__(self, other: Calls) -> Calls:
         return Calls(self.f + other.f, self.g + other.g, self.B + other.B)
 

@@ -1,7 +1,9 @@
 """Lower bounds on min over a domain of h(x) + <pull, x> from gradients of h that are known already.
 
 A gradient at p gives h(p) + <pull, p> + min_x { <r, x - p> + mu/2 |x - p|^2 + simple(x) } with r = h'(p) + pull. For a
-quadratic h, gradients at old points give the same bound at every combination of them, maximised in closed form.
+quadratic h, gradients at old points give the same bound at every combination of them, maximised in closed form. A
+combination that reaches far beyond points that lie close together multiplies the rounding of their gradients: what that
+can do is kept small while maximising, and subtracted afterwards.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from saddleslide.functions import Function, Zero, prox, tilted_minimum
 
 EPS = float(np.finfo(np.float64).eps)
 _HISTORY = 6
+# Rounding of a computed gradient, in units of EPS times the size of its terms.
+_GRADIENT_ROUNDING = 16.0
 
 
 class ResidualBound:
@@ -28,7 +32,7 @@ class ResidualBound:
     >>> h = ss.functions.LeastSquares(np.eye(2), np.ones(2))
     >>> side = ResidualBound(h, ss.functions.Zero(), ss.domains.FullSpace(2))
     >>> known = Linearisation(np.zeros(2), 1.0, -np.ones(2))
-    >>> bool(-1e-12 < side.minimum(np.zeros(2), known) <= 0.0)
+    >>> -1e-12 < side.minimum(np.zeros(2), known) <= 0.0
     True
     """
 
@@ -38,6 +42,8 @@ class ResidualBound:
         self.history: list[Linearisation] = []
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
         self._combines = combinable and self.modulus > 0.0
+        # Largest curvature: what the terms of a gradient can measure per unit of x.
+        self._curvature = rest.smoothness(domain).H if self._combines else 0.0
 
     @property
     def possible(self) -> bool:
@@ -52,7 +58,9 @@ class ResidualBound:
         if self._combines:
             bound = max(bound, self._combined(base, slope, known))
             self.history = [*self.history, known][-_HISTORY:]
-        return bound - 16.0 * EPS * (abs(base) + float(np.abs(slope * known.point).sum()))
+        # The value and the product may cancel, so rounding is relative to their terms and not to their sum.
+        terms = (np.abs(known.gradient) + np.abs(pull)) * np.abs(known.point)
+        return bound - 16.0 * EPS * (abs(known.value) + float(terms.sum()) + abs(bound))
 
     def simple_value(self, x: Array) -> float:
         """The simple part at x."""
@@ -73,22 +81,29 @@ class ResidualBound:
 
     def _combined(self, base: float, slope: Array, known: Linearisation) -> float:
         """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
-        steps = [(old.point - known.point).ravel() for old in self.history]
-        sizes = [float(np.linalg.norm(step)) for step in steps]
+        old = [(past, float(np.linalg.norm(past.point - known.point))) for past in self.history]
         smallest = 1e-14 * (1.0 + float(np.linalg.norm(known.point)))
-        kept = [i for i, size in enumerate(sizes) if size > smallest]
-        if not kept:
+        old = [(past, size) for past, size in old if size > smallest]
+        if not old:
             return -math.inf
-        D = np.stack([steps[i] / sizes[i] for i in kept], axis=1)
-        differences = [(self.history[i].gradient - known.gradient).ravel() / sizes[i] for i in kept]
-        HD = np.stack(differences, axis=1)
-        r = slope.ravel()
-        quadratic = HD.T @ HD / self.modulus - 0.5 * (D.T @ HD + HD.T @ D)
-        linear = D.T @ r - HD.T @ r / self.modulus
+        mu, r = self.modulus, slope.ravel()
+        D = np.stack([(past.point - known.point).ravel() / size for past, size in old], axis=1)
+        HD = np.stack([(past.gradient - known.gradient).ravel() / size for past, size in old], axis=1)
+        noise = np.array([self._rounding(past, known) / size for past, size in old])
+        quadratic = HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D) + np.diag(len(old) * noise**2 / mu)
+        linear = D.T @ r - HD.T @ r / mu
         values, vectors = np.linalg.eigh(quadratic)
         good = values > 1e-13 * values.max()
         c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
         move, turn = D @ c, HD @ c
-        residual = r + turn
-        value = base + float(r @ move) + 0.5 * float(move @ turn)
-        return value - float(residual @ residual) / (2.0 * self.modulus)
+        left = float(np.linalg.norm(r + turn)) + float(noise @ np.abs(c))
+        error = 0.5 * float(np.linalg.norm(move)) * float(noise @ np.abs(c))
+        return base + float(r @ move) + 0.5 * float(move @ turn) - error - left * left / (2.0 * mu)
+
+    def _rounding(self, first: Linearisation, second: Linearisation) -> float:
+        """What rounding may have done to the difference of two gradients."""
+        sizes = (
+            float(np.linalg.norm(known.gradient)) + self._curvature * float(np.linalg.norm(known.point))
+            for known in (first, second)
+        )
+        return _GRADIENT_ROUNDING * EPS * sum(sizes)

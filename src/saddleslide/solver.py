@@ -17,7 +17,7 @@ from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions import Function, Zero, hessian_diagonal, split_simple
 from saddleslide.method_run import carry_out_method, method_plan
-from saddleslide.metrics import Entrywise, Metric
+from saddleslide.metrics import Blocks, Entrywise, Metric
 from saddleslide.oracles import Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
@@ -167,7 +167,9 @@ def adaptive_plan(
         if not isinstance(part, Zero)
     )
     if isinstance(f_rest, Zero) and isinstance(g_rest, Zero):
-        reason = "f and g are simple terms: no gradient is called"
+        unused = not (isinstance(metric, str) and metric in ("auto", "blocks"))
+        why_not = ", and the metric asked for has no use" if unused else ""
+        reason = f"f and g are simple terms: no gradient is called{why_not}"
         return AdaptivePlan(METHODS[1], "blocks", False, 1, 1.0, absolute, relative, rng, simple, (reason,))
     seen = mirror(problem) if mirrored else problem
     chosen, why = _choose_metric(seen, f_rest if not mirrored else g_rest, metric)
@@ -231,7 +233,7 @@ def _targets(
         complaints.append(f"rng is {rng!r}; expected a seed >= 0.")
     if tol is None and rtol is None:
         complaints.append("tol and rtol are both missing; expected a target gap.")
-    if not isinstance(metric, Metric) and metric not in METRICS:
+    if not (isinstance(metric, Metric) or (isinstance(metric, str) and metric in METRICS)):
         complaints.append(f"metric is {metric!r}; expected one of {METRICS} or an object of ss.metrics.")
     raise_all("solve", complaints)
     absolute = 0.0 if tol is None else as_number(tol, "solve: tol", 0.0)
@@ -290,12 +292,19 @@ def _check_given(problem: SaddleProblem, metric: Metric) -> None:
     if np.shape(shape) not in ((), problem.X.shape):
         complaints.append(f"metric {metric.name!r} has shape {np.shape(shape)}; expected {problem.X.shape}.")
     allowed = (FullSpace | Box) if isinstance(metric, Entrywise) else (FullSpace | Ball)
-    if not isinstance(problem.X, allowed):
+    if not isinstance(metric, Blocks) and not isinstance(problem.X, allowed):
         complaints.append(f"metric {metric.name!r} can not be used: X is {problem.X}, whose constraint mixes with it.")
-    if not isinstance(metric, Entrywise):
-        try:
-            if problem.f.smoothness(problem.X).nu < 1.0:
-                complaints.append(f"metric {metric.name!r} needs a smooth f: a proximal step of f does not fit it.")
-        except InputError:
-            pass
+    if not isinstance(metric, Entrywise) and _is_rough(problem.f, problem.X):
+        complaints.append(f"metric {metric.name!r} needs a smooth f: a proximal step of f does not fit it.")
     raise_all("solve", complaints)
+
+
+def _is_rough(f: Function, X: Domain) -> bool:
+    """Whether f is known to have kinks or a Hölder gradient; a simple part says so on unbounded sets too."""
+    form = split_simple(f, X)[1].separable_form()
+    if form is not None and form.powers:
+        return True
+    try:
+        return f.smoothness(X).nu < 1.0
+    except InputError:
+        return False

@@ -70,6 +70,10 @@ class LinearModel(Function):
         """loss(q) - loss(p) - <loss'(p), q - p>."""
         return self.loss_value(q) - self.loss_value(p) - float(np.vdot(self.loss_gradient(p), q - p))
 
+    def value(self, x: Array) -> float:
+        """Value at x: one product with A, half a gradient."""
+        return self.loss_value(self.A.forward(x)) + 0.5 * self.ridge * float(np.vdot(x, x))
+
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         q = self.A.forward(x)
         gradient = self.A.adjoint(self.loss_gradient(q), out)

@@ -218,13 +218,15 @@ def _quadratic_minimum(
         spent += steps
     lower_gap = best / (2.0 * mu)
     point = domain.project(best_x)
-    value_at_best = f.value(best_x) + float(np.vdot(c, best_x))
-    value = f.value(point) + float(np.vdot(c, point))
-    magnitude = abs(f.value(point)) + float(np.abs(c * point).sum())
+    inside = np.array_equal(point, best_x)
+    at_best = f.value(best_x)
+    at_point = at_best if inside else f.value(point)
+    value_at_best, value = at_best + float(np.vdot(c, best_x)), at_point + float(np.vdot(c, point))
+    magnitude = abs(at_point) + float(np.abs(c * point).sum())
     # When the ball cuts the minimiser off, the free minimum still bounds from below.
     error = max(value - value_at_best, 0.0) + lower_gap + 64.0 * EPS * magnitude
-    method = "conjugate gradients" if np.array_equal(point, best_x) else CUT_OFF
-    return TiltedMinimum(point, value, error, method, spent)
+    method = "conjugate gradients" if inside else CUT_OFF
+    return TiltedMinimum(point, value, error, method, spent + (0.5 if inside else 1.0))
 
 
 def _conjugate_gradients(f: Function, x: Array, residual: Array, steps: int, target: float) -> tuple[Array, int]:

@@ -36,7 +36,7 @@ class TiltedMinimum:
     value: float
     error: float
     method: str
-    gradients: int = 0
+    gradients: float = 0
 
     @property
     def lower(self) -> float:

@@ -27,6 +27,9 @@ class Blocks(Entrywise):
     def __init__(self, scale: float, coupling_norm: float) -> None:
         self.symbol, self.coupling_symbol = scale, coupling_norm**2
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.name, "symbol": self.symbol}
+
     def attached(self, coupling: Coupling) -> Blocks:
         return Blocks(float(self.symbol), coupling.norm.upper)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Metric
-from saddleslide.metrics.plain import Diagonal
+from saddleslide.metrics.plain import Blocks, Diagonal
 from saddleslide.metrics.spectral import Spectral
 
 
@@ -20,8 +20,10 @@ def from_dict(data: Mapping[str, Any]) -> Metric:
     array([1., 2.])
     """
     kind = data.get("kind")
+    if kind == "blocks":
+        return Blocks(float(data["symbol"]), 0.0)
     if kind == "diagonal":
         return Diagonal(data["symbol"])
     if kind == "spectral":
         return Spectral(data["symbol"], basis=str(data["basis"]))
-    raise InputError(f"metric data has kind {kind!r}; expected 'diagonal' or 'spectral'.")
+    raise InputError(f"metric data has kind {kind!r}; expected 'blocks', 'diagonal' or 'spectral'.")
