@@ -1,0 +1,196 @@
+"""One run into one row: builds the problem, runs the method, judges the point, writes down what came."""
+
+from __future__ import annotations
+
+import math
+import platform
+import statistics
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy
+
+from saddleslide.arrays import Array
+from saddleslide.certificate import certify
+from saddleslide.driver import run as carry_out
+from saddleslide.oracles import Calls, Oracles
+from saddleslide.paper.instances import Instance, instance
+from saddleslide.paper.rows import Row, pack
+from saddleslide.paper.spec import Run
+from saddleslide.planner import plan
+from saddleslide.planning import Plan
+from saddleslide.planning.restart_plan import RestartPlan
+from saddleslide.reporting import psnr
+from saddleslide.result import Result
+from saddleslide.version import __version__
+
+# Inner solves of a relative gap stop at this part of the gap at the start: four digits below the smallest target.
+RELATIVE_ACCURACY = 1e-9
+Curve = list[list[float]]
+
+
+@dataclass
+class Outcome:
+    """What a method did: the point, the calls, the time, and what was seen on the way."""
+
+    x: Array
+    y: Array
+    calls: Calls
+    seconds: list[float]
+    plan: dict[str, Any] | None = None
+    order: str = ""
+    bound: float = math.nan
+    curve: Curve = field(default_factory=list)
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+class Judge:
+    """Gaps of points of one instance, absolute or relative to the gap at the start."""
+
+    def __init__(self, given: Instance, relative: bool) -> None:
+        self.problem, self.scale, self.accuracy = given.problem, 1.0, 0.0
+        if relative:
+            self.scale = certify(self.problem, *self.problem.start()).gap
+            self.accuracy = RELATIVE_ACCURACY * self.scale
+
+    def __call__(self, x: Array, y: Array) -> float:
+        """The gap of a point."""
+        return certify(self.problem, x, y, accuracy=self.accuracy).gap / self.scale
+
+
+def perform(run: Run) -> Row:
+    """Carry out one run; a crash becomes a row with the status "failed".
+
+    Examples
+    --------
+    >>> row = perform(Run("budgets", "main", "recursion", {"family": "synthetic", "nu_x": 1.0, "nu_y": 0.5}, {"tol": 0.5}))
+    >>> row["status"], row["order"], row["calls"]
+    ('done', 'fgB', {'f': 16, 'g': 96, 'B': 1920})
+    """
+    row: Row = {"key": run.key, **run.identity(), "seed": run.problem.get("seed"), "versions": versions()}
+    began = time.perf_counter()
+    try:
+        row |= {"status": "done", **_carried_out(run)}
+    except Exception as error:  # noqa: BLE001
+        trace = traceback.format_exc(limit=-4)
+        row |= {"status": "failed", "error": f"{type(error).__name__}: {error}", "trace": trace}
+    return row | {"total_seconds": time.perf_counter() - began}
+
+
+def versions() -> dict[str, str]:
+    """Versions that a number may depend on.
+
+    Examples
+    --------
+    >>> sorted(versions())
+    ['numpy', 'python', 'saddleslide', 'scipy']
+    """
+    return {
+        "saddleslide": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+def _carried_out(run: Run) -> Row:
+    given = instance(run.problem)
+    judge = Judge(given, bool(run.settings.get("relative", False)))
+    found = _recursion(run, given, judge) if run.method == "recursion" else _other(run, given, judge)
+    row: Row = {
+        "calls": vars(found.calls),
+        "gap": judge(found.x, found.y),
+        "seconds": statistics.median(found.seconds),
+        "curve": found.curve,
+        "plan": found.plan,
+        "order": found.order,
+        "bound": found.bound,
+        **found.more,
+    }
+    if given.truth is not None:
+        row["psnr"] = psnr(found.x, given.truth)
+    if run.settings.get("prices", False):
+        row["prices"] = prices(given)
+    if run.settings.get("picture", False):
+        row["picture"] = pack(found.x)
+    return row
+
+
+def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """A plan of the paper carried out `repeats` times, inspected every `inspect` outer steps if asked."""
+    settings = run.settings
+    intended = _plan(given, settings)
+    curve: Curve = []
+    inspect = int(settings.get("inspect", 0))
+
+    def look(result: Result) -> None:
+        if inspect and result.nit % inspect == 0:
+            curve.append([*_counts(result.calls), judge(result.x, result.y)])
+
+    seconds = []
+    for _ in range(int(settings.get("repeats", 1))):
+        curve.clear()
+        result = carry_out(given.problem, intended, callback=look if inspect else None)
+        seconds.append(result.seconds)
+    more: dict[str, Any] = {"status_of_run": result.status.name, "certified_gap": result.gap}
+    if isinstance(intended, RestartPlan):
+        more["stages"] = len(intended.stages)
+        more["planned"] = intended.predicted_calls
+    bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
+    data = intended.to_dict() if isinstance(intended, Plan) else None
+    return Outcome(result.x, result.y, result.calls, seconds, data, intended.order, bound, curve, more)
+
+
+def _plan(given: Instance, settings: dict[str, Any]) -> Plan | RestartPlan:
+    """The plan that the settings ask for; the paper's conventions where they are silent."""
+    names = ("order", "loops", "kappa", "proved", "factor", "regime", "metric", "interior", "Psi0")
+    asked: dict[str, Any] = {"metric": "identity", "regime": "degenerate"}
+    asked |= {name: settings[name] for name in names if name in settings}
+    if "loops_like_f" in settings:
+        asked["loops"] = _loops_like_f(given, **settings["loops_like_f"])
+    return plan(given.problem, settings.get("tol"), constants=given.constants, **asked)
+
+
+def _loops_like_f(given: Instance, T1: int, T2: int, factor: float) -> list[int]:
+    """T_3 = ceil(factor T_1^((3 nu_x - 1)/2)) keeps the terms of g and B below that of f (paper, "Loop counts")."""
+    nu = given.problem.f.smoothness(given.problem.X).nu
+    return [T1, T2, math.ceil(factor * T1 ** ((3.0 * nu - 1.0) / 2.0))]
+
+
+def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """Another method: `iterations` steps, or until the inspected gap is at most `stop`."""
+    raise NotImplementedError
+
+
+def _counts(calls: Calls) -> list[float]:
+    return [calls.f, calls.g, calls.B]
+
+
+def prices(given: Instance) -> dict[str, float]:
+    """Median isolated latencies of f', g' and one product, in seconds.
+
+    Examples
+    --------
+    >>> sorted(prices(instance({"family": "synthetic"})))
+    ['B', 'f', 'g']
+    """
+    oracles = Oracles(given.problem)
+    rng = np.random.default_rng(0)
+    x = given.problem.X.project(rng.standard_normal(given.problem.X.shape))
+    y = given.problem.Y.project(rng.standard_normal(given.problem.Y.shape))
+    into_x, into_y = np.empty_like(x), np.empty_like(y)
+    calls = {
+        "f": [lambda: oracles.f_gradient(x, into_x)],
+        "g": [lambda: oracles.g_gradient(y, into_y)],
+        "B": [lambda: oracles.forward(x, into_y), lambda: oracles.adjoint(y, into_x)],
+    }
+    return {name: statistics.median(_latency(call) for call in pair for _ in range(60)) for name, pair in calls.items()}
+
+
+def _latency(call: Any) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
