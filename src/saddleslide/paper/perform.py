@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import scipy
 
+import saddleslide
 from saddleslide.arrays import Array
+from saddleslide.baselines import methods
 from saddleslide.certificate import certify
 from saddleslide.driver import run as carry_out
 from saddleslide.oracles import Calls, Oracles
@@ -25,7 +27,6 @@ from saddleslide.planning import Plan
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.reporting import psnr
 from saddleslide.result import Result
-from saddleslide.version import __version__
 
 # Inner solves of a relative gap stop at this part of the gap at the start: four digits below the smallest target.
 RELATIVE_ACCURACY = 1e-9
@@ -89,7 +90,7 @@ def versions() -> dict[str, str]:
     ['numpy', 'python', 'saddleslide', 'scipy']
     """
     return {
-        "saddleslide": __version__,
+        "saddleslide": saddleslide.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -161,8 +162,26 @@ def _loops_like_f(given: Instance, T1: int, T2: int, factor: float) -> list[int]
 
 
 def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
-    """Another method: `iterations` steps, or until the inspected gap is at most `stop`."""
-    raise NotImplementedError
+    """Another method: `iterations` steps, or until a gap inspected every `inspect` steps is at most `stop`."""
+    settings = run.settings
+    inspect, stop = int(settings.get("inspect", 0)), float(settings.get("stop", -math.inf))
+    seconds = []
+    for _ in range(int(settings.get("repeats", 1))):
+        method, oracles = methods[run.method](**settings.get("options", {})), Oracles(given.problem)
+        curve: Curve = []
+        clock = -time.perf_counter()
+        method.start(oracles, given.problem.start(), float(settings.get("tol", 0.0)))
+        for step in range(1, int(settings["iterations"]) + 1):
+            method.advance()
+            if inspect and step % inspect == 0:
+                clock += time.perf_counter()
+                curve.append([*_counts(oracles.calls), judge(*method.output())])
+                clock -= time.perf_counter()
+                if curve[-1][-1] <= stop:
+                    break
+        x, y = method.output()
+        seconds.append(clock + time.perf_counter())
+    return Outcome(x, y, oracles.calls, seconds, curve=curve, more={"notes": list(method.notes)})
 
 
 def _counts(calls: Calls) -> list[float]:
