@@ -20,7 +20,8 @@ LAYERS = [
     {"cli"},
     {"gallery", "driver"},
     {"solver"},
-    {"adaptive_run"},
+    {"method_run"},
+    {"adaptive_run", "baselines"},
     {"judging", "progress", "reporting", "planner"},
     {"regimes"},
     {"sliding", "certificate", "work"},
@@ -34,7 +35,7 @@ LAYERS = [
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
-METHODS = {"sliding", "driver", "solver", "adaptive_run", "planner", "regimes", "judging"}
+METHODS = {"baselines", "method_run", "sliding", "driver", "solver", "adaptive_run", "planner", "regimes", "judging"}
 OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy"}
 
 

@@ -5,6 +5,7 @@ gap of the answer is certified.
 """
 
 from saddleslide import couplings, domains, errors, functions, gallery, planning
+from saddleslide.baselines import methods
 from saddleslide.certificate import certify, exact_gap
 from saddleslide.driver import run
 from saddleslide.holder import Holder
@@ -38,6 +39,7 @@ __all__ = [
     "exact_gap",
     "functions",
     "gallery",
+    "methods",
     "plan",
     "planning",
     "run",

@@ -201,7 +201,7 @@ class _Run:
         norm = self.problem.coupling.norm.upper
         method = PrimalDual(self.oracles, self.origin, norm, radii[1] / radii[0] if usable else 1.0)
         restart_gap, previous = math.inf, math.inf
-        self._gap_of(Candidate(*self.origin, 0.0))
+        self.judge.gap_at(Candidate(*self.origin, 0.0))
         if self.judge.solved:
             return Status.SOLVED
         while True:
@@ -211,7 +211,7 @@ class _Run:
             candidates = self._timed(method.advance)
             if not all(self.oracles.finite(c.x, c.y) for c in candidates):
                 return Status.NON_FINITE
-            gaps = [self._gap_of(candidate) for candidate in candidates]
+            gaps = [self.judge.gap_at(candidate) for candidate in candidates]
             if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
                 return Status.NO_CERTIFICATE
             if self._record():
@@ -229,19 +229,6 @@ class _Run:
             else:
                 previous = best
             method.chunk = min(1024, max(16, len(self.history)))
-
-    def _gap_of(self, candidate: Candidate) -> float:
-        """Gap of one candidate by exact inner solves; the judge keeps the best bounds with their points."""
-        judge = self.judge
-        upper, x, lower, y, kind = judge.upper, judge.x, judge.lower, judge.y, judge.kind
-        judge.upper, judge.lower = math.inf, -math.inf
-        judge.settle(candidate)
-        gap = judge.gap
-        if upper <= judge.upper:
-            judge.upper, judge.x = upper, x
-        if lower >= judge.lower:
-            judge.lower, judge.y, judge.kind = lower, y, kind
-        return gap
 
     def _limit_reached(self, steps: int) -> Status | None:
         total = self._calls()

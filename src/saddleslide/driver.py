@@ -15,9 +15,11 @@ from saddleslide.arrays import Array, split
 from saddleslide.certificate import certify
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
+from saddleslide.method_run import carry_out_method
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level, Plan
 from saddleslide.planning.adaptive import AdaptivePlan
+from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
 from saddleslide.problem import SaddleProblem
@@ -32,7 +34,7 @@ FEWEST_GRADIENTS = 25
 
 def run(
     problem: SaddleProblem,
-    plan: Plan | RestartPlan | AdaptivePlan,
+    plan: Plan | RestartPlan | AdaptivePlan | MethodPlan,
     *,
     start: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
@@ -43,7 +45,7 @@ def run(
     ----------
     problem : SaddleProblem
         The problem the plan was made for.
-    plan : Plan, RestartPlan or AdaptivePlan
+    plan : Plan, RestartPlan, AdaptivePlan or MethodPlan
         From `ss.plan`, or from the `plans` of an earlier result: the same plan gives the same bits.
     start : (x, y), optional
         Feasible starting point; the projections of 0 when missing.
@@ -64,7 +66,7 @@ def run(
     >>> result.x.round(2).tolist(), result.gap < 0.02
     ([0.4, 0.6], True)
     """
-    if not isinstance(problem, SaddleProblem) or not isinstance(plan, Plan | RestartPlan | AdaptivePlan):
+    if not isinstance(problem, SaddleProblem) or not isinstance(plan, Plan | RestartPlan | AdaptivePlan | MethodPlan):
         raise InputError(
             f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
         )
@@ -72,6 +74,8 @@ def run(
         raise InputError(f"run: callback is {callback!r}; expected a function of an intermediate Result.")
     if isinstance(plan, AdaptivePlan):
         return carry_out(problem, plan, start=start, callback=callback)
+    if isinstance(plan, MethodPlan):
+        return carry_out_method(problem, plan, start=start, callback=callback)
     return _Progress(problem, plan, start, callback).carry_out()
 
 

@@ -187,6 +187,18 @@ class Judge:
         self._accept_lower(found.lower - self._g_value(candidate.y), candidate.y, "exact")
         return self.solved
 
+    def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
+        """Gap of this candidate alone, by `settle`; the best bounds of the run are kept with their points."""
+        upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
+        self.upper, self.lower = math.inf, -math.inf
+        self.settle(candidate, accuracy, max_gradients)
+        gap = self.gap
+        if upper <= self.upper:
+            self.upper, self.x = upper, x
+        if lower >= self.lower:
+            self.lower, self.y, self.kind = lower, y, kind
+        return gap
+
     def _feasible(self, candidate: Candidate) -> bool:
         """A bound at an infeasible point is no bound."""
         pairs = ((candidate.x, self.problem.X), (candidate.y, self.problem.Y))

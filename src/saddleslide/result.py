@@ -18,6 +18,7 @@ from saddleslide.plotting import Panel, draw_convergence
 if TYPE_CHECKING:
     from saddleslide.planning import Plan
     from saddleslide.planning.adaptive import AdaptivePlan
+    from saddleslide.planning.method_plan import MethodPlan
     from saddleslide.planning.restart_plan import RestartPlan
 
 
@@ -160,7 +161,7 @@ class Result:
     certificate: Certificate
     calls: Calls
     seconds: float
-    plans: tuple[Plan | RestartPlan | AdaptivePlan, ...]
+    plans: tuple[Plan | RestartPlan | AdaptivePlan | MethodPlan, ...]
     history: tuple[Moment, ...] = ()
     target: float = math.nan
 

@@ -12,8 +12,10 @@ from saddleslide.arrays import as_number
 from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Zero, split_simple
+from saddleslide.method_run import carry_out_method, method_plan
 from saddleslide.oracles import Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
+from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
@@ -27,6 +29,8 @@ def solve(
     tol: float | None = None,
     *,
     rtol: float | None = None,
+    method: str = "auto",
+    options: Mapping[str, Any] | None = None,
     metric: str = "auto",
     start: tuple[Any, Any] | None = None,
     costs: Sequence[float] | str | None = None,
@@ -46,8 +50,12 @@ def solve(
         Target gap.
     rtol : float, optional
         Target relative to the gap at the start. At least one of the two is needed; the larger target counts.
+    method : str, optional
+        "auto", or a name in `ss.methods`.
+    options : mapping, optional
+        Settings of the named method.
     metric : "auto", "blocks" or "spectral"
-        Norm of the block with the costly function.
+        Norm of the block with the costly function; for method "auto".
     start : (x, y), optional
         Feasible starting point; the projections of 0 when missing.
     costs : (c_f, c_g, c_B) or "measure", optional
@@ -80,6 +88,13 @@ def solve(
     ('SOLVED', True)
     """
     check_limits(max_calls, max_steps, callback)
+    if method != "auto":
+        named = _named_plan(problem, tol, rtol, method, options, metric, rng)
+        with Progress(then=callback) if progress else nullcontext(callback) as watched:
+            return carry_out_method(
+                problem, named, start=start, max_calls=max_calls, max_steps=max_steps, callback=watched
+            )
+    raise_all("solve", ["options is given; expected a named method with it."] * (options is not None))
     plan = adaptive_plan(problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, rng=rng)
     with Progress(then=callback) if progress else nullcontext(callback) as watched:
         return carry_out(problem, plan, start=start, max_calls=max_calls, max_steps=max_steps, callback=watched)
@@ -131,6 +146,20 @@ def adaptive_plan(
     return AdaptivePlan(
         METHODS[0], chosen, mirrored, steps, curvature, absolute, relative, rng, simple, reasons
     )  # fmt: skip
+
+
+def _named_plan(
+    problem: SaddleProblem,
+    tol: float | None,
+    rtol: float | None,
+    method: str,
+    options: Mapping[str, Any] | None,
+    metric: str,
+    rng: int,
+) -> MethodPlan:
+    absolute, relative = _targets(problem, tol, rtol, metric, rng)
+    raise_all("solve", [f"metric is {metric!r}; expected 'auto' with a named method."] * (metric != "auto"))
+    return method_plan(problem, method, absolute, relative, options)
 
 
 def _seen_costs(problem: SaddleProblem, costs: Any, mirrored: bool) -> tuple[float, float, float] | None:

@@ -1,0 +1,58 @@
+"""The collection of methods: by name, as a table."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from saddleslide.baselines.base import Method
+from saddleslide.baselines.mirror_prox import MirrorProx
+from saddleslide.errors import InputError
+
+ALL: tuple[type[Method], ...] = (MirrorProx,)
+
+
+class Methods(Mapping[str, type[Method]]):
+    """All methods by name; prints as a table of what each needs, promises and comes from.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> "mirror-prox" in ss.methods
+    True
+    >>> ss.methods["mirror-prox"].description.reference[:10]
+    'Nemirovski'
+    """
+
+    def __init__(self, members: tuple[type[Method], ...]) -> None:
+        self._members = {member.description.name: member for member in members}
+
+    def __getitem__(self, name: str) -> type[Method]:
+        if not isinstance(name, str) or name not in self._members:
+            raise InputError(f"method: {name!r} is unknown; expected one of {', '.join(self)}.")
+        return self._members[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __repr__(self) -> str:
+        blocks = [_block(member) for member in self._members.values()]
+        return "\n".join(blocks)
+
+
+def _block(member: type[Method]) -> str:
+    about = member.description
+    rows = (("needs", ", ".join(about.needs) or "gradients"), ("promises", about.guarantee), ("from", about.reference))
+    lines = [about.name]
+    for title, text in rows:
+        lines += textwrap.wrap(text, 100, initial_indent=f"  {title:<9}", subsequent_indent=" " * 11)
+    return "\n".join(lines)
+
+
+methods = Methods(ALL)

@@ -1,0 +1,108 @@
+"""What a method may need of a problem, by name; each check says in one sentence what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError
+from saddleslide.functions import Function, Zero, has_prox
+from saddleslide.holder import Holder
+from saddleslide.problem import SaddleProblem
+
+Check = Callable[[SaddleProblem], str]
+
+
+def smoothness_of(function: Function, domain: Domain) -> Holder | None:
+    """The declared Hölder condition; None where a function declares none on this domain.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> smoothness_of(ss.functions.Quadratic(3.0), ss.domains.FullSpace(2))
+    Holder(nu=1.0, H=3.0)
+    """
+    try:
+        return function.smoothness(domain)
+    except InputError:
+        return None
+
+
+def _smooth(name: str, function: Function, domain: Domain) -> str:
+    found = smoothness_of(function, domain)
+    if found is None:
+        return f"{name} = {function!r} has no known smoothness on {domain}; expected a Lipschitz gradient."
+    if found.nu < 1.0:
+        return f"{name} has a Hölder gradient of exponent {found.nu:g}; expected a Lipschitz gradient (exponent 1)."
+    return ""
+
+
+def _holder(name: str, function: Function, domain: Domain) -> str:
+    missing_condition = smoothness_of(function, domain) is None
+    return f"{name} = {function!r} has no known Hölder condition on {domain}." if missing_condition else ""
+
+
+def _prox(name: str, function: Function, domain: Domain) -> str:
+    if has_prox(function, domain):
+        return ""
+    return f"{name} = {function!r} has no exact proximal step on {domain}; expected a separable function."
+
+
+def _strong(name: str, function: Function, domain: Domain) -> str:
+    if function.strong_convexity(domain) > 0.0:
+        return ""
+    return f"{name} = {function!r} has no known strong convexity on {domain}; expected a modulus > 0."
+
+
+def _quadratic(name: str, function: Function) -> str:
+    return "" if function.quadratic else f"{name} = {function!r} is not quadratic."
+
+
+def _linear(name: str, function: Function) -> str:
+    return "" if function.linear else f"{name} = {function!r} is not linear."
+
+
+def _bounded(name: str, domain: Domain) -> str:
+    return "" if domain.bounded else f"{name} = {domain} is unbounded; expected a bounded domain."
+
+
+def _zero(name: str, function: Function) -> str:
+    return "" if isinstance(function, Zero) else f"{name} = {function!r} is not Zero()."
+
+
+def _uncoupled(problem: SaddleProblem) -> str:
+    norm = problem.coupling.norm.upper
+    return "" if norm == 0.0 else f"B has norm up to {norm:.3g}; expected B = 0, a minimisation in x alone."
+
+
+REQUIREMENTS: dict[str, Check] = {
+    "smooth f": lambda p: _smooth("f", p.f, p.X),
+    "smooth g": lambda p: _smooth("g", p.g, p.Y),
+    "Hölder f": lambda p: _holder("f", p.f, p.X),
+    "Hölder g": lambda p: _holder("g", p.g, p.Y),
+    "prox of f": lambda p: _prox("f", p.f, p.X),
+    "prox of g": lambda p: _prox("g", p.g, p.Y),
+    "strong convexity of f": lambda p: _strong("f", p.f, p.X),
+    "strong convexity of g": lambda p: _strong("g", p.g, p.Y),
+    "quadratic f": lambda p: _quadratic("f", p.f),
+    "quadratic g": lambda p: _quadratic("g", p.g),
+    "linear g": lambda p: _linear("g", p.g),
+    "bounded X": lambda p: _bounded("X", p.X),
+    "bounded Y": lambda p: _bounded("Y", p.Y),
+    "g = 0": lambda p: _zero("g", p.g),
+    "B = 0": _uncoupled,
+}
+
+
+def missing(needs: Sequence[str], problem: SaddleProblem) -> list[str]:
+    """One sentence for every need that the problem does not meet.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=simplex, Y=simplex)
+    >>> missing(("bounded X", "strong convexity of f"), game)
+    ['f = Zero() has no known strong convexity on Simplex((2,)); expected a modulus > 0.']
+    """
+    return [sentence for need in needs if (sentence := REQUIREMENTS[need](problem))]

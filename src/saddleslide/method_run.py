@@ -1,0 +1,208 @@
+"""Carrying a method of `baselines` out: limits, certificates at spaced inspections, history."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from saddleslide.adaptive_run import MOST_STEPS, Callback, check_limits
+from saddleslide.arrays import Array
+from saddleslide.baselines import Method, methods
+from saddleslide.candidate import Candidate, Split
+from saddleslide.errors import InputError, raise_all
+from saddleslide.functions import Zero, split_simple
+from saddleslide.judging import Judge
+from saddleslide.oracles import Calls, Oracles
+from saddleslide.planning.method_plan import MethodPlan
+from saddleslide.problem import SaddleProblem
+from saddleslide.result import Moment, Result, Status
+
+# Without a finite gap after this many inspections there will be none.
+_HOPELESS = 48
+# Part of the target that a certified inner solve may leave open.
+_INNER_PART = 0.05
+# A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
+_FEWEST_GRADIENTS = 25
+
+
+def method_plan(
+    problem: SaddleProblem,
+    name: str,
+    tol: float = 0.0,
+    rtol: float = 0.0,
+    options: Mapping[str, Any] | None = None,
+    every: int | None = None,
+) -> MethodPlan:
+    """The plan of a run with a named method, after one error with all that it lacks on this problem.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=simplex, Y=simplex)
+    >>> method_plan(game, "mirror-prox", tol=1e-2).options["output"]
+    'average'
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError(f"solve: options is {options!r}; expected a mapping such as {{'output': 'last'}}.")
+    method = methods[name](**dict(options or {}))
+    silent = [part for part, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
+    complaints = [f"{part} has no value, so no gap can be certified; pass value=." for part in silent]
+    raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(problem))
+    return MethodPlan(name, method.options, tol, rtol, every, shapes=(problem.X.shape, problem.Y.shape))
+
+
+def carry_out_method(
+    problem: SaddleProblem,
+    plan: MethodPlan,
+    *,
+    start: tuple[Any, Any] | None = None,
+    max_calls: Mapping[str, float] | None = None,
+    max_steps: int = MOST_STEPS,
+    callback: Callback | None = None,
+) -> Result:
+    """Run a method to its target or a limit; every call is counted, those of certificates included.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[2.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
+    >>> carry_out_method(game, method_plan(game, "mirror-prox", tol=1e-2)).status.name
+    'SOLVED'
+    """
+    limits = check_limits(max_calls, max_steps, callback)
+    shapes = (problem.X.shape, problem.Y.shape)
+    if plan.shapes is not None and plan.shapes != shapes:
+        raise InputError(f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}.")
+    # A plan may come from a file: what it asks for is checked as in `solve`.
+    method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
+    return _MethodRun(problem, plan, problem.start(start), limits, max_steps, callback).carry_out()
+
+
+class _MethodRun:
+    """One run: the method, the judge, the limits and the history."""
+
+    def __init__(
+        self,
+        problem: SaddleProblem,
+        plan: MethodPlan,
+        origin: tuple[Array, Array],
+        limits: dict[str, float],
+        max_steps: int,
+        callback: Callback | None,
+    ) -> None:
+        self.problem, self.plan, self.origin = problem, plan, origin
+        self.limits, self.max_steps, self.callback = limits, max_steps, callback
+        self.method: Method = methods[plan.method](**plan.options)
+        self.oracles = Oracles(problem)
+        self.split = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
+        self.judge = Judge(problem, self.split, plan.tol, plan.rtol, origin)
+        self.history: list[Moment] = []
+        self.steps, self.seconds = 0, 0.0
+        self.last = origin
+
+    def carry_out(self) -> Result:
+        """Run to the target or a limit."""
+        if not math.isfinite(self.problem.coupling.norm.upper):
+            return self._result(Status.NON_FINITE)
+        if self.plan.rtol > 0.0:
+            # A relative target needs the gap at the start.
+            self._gap_of(Candidate(*self.origin, math.nan))
+            if self.judge.solved:
+                return self._result(Status.SOLVED)
+        self._timed(lambda: self.method.start(self.oracles, self.origin, self.judge.target))
+        self.plan = replace(self.plan, notes=self.method.notes)
+        status = self._iterate()
+        return self._result(Status.SOLVED if self.judge.solved else status)
+
+    def _iterate(self) -> Status:
+        due = self.plan.next_inspection(0)
+        while True:
+            stop = self._limit_reached()
+            if stop is not None:
+                return self._inspect() or stop if stop is Status.STEP_LIMIT and self.steps else stop
+            self._timed(self.method.advance)
+            self.steps += 1
+            if self.steps < due and not self.method.finished:
+                continue
+            status = self._inspect()
+            if status is not None:
+                return status
+            if self.method.finished:
+                return Status.COMPLETED if math.isfinite(self.judge.gap) else Status.NO_CERTIFICATE
+            due = self.plan.next_inspection(self.steps)
+
+    def _inspect(self) -> Status | None:
+        """Judge the method's candidates; a status when the run ends here."""
+        candidates = self.method.candidates()
+        if not all(self.oracles.finite(c.x, c.y) for c in candidates):
+            return Status.NON_FINITE
+        self.last = (candidates[0].x, candidates[0].y)
+        gaps = [self._gap_of(candidate) for candidate in candidates]
+        self.method.learn(gaps)
+        if self._record():
+            return Status.STOPPED
+        if self.judge.solved:
+            return Status.SOLVED
+        if self.judge.at_rounding:
+            return Status.NUMERICAL_LIMIT
+        hopeless = len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap)
+        return Status.NO_CERTIFICATE if hopeless else None
+
+    def _gap_of(self, candidate: Candidate) -> float:
+        """Certified gap of one candidate; what that costs is counted as judging."""
+        judge, own = self.judge, self.oracles.calls
+        if math.isnan(candidate.value):
+            judge.oracles.calls.f += 0 if isinstance(self.split.f_rest, Zero) else 0.5
+            candidate = replace(candidate, value=self.split.f_rest.value(candidate.x))
+        judge.allowance = own.copy()
+        most = int(max(_FEWEST_GRADIENTS, own.f - judge.oracles.calls.f))
+        return judge.gap_at(candidate, _INNER_PART * judge.target, most)
+
+    def _timed(self, work: Callable[[], None]) -> None:
+        began = time.perf_counter()
+        work()
+        self.seconds += time.perf_counter() - began
+
+    def _calls(self) -> Calls:
+        return self.oracles.calls + self.judge.oracles.calls
+
+    def _limit_reached(self) -> Status | None:
+        total = self._calls()
+        if any(getattr(total, name) >= limit for name, limit in self.limits.items()):
+            return Status.CALL_LIMIT
+        return Status.STEP_LIMIT if self.steps >= self.max_steps else None
+
+    def _record(self) -> bool:
+        """Add a row to the history and call the callback; True when it asks to stop."""
+        self.history.append(Moment(self.steps, self._calls(), self.seconds, self.judge.gap))
+        if self.callback is None:
+            return False
+        try:
+            self.callback(self._result(Status.RUNNING))
+        except StopIteration:
+            return True
+        return False
+
+    def _result(self, status: Status) -> Result:
+        judge = self.judge
+        # Without a bound the judge still holds the start; the method's own point is the better answer.
+        x = judge.x if math.isfinite(judge.upper) else self.last[0]
+        y = judge.y if math.isfinite(judge.lower) else self.last[1]
+        return Result(
+            np.array(x),
+            np.array(y),
+            status,
+            judge.certificate(),
+            self._calls(),
+            self.seconds,
+            (self.plan,),
+            tuple(self.history),
+            judge.target,
+        )
