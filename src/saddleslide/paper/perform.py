@@ -21,7 +21,7 @@ from saddleslide.driver import run as carry_out
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.paper.instances import Instance, instance
 from saddleslide.paper.rows import Row, pack
-from saddleslide.paper.spec import Run
+from saddleslide.paper.spec import Run, loops_of
 from saddleslide.planner import plan
 from saddleslide.planning import Plan
 from saddleslide.planning.restart_plan import RestartPlan
@@ -123,7 +123,7 @@ def _carried_out(run: Run) -> Row:
 def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
     """A plan of the paper carried out `repeats` times, inspected every `inspect` outer steps if asked."""
     settings = run.settings
-    intended = _plan(given, settings)
+    intended = _plan(given, run)
     curve: Curve = []
     inspect = int(settings.get("inspect", 0))
 
@@ -145,20 +145,16 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
     return Outcome(result.x, result.y, result.calls, seconds, data, intended.order, bound, curve, more)
 
 
-def _plan(given: Instance, settings: dict[str, Any]) -> Plan | RestartPlan:
+def _plan(given: Instance, run: Run) -> Plan | RestartPlan:
     """The plan that the settings ask for; the paper's conventions where they are silent."""
-    names = ("order", "loops", "kappa", "proved", "factor", "regime", "metric", "interior", "Psi0")
+    settings = run.settings
+    names = ("order", "kappa", "proved", "factor", "regime", "metric", "interior", "Psi0")
     asked: dict[str, Any] = {"metric": "identity", "regime": "degenerate"}
     asked |= {name: settings[name] for name in names if name in settings}
-    if "loops_like_f" in settings:
-        asked["loops"] = _loops_like_f(given, **settings["loops_like_f"])
+    loops = loops_of(run.problem, settings)
+    if loops is not None:
+        asked["loops"] = loops
     return plan(given.problem, settings.get("tol"), constants=given.constants, **asked)
-
-
-def _loops_like_f(given: Instance, T1: int, T2: int, factor: float) -> list[int]:
-    """T_3 = ceil(factor T_1^((3 nu_x - 1)/2)) keeps the terms of g and B below that of f (paper, "Loop counts")."""
-    nu = given.problem.f.smoothness(given.problem.X).nu
-    return [T1, T2, math.ceil(factor * T1 ** ((3.0 * nu - 1.0) / 2.0))]
 
 
 def _other(run: Run, given: Instance, judge: Judge) -> Outcome:

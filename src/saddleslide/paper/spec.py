@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -170,10 +171,23 @@ def _with_seeds(axis: str, values: list[Any], seeds: Collection[int]) -> list[An
 
 def _seconds(group: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> float:
     """Rough time of a run: the hint of its group, or steps of the innermost loop times the time of one."""
-    loops = parts["settings"].get("loops")
+    loops = loops_of(parts["problem"], parts["settings"])
     if "step_seconds" not in group or loops is None:
         return float(group.get("seconds", 1.0))
-    steps = 1.0
-    for T in loops:
-        steps *= T
-    return float(group["step_seconds"]) * steps + 0.02
+    return float(group["step_seconds"]) * math.prod(loops) + 0.02
+
+
+def loops_of(problem: Mapping[str, Any], settings: Mapping[str, Any]) -> list[int] | None:
+    """Loops that the settings state, or that follow from T_1: ceil(4 T_1^((3 nu_x - 1)/2)) innermost.
+
+    The rule keeps the terms of g and B in the theorem's bound below that of f (paper, "Loop counts").
+
+    Examples
+    --------
+    >>> loops_of({"nu_x": 1.0}, {"T_1": 8, "T_2": 2})
+    [8, 2, 32]
+    """
+    if "T_1" in settings:
+        T_1 = int(settings["T_1"])
+        return [T_1, int(settings["T_2"]), math.ceil(4.0 * T_1 ** ((3.0 * float(problem["nu_x"]) - 1.0) / 2.0))]
+    return list(settings["loops"]) if "loops" in settings else None
