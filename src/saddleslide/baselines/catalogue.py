@@ -5,11 +5,19 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from saddleslide.baselines.accelerated_mirror_prox import AcceleratedMirrorProx
 from saddleslide.baselines.base import Method
 from saddleslide.baselines.mirror_prox import MirrorProx
+from saddleslide.baselines.mirror_prox_sliding import MirrorProxSliding
+from saddleslide.baselines.universal_mirror_prox import UniversalMirrorProx
 from saddleslide.errors import InputError
 
-ALL: tuple[type[Method], ...] = (MirrorProx,)
+ALL: tuple[type[Method], ...] = (
+    MirrorProx,
+    AcceleratedMirrorProx,
+    MirrorProxSliding,
+    UniversalMirrorProx,
+)
 
 
 class Methods(Mapping[str, type[Method]]):

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from saddleslide.arrays import Array
+from saddleslide.baselines.base import Option, Value
 from saddleslide.baselines.requirements import smoothness_of
+from saddleslide.errors import InputError
 from saddleslide.functions import Zero
-from saddleslide.oracles import Oracles
+from saddleslide.holder import Holder
+from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
 Point = tuple[Array, Array]
@@ -119,10 +122,46 @@ class Field:
         mu_f, mu_g = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
         return min(mu_f / self.norm.x, mu_g / self.norm.y)
 
+    def diameter_squared(self) -> float:
+        """Largest squared distance in this norm between two points of the domain."""
+        problem = self.problem
+        return self.norm.x * problem.X.diameter() ** 2 + self.norm.y * problem.Y.diameter() ** 2
+
+    def holder(self) -> Holder | None:
+        """A Hölder condition of F in this norm; None where a function declares none, or it needs bounded domains."""
+        problem = self.problem
+        f, g = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)
+        if f is None or g is None:
+            return None
+        coupling = Holder(1.0, self.coupling_part)
+        diameter = math.sqrt(self.diameter_squared())
+        try:
+            both = f.in_metric(self.norm.x).plus(g.in_metric(self.norm.y), diameter)
+            return both.plus(coupling, diameter)
+        except InputError:
+            return None
+
     def size(self, origin: Point) -> float:
         """Omega: largest squared distance in this norm from the start to a point of the domain."""
         problem = self.problem
         return self.norm.x * problem.X.squared_radius(origin[0]) + self.norm.y * problem.Y.squared_radius(origin[1])
+
+
+def calls_of(problem: SaddleProblem, f: float, g: float, B: float) -> Calls | None:
+    """Whole calls, none of Zero(); None where a bound promises nothing."""
+    if not all(map(math.isfinite, (f, g, B))):
+        return None
+    count_f = 0 if isinstance(problem.f, Zero) else math.ceil(f)
+    count_g = 0 if isinstance(problem.g, Zero) else math.ceil(g)
+    return Calls(count_f, count_g, math.ceil(B))
+
+
+METRIC = Option("metric", "balanced", "both domains equally large, or the Euclidean norm", ("balanced", "identity"))
+
+
+def field_of(oracles: Oracles, origin: Point, options: dict[str, Value]) -> Field:
+    """The operator in the norm that the option "metric" asks for."""
+    return Field(oracles, chosen_norm(oracles.problem, origin, options["metric"]))
 
 
 class Mean:

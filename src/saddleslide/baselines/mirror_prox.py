@@ -7,8 +7,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
-from saddleslide.baselines.field import Field, Mean, Point, chosen_norm
-from saddleslide.functions import Zero
+from saddleslide.baselines.field import METRIC, Field, Mean, Point, calls_of, field_of
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -39,12 +38,12 @@ class MirrorProx(Method):
         options=(
             Option("output", "average", "the mean of the extrapolated points, or the last point", ("average", "last")),
             Option("step", None, "eta; by default 1/L for the average, 1/(2L) for the last point"),
-            Option("metric", "balanced", "both domains equally large, or the Euclidean norm", ("balanced", "identity")),
+            METRIC,
         ),
     )
 
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.field = Field(oracles, chosen_norm(oracles.problem, origin, self.options["metric"]))
+        self.field = field_of(oracles, origin, self.options)
         self.eta = self._step(self.field)
         self.z: Point = origin
         self.mean = Mean()
@@ -76,21 +75,17 @@ class MirrorProx(Method):
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()
-        field = Field(Oracles(problem), chosen_norm(problem, origin, self.options["metric"]))
-        steps = self._steps(field, origin, tol)
-        if not math.isfinite(steps):
-            return None
-        steps = max(1, math.ceil(steps))
-        f, g = (0 if isinstance(part, Zero) else 2 * steps for part in (problem.f, problem.g))
-        return Calls(f, g, 4 * steps)
+        steps = self._steps(field_of(Oracles(problem), origin, self.options), origin, tol)
+        return calls_of(problem, 2 * steps, 2 * steps, 4 * steps)
 
     def _steps(self, field: Field, origin: Point, tol: float) -> float:
         """Iterations after which the guarantee promises `tol`."""
         L, Omega, mu = field.lipschitz, field.size(origin), field.modulus
         if self.options["output"] == "average":
-            return Omega / (2.0 * self._step(field) * tol)
+            return max(1.0, math.ceil(Omega / (2.0 * self._step(field) * tol))) if math.isfinite(Omega) else math.inf
         if mu == 0.0 or self.options["step"] is not None:
             return math.inf
         # The gap at distance d of the saddle point is at most (L + L^2 / mu) d^2 / 2 (both partial minima are smooth).
         distance = 2.0 * tol / (L + L * L / mu)
-        return math.log(max(Omega / distance, 1.0)) / -math.log1p(-3.0 * mu / (8.0 * L))
+        steps = math.log(max(Omega / distance, 2.0)) / -math.log1p(-3.0 * mu / (8.0 * L))
+        return math.ceil(steps) if math.isfinite(steps) else math.inf

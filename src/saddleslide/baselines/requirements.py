@@ -75,6 +75,29 @@ def _uncoupled(problem: SaddleProblem) -> str:
     return "" if norm == 0.0 else f"B has norm up to {norm:.3g}; expected B = 0, a minimisation in x alone."
 
 
+def _some_curvature(problem: SaddleProblem) -> str:
+    found = (smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y))
+    flat = all(condition is not None and condition.H == 0.0 for condition in found)
+    return "f and g are linear: there is no gradient to slide over; expected curvature in f or g." if flat else ""
+
+
+def _response(name: str, function: Function, domain: Domain) -> str:
+    known = has_prox(function, domain) or (function.linear and domain.bounded)
+    finite = domain.bounded or function.strong_convexity(domain) > 0.0
+    if known and finite:
+        return ""
+    return (
+        f"{name} = {function!r} has no exact best response on {domain}; expected a separable function on a bounded "
+        "domain, or with strong convexity."
+    )
+
+
+def _smooth_maximum(problem: SaddleProblem) -> str:
+    if problem.g.strong_convexity(problem.Y) > 0.0 or problem.coupling.norm.upper == 0.0:
+        return ""
+    return f"g = {problem.g!r} has no known strong convexity on {problem.Y}: max over y is not smooth in x."
+
+
 REQUIREMENTS: dict[str, Check] = {
     "smooth f": lambda p: _smooth("f", p.f, p.X),
     "smooth g": lambda p: _smooth("g", p.g, p.Y),
@@ -91,6 +114,9 @@ REQUIREMENTS: dict[str, Check] = {
     "bounded Y": lambda p: _bounded("Y", p.Y),
     "g = 0": lambda p: _zero("g", p.g),
     "B = 0": _uncoupled,
+    "curvature of f or g": _some_curvature,
+    "best response of g": lambda p: _response("g", p.g, p.Y),
+    "strong convexity of g or B = 0": _smooth_maximum,
 }
 
 
