@@ -5,10 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
+from saddleslide.baselines.accelerated_gradient import AcceleratedGradient
 from saddleslide.baselines.accelerated_mirror_prox import AcceleratedMirrorProx
 from saddleslide.baselines.base import Method
+from saddleslide.baselines.lockstep import Lockstep
 from saddleslide.baselines.mirror_prox import MirrorProx
 from saddleslide.baselines.mirror_prox_sliding import MirrorProxSliding
+from saddleslide.baselines.two_level import TwoLevelSliding
+from saddleslide.baselines.universal_gradient import UniversalGradient
 from saddleslide.baselines.universal_mirror_prox import UniversalMirrorProx
 from saddleslide.errors import InputError
 
@@ -17,6 +21,10 @@ ALL: tuple[type[Method], ...] = (
     AcceleratedMirrorProx,
     MirrorProxSliding,
     UniversalMirrorProx,
+    TwoLevelSliding,
+    Lockstep,
+    AcceleratedGradient,
+    UniversalGradient,
 )
 
 
