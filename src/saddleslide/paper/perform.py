@@ -15,11 +15,13 @@ import scipy
 
 import saddleslide
 from saddleslide.arrays import Array
-from saddleslide.baselines import methods
+from saddleslide.baselines import Method, methods
+from saddleslide.baselines.staged import Staged
 from saddleslide.certificate import certify
 from saddleslide.driver import run as carry_out
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.paper.instances import Instance, instance
+from saddleslide.paper.one_level import OneLevel
 from saddleslide.paper.rows import Row, pack
 from saddleslide.paper.spec import Run, loops_of
 from saddleslide.planner import plan
@@ -30,6 +32,7 @@ from saddleslide.result import Result
 
 # Inner solves of a relative gap stop at this part of the gap at the start: four digits below the smallest target.
 RELATIVE_ACCURACY = 1e-9
+CURVE_ACCURACY = 1e-6
 Curve = list[list[float]]
 
 
@@ -53,13 +56,18 @@ class Judge:
 
     def __init__(self, given: Instance, relative: bool) -> None:
         self.problem, self.scale, self.accuracy = given.problem, 1.0, 0.0
+        self.on_the_way = 0.0
         if relative:
             self.scale = certify(self.problem, *self.problem.start()).gap
-            self.accuracy = RELATIVE_ACCURACY * self.scale
+            self.accuracy, self.on_the_way = RELATIVE_ACCURACY * self.scale, CURVE_ACCURACY * self.scale
 
     def __call__(self, x: Array, y: Array) -> float:
         """The gap of a point."""
         return certify(self.problem, x, y, accuracy=self.accuracy).gap / self.scale
+
+    def look(self, x: Array, y: Array) -> float:
+        """The gap of a point on the way, good enough for a curve."""
+        return certify(self.problem, x, y, accuracy=self.on_the_way).gap / self.scale
 
 
 def perform(run: Run) -> Row:
@@ -129,7 +137,7 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
 
     def look(result: Result) -> None:
         if inspect and result.nit % inspect == 0:
-            curve.append([*_counts(result.calls), judge(result.x, result.y)])
+            curve.append([*_counts(result.calls), judge.look(result.x, result.y)])
 
     seconds = []
     for _ in range(int(settings.get("repeats", 1))):
@@ -154,7 +162,7 @@ def _plan(given: Instance, run: Run) -> Plan | RestartPlan:
     loops = loops_of(run.problem, settings)
     if loops is not None:
         asked["loops"] = loops
-    return plan(given.problem, settings.get("tol"), constants=given.constants, **asked)
+    return plan(given.problem, settings.get("tol"), **asked)
 
 
 def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -163,21 +171,35 @@ def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
     inspect, stop = int(settings.get("inspect", 0)), float(settings.get("stop", -math.inf))
     seconds = []
     for _ in range(int(settings.get("repeats", 1))):
-        method, oracles = methods[run.method](**settings.get("options", {})), Oracles(given.problem)
+        method, oracles = _method(run.method)(**settings.get("options", {})), Oracles(given.problem)
         curve: Curve = []
         clock = -time.perf_counter()
         method.start(oracles, given.problem.start(), float(settings.get("tol", 0.0)))
-        for step in range(1, int(settings["iterations"]) + 1):
+        iterations = _iterations(method, settings)
+        step = 0
+        while not (method.finished or step >= iterations):
             method.advance()
+            step += 1
             if inspect and step % inspect == 0:
                 clock += time.perf_counter()
-                curve.append([*_counts(oracles.calls), judge(*method.output())])
+                curve.append([*_counts(oracles.calls), judge.look(*method.output())])
                 clock -= time.perf_counter()
                 if curve[-1][-1] <= stop:
                     break
         x, y = method.output()
         seconds.append(clock + time.perf_counter())
     return Outcome(x, y, oracles.calls, seconds, curve=curve, more={"notes": list(method.notes)})
+
+
+def _method(name: str) -> type[Method]:
+    return OneLevel if name == OneLevel.description.name else methods[name]
+
+
+def _iterations(method: Method, settings: dict[str, Any]) -> float:
+    """How often to advance: as stated, or through the first stage of an ablation, or until it is finished."""
+    if settings.get("stages") == 1 and isinstance(method, Staged):
+        return method.left
+    return float(settings.get("iterations", math.inf))
 
 
 def _counts(calls: Calls) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,9 @@ from saddleslide.paper.perform import perform, versions
 from saddleslide.paper.rows import Row, append_row, read_rows
 from saddleslide.paper.spec import Run
 from saddleslide.paper.workers import in_processes
+
+# Seconds of hinted work after which the measured pace weighs as much as the hints.
+TRUST = 10.0
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Step:
 
 
 def missing(runs: Sequence[Run], rows: dict[str, Row]) -> list[Run]:
-    """Runs without a finished row of this version of the package; the longest first, so that none is left at the end.
+    """Runs without a finished row of this version of the package, the short ones first.
 
     Examples
     --------
@@ -45,7 +48,7 @@ def missing(runs: Sequence[Run], rows: dict[str, Row]) -> list[Run]:
         row = rows.get(run.key, {})
         return row.get("status") == "done" and row.get("versions", {}).get("saddleslide") == own
 
-    return sorted((run for run in runs if not finished(run)), key=lambda run: -run.seconds)
+    return sorted((run for run in runs if not finished(run)), key=lambda run: run.seconds)
 
 
 def prepare_folder(folder: Path) -> None:
@@ -65,6 +68,9 @@ def run_missing(
     """Carry out the runs that the folder lacks; every row is on the disk before the next is waited for."""
     rows = read_rows(folder)
     todo = missing(runs, rows)
+    if jobs > 1:
+        # The long ones first, so that no process is left alone with one at the end.
+        todo.reverse()
     clock = _Clock(todo, jobs, len(runs))
     tick(clock.step(None))
     for row in in_processes(perform, todo, jobs, _lost, lambda: tick(clock.step(None))):
@@ -82,26 +88,18 @@ class _Clock:
     """Time left: what the hints say of the runs that are left, in the measure of those that are done."""
 
     def __init__(self, todo: Sequence[Run], jobs: int, total: int) -> None:
-        self.hints = {run.key: run.seconds for run in todo}
-        self.left, self.jobs = dict(self.hints), jobs
-        self.total, self.began = total, time.monotonic()
+        self.left = {run.key: run.seconds for run in todo}
+        self.all, self.jobs, self.total = sum(self.left.values()), jobs, total
+        self.began = self.last = time.monotonic()
 
     def finished(self, row: Row) -> Step:
         self.left.pop(row["key"], None)
+        self.last = time.monotonic()
         return self.step(row)
 
     def step(self, row: Row | None) -> Step:
-        passed = time.monotonic() - self.began
-        done = sum(self.hints.values()) - sum(self.left.values())
         rest = sum(self.left.values())
-        # The hints stand for a while; then the measured pace takes over.
-        pace = (passed + 10.0 / self.jobs) / (done + 10.0)
-        left = max(rest * pace - (0.0 if row is not None else 0.0), 0.0)
+        # The hints stand at first; the pace of what is done takes over. The clock runs down between two runs.
+        pace = (self.last - self.began + TRUST / self.jobs) / (self.all - rest + TRUST)
+        left = max(rest * pace - (time.monotonic() - self.last), 0.0)
         return Step(self.total - len(self.left), self.total, row, left)
-
-
-def outdated(rows: dict[str, Row], runs: Collection[Run]) -> Iterator[Row]:
-    """Rows of these runs that another version of the package made."""
-    own = versions()["saddleslide"]
-    keys = {run.key for run in runs}
-    return (row for row in rows.values() if row["key"] in keys and row.get("versions", {}).get("saddleslide") != own)

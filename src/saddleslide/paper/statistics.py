@@ -129,10 +129,15 @@ def _fitted(points: Sequence[tuple[float, float]], last: int) -> float:
 
 
 def first_below(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
-    """The field at the first (largest) setting whose median gap over the seeds is below the limit."""
-    settings = sorted({field_of(row, column["along"]) for row in rows}, reverse=True)
-    for setting in settings:
-        there = [row for row in rows if field_of(row, column["along"]) == setting]
+    """The field at the first (largest) target whose median gap over the seeds is below the limit.
+
+    Runs without a target run on and are inspected: theirs is what the curve holds at the crossing.
+    """
+    targets = sorted({row["settings"]["tol"] for row in rows if "tol" in row["settings"]}, reverse=True)
+    if not targets:
+        return at_crossing(rows, column, cells) if "part" in column else "–"
+    for target in targets:
+        there = [row for row in rows if row["settings"]["tol"] == target]
         if median(row["gap"] for row in there) < column["limit"]:
             return same(there, column, cells)
     return None
