@@ -7,7 +7,8 @@ import platform
 import statistics
 import time
 import traceback
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,18 @@ from saddleslide.baselines import Method, methods
 from saddleslide.baselines.staged import Staged
 from saddleslide.certificate import certify
 from saddleslide.driver import run as carry_out
+from saddleslide.functions import tilted_minimum
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.paper.instances import Instance, instance
 from saddleslide.paper.one_level import OneLevel
 from saddleslide.paper.rows import Row, pack
 from saddleslide.paper.spec import Run, loops_of
 from saddleslide.planner import plan
-from saddleslide.planning import Plan
+from saddleslide.planning import Plan, budget
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.reporting import psnr
 from saddleslide.result import Result
+from saddleslide.solver import solve
 
 # Inner solves of a relative gap stop at this part of the gap at the start: four digits below the smallest target.
 RELATIVE_ACCURACY = 1e-9
@@ -55,7 +58,7 @@ class Judge:
     """Gaps of points of one instance, absolute or relative to the gap at the start."""
 
     def __init__(self, given: Instance, relative: bool) -> None:
-        self.problem, self.scale, self.accuracy = given.problem, 1.0, 0.0
+        self.problem, self.scale, self.accuracy = given.judged or given.problem, 1.0, 0.0
         self.on_the_way = 0.0
         if relative:
             self.scale = certify(self.problem, *self.problem.start()).gap
@@ -108,7 +111,7 @@ def versions() -> dict[str, str]:
 def _carried_out(run: Run) -> Row:
     given = instance(run.problem)
     judge = Judge(given, bool(run.settings.get("relative", False)))
-    found = _recursion(run, given, judge) if run.method == "recursion" else _other(run, given, judge)
+    found = KINDS.get(run.method, _other)(run, given, judge)
     row: Row = {
         "calls": vars(found.calls),
         "gap": judge(found.x, found.y),
@@ -144,25 +147,69 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
         curve.clear()
         result = carry_out(given.problem, intended, callback=look if inspect else None)
         seconds.append(result.seconds)
-    more: dict[str, Any] = {"status_of_run": result.status.name, "certified_gap": result.gap}
-    if isinstance(intended, RestartPlan):
-        more["stages"] = len(intended.stages)
-        more["planned"] = intended.predicted_calls
+    more = {"status_of_run": result.status.name, **_about(intended, result.nit)}
     bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
     data = intended.to_dict() if isinstance(intended, Plan) else None
     return Outcome(result.x, result.y, result.calls, seconds, data, intended.order, bound, curve, more)
 
 
+def _about(intended: Plan | RestartPlan, steps: int) -> dict[str, Any]:
+    """What a table may ask of a plan: budgets R_i, or stages planned and made and the calls of all of them."""
+    if isinstance(intended, Plan):
+        tol = intended.tol
+        return {} if tol is None else {"budgets": {le.term.name: budget(le.term, tol) for le in intended.levels}}
+    made = total = 0
+    for stage in intended.stages:
+        made, total = made + (total < steps), total + stage.levels[0].T
+    planned = intended.predicted_calls
+    count = max(len(intended.stages), 1)
+    return {
+        "stages": {"planned": len(intended.stages), "made": made},
+        "planned": planned,
+        "per_restart": {name: calls / count for name, calls in planned.items()},
+    }
+
+
+def _plan_only(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """No run: the plan and what it promises, at the starting point."""
+    intended = _plan(given, run)
+    assert isinstance(intended, Plan)
+    start = given.problem.start()
+    return Outcome(*start, Calls(), [0.0], None, intended.order, intended.printed_bound, more=_about(intended, 0))
+
+
+def _adaptive(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """The library's own method on the same problem, until it certifies the relative target itself."""
+    result = solve(given.problem, rtol=float(run.settings["rtol"]))
+    more = {"certificate_calls": vars(result.certificate_calls), "status_of_run": result.status.name}
+    return Outcome(result.x, result.y, result.calls, [result.seconds], more=more)
+
+
+def _without_coupling(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """The minimiser of f alone, with the best reply of y: what a method that ignores the coupling would return."""
+    problem = given.problem
+    x = tilted_minimum(problem.f, np.zeros(problem.X.shape), problem.X, problem.start()[0]).point
+    reply = tilted_minimum(problem.g, -problem.coupling.forward(x), problem.Y, problem.start()[1]).point
+    return Outcome(x, reply, Calls(), [0.0])
+
+
 def _plan(given: Instance, run: Run) -> Plan | RestartPlan:
     """The plan that the settings ask for; the paper's conventions where they are silent."""
     settings = run.settings
-    names = ("order", "kappa", "proved", "factor", "regime", "metric", "interior", "Psi0")
+    names = ("order", "kappa", "proved", "factor", "regime", "metric", "constants")
     asked: dict[str, Any] = {"metric": "identity", "regime": "degenerate"}
     asked |= {name: settings[name] for name in names if name in settings}
+    if settings.get("all_stages", False):
+        return _with_all_stages(plan(given.problem, settings["tol"], **asked))
     loops = loops_of(run.problem, settings)
     if loops is not None:
         asked["loops"] = loops
     return plan(given.problem, settings.get("tol"), **asked)
+
+
+def _with_all_stages(intended: Plan | RestartPlan) -> Plan | RestartPlan:
+    """The same stages with a target that no certificate meets, so that the run makes all of them."""
+    return replace(intended, tol=5e-324)
 
 
 def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -231,3 +278,11 @@ def _latency(call: Any) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
+
+
+KINDS: dict[str, Callable[[Run, Instance, Judge], Outcome]] = {
+    "recursion": _recursion,
+    "plan": _plan_only,
+    "saddleslide": _adaptive,
+    "without coupling": _without_coupling,
+}

@@ -179,6 +179,29 @@ def predicted_exponent(rows: Sequence[Row], column: Column, cells: Cells) -> flo
     return 2.0 / (1.0 + 3.0 * nu)
 
 
+def growth(rows: Sequence[Row], column: Column, cells: Cells) -> float:
+    """Exponent of a count in a setting: calls of the oracle that the runs name, in all or per restart."""
+    per = column.get("per_restart", False)
+    points: dict[float, list[float]] = {}
+    for row in rows:
+        oracle = row["settings"]["oracle"]
+        count = row["calls"][oracle] / (row["stages"]["made"] if per else 1.0)
+        points.setdefault(float(field_of(row, f"problem.{row['settings']['grows_with']}")), []).append(count)
+    logs = np.log([[setting, median(points[setting])] for setting in sorted(points)])
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
+
+
+def as_planned(rows: Sequence[Row], column: Column, cells: Cells) -> str:
+    """How many runs made exactly the calls that were planned."""
+    good = sum(all(row["calls"][name] == row["planned"][name] for name in "fgB") for row in rows)
+    return f"{good} of {len(rows)}"
+
+
+def gap_to_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
+    """Largest gap as a part of the target."""
+    return max(row["gap"] / row["settings"]["tol"] for row in rows)
+
+
 def constant(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
     """A number that the specification states."""
     return column["value"]
@@ -217,6 +240,7 @@ STATISTICS: dict[str, Statistic] = {
     function.__name__: function
     for function in (
         same, middle, smallest, largest, spread, quotient, crossover, violations, gap_to_bound, slope, slope_spread,
-        decades, first_below, at_crossing, gradients, predicted_exponent, constant, weighted, wall, wall_spread, ranking,
+        decades, first_below, at_crossing, gradients, predicted_exponent, growth, as_planned, gap_to_target,
+        constant, weighted, wall, wall_spread, ranking,
     )
 }  # fmt: skip
