@@ -90,7 +90,9 @@ def _listed() -> Grid:
     for experiment in chosen(["all"]):
         runs, quick = experiment.runs(), experiment.runs(quick=True)
         seconds = sum(run.seconds for run in runs)
-        grid.add_row(experiment.name, experiment.title, experiment.label, str(len(runs)), str(len(quick)), _time(seconds))
+        grid.add_row(
+            experiment.name, experiment.title, experiment.label, str(len(runs)), str(len(quick)), _time(seconds)
+        )
     return grid
 
 
@@ -136,9 +138,7 @@ class _Teller:
             self.console.print(f"{step.done} of {step.total} runs, {left}")
 
 
-def _show(
-    experiments: Sequence[Experiment], rows: dict[str, Row], asked: argparse.Namespace, console: Console
-) -> int:
+def _show(experiments: Sequence[Experiment], rows: dict[str, Row], asked: argparse.Namespace, console: Console) -> int:
     tables = {experiment.name: tables_of(experiment, rows, asked.seeds) for experiment in experiments}
     flat = [table for several in tables.values() for table in several]
     for table in flat:
@@ -151,7 +151,8 @@ def _show(
     wrong = found["differs"] + found["failed"]
     failed = [row for row in rows.values() if row["status"] == "failed"]
     console.print(
-        f"{found['agrees']} of {found['agrees'] + wrong} judged cells agree with print; {found['measured']} are measured, "
+        f"{found['agrees']} of {found['agrees'] + wrong} judged cells agree with the paper; "
+        f"{found['measured']} are measured, "
         f"{found['partial'] + found['not run']} need runs that were not made. {asked.out / REPORT}",
         soft_wrap=True,
     )

@@ -29,9 +29,7 @@ def as_csv(table: Table) -> str:
     writer.writerow(["row", "column", "paper", "ours", "difference", "verdict", "note"])
     for name, line in table.lines.items():
         for cell in line:
-            writer.writerow(
-                [name, cell.head, cell.paper, cell.ours, cell.difference, cell.verdict.value, cell.note]
-            )
+            writer.writerow([name, cell.head, cell.paper, cell.ours, cell.difference, cell.verdict.value, cell.note])
     return text.getvalue()
 
 
@@ -86,7 +84,14 @@ def agreement(tables: Sequence[Table]) -> dict[str, Any]:
         for cell in table.cells():
             own[cell.verdict.value] += 1
     differing = [
-        {"table": table.name, "row": name, "column": cell.head, "paper": cell.paper, "ours": cell.ours, "note": cell.note}
+        {
+            "table": table.name,
+            "row": name,
+            "column": cell.head,
+            "paper": cell.paper,
+            "ours": cell.ours,
+            "note": cell.note,
+        }
         for table in tables
         for name, line in table.lines.items()
         for cell in line

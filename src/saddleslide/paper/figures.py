@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.paper.rows import Row, field_of
+from saddleslide.paper.rows import Row
 from saddleslide.paper.spec import Experiment
 from saddleslide.paper.statistics import predicted_exponent, slope
 from saddleslide.paper.style import GREY, METHODS, SETTINGS, draw_method, finish, legend_below, new_figure, save
@@ -116,7 +116,7 @@ def cost(rows: Sequence[Row]) -> Any:
         for method, (gradients, products) in pairs.items():
             name, colour, _ = METHODS[method]
             ax.plot(prices, prices * gradients + products, color=colour, linewidth=1.6, label=name)
-        crossing = (pairs["recursion"][1] - theirs[1]) / (theirs[0] - pairs["recursion"][0])  # type: ignore[operator]
+        crossing = (pairs["recursion"][1] - theirs[1]) / (theirs[0] - pairs["recursion"][0])
         ax.axvline(crossing, color=GREY, linestyle="--", linewidth=1.0)
         ax.set_title(rf"$\varepsilon$ = {target}, $\rho^*$ = {crossing:.0f}")
         finish(ax, r"price $\rho$ of a gradient, in products")

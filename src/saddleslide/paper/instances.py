@@ -103,7 +103,7 @@ def _curved(
     kappa_xy: float = 4.0,
     bounded: bool = True,
 ) -> Instance:
-    """Powers plus quadratics with spectra [mu, kappa mu] and tilts, |B|^2 = kappa_xy: for the regimes with curvature."""
+    """Powers plus quadratics with spectra [mu, kappa mu] and tilts, |B|^2 = kappa_xy."""
     rng = np.random.default_rng(seed)
     U, V = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
     c_x, c_y = rng.standard_normal(d), rng.standard_normal(d)

@@ -26,7 +26,7 @@ MARKS = {
     Verdict.MEASURED: ("~", "measured on another machine or another object, not judged"),
     Verdict.OURS: ("·", "not printed in the paper"),
     Verdict.PARTIAL: ("…", "some runs are missing, not judged"),
-    Verdict.NOT_RUN: ("–", "not run"),
+    Verdict.NOT_RUN: ("-", "not run"),
 }
 WIDE = 9
 
@@ -47,7 +47,8 @@ def write_report(
         "tiles": _tiles(found, rows),
         "contents": _contents(experiments),
         "summary": _summary(experiments, found),
-        "legend": "".join(f"<span><b>{mark}</b> {escape(text)}</span> " for mark, text in MARKS.values()),
+        "legend": "<span>small: the paper's value</span> "
+        + "".join(f"<span><b>{mark}</b> {escape(text)}</span> " for mark, text in MARKS.values()),
         "differing": _differing(found),
         "sections": "\n".join(_section(e, tables[e.name], figures[e.name], folder) for e in experiments),
         "environment": _environment(rows),
@@ -137,7 +138,8 @@ def _table(table: Table) -> str:
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     kind = ' class="wide"' if len(table.heads) >= WIDE else ""
     head = f"<thead><tr><th>{escape(table.row_head)}</th>{heads}</tr></thead>"
-    return f'<h3>{escape(table.title)}{where}</h3><div class="scroll"><table{kind}>{head}<tbody>{body}</tbody></table></div>{note}'
+    grid = f'<div class="scroll"><table{kind}>{head}<tbody>{body}</tbody></table></div>'
+    return f"<h3>{escape(table.title)}{where}</h3>{grid}{note}"
 
 
 def _cell(cell: Cell) -> str:

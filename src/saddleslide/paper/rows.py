@@ -31,10 +31,13 @@ def append_row(folder: Path, row: Row) -> None:
     {'a': {'key': 'a', 'status': 'done', 'gap': None}}
     """
     path = folder / FILE
-    # A line that an interrupt cut off must not swallow the next one.
-    broken = path.exists() and path.stat().st_size > 0 and not path.read_bytes()[-1:] == b"\n"
-    with path.open("a", encoding="utf-8") as file:
-        file.write(("\n" if broken else "") + json.dumps(plain(row), allow_nan=False) + "\n")
+    with path.open("a+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 1, 0))
+        # A line that an interrupt cut off must not swallow the next one.
+        broken = size > 0 and file.read(1) != b"\n"
+        line = ("\n" if broken else "") + json.dumps(plain(row), allow_nan=False) + "\n"
+        file.write(line.encode())
         file.flush()
         os.fsync(file.fileno())
 
@@ -50,10 +53,10 @@ def read_rows(folder: Path) -> dict[str, Row]:
             row = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if isinstance(row, dict) and "key" in row and "status" in row:
-            # A later failure does not take back what was done.
-            if row["status"] == "done" or found.get(row["key"], {}).get("status") != "done":
-                found[row["key"]] = row
+        whole = isinstance(row, dict) and "key" in row and "status" in row
+        # A later failure does not take back what was done.
+        if whole and (row["status"] == "done" or found.get(row["key"], {}).get("status") != "done"):
+            found[row["key"]] = row
     return found
 
 

@@ -137,9 +137,7 @@ def chosen(names: Collection[str]) -> list[Experiment]:
     return [load(name) for name in NAMES if name in wanted]
 
 
-def _expanded(
-    experiment: str, group: Mapping[str, Any], quick: bool, seeds: Collection[int] | None
-) -> Iterator[Run]:
+def _expanded(experiment: str, group: Mapping[str, Any], quick: bool, seeds: Collection[int] | None) -> Iterator[Run]:
     """Every combination of the axes of a group; an axis "a, b" moves two settings together."""
     axes = dict(group.get("grid", {}))
     if quick and isinstance(group.get("quick"), dict):

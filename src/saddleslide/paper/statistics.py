@@ -1,4 +1,4 @@
-"""Numbers from rows: what the columns of the tables are made of. Each takes rows, the column and the cells before it."""
+"""Numbers from rows: what the columns are made of. Each takes rows, the column and the cells before it."""
 
 from __future__ import annotations
 
@@ -114,11 +114,10 @@ def decades(rows: Sequence[Row], column: Column, cells: Cells) -> float:
 
 
 def _medians(rows: Sequence[Row], column: Column) -> list[tuple[float, float]]:
-    """(count, median of the `against` field) for every count, in rising order."""
-    against = column.get("against", "gap")
+    """(count, median gap) for every count, in rising order."""
     counts: dict[float, list[float]] = {}
     for row in rows:
-        counts.setdefault(float(field_of(row, column["field"])), []).append(float(field_of(row, against)))
+        counts.setdefault(float(field_of(row, column["field"])), []).append(float(row["gap"]))
     return [(count, median(counts[count])) for count in sorted(counts)]
 
 
@@ -135,7 +134,7 @@ def first_below(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
     """
     targets = sorted({row["settings"]["tol"] for row in rows if "tol" in row["settings"]}, reverse=True)
     if not targets:
-        return at_crossing(rows, column, cells) if "part" in column else "–"
+        return at_crossing(rows, column, cells) if "part" in column else "none"
     for target in targets:
         there = [row for row in rows if row["settings"]["tol"] == target]
         if median(row["gap"] for row in there) < column["limit"]:
@@ -174,9 +173,16 @@ def gradients(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
 def predicted_exponent(rows: Sequence[Row], column: Column, cells: Cells) -> float:
     """The exponent that the paper's table promises, from the Hölder exponent of the row."""
     nu = float(values(rows, column)[0])
-    if column.get("regime") == "restarts":
-        return (1.0 - nu) / (1.0 + 3.0 * nu)
     return 2.0 / (1.0 + 3.0 * nu)
+
+
+def slope_in_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
+    """Exponent of a count, median over the seeds, in one over the target eps."""
+    counts: dict[float, list[float]] = {}
+    for row in rows:
+        counts.setdefault(float(row["settings"]["tol"]), []).append(float(field_of(row, column["field"])))
+    points = [(median(counts[target]), target) for target in sorted(counts, reverse=True)]
+    return _fitted(points, len(points)) + 0.0
 
 
 def growth(rows: Sequence[Row], column: Column, cells: Cells) -> float:
@@ -199,17 +205,12 @@ def as_planned(rows: Sequence[Row], column: Column, cells: Cells) -> str:
 
 def gap_to_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
     """Largest gap as a part of the target."""
-    return max(row["gap"] / row["settings"]["tol"] for row in rows)
-
-
-def constant(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
-    """A number that the specification states."""
-    return column["value"]
+    return max(float(row["gap"] / row["settings"]["tol"]) for row in rows)
 
 
 def weighted(rows: Sequence[Row], column: Column, cells: Cells) -> float:
     """Median of c_f N_f + c_g N_g + c_B N_B in milliseconds, with the latencies measured beside each run."""
-    return 1e3 * median(weighted_seconds(row) for row in rows)
+    return float(1e3 * median(weighted_seconds(row) for row in rows))
 
 
 def weighted_seconds(row: Row) -> float:
@@ -219,7 +220,7 @@ def weighted_seconds(row: Row) -> float:
 
 def wall(rows: Sequence[Row], column: Column, cells: Cells) -> float:
     """Median time in milliseconds."""
-    return 1e3 * median(row["seconds"] for row in rows)
+    return float(1e3 * median(row["seconds"] for row in rows))
 
 
 def wall_spread(rows: Sequence[Row], column: Column, cells: Cells) -> tuple[float, float]:
@@ -236,11 +237,18 @@ def ranking(rows: Sequence[Row], column: Column, cells: Cells) -> str:
     return " < ".join(names.get(name, name) for name in sorted(costs, key=lambda name: median(costs[name])))
 
 
+def selected(rows: Sequence[Row], column: Column, cells: Cells) -> str | None:
+    """The configuration with the smallest weighted cost among those whose gap is at most the limit."""
+    good = [row for row in rows if row["gap"] <= column["limit"]]
+    return str(min(good, key=weighted_seconds)["settings"]["label"]) if good else None
+
+
 STATISTICS: dict[str, Statistic] = {
     function.__name__: function
     for function in (
         same, middle, smallest, largest, spread, quotient, crossover, violations, gap_to_bound, slope, slope_spread,
-        decades, first_below, at_crossing, gradients, predicted_exponent, growth, as_planned, gap_to_target,
-        constant, weighted, wall, wall_spread, ranking,
+        decades, first_below, at_crossing, gradients, predicted_exponent,
+        slope_in_target, growth, as_planned, gap_to_target,
+        weighted, wall, wall_spread, ranking, selected,
     )
 }  # fmt: skip

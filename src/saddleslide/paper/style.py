@@ -19,8 +19,9 @@ METHODS = {
 }
 GREY, GRID = "0.35", "0.9"
 MOST_MARKERS = 24
-SETTINGS = {
-    "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.5, "svg.hashsalt": "saddleslide",
+SETTINGS: dict[Any, Any] = {
+    "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.5,
+    "svg.hashsalt": "saddleslide",
     "axes.spines.top": False, "axes.spines.right": False, "savefig.facecolor": "white",
 }  # fmt: skip
 

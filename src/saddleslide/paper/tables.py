@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
@@ -140,7 +140,11 @@ def _line(
     cells = []
     for column in data["columns"]:
         wanted, there = (
-            [run for run in runs if _matches(run, column) and (column.get("everywhere") or _line_name(run, data) == name)]
+            [
+                run
+                for run in runs
+                if _matches(run, column) and (column.get("everywhere") or _line_name(run, data) == name)
+            ]
             for runs in (belongs, selected)
         )
         found = [rows[run.key] for run in there if run.key in rows]

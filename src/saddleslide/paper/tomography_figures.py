@@ -65,7 +65,7 @@ def tomography_pictures(rows: Sequence[Row]) -> Any:
     image, timed = unpack(row["picture"]), [other for other in rows if other["group"] == "test"]
     figure = require_matplotlib()(figsize=(10.4, 2.9), dpi=150, layout="constrained")
     first, second, third, fourth = figure.subplots(1, 4, width_ratios=(1.0, 1.0, 1.1, 1.1))
-    titles = ("(a) object, 128 × 128", f"(b) recursive, {row['psnr']:.2f} dB")
+    titles = ("(a) object, 128 x 128", f"(b) recursive, {row['psnr']:.2f} dB")
     for ax, picture, title in zip((first, second), (phantom(0, image.shape[0]), image), titles, strict=True):
         ax.imshow(picture, cmap="gray", vmin=0.0, vmax=1.0)
         ax.set_title(title)

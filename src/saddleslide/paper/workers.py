@@ -1,4 +1,4 @@
-"""Runs in processes of their own: one core each, the same bits whatever their number, and no crash takes the rest along."""
+"""Runs in processes of their own: one core each, the same bits whatever their number; a crash takes nothing along."""
 
 from __future__ import annotations
 
