@@ -149,14 +149,21 @@ def _show(experiments: Sequence[Experiment], rows: dict[str, Row], asked: argpar
     write_report(asked.out, experiments, tables, figures, rows)
     found = agreement(flat)
     wrong = found["differs"] + found["failed"]
-    failed = [row for row in rows.values() if row["status"] == "failed"]
+    # What a clock has a say in is shown, but decides nothing.
+    deciding = [cell for table in flat for cell in table.cells() if _wrong(cell) and not cell.timed]
+    keys = {run.key for e in experiments for run in e.runs(seeds=asked.seeds, optional=True)}
+    failed = [row for row in rows.values() if row["status"] == "failed" and row["key"] in keys]
     console.print(
         f"{found['agrees']} of {found['agrees'] + wrong} judged cells agree with the paper; "
         f"{found['measured']} are measured, "
         f"{found['partial'] + found['not run']} need runs that were not made. {asked.out / REPORT}",
         soft_wrap=True,
     )
-    return EXIT_AGREES if wrong == 0 and not failed else EXIT_DIFFERS
+    return EXIT_DIFFERS if deciding or failed else EXIT_AGREES
+
+
+def _wrong(cell: Cell) -> bool:
+    return cell.verdict in (Verdict.DIFFERS, Verdict.FAILED)
 
 
 def _grid(table: Table) -> Grid:

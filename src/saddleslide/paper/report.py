@@ -47,8 +47,7 @@ def write_report(
         "tiles": _tiles(found, rows),
         "contents": _contents(experiments),
         "summary": _summary(experiments, found),
-        "legend": "<span>small: the paper's value</span> "
-        + "".join(f"<span><b>{mark}</b> {escape(text)}</span> " for mark, text in MARKS.values()),
+        "legend": _legend(),
         "differing": _differing(found),
         "sections": "\n".join(_section(e, tables[e.name], figures[e.name], folder) for e in experiments),
         "environment": _environment(rows),
@@ -56,6 +55,11 @@ def write_report(
     path = folder / FILE
     path.write_text(Template(_asset("report.html")).substitute(parts), encoding="utf-8")
     return path
+
+
+def _legend() -> str:
+    marks = "".join(f"<span><b>{mark}</b> {escape(text)}</span> " for mark, text in MARKS.values())
+    return f"<span>small: the paper's value</span> {marks}"
 
 
 def _asset(name: str) -> str:

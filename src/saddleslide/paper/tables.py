@@ -38,7 +38,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One number: in print, ours, what lies between, and the verdict.
+    """One number: in print, ours, what lies between, and the verdict; `timed` where a clock has a say in it.
 
     Examples
     --------
@@ -52,6 +52,7 @@ class Cell:
     difference: str
     verdict: Verdict
     note: str = ""
+    timed: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def _matches(run: Run, column: Mapping[str, Any]) -> bool:
 
 
 def _cell(column: dict[str, Any], wanted: list[Run], found: list[Row], values: dict[str, Any], paper: str) -> Cell:
-    blank = Cell(column["head"], paper, "", "", Verdict.NOT_RUN, column.get("note", ""))
+    blank = Cell(column["head"], paper, "", "", Verdict.NOT_RUN, column.get("note", ""), column.get("timed", False))
     failed = [row for row in found if row["status"] != "done"]
     if failed:
         return replace(blank, ours="failed", verdict=Verdict.FAILED, note=failed[0].get("error", ""))
