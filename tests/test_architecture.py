@@ -23,7 +23,7 @@ LAYERS = [
     {"gallery", "driver"},
     {"solver"},
     {"method_run"},
-    {"adaptive_run", "baselines"},
+    {"adaptive_run", "baselines", "inspecting"},
     {"judging", "progress", "reporting", "planner"},
     {"regimes"},
     {"sliding", "certificate", "work"},
@@ -37,7 +37,18 @@ LAYERS = [
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
-METHODS = {"baselines", "method_run", "sliding", "driver", "solver", "adaptive_run", "planner", "regimes", "judging"}
+METHODS = {
+    "baselines",
+    "inspecting",
+    "method_run",
+    "sliding",
+    "driver",
+    "solver",
+    "adaptive_run",
+    "planner",
+    "regimes",
+    "judging",
+}
 OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy"}
 
 

@@ -10,6 +10,7 @@ mu = 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -188,10 +189,14 @@ class Judge:
         return self.solved
 
     def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
-        """Gap of this candidate alone, by `settle`; the best bounds of the run are kept with their points."""
+        """Gap of this candidate alone, by `settle`."""
+        return self.apart(lambda: self.settle(candidate, accuracy, max_gradients))
+
+    def apart(self, work: Callable[[], object]) -> float:
+        """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
         upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
         self.upper, self.lower = math.inf, -math.inf
-        self.settle(candidate, accuracy, max_gradients)
+        work()
         gap = self.gap
         if upper <= self.upper:
             self.upper, self.x = upper, x

@@ -15,7 +15,8 @@ from saddleslide.arrays import Array
 from saddleslide.baselines import Method, methods
 from saddleslide.candidate import Candidate, Split
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions import Zero, split_simple
+from saddleslide.functions import split_simple
+from saddleslide.inspecting import Inspector
 from saddleslide.judging import Judge
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.method_plan import MethodPlan
@@ -24,10 +25,6 @@ from saddleslide.result import Moment, Result, Status
 
 # Without a finite gap after this many inspections there will be none.
 _HOPELESS = 48
-# Part of the target that a certified inner solve may leave open.
-_INNER_PART = 0.05
-# A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
-_FEWEST_GRADIENTS = 25
 
 
 def method_plan(
@@ -80,9 +77,9 @@ def carry_out_method(
     shapes = (problem.X.shape, problem.Y.shape)
     if plan.shapes is not None and plan.shapes != shapes:
         raise InputError(f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}.")
-    # A plan may come from a file: what it asks for is checked as in `solve`.
-    method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
-    return _MethodRun(problem, plan, problem.start(start), limits, max_steps, callback).carry_out()
+    # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
+    full = method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
+    return _MethodRun(problem, full, problem.start(start), limits, max_steps, callback).carry_out()
 
 
 class _MethodRun:
@@ -101,8 +98,9 @@ class _MethodRun:
         self.limits, self.max_steps, self.callback = limits, max_steps, callback
         self.method: Method = methods[plan.method](**plan.options)
         self.oracles = Oracles(problem)
-        self.split = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
-        self.judge = Judge(problem, self.split, plan.tol, plan.rtol, origin)
+        parts = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
+        self.judge = Judge(problem, parts, plan.tol, plan.rtol, origin)
+        self.inspector = Inspector(problem, parts, self.judge)
         self.history: list[Moment] = []
         self.steps, self.seconds = 0, 0.0
         self.last = origin
@@ -113,7 +111,7 @@ class _MethodRun:
             return self._result(Status.NON_FINITE)
         if self.plan.rtol > 0.0:
             # A relative target needs the gap at the start.
-            self._gap_of(Candidate(*self.origin, math.nan))
+            self.inspector.exact_gap_of(Candidate(*self.origin, math.nan), self.oracles.calls)
             if self.judge.solved:
                 return self._result(Status.SOLVED)
         self._timed(lambda: self.method.start(self.oracles, self.origin, self.judge.target))
@@ -126,10 +124,10 @@ class _MethodRun:
         while True:
             stop = self._limit_reached()
             if stop is not None:
-                return self._inspect() or stop if stop is Status.STEP_LIMIT and self.steps else stop
+                return stop if stop is Status.CALL_LIMIT or self._inspected else self._inspect() or stop
             self._timed(self.method.advance)
             self.steps += 1
-            if self.steps < due and not self.method.finished:
+            if not (self._is_due(due) or self.method.finished):
                 continue
             status = self._inspect()
             if status is not None:
@@ -138,13 +136,24 @@ class _MethodRun:
                 return Status.COMPLETED if math.isfinite(self.judge.gap) else Status.NO_CERTIFICATE
             due = self.plan.next_inspection(self.steps)
 
+    @property
+    def _inspected(self) -> bool:
+        """Whether the present point has been judged, or is the start."""
+        return self.steps == (self.history[-1].step if self.history else 0)
+
+    def _is_due(self, due: int) -> bool:
+        """Judging waits until the method has called as often as the judge, but not for ever."""
+        own, spent = self.oracles.calls, self.judge.oracles.calls
+        affordable = self.plan.every is not None or (spent.f <= own.f and spent.g <= own.g)
+        return self.steps >= (due if affordable else 2 * due)
+
     def _inspect(self) -> Status | None:
         """Judge the method's candidates; a status when the run ends here."""
         candidates = self.method.candidates()
         if not all(self.oracles.finite(c.x, c.y) for c in candidates):
             return Status.NON_FINITE
         self.last = (candidates[0].x, candidates[0].y)
-        gaps = [self._gap_of(candidate) for candidate in candidates]
+        gaps = [self.inspector.gap_of(candidate, self.oracles.calls) for candidate in candidates]
         self.method.learn(gaps)
         if self._record():
             return Status.STOPPED
@@ -154,16 +163,6 @@ class _MethodRun:
             return Status.NUMERICAL_LIMIT
         hopeless = len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap)
         return Status.NO_CERTIFICATE if hopeless else None
-
-    def _gap_of(self, candidate: Candidate) -> float:
-        """Certified gap of one candidate; what that costs is counted as judging."""
-        judge, own = self.judge, self.oracles.calls
-        if math.isnan(candidate.value):
-            judge.oracles.calls.f += 0 if isinstance(self.split.f_rest, Zero) else 0.5
-            candidate = replace(candidate, value=self.split.f_rest.value(candidate.x))
-        judge.allowance = own.copy()
-        most = int(max(_FEWEST_GRADIENTS, own.f - judge.oracles.calls.f))
-        return judge.gap_at(candidate, _INNER_PART * judge.target, most)
 
     def _timed(self, work: Callable[[], None]) -> None:
         began = time.perf_counter()

@@ -13,6 +13,7 @@ from rich.table import Table
 from saddleslide.arrays import Array
 from saddleslide.planning import Plan
 from saddleslide.planning.adaptive import AdaptivePlan
+from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.plotting import draw_reconstruction
 from saddleslide.result import Result
 
@@ -71,7 +72,7 @@ def _target(result: Result) -> str:
 
 def _where(result: Result) -> str:
     """`solve` counts the certificate's calls with the others, `run` apart."""
-    return "included above" if isinstance(result.plans[-1], AdaptivePlan) else "on top"
+    return "included above" if isinstance(result.plans[-1], AdaptivePlan | MethodPlan) else "on top"
 
 
 def _certificate_calls(result: Result) -> str:

@@ -37,14 +37,21 @@ class AcceleratedMirrorProx(Method):
         "165 (2017)",
         options=(
             Option("horizon", None, "number of iterations the steps are made for; None: any number", whole=True),
+            Option("curvature", None, "L in place of the declared constants, also where a gradient is only Hölder"),
             Option("scale", 1.0, "factor on the prox weight 1/gamma; below 1 leaves the theory"),
             METRIC,
         ),
     )
 
+    def lacks(self, problem: SaddleProblem) -> list[str]:
+        """A given curvature stands in for the constants."""
+        return super().lacks(problem) if self.options["curvature"] is None else []
+
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         self.field = field_of(oracles, origin, self.options)
-        self.L, self.M = self.field.smooth_part, self.field.coupling_part
+        given = self.options["curvature"]
+        self.L = self.field.smooth_part if given is None else float(given)
+        self.M = self.field.coupling_part
         self.r: Point = origin
         self.average: Point = origin
         self.t = 0
@@ -75,11 +82,9 @@ class AcceleratedMirrorProx(Method):
     @property
     def notes(self) -> tuple[str, ...]:
         scale = float(self.options["scale"] or 1.0)
-        constants = f"L = {self.L:.6g}, M = {self.M:.6g}"
-        return (
-            constants,
-            *((f"prox weight scaled by {scale:g}: not covered by the guarantee",) if scale < 1.0 else ()),
-        )
+        short = scale < 1.0 or self.field.smooth_part > self.L
+        outside = ("prox weight below that of the theory: not covered by the guarantee",) if short else ()
+        return (f"L = {self.L:.6g}, M = {self.M:.6g}, prox weight times {scale:g}", *outside)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()

@@ -58,13 +58,32 @@ class Methods(Mapping[str, type[Method]]):
         return len(self._members)
 
     def __repr__(self) -> str:
-        blocks = [_block(member) for member in self._members.values()]
-        return "\n".join(blocks)
+        return "\n".join(_block(member) for member in self._members.values())
+
+    def markdown(self) -> str:
+        """The table of docs/methods.md: one row a method.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> ss.methods.markdown().splitlines()[0]
+        '| method | needs | guarantee | from |'
+        """
+        rows = ["| method | needs | guarantee | from |", "|---|---|---|---|"]
+        for name, member in self._members.items():
+            about = member.description
+            cells = (f"`{name}`", _needs(member), about.guarantee, about.reference)
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        return "\n".join(rows)
+
+
+def _needs(member: type[Method]) -> str:
+    return ", ".join(member.description.needs) or "gradients"
 
 
 def _block(member: type[Method]) -> str:
     about = member.description
-    rows = (("needs", ", ".join(about.needs) or "gradients"), ("promises", about.guarantee), ("from", about.reference))
+    rows = (("needs", _needs(member)), ("promises", about.guarantee), ("from", about.reference))
     lines = [about.name]
     for title, text in rows:
         lines += textwrap.wrap(text, 100, initial_indent=f"  {title:<9}", subsequent_indent=" " * 11)

@@ -90,6 +90,25 @@ def tilted_minimum(
     )
 
 
+def has_closed_minimum(f: Function, domain: Domain) -> bool:
+    """Whether `tilted_minimum` needs no gradients: linear, separable on plain domains, or by one multiplier.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f, ball = ss.functions.LeastSquares(np.eye(2), [1.0, 2.0]), ss.domains.Ball(1.0, shape=2)
+    >>> has_closed_minimum(f, ball), has_closed_minimum(ss.functions.Quadratic(1.0), ball)
+    (False, True)
+    """
+    form = f.separable_form()
+    if f.linear or (f.separable and isinstance(domain, Box | FullSpace)):
+        return True
+    if form is None:
+        return False
+    bowl = form.isotropic and bool(np.all(np.asarray(form.quadratic) > 0.0))
+    return bowl or (isinstance(domain, Ball | Simplex) and couples_entries(domain))
+
+
 def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
     slope = f.gradient(np.zeros_like(c)) + c
     point = domain.maximizer(-slope)
