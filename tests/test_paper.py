@@ -1,4 +1,4 @@
-"""The paper's experiments: printed digits, specifications, resuming, crashes, tables, figures, the page in a browser."""
+"""The paper's experiments: printed digits, specifications, resuming, crashes, tables, figures, the page."""
 
 from __future__ import annotations
 

@@ -42,13 +42,17 @@ def as_markdown(table: Table) -> str:
     >>> print(as_markdown(Table("budgets", "e2", "", "Budgets", ("gap",), {"(1, 0.5)": (cell,)})).splitlines()[-1])
     | (1, 0.5) | **0.153** (paper 0.152) |
     """
-    lines = [f"### {table.title}", "", f"| {table.row_head} | {' | '.join(table.heads)} |"]
+    lines = [f"### {table.title}", "", f"| {table.row_head} | {' | '.join(map(_safe, table.heads))} |"]
     lines.append(f"|---|{'---|' * len(table.heads)}")
     for name, line in table.lines.items():
-        lines.append(f"| {name} | {' | '.join(_markdown(cell) for cell in line)} |")
+        lines.append(f"| {_safe(name)} | {' | '.join(_safe(_markdown(cell)) for cell in line)} |")
     if table.note:
         lines += ["", table.note]
     return "\n".join(lines) + "\n"
+
+
+def _safe(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _markdown(cell: Cell) -> str:

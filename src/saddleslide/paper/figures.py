@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from saddleslide.paper.calibration import with_shared_prices
 from saddleslide.paper.rows import Row
 from saddleslide.paper.spec import Experiment
 from saddleslide.paper.statistics import predicted_exponent, slope
@@ -25,7 +26,7 @@ def draw_all(experiment: Experiment, rows: Mapping[str, Row], folder: Path) -> d
     from matplotlib import rc_context
 
     keys = {run.key for run in experiment.runs(optional=True)}
-    there = [row for key, row in rows.items() if key in keys and row["status"] == "done"]
+    there = [row for key, row in with_shared_prices(rows).items() if key in keys and row["status"] == "done"]
     drawn = {}
     for figure in experiment.figures:
         with rc_context(SETTINGS):

@@ -209,7 +209,7 @@ def gap_to_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
 
 
 def weighted(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Median of c_f N_f + c_g N_g + c_B N_B in milliseconds, with the latencies measured beside each run."""
+    """Median of c_f N_f + c_g N_g + c_B N_B in milliseconds, with the latencies of its problem."""
     return float(1e3 * median(weighted_seconds(row) for row in rows))
 
 

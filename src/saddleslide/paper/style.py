@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ METHODS = {
     "universal-mirror-prox": ("Universal Mirror-Prox", *STYLES[3]),
 }
 GREY, GRID = "0.35", "0.9"
-MOST_MARKERS = 24
+MOST_MARKERS = 12
 SETTINGS: dict[Any, Any] = {
     "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.5,
     "svg.hashsalt": "saddleslide",
@@ -35,8 +36,16 @@ def new_figure(columns: int, width: float = 3.0, height: float = 2.9, share: boo
 def draw_method(ax: Any, method: str, x: Sequence[float], y: Sequence[float]) -> None:
     """A line in the method's own style; markers thinned out on long ones."""
     name, colour, marker = METHODS[method]
-    every = max(1, len(x) // MOST_MARKERS)
-    ax.plot(x, y, color=colour, marker=marker, markevery=every, markersize=4, linewidth=1.5, label=name)
+    ax.plot(x, y, color=colour, marker=marker, markevery=_spread(x), markersize=4, linewidth=1.5, label=name)
+
+
+def _spread(x: Sequence[float]) -> list[int]:
+    """Positions of markers, evenly spread on a logarithmic axis."""
+    if len(x) <= MOST_MARKERS:
+        return list(range(len(x)))
+    low, high = math.log(x[0]), math.log(x[-1])
+    wanted = [math.exp(low + (high - low) * k / (MOST_MARKERS - 1)) for k in range(MOST_MARKERS)]
+    return sorted({min(range(len(x)), key=lambda i: abs(x[i] - value)) for value in wanted})
 
 
 def finish(ax: Any, label: str, log_x: bool = True, target: float | None = None) -> None:

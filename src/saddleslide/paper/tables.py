@@ -12,6 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from saddleslide.paper.calibration import with_shared_prices
 from saddleslide.paper.rows import Row, field_of
 from saddleslide.paper.spec import Experiment, Run
 from saddleslide.paper.statistics import STATISTICS
@@ -98,6 +99,7 @@ def printed() -> dict[str, dict[str, dict[str, str]]]:
 
 def tables_of(experiment: Experiment, rows: Mapping[str, Row], seeds: Collection[int] | None = None) -> list[Table]:
     """All tables of an experiment from the rows at hand."""
+    rows = with_shared_prices(rows)
     return [_table(experiment, data, rows, seeds) for data in experiment.tables]
 
 
