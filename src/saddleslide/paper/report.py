@@ -135,11 +135,14 @@ def _figure(figure: Mapping[str, str], path: Path) -> str:
 
 def _table(table: Table) -> str:
     where = f' <span class="where">{escape(table.label)}</span>' if table.label else ""
+    if all(cell.verdict is Verdict.NOT_RUN for cell in table.cells()):
+        return f'<h3>{escape(table.title)}{where}</h3><p class="note">Not run here. {escape(table.note)}</p>'
     heads = "".join(f"<th>{escape(head)}</th>" for head in table.heads)
     body = "".join(
         f"<tr><th>{escape(name)}</th>{''.join(_cell(cell) for cell in line)}</tr>" for name, line in table.lines.items()
     )
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    said = dict.fromkeys(f"{cell.head}: {cell.note}." for cell in table.cells() if cell.note)
+    note = "".join(f'<p class="note">{escape(text)}</p>' for text in ([table.note] if table.note else []) + list(said))
     kind = ' class="wide"' if len(table.heads) >= WIDE else ""
     head = f"<thead><tr><th>{escape(table.row_head)}</th>{heads}</tr></thead>"
     grid = f'<div class="scroll"><table{kind}>{head}<tbody>{body}</tbody></table></div>'
