@@ -313,3 +313,15 @@ def test_an_unknown_family_is_a_failed_row():
 def test_no_machine_or_user_is_named_in_the_report(quick):
     source = (quick[0] / "report.html").read_text(encoding="utf-8")
     assert str(Path.home()) + "/" not in source and os.uname().nodename not in source
+
+
+def test_the_docs_repeat_the_committed_summary():
+    root = Path(__file__).parent.parent
+    found = json.loads((root / "benchmarks" / "results" / "paper_summary.json").read_text(encoding="utf-8"))
+    page = (root / "docs" / "paper.md").read_text(encoding="utf-8")
+    wrong = found["differs"] + found["failed"]
+    assert f"{found['agrees']} judged cells agree, {wrong} differ" in page
+    for name, own in found["experiments"].items():
+        counts = [own["agrees"], own["differs"] + own["failed"], own["measured"], own["ours"]]
+        missing_cells = own["not run"] + own["partial"]
+        assert f"| `{name}` | {' | '.join(map(str, [*counts, missing_cells]))} |" in page

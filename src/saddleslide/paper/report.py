@@ -141,12 +141,20 @@ def _table(table: Table) -> str:
     body = "".join(
         f"<tr><th>{escape(name)}</th>{''.join(_cell(cell) for cell in line)}</tr>" for name, line in table.lines.items()
     )
-    said = dict.fromkeys(f"{cell.head}: {cell.note}." for cell in table.cells() if cell.note)
-    note = "".join(f'<p class="note">{escape(text)}</p>' for text in ([table.note] if table.note else []) + list(said))
+    note = "".join(f'<p class="note">{escape(text)}</p>' for text in _notes(table))
     kind = ' class="wide"' if len(table.heads) >= WIDE else ""
     head = f"<thead><tr><th>{escape(table.row_head)}</th>{heads}</tr></thead>"
     grid = f'<div class="scroll"><table{kind}>{head}<tbody>{body}</tbody></table></div>'
     return f"<h3>{escape(table.title)}{where}</h3>{grid}{note}"
+
+
+def _notes(table: Table) -> list[str]:
+    """The note of the table, and those of its columns: equal ones once, with all their columns."""
+    heads: dict[str, dict[str, None]] = {}
+    for cell in table.cells():
+        if cell.note:
+            heads.setdefault(cell.note, {})[cell.head] = None
+    return ([table.note] if table.note else []) + [f"{', '.join(own)}: {note}." for note, own in heads.items()]
 
 
 def _cell(cell: Cell) -> str:
