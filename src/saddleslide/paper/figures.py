@@ -53,7 +53,7 @@ def exponents(rows: Sequence[Row]) -> Any:
             right.plot(predicted, slope(own, column, {}), color=colour, marker=marker, markersize=7, linestyle="")
     finish(left, "1 / exact gap")
     left.set_ylabel("$N_f$")
-    left.legend(frameon=False)
+    legend_below(figure, left, 5)
     span = np.array([0.4, 2.1])
     right.plot(span, span, color=GREY, linestyle="--", linewidth=1.0)
     right.set_xlabel(r"predicted exponent $2/(1+3\nu_x)$")
