@@ -1,6 +1,8 @@
 """Small helpers shared by the tests: samplers, counting oracles, brute-force references."""
 
 import math
+import os
+import signal
 
 import numpy as np
 
@@ -94,3 +96,10 @@ def matrix_free(matrix):
 def paper_plan(problem, tol=None, **options):
     """A plan as in the paper's tables: one run of Algorithm 1 in the identity metric unless said otherwise."""
     return ss.plan(problem, tol, **{"metric": "identity", "regime": "degenerate", **options})
+
+
+def die_or_double(number):
+    """A task for worker processes: 3 kills its process."""
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number

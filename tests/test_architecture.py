@@ -18,6 +18,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Top to bottom: a room may import from the rooms below its own, never from its own row or above.
 LAYERS = [
     {"cli"},
+    {"paper_command"},
+    {"paper"},
     {"comparison", "break_even"},
     {"gallery", "driver"},
     {"solver"},
@@ -132,9 +134,14 @@ def reachable(room):
     return found
 
 
+def test_nobody_imports_the_experiments_but_the_command_line():
+    users = {room_of(path) for path in FILES if "paper" in imported_rooms(path)} - {"paper"}
+    assert users == {"paper_command"}
+
+
 def test_only_what_writes_to_the_terminal_imports_the_terminal_library():
     users = {room_of(path) for path in FILES if any(name.split(".")[0] == "rich" for name in imported_modules(path))}
-    assert users <= {"cli", "progress", "reporting"}
+    assert users <= {"cli", "paper_command", "progress", "reporting"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)

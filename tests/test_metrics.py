@@ -164,7 +164,10 @@ def test_diagonals_are_those_of_the_dense_hessian():
         (F.LeastSquares(A, np.zeros(7), ridge=0.3), M.diagonal() + 0.3),
         (F.LeastSquares(scipy.sparse.csr_array(A), np.zeros(7)), M.diagonal()),
         (F.Logistic(A, labels), logistic),
-        (2.0 * F.LeastSquares(A, np.zeros(7)) + F.Quadratic(np.array([1.0, 2.0, 3.0, 4.0])), 2.0 * M.diagonal() + np.arange(1.0, 5.0)),
+        (
+            2.0 * F.LeastSquares(A, np.zeros(7)) + F.Quadratic(np.arange(1.0, 5.0)),
+            2.0 * M.diagonal() + np.arange(1.0, 5.0),
+        ),
         (F.Quadratic(M) + F.Linear(np.ones(4)), M.diagonal()),
     ]  # fmt: skip
     for f, expected in cases:
@@ -294,7 +297,8 @@ def image(X=None, f=None, n=4):
     """An image problem with a Hessian."""
     shape = (n, n)
     f = f or F.LeastSquares(ss.couplings.Matrix(np.eye(n * n), shape, (n * n,)), np.ones(n * n))
-    return ss.SaddleProblem(f=f, g=F.Zero(), B=FiniteDifferences(shape), X=X or D.FullSpace(shape), Y=D.Box(-1e-2, 1e-2, shape=(2, n, n)))  # fmt: skip
+    Y = D.Box(-1e-2, 1e-2, shape=(2, n, n))
+    return ss.SaddleProblem(f=f, g=F.Zero(), B=FiniteDifferences(shape), X=X or D.FullSpace(shape), Y=Y)
 
 
 def opaque(nu=1.0):

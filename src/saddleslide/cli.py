@@ -1,4 +1,4 @@
-"""The command line: `saddleslide solve` and `saddleslide plan` on built-in problems."""
+"""The command line: `saddleslide solve` and `plan` on built-in problems, `saddleslide paper` for the experiments."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from saddleslide.driver import run
 from saddleslide.errors import InputError, SaddleslideError
 from saddleslide.gallery import phantom, realistic_tomography, shaded_phantom, synthetic, tomography
 from saddleslide.gallery.tomography import REGIMES
+from saddleslide.paper_command import add_paper, paper_main
 from saddleslide.planner import plan
 from saddleslide.plotting import require_matplotlib
 from saddleslide.problem import SaddleProblem
@@ -33,6 +34,7 @@ EXAMPLES = """examples:
   saddleslide solve synthetic
   saddleslide solve tomography --regime standard --rtol 1e-6
   saddleslide plan tomography --instance poisson
+  saddleslide paper run all --quick
 
 exit codes: 0 solved, 1 not solved, 2 wrong arguments
 """
@@ -90,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
         )
         _add_synthetic(problems, command)
         _add_tomography(problems, command)
+    add_paper(commands, _whole)
     return top
 
 
@@ -192,6 +195,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     known = parser()
     chosen = known.parse_args(arguments)
+    if chosen.command == "paper":
+        try:
+            return paper_main(chosen)
+        except SaddleslideError as error:
+            return _refuse(str(error))
     folder = getattr(chosen, "out", None)
     console = Console(highlight=False, soft_wrap=True)
     if getattr(chosen, "instance", None) is not None and chosen.picture is not None:

@@ -1,0 +1,1 @@
+"""The paper's experiments: specifications as data, a runner that resumes, tables against print, figures, a report."""

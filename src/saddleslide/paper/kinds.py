@@ -1,0 +1,180 @@
+"""How a run is carried out: a plan of the recursion, another method, a plan alone, the library's own solver."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from saddleslide.baselines import Method, methods
+from saddleslide.baselines.staged import Staged
+from saddleslide.driver import run as carry_out
+from saddleslide.functions import tilted_minimum
+from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, TV_WEIGHT
+from saddleslide.oracles import Calls, Oracles
+from saddleslide.paper.instances import Instance
+from saddleslide.paper.judge import Curve, Judge, Outcome
+from saddleslide.paper.one_level import OneLevel
+from saddleslide.paper.spec import Run, loops_of
+from saddleslide.planner import plan
+from saddleslide.planning import Plan, budget
+from saddleslide.planning.restart_plan import RestartPlan
+from saddleslide.result import Result
+from saddleslide.solver import solve
+
+
+def carried_out(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """The run as its method wants it: a kind of its own, or one of the library's other methods."""
+    return KINDS.get(run.method, _other)(run, given, judge)
+
+
+def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """A plan of the paper carried out `repeats` times, inspected every `inspect` outer steps if asked."""
+    settings = run.settings
+    intended = _plan(given, run)
+    curve: Curve = []
+    inspect = int(settings.get("inspect", 0))
+
+    def look(result: Result) -> None:
+        if inspect and result.nit % inspect == 0:
+            curve.append([*_counts(result.calls), judge.look(result.x, result.y)])
+
+    seconds = []
+    for _ in range(int(settings.get("repeats", 1))):
+        curve.clear()
+        result = carry_out(given.problem, intended, callback=look if inspect else None)
+        seconds.append(result.seconds)
+    more = {"status_of_run": result.status.name, **_about(intended, result.nit)}
+    bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
+    data = intended.to_dict() if isinstance(intended, Plan) else None
+    return Outcome(result.x, result.y, result.calls, seconds, data, intended.order, bound, curve, more)
+
+
+def _about(intended: Plan | RestartPlan, steps: int) -> dict[str, Any]:
+    """What a table may ask of a plan: budgets R_i, or stages planned and made and the calls of all of them."""
+    if isinstance(intended, Plan):
+        tol = intended.tol
+        return {} if tol is None else {"budgets": {le.term.name: budget(le.term, tol) for le in intended.levels}}
+    made = total = 0
+    for stage in intended.stages:
+        made, total = made + (total < steps), total + stage.levels[0].T
+    planned = intended.predicted_calls
+    count = max(len(intended.stages), 1)
+    return {
+        "stages": {"planned": len(intended.stages), "made": made},
+        "planned": planned,
+        "per_restart": {name: calls / count for name, calls in planned.items()},
+    }
+
+
+def _plan_only(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """No run: the plan and what it promises, at the starting point."""
+    intended = _plan(given, run)
+    assert isinstance(intended, Plan)
+    start = given.problem.start()
+    return Outcome(*start, Calls(), [0.0], None, intended.order, intended.printed_bound, more=_about(intended, 0))
+
+
+def _adaptive(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """The library's own method on the same problem, until it certifies the relative target itself."""
+    result = solve(given.problem, rtol=float(run.settings["rtol"]))
+    more = {"certificate_calls": vars(result.certificate_calls), "status_of_run": result.status.name}
+    return Outcome(result.x, result.y, result.calls, [result.seconds], more=more)
+
+
+def _without_coupling(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """The minimiser of f alone, with the best reply of y: what a method that ignores the coupling would return."""
+    problem = given.problem
+    x = tilted_minimum(problem.f, np.zeros(problem.X.shape), problem.X, problem.start()[0]).point
+    reply = tilted_minimum(problem.g, -problem.coupling.forward(x), problem.Y, problem.start()[1]).point
+    return Outcome(x, reply, Calls(), [0.0])
+
+
+def _plan(given: Instance, run: Run) -> Plan | RestartPlan:
+    """The plan that the settings ask for; the paper's conventions where they are silent."""
+    settings = run.settings
+    names = ("order", "kappa", "proved", "factor", "regime", "metric", "constants")
+    asked: dict[str, Any] = {"metric": "identity", "regime": "degenerate"}
+    asked |= {name: settings[name] for name in names if name in settings}
+    if settings.get("all_stages", False):
+        return _with_all_stages(plan(given.problem, settings["tol"], **asked))
+    loops = loops_of(run.problem, settings)
+    if loops is not None:
+        asked["loops"] = loops
+    return plan(given.problem, settings.get("tol"), **asked)
+
+
+def _with_all_stages(intended: Plan | RestartPlan) -> Plan | RestartPlan:
+    """The same stages with a target that no certificate meets, so that the run makes all of them."""
+    return replace(intended, tol=5e-324)
+
+
+def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """Another method: `iterations` steps, or until a gap inspected every `inspect` steps is at most `stop`."""
+    settings = run.settings
+    inspect, stop = int(settings.get("inspect", 0)), float(settings.get("stop", -math.inf))
+    seconds = []
+    for _ in range(int(settings.get("repeats", 1))):
+        method, oracles = _method(run.method)(**settings.get("options", {})), Oracles(given.problem)
+        curve: Curve = []
+        clock = -time.perf_counter()
+        method.start(oracles, given.problem.start(), float(settings.get("tol", 0.0)))
+        iterations = _iterations(method, settings)
+        step = 0
+        while not (method.finished or step >= iterations):
+            method.advance()
+            step += 1
+            if inspect and step % inspect == 0:
+                clock += time.perf_counter()
+                curve.append([*_counts(oracles.calls), judge.look(*method.output())])
+                clock -= time.perf_counter()
+                if curve[-1][-1] <= stop:
+                    break
+        x, y = method.output()
+        seconds.append(clock + time.perf_counter())
+    return Outcome(x, y, oracles.calls, seconds, curve=curve, more={"notes": list(method.notes)})
+
+
+def _method(name: str) -> type[Method]:
+    return OneLevel if name == OneLevel.description.name else methods[name]
+
+
+def _iterations(method: Method, settings: dict[str, Any]) -> float:
+    """How often to advance: as stated, or through the first stage of an ablation, or until it is finished."""
+    if settings.get("stages") == 1 and isinstance(method, Staged):
+        return method.left
+    return float(settings.get("iterations", math.inf))
+
+
+def _counts(calls: Calls) -> list[float]:
+    return [calls.f, calls.g, calls.B]
+
+
+def _diagnostics(run: Run, given: Instance, judge: Judge) -> Outcome:
+    """How far g' is from Lipschitz at an accurate saddle point of the Hölder regime (paper, "Hölder diagnostics")."""
+    result = solve(given.problem, rtol=float(run.settings["rtol"]))
+    size, nu = np.abs(result.y), HOLDER_EXPONENT
+    inner = np.ones(size.shape, dtype=bool)
+    # Differences beyond the last column and row are zero by definition, and so is y there.
+    inner[0, :, -1] = inner[1, -1, :] = False
+    quotient = HOLDER_COEFFICIENT * np.maximum(size[inner], np.finfo(float).tiny) ** (nu - 1.0)
+    more = {
+        "share_small": float(np.mean(size <= 0.01 * TV_WEIGHT)),
+        "quotient_99": float(np.percentile(quotient, 99.0)),
+        "holder_quotient": float(np.linalg.norm(given.problem.g.gradient(result.y)) / np.linalg.norm(result.y) ** nu),
+        "H_y": given.problem.g.smoothness(given.problem.Y).H,
+    }
+    return Outcome(result.x, result.y, result.calls, [result.seconds], more=more)
+
+
+KINDS: dict[str, Callable[[Run, Instance, Judge], Outcome]] = {
+    "recursion": _recursion,
+    "plan": _plan_only,
+    "saddleslide": _adaptive,
+    "without coupling": _without_coupling,
+    "diagnostics": _diagnostics,
+}

@@ -1,0 +1,176 @@
+"""One self-contained HTML page: agreement, every table beside print, every figure, the environment."""
+
+from __future__ import annotations
+
+import base64
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from saddleslide.paper.environment import machine
+from saddleslide.paper.export import agreement
+from saddleslide.paper.perform import versions
+from saddleslide.paper.rows import Row
+from saddleslide.paper.spec import Experiment
+from saddleslide.paper.tables import Cell, Table, Verdict
+
+FILE = "report.html"
+MARKS = {
+    Verdict.AGREES: ("✓", "agrees with print"),
+    Verdict.DIFFERS: ("✗", "differs"),
+    Verdict.FAILED: ("!", "the run failed"),
+    Verdict.MEASURED: ("~", "measured on another machine or another object, not judged"),
+    Verdict.OURS: ("·", "not printed in the paper"),
+    Verdict.PARTIAL: ("…", "some runs are missing, not judged"),
+    Verdict.NOT_RUN: ("-", "not run"),
+}
+WIDE = 9
+
+
+def write_report(
+    folder: Path,
+    experiments: Sequence[Experiment],
+    tables: Mapping[str, Sequence[Table]],
+    figures: Mapping[str, Mapping[str, str]],
+    rows: Mapping[str, Row],
+) -> Path:
+    """Write the page into the folder; figures are read from there and put inside."""
+    flat = [table for several in tables.values() for table in several]
+    found = agreement(flat)
+    parts = {
+        "style": _asset("report.css"),
+        "version": escape(versions()["saddleslide"]),
+        "tiles": _tiles(found, rows),
+        "contents": _contents(experiments),
+        "summary": _summary(experiments, found),
+        "legend": _legend(),
+        "differing": _differing(found),
+        "sections": "\n".join(_section(e, tables[e.name], figures[e.name], folder) for e in experiments),
+        "environment": _environment(rows),
+    }
+    path = folder / FILE
+    path.write_text(Template(_asset("report.html")).substitute(parts), encoding="utf-8")
+    return path
+
+
+def _legend() -> str:
+    marks = "".join(f"<span><b>{mark}</b> {escape(text)}</span> " for mark, text in MARKS.values())
+    return f"<span>small: the paper's value</span> {marks}"
+
+
+def _asset(name: str) -> str:
+    return (files("saddleslide.paper") / name).read_text(encoding="utf-8")
+
+
+def _tiles(found: Mapping[str, int], rows: Mapping[str, Row]) -> str:
+    judged = found["agrees"] + found["differs"] + found["failed"]
+    done = sum(row["status"] == "done" for row in rows.values())
+    hours = sum(row.get("total_seconds", 0.0) for row in rows.values()) / 60.0
+    tiles = (
+        (f"{found['agrees']} of {judged}", "judged cells agree with print"),
+        (str(found["differs"] + found["failed"]), "differ"),
+        (str(found["measured"] + found["ours"]), "measured, or not in print"),
+        (str(found["partial"] + found["not run"]), "not run here"),
+        (str(done), f"runs, {hours:.0f} min of work"),
+    )
+    return "".join(f'<div class="tile"><b>{escape(big)}</b><span>{escape(small)}</span></div>' for big, small in tiles)
+
+
+def _contents(experiments: Sequence[Experiment]) -> str:
+    names = [("summary", "Agreement"), *((e.name, e.name) for e in experiments), ("environment", "Environment")]
+    return "".join(f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text in names)
+
+
+def _summary(experiments: Sequence[Experiment], found: Mapping[str, dict[str, dict[str, int]]]) -> str:
+    lines = []
+    for experiment in experiments:
+        counts = found["experiments"].get(experiment.name, {})
+        judged = sum(counts.get(verdict.value, 0) for verdict in Verdict if verdict.judged)
+        share = 100.0 * counts.get("agrees", 0) / judged if judged else 0.0
+        bar = f'<span class="bar"><i style="width: {share:.0f}%"></i></span>' if judged else ""
+        missing = counts.get("partial", 0) + counts.get("not run", 0)
+        lines.append(
+            f'<tr><th><a href="#{experiment.name}">{escape(experiment.name)}</a></th>'
+            f'<td class="words">{escape(experiment.title)}</td>'
+            f"<td>{counts.get('agrees', 0)} of {judged}</td><td>{bar}</td><td>{missing or ''}</td></tr>"
+        )
+    head = '<tr><th>experiment</th><th class="words">what it shows</th><th>agree</th><th></th><th>not run</th></tr>'
+    return f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _differing(found: Mapping[str, list[dict[str, str]]]) -> str:
+    if not found["differing"]:
+        return "<p>No judged cell differs.</p>"
+    items = "".join(
+        f"<li>{escape(cell['table'])}, {escape(cell['row'])}, {escape(cell['column'])}: paper {escape(cell['paper'])}, "
+        f"ours {escape(cell['ours'])}. {escape(cell['note'])}</li>"
+        for cell in found["differing"]
+    )
+    return f"<h3>Cells that differ</h3><ul>{items}</ul>"
+
+
+def _section(experiment: Experiment, tables: Sequence[Table], figures: Mapping[str, str], folder: Path) -> str:
+    where = f' <span class="where">{escape(experiment.label)}</span>' if experiment.label else ""
+    pictures = "".join(
+        _figure(figure, folder / figures[figure["name"]]) for figure in experiment.figures if figure["name"] in figures
+    )
+    grids = "".join(_table(table) for table in tables)
+    return (
+        f'<section id="{experiment.name}"><h2>{escape(experiment.title)}{where}</h2>'
+        f'<p class="about">{escape(experiment.about)}</p>{grids}{pictures}</section>'
+    )
+
+
+def _figure(figure: Mapping[str, str], path: Path) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    where = f" ({figure['label']})" if figure.get("label") else ""
+    caption = escape(figure["caption"] + where)
+    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{caption}">'
+    return f'<figure><div class="scroll">{image}</div><figcaption>{caption}</figcaption></figure>'
+
+
+def _table(table: Table) -> str:
+    where = f' <span class="where">{escape(table.label)}</span>' if table.label else ""
+    if all(cell.verdict is Verdict.NOT_RUN for cell in table.cells()):
+        return f'<h3>{escape(table.title)}{where}</h3><p class="note">Not run here. {escape(table.note)}</p>'
+    heads = "".join(f"<th>{escape(head)}</th>" for head in table.heads)
+    body = "".join(
+        f"<tr><th>{escape(name)}</th>{''.join(_cell(cell) for cell in line)}</tr>" for name, line in table.lines.items()
+    )
+    note = "".join(f'<p class="note">{escape(text)}</p>' for text in _notes(table))
+    kind = ' class="wide"' if len(table.heads) >= WIDE else ""
+    head = f"<thead><tr><th>{escape(table.row_head)}</th>{heads}</tr></thead>"
+    grid = f'<div class="scroll"><table{kind}>{head}<tbody>{body}</tbody></table></div>'
+    return f"<h3>{escape(table.title)}{where}</h3>{grid}{note}"
+
+
+def _notes(table: Table) -> list[str]:
+    """The note of the table, and those of its columns: equal ones once, with all their columns."""
+    heads: dict[str, dict[str, None]] = {}
+    for cell in table.cells():
+        if cell.note:
+            heads.setdefault(cell.note, {})[cell.head] = None
+    return ([table.note] if table.note else []) + [f"{', '.join(own)}: {note}." for note, own in heads.items()]
+
+
+def _cell(cell: Cell) -> str:
+    mark, says = MARKS[cell.verdict]
+    paper = f"<small>{escape(cell.paper)}</small>" if cell.paper else ""
+    title = escape(f"{says}. {cell.note}" if cell.note else says)
+    kind = cell.verdict.value.replace(" ", "-")
+    ours = escape(cell.ours) if cell.verdict is not Verdict.NOT_RUN else ""
+    return f'<td class="{kind}" title="{title}"><span class="mark">{mark}</span>{ours}{paper}</td>'
+
+
+def _environment(rows: Mapping[str, Row]) -> str:
+    """Versions of the rows and of this page, and the machine; no name of a host or a user."""
+    made = {name: sorted({row["versions"][name] for row in rows.values()}) for name in versions()}
+    lines = [(f"{name}, of the rows", ", ".join(found)) for name, found in made.items()]
+    lines += [("system", f"{platform.system()} {platform.machine()}"), ("processor", machine())]
+    lines += [("cores", str(os.cpu_count())), ("threads per run", "1")]
+    cells = "".join(f'<tr><th>{escape(a)}</th><td class="words">{escape(b)}</td></tr>' for a, b in lines)
+    return f"<table><tbody>{cells}</tbody></table>"

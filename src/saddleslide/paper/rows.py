@@ -1,0 +1,117 @@
+"""Raw rows as JSON lines: appended one by one, read back even if the last line was cut off."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.errors import InputError
+
+FILE = "rows.jsonl"
+Row = dict[str, Any]
+
+
+def append_row(folder: Path, row: Row) -> None:
+    """Add a row and make sure that it is on the disk.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     append_row(Path(name), {"key": "a", "status": "done", "gap": math.inf})
+    ...     read_rows(Path(name))
+    {'a': {'key': 'a', 'status': 'done', 'gap': None}}
+    """
+    path = folder / FILE
+    with path.open("a+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 1, 0))
+        # A line that an interrupt cut off must not swallow the next one.
+        broken = size > 0 and file.read(1) != b"\n"
+        line = ("\n" if broken else "") + json.dumps(plain(row), allow_nan=False) + "\n"
+        file.write(line.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_rows(folder: Path) -> dict[str, Row]:
+    """The last row of every key; lines that are not complete rows are left out."""
+    path = folder / FILE
+    found: dict[str, Row] = {}
+    if not path.exists():
+        return found
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        whole = isinstance(row, dict) and "key" in row and "status" in row
+        # A later failure does not take back what was done.
+        if whole and (row["status"] == "done" or found.get(row["key"], {}).get("status") != "done"):
+            found[row["key"]] = row
+    return found
+
+
+def require_rows(folder: Path) -> dict[str, Row]:
+    """The rows of a folder, or an error that says how to make some."""
+    found = read_rows(folder)
+    if not found:
+        raise InputError(
+            f"paper: {str(folder / FILE)!r} holds no rows; expected what `saddleslide paper run NAME --out DIR` wrote."
+        )
+    return found
+
+
+def field_of(row: Row, dotted: str) -> Any:
+    """A value inside a row; None where it is absent.
+
+    Examples
+    --------
+    >>> field_of({"calls": {"f": 16}}, "calls.f")
+    16
+    """
+    value: Any = row
+    for name in dotted.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def pack(picture: Array) -> dict[str, Any]:
+    """A picture inside a row, in single precision.
+
+    Examples
+    --------
+    >>> unpack(pack(np.eye(2))).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    data = base64.b64encode(np.ascontiguousarray(picture, dtype="<f4").tobytes()).decode()
+    return {"shape": list(picture.shape), "float32": data}
+
+
+def unpack(packed: dict[str, Any]) -> Array:
+    """The picture that `pack` wrote."""
+    flat = np.frombuffer(base64.b64decode(packed["float32"]), dtype="<f4")
+    return flat.astype(np.float64).reshape(packed["shape"])
+
+
+def plain(value: Any) -> Any:
+    """JSON has no word for an unknown number but null, and none for NumPy's types."""
+    if isinstance(value, dict):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Iterable):
+        return [plain(part) for part in value]
+    return value
