@@ -23,11 +23,12 @@ LAYERS = [
     {"comparison", "break_even"},
     {"gallery", "driver"},
     {"solver"},
+    {"adaptive_planner"},
     {"choice", "method_run"},
     {"adaptive_run", "baselines", "inspecting"},
     {"judging", "progress", "reporting", "planner"},
     {"regimes"},
-    {"sliding", "certificate", "work", "residuals"},
+    {"sliding", "certificate", "work", "residuals", "metric_choice"},
     {"result", "candidate"},
     {"oracles", "plotting"},
     {"problem"},
@@ -39,6 +40,7 @@ LAYERS = [
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 METHODS = {
+    "adaptive_planner",
     "choice",
     "comparison",
     "break_even",

@@ -5,6 +5,7 @@ gap of the answer is certified.
 """
 
 from saddleslide import couplings, domains, errors, functions, gallery, metrics, planning
+from saddleslide.adaptive_planner import adaptive_plan
 from saddleslide.baselines import methods
 from saddleslide.break_even import Crossover, crossover
 from saddleslide.certificate import certify, exact_gap
@@ -18,7 +19,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Certificate, Result, Status
 from saddleslide.sliding import Component, component_levels, slide
-from saddleslide.solver import adaptive_plan, solve
+from saddleslide.solver import solve
 
 __version__ = "0.1.0"
 

@@ -225,7 +225,7 @@ def choose(
         return Choice(ADAPTIVE, "no method that could be cheaper applies")
     # Distances from the start take one gradient of each function; those of simple terms are not counted.
     spent = Calls(int(costly[0]), int(costly[1]), 0)
-    target = max(tol, rtol * _scale(problem))
+    target = max(tol, rtol * start_scale(problem))
     if not 0.0 < target < math.inf:
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
     rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
@@ -291,7 +291,7 @@ def _gradients(rest: Function, domain: Domain, D: float, tol: float) -> float:
     return max(rate, 1.0)
 
 
-def _scale(problem: SaddleProblem) -> float:
+def start_scale(problem: SaddleProblem) -> float:
     """Size of the gap at the start, for a relative target: what the curvatures and distances allow."""
     D_x, D_y = reach_from_start(problem)
     f, g = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)

@@ -12,11 +12,13 @@ from typing import Any
 
 from rich.console import Console
 
+from saddleslide.adaptive_planner import adaptive_plan
 from saddleslide.arrays import Array
 from saddleslide.driver import run
 from saddleslide.errors import InputError, SaddleslideError
 from saddleslide.gallery import phantom, realistic_tomography, shaded_phantom, synthetic, tomography
 from saddleslide.gallery.tomography import REGIMES
+from saddleslide.metric_choice import METRICS
 from saddleslide.paper_command import add_paper, paper_main
 from saddleslide.planner import plan
 from saddleslide.plotting import require_matplotlib
@@ -24,7 +26,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.reporting import FILES, summary, write_report
 from saddleslide.result import Result, Status
-from saddleslide.solver import METRICS, adaptive_plan, solve
+from saddleslide.solver import solve
 
 EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE = 0, 1, 2
 INSTANCES = ("low_dose", "low_dose_128", "strong_tv", "sparse_view", "poisson")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from saddleslide.errors import InputError
+from saddleslide.planning.plan import cost_lines
 
 METHODS = ("adaptive sliding", "restarted primal-dual")
 
@@ -31,6 +32,12 @@ class AdaptivePlan:
         Where g is slid inside the steps on f: most steps on g per step on f, and most coupling steps per step on g.
     given : Metric or mapping, optional
         The metric itself, where the user gave it.
+    costs : (c_f, c_g, c_B) or None
+        Prices of the oracles that the plan was made with.
+    predicted : mapping or None
+        Calls per oracle that are expected, from the model of docs/choice.md; no promise.
+    alternatives : tuple of (description, predicted cost)
+        Other methods and plans for the same target.
     curvature : float
         First curvature estimate in the metric.
     tol, rtol : float
@@ -62,6 +69,9 @@ class AdaptivePlan:
     g_steps: int = 0
     steps_per_g: int = 0
     given: Any = None
+    costs: tuple[float, float, float] | None = None
+    predicted: dict[str, float] | None = field(default=None, compare=False)
+    alternatives: tuple[tuple[str, float], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -112,6 +122,10 @@ class AdaptivePlan:
             lines.append(f"  start    curvature {self.curvature:.4g} in the metric, then by backtracking")
         lines += [f"  simple   {term}" for term in self.simple_terms]
         lines += [f"  because  {reason}" for reason in self.reasons]
+        if self.predicted is not None:
+            f, g, B = (self.predicted[name] for name in "fgB")
+            lines.append(f"  calls    about f' {f:,.3g}   g' {g:,.3g}   B and B^T {B:,.3g}")
+            lines += cost_lines(self.predicted, self.costs, self.alternatives)
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,7 +136,7 @@ class AdaptivePlan:
         >>> AdaptivePlan("restarted primal-dual", "blocks", False, 1, 1.0, 1e-3, 0.0).to_dict()["metric"]
         'blocks'
         """
-        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        data = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {**data, "given": self.given.to_dict()} if hasattr(self.given, "to_dict") else data
 
     @classmethod
@@ -135,7 +149,9 @@ class AdaptivePlan:
         >>> AdaptivePlan.from_dict(plan.to_dict()) == plan
         True
         """
-        lists = {name: tuple(data.get(name, ())) for name in ("simple_terms", "reasons")}
+        lists: dict[str, Any] = {name: tuple(data.get(name, ())) for name in ("simple_terms", "reasons")}
+        lists["alternatives"] = tuple((str(name), float(cost)) for name, cost in data.get("alternatives", ()))
+        lists["costs"] = None if data.get("costs") is None else tuple(data["costs"])
         try:
             return cls(**{**data, **lists})
         except TypeError as error:
