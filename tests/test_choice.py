@@ -116,6 +116,13 @@ def test_predictions_grow_with_accuracy_and_with_prices():
         assert predict_adaptive(make(), 1e-2, (2.0, 2.0, 2.0)).cost == pytest.approx(2.0 * costs[0])
 
 
+@pytest.mark.parametrize("make", [smooth, clipped, game, constrained])
+@pytest.mark.parametrize("tol", [1e-300, 1e300])
+def test_targets_beyond_all_reason_are_predicted_too(make, tol):
+    assert choose(make(), tol, 0.0, ONES, estimated=True).method in (ADAPTIVE, *ss.methods)
+    assert len(predictions(make(), tol, ONES)) == 2 + len(ss.methods)
+
+
 def test_compare_without_running_shows_predictions_and_refusals_only():
     table = ss.compare(smooth(), tol=1e-3)
     assert all(row.result is None for row in table.rows)

@@ -29,6 +29,7 @@ from saddleslide.planning import (
     sharp_bound,
     sorted_by_budget,
 )
+from saddleslide.planning.alphas import last_alpha
 from support import paper_plan
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -371,3 +372,12 @@ def test_a_run_from_another_start_states_the_bound_of_that_start():
         [replace(level.term, Omega=24.0, inexact=(level.delta, level.L)) for level in plan.levels], plan.loops
     )
     assert used.bound == sharp_bound(by_hand) > plan.bound
+
+
+def test_far_alphas_continue_the_sequence():
+    far, T = 1.0 / last_alpha(1_000_000), 1_200_000
+    for _ in range(T - 1_000_000):
+        far = 0.5 + math.sqrt(far * far + 0.25)
+    assert last_alpha(T) == pytest.approx(1.0 / far, rel=1e-12)
+    # 1/alpha_t = t/2 + log(t)/4 + O(1)
+    assert last_alpha(10**18) == pytest.approx(2e-18, rel=1e-9)

@@ -1,6 +1,7 @@
 """The part of its bound that each method used on the calibration instances: what `SHARES` in choice.py is made of.
 
-Costs without certificates over the weighted cost of the bound, at the prices of the instance; medians by method.
+Cost over the weighted cost of the bound, at the prices of the instance; medians by method. The cost of a named method
+is without certificates, that of adaptive sliding with them. Runs that did not reach the target are left out.
 
     python -m benchmarks.suite.calibrate --out benchmarks/results/calibration.json
 """

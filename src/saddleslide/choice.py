@@ -45,6 +45,8 @@ RIVALS_SIMPLE = ("l-bfgs", "pdhg", "universal-primal-dual")
 MARGIN = 1.25
 # Coupling steps per outer step of adaptive sliding, two products each; gradients that a certificate may always take.
 _INNER_STEPS, _FEWEST_GRADIENTS = 12, 25
+# Gaps below this part of the scale of the problem are rounding.
+_ROUNDING = 1e-16
 # Operations per iteration and entry of x and y outside the oracles; L-BFGS-B with 10 pairs and bounds.
 _LARGEST = 1e100
 _VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
@@ -106,6 +108,7 @@ def predictions(problem: SaddleProblem, tol: float, costs: tuple[float, float, f
     >>> predictions(game, 1e-3, (1.0, 1.0, 1.0))[0].method
     'adaptive'
     """
+    tol = _attainable(problem, tol)
     rows = [predict_adaptive(problem, tol, costs), predict_plan(problem, tol, costs)]
     rows += [predict(name, problem, tol, costs) for name in methods]
     return tuple(sorted(rows, key=lambda row: (not row.applies, row.cost)))
@@ -225,7 +228,7 @@ def choose(
         return Choice(ADAPTIVE, "no method that could be cheaper applies")
     # Distances from the start take one gradient of each function; those of simple terms are not counted.
     spent = Calls(int(costly[0]), int(costly[1]), 0)
-    target = max(tol, rtol * start_scale(problem))
+    target = _attainable(problem, max(tol, rtol * start_scale(problem)))
     if not 0.0 < target < math.inf:
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
     rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
@@ -289,6 +292,12 @@ def _gradients(rest: Function, domain: Domain, D: float, tol: float) -> float:
     if smoothness.nu == 1.0 and mu > 0.0:
         rate = min(rate, math.sqrt(smoothness.H / mu) * math.log(max(ratio, math.e)))
     return max(rate, 1.0)
+
+
+def _attainable(problem: SaddleProblem, tol: float) -> float:
+    """The target, between rounding and the scale of the gap at the start: no bound has a meaning beyond these."""
+    scale = start_scale(problem)
+    return min(max(tol, _ROUNDING * scale), scale) if 0.0 < scale < math.inf else tol
 
 
 def start_scale(problem: SaddleProblem) -> float:

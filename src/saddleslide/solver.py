@@ -86,11 +86,7 @@ def solve(
     check_limits(max_calls, max_steps, callback)
     unnamed = method in ("auto", ADAPTIVE)
     raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
-    if method == "auto":
-        targets(problem, tol, rtol, metric, rng)
-        # A start that can not be used is refused before the choice looks at gradients.
-        problem.start(start)
-    choice = _chosen(problem, tol, rtol, metric, costs, rng) if method == "auto" else Choice(method, "as asked")
+    choice = _chosen(problem, tol, rtol, metric, start, costs, rng) if method == "auto" else Choice(method, "as asked")
     with Progress(then=callback) if progress else nullcontext(callback) as watched:
         limits: dict[str, Any] = {
             "start": start, "max_calls": max_calls, "max_steps": max_steps, "callback": watched,
@@ -105,10 +101,18 @@ def solve(
 
 
 def _chosen(
-    problem: SaddleProblem, tol: float | None, rtol: float | None, metric: str | Metric, costs: Any, rng: int
+    problem: SaddleProblem,
+    tol: float | None,
+    rtol: float | None,
+    metric: str | Metric,
+    start: tuple[Any, Any] | None,
+    costs: Any,
+    rng: int,
 ) -> Choice:
     """What "auto" stands for; a metric that was asked for belongs to adaptive sliding."""
     absolute, relative = targets(problem, tol, rtol, metric, rng)
+    # All that can be wrong is refused before any oracle is called.
+    problem.start(start)
     if metric != "auto" or not (problem.f.has_value and problem.g.has_value):
         return Choice(ADAPTIVE, "a metric was asked for, or values are missing")
     return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), estimated=costs is None)
