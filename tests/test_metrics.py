@@ -9,7 +9,7 @@ import scipy.fft
 import scipy.linalg
 import scipy.optimize
 import scipy.sparse
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saddleslide as ss
@@ -93,6 +93,7 @@ def test_every_metric_is_its_matrix_with_a_bound_on_the_coupling(name, coupling)
     assert metric.largest >= np.linalg.eigvalsh(P).max() * (1.0 - 1e-12)
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 7), st.integers(1, 7))
 def test_the_fourier_symbol_of_differences_lies_above_them_and_the_cosine_one_is_exact(rows, columns):
     B = FiniteDifferences((rows, columns))
@@ -141,6 +142,7 @@ def test_a_fitted_symbol_stays_above_the_modulus_and_the_floor():
     assert metric.symbol.min() >= 1e-3 and metric.symbol.max() / metric.symbol.min() <= 1.1e3
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 6), st.integers(1, 6), st.sampled_from(["dct", "fft"]))
 def test_averages_over_shells_keep_constants_and_bounds_and_are_even(rows, columns, basis):
     values = np.random.default_rng(rows + 7 * columns).uniform(1.0, 2.0, (rows, columns))
@@ -159,17 +161,14 @@ def test_diagonals_are_those_of_the_dense_hessian():
     A = rng.standard_normal((7, 4)) * np.array([1.0, 0.5, 3.0, 0.3])
     M = A.T @ A
     labels = np.sign(rng.standard_normal(7))
-    logistic = M.diagonal() / 4.0
+    logistic, steps = M.diagonal() / 4.0, np.arange(1.0, 5.0)
     cases = [
         (F.LeastSquares(A, np.zeros(7), ridge=0.3), M.diagonal() + 0.3),
         (F.LeastSquares(scipy.sparse.csr_array(A), np.zeros(7)), M.diagonal()),
         (F.Logistic(A, labels), logistic),
-        (
-            2.0 * F.LeastSquares(A, np.zeros(7)) + F.Quadratic(np.arange(1.0, 5.0)),
-            2.0 * M.diagonal() + np.arange(1.0, 5.0),
-        ),
+        (2.0 * F.LeastSquares(A, np.zeros(7)) + F.Quadratic(steps), 2.0 * M.diagonal() + steps),
         (F.Quadratic(M) + F.Linear(np.ones(4)), M.diagonal()),
-    ]  # fmt: skip
+    ]
     for f, expected in cases:
         np.testing.assert_allclose(hessian_diagonal(f, (4,)), expected, rtol=1e-12, err_msg=repr(f))
 

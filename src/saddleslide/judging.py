@@ -229,8 +229,8 @@ class Judge:
 
     def _accept_lower(self, bound: float, y: Array, kind: str) -> None:
         bound -= 16.0 * EPS * abs(bound)
-        # Comparisons are written so that a NaN is never accepted.
-        if bound > self.lower:
+        # Comparisons are written so that a NaN is never accepted. Nor is a linearisation at an infinite value a bound.
+        if self.lower < bound < math.inf:
             self.lower, self.y, self.kind = bound, y, kind
 
     def _raise_lower(self, y: Array, g_value: float, known: Linearisation | None) -> None:
@@ -273,7 +273,7 @@ class Judge:
 
     def _accept_upper(self, bound: float, x: Array) -> None:
         bound += 16.0 * EPS * abs(bound)
-        if bound < self.upper:
+        if -math.inf < bound < self.upper:
             self.upper, self.x = bound, x
 
 

@@ -68,8 +68,9 @@ class ResidualBound:
 
     def _linearised(self, base: float, slope: Array, point: Array) -> float:
         """Minimum over the domain of base + <slope, x - p> + mu/2 |x - p|^2 + simple(x)."""
-        # The modulus is one on the domain; an extrapolated point may lie outside.
-        mu = self.modulus if self.domain.contains(point) else 0.0
+        # The modulus is one on the domain; an extrapolated point may lie outside, a projection only by rounding.
+        rounding = 4.0 * EPS * float(np.abs(point).sum())
+        mu = self.modulus if self.domain.contains(point, rounding) else 0.0
         if mu > 0.0:
             x = prox(self.simple, point - slope / mu, mu, self.domain)
             step = x - point
