@@ -20,11 +20,13 @@ from saddleslide.oracles import Oracles
 from saddleslide.planning import Level, Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
+from saddleslide.planning.noise import rests_on_estimate
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import regularised_problem
 from saddleslide.result import Certificate, Moment, Result, Status
+from saddleslide.sampling import Samples, as_generator, drawn_problem, is_sampled
 from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
 
 Callback = Callable[[Result], object]
@@ -40,6 +42,7 @@ def run(
     *,
     start: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
+    rng: int | np.random.Generator = 0,
 ) -> Result:
     """Carry out a plan and judge the point it gives.
 
@@ -53,11 +56,14 @@ def run(
         Feasible starting point; the projections of 0 when missing.
     callback : callable, optional
         Called with an intermediate `Result` after every outermost step; raising StopIteration ends the run.
+    rng : int or numpy.random.Generator, optional
+        Where sampled gradients draw from; the same seed gives the same bits. Exact gradients draw nothing.
 
     Returns
     -------
     Result
-        `result.calls` are the calls of the plan; judging the final point is counted in `result.certificate_calls`.
+        `result.calls` are the calls of the plan, `result.samples` what sampled gradients drew; judging the final
+        point is counted in `result.certificate_calls`.
 
     Examples
     --------
@@ -78,7 +84,7 @@ def run(
         return carry_out(problem, plan, start=start, callback=callback)
     if isinstance(plan, MethodPlan):
         return carry_out_method(problem, plan, start=start, callback=callback)
-    return _Progress(problem, plan, start, callback).carry_out()
+    return _Progress(problem, plan, start, callback, as_generator(rng, "run")).carry_out()
 
 
 class _Progress:
@@ -90,12 +96,15 @@ class _Progress:
         plan: Plan | RestartPlan,
         start: tuple[Any, Any] | None,
         callback: Callback | None,
+        rng: np.random.Generator,
     ) -> None:
         self.problem, self.callback = problem, callback
         origin = problem.start(start)
         self.plan = plan = _fitted(plan, problem, origin)
         extra = plan.regularisation if isinstance(plan, RestartPlan) else None
-        self.oracles = Oracles(problem if extra is None else regularised_problem(problem, extra, origin))
+        self.samples = Samples()
+        seen = drawn_problem(problem, rng, self.samples)
+        self.oracles = Oracles(seen if extra is None else regularised_problem(seen, extra, origin))
         self.last_finite = np.concatenate([part.ravel() for part in origin])
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0
@@ -161,7 +170,8 @@ class _Progress:
             if not np.isfinite(average).all():
                 return Status.NON_FINITE
             np.copyto(self.last_finite, average)
-            self.history.append(Moment(len(self.history) + 1, self.oracles.calls.copy(), self.seconds))
+            spent = self.oracles.calls.copy(), self.seconds
+            self.history.append(Moment(len(self.history) + 1, *spent, samples=self.samples.copy()))
             if self.callback is not None:
                 try:
                     self.callback(self.result(Status.RUNNING))
@@ -174,6 +184,12 @@ class _Progress:
         changed = {"x": "f", "y": "g"}[extra.block] if extra is not None else ""
         found = carried_models(recursion, stage, self.problem)
         self.models = {name: model for name, model in found.items() if name != changed}
+
+    def _expected_gap(self) -> float:
+        """What the plan proves on average over all draws; an estimated variance proves nothing."""
+        if not self.plan.sampled:
+            return math.nan
+        return math.inf if rests_on_estimate(self.plan.constants) else self.plan.bound
 
     def point(self) -> tuple[Array, Array]:
         x, y = split(self.last_finite, [self.problem.X.shape, self.problem.Y.shape])
@@ -188,6 +204,9 @@ class _Progress:
             self.seconds,
             tuple(self.plans),
             tuple(self.history),
+            samples=self.samples.copy(),
+            expected_gap=self._expected_gap(),
+            floor=self.plan.constants["floor"].value if "floor" in self.plan.constants else 0.0,
         )
 
 
@@ -201,6 +220,11 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
     levels = plan.levels if isinstance(plan, Plan) else (plan.stages[0].levels if plan.stages else ())
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
+    if is_sampled(problem) and not plan.sampled:
+        raise InputError(
+            "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
+            "Plan this problem anew."
+        )
     if isinstance(plan, RestartPlan):
         return plan
     squares = (problem.X.squared_radius(origin[0]), problem.Y.squared_radius(origin[1]))

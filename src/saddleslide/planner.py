@@ -19,10 +19,12 @@ from saddleslide.planning import Constant, Plan, Term, loop_counts, place, prove
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
 from saddleslide.planning.levels import check_loops
 from saddleslide.planning.levelwise import levelwise_terms
-from saddleslide.planning.plan import ESTIMATED, rests_on_estimates, weighted_cost
+from saddleslide.planning.noise import ESTIMATE, is_noisy, proved_accuracy, steadied
+from saddleslide.planning.plan import weighted_cost
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import REGIMES, restarted_plan
+from saddleslide.stochastic import noise_constants, with_variances
 from saddleslide.work import chosen_costs
 
 SMOOTHNESS_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
@@ -49,6 +51,7 @@ def plan(
     interior: Collection[str] = (),
     Psi0: float | None = None,
     costs: Sequence[float] | str | None = None,
+    anchor_batch: int | None = None,
 ) -> Plan | RestartPlan:
     """Plan a run: explicit order and loops, or both from the target `tol`.
 
@@ -92,6 +95,13 @@ def plan(
     costs : (c_f, c_g, c_B) or "measure", optional
         Prices of one gradient of f, one of g and one product; estimated from sizes when missing. Measuring makes a few
         calls of each that no result counts.
+    anchor_batch : int, optional
+        Samples averaged for each anchor where gradients are sampled (b of the paper); from the target when missing.
+
+    Notes
+    -----
+    With sampled gradients (docs/stochastic.md) "degenerate" and "restarts" plan by the stochastic theorems: bounds are
+    in expectation, and `proved=True` searches the budgets whose bound meets `tol`.
 
     Examples
     --------
@@ -109,6 +119,8 @@ def plan(
     # Everything that costs no oracle call is checked first; the norm of B costs products.
     _check_request(problem, tol, order, loops, kappa)
     _check_regime(regime, tol, order, loops)
+    if anchor_batch is not None:
+        check_loops((anchor_batch,), 1)
     for setting, number in (("factor", factor), ("Psi0", Psi0)):
         if number is not None:
             as_number(number, f"plan: {setting}", 0.0)
@@ -120,13 +132,15 @@ def plan(
     explicit = order is not None or loops is not None
     regimes = _regimes(regime, problem, declared, all(map(math.isfinite, squares)), explicit)
     used = _constants(problem, declared, SMOOTHNESS_NAMES if regimes == ["degenerate"] else CONSTANT_NAMES)
-    if proved and rests_on_estimates(used):
-        names = [name for name, constant in used.items() if constant.origin.startswith(ESTIMATED)]
+    names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
+    if proved and names:
         raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
+    used |= noise_constants(problem)
     found: list[tuple[str, Plan | RestartPlan, float]] = []
     if "degenerate" in regimes:
         for name, weights in _usable(metrics, used):
-            made = _fixed_plan(_terms(used, weights, squares), used, name, tol, order, loops, kappa, proved)
+            terms = with_variances(_terms(used, weights, squares), used)
+            made = _fixed_plan(terms, used, name, tol, order, loops, kappa, proved)
             merit = made.bound if loops is not None else weighted_cost(made.predicted_calls, prices)
             found.append((f"degenerate, metric {name}", made, merit))
     for other in (name for name in regimes if name != "degenerate"):
@@ -144,6 +158,7 @@ def plan(
             Psi0=Psi0,
             constants=used,
             without_calls=len(regimes) > 1,
+            anchor_batch=anchor_batch,
         )
         found.append((other, restarted, restarted.expected_share * weighted_cost(restarted.predicted_calls, prices)))
     _, chosen, _ = min(found, key=lambda entry: entry[2])
@@ -176,10 +191,14 @@ def _fixed_plan(
         terms = sorted_by_budget(terms, eps)
     else:
         terms = [{term.name: term for term in terms}[letter] for letter in order]
+    if loops is None and proved and is_noisy(terms):
+        assert tol is not None
+        eps, kappa = proved_accuracy(terms, tol, sort=order is None), PRACTICAL_KAPPA
+        terms = terms if order is not None else sorted_by_budget(terms, eps)
     if loops is None:
         kappa = (proved_kappa(len(terms)) if proved else PRACTICAL_KAPPA) if kappa is None else kappa
         loops = loop_counts(terms, eps, kappa)
-    return Plan(place(terms, loops), used, metric, tol, kappa)
+    return Plan(place(steadied(terms, loops), loops), used, metric, tol, kappa)
 
 
 def _regimes(
@@ -266,7 +285,7 @@ def _smoothness(function: Function, domain: Domain, point: Array, name: str) -> 
     try:
         return function.smoothness(domain), name
     except UnknownConstantError:
-        return estimated_smoothness(function, domain, point), f"{ESTIMATED} from a few gradients of {name}, not proved"
+        return estimated_smoothness(function, domain, point), f"estimated from a few gradients of {name}; {ESTIMATE}"
 
 
 def _metrics(metric: Any, problem: SaddleProblem, x: Array, y: Array) -> list[tuple[str, Weights | None]]:

@@ -20,9 +20,11 @@ from saddleslide.holder import Holder
 from saddleslide.planning import Constant
 from saddleslide.planning.curvature import Curvature, with_anchors
 from saddleslide.planning.mixed import Regularisation, gap_target, regularise
+from saddleslide.planning.noisy_restarts import NoisyStages, noisy_stages
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import CONTRACTION, Stage, practical_stage, proved_stage, restart_count
 from saddleslide.problem import SaddleProblem
+from saddleslide.stochastic import refuse_mixed, variances
 
 REGIMES = ("degenerate", "restarts", "mixed")
 # D_f + D_g <= gap, and |z - z*|_P^2 <= 2 gap by strong convexity, so Psi = |.|^2 + 12 (D_f + D_g) <= 14 gap.
@@ -46,12 +48,16 @@ def restarted_plan(
     Psi0: float | None,
     constants: Mapping[str, Constant],
     without_calls: bool = False,
+    anchor_batch: int | None = None,
 ) -> RestartPlan:
     """The plan of regime "restarts" or "mixed" for a target gap; Psi0 without any call where that is wanted."""
-    bare = _curvature(constants)
+    noise = variances(constants)
+    if any(noise):
+        refuse_mixed(regime)
+    bare = curvature_of(constants)
     x, y = problem.start(start)
     extra: Regularisation | None = None
-    moduli = _coupling_moduli(problem, range_conditions, interior) if anchors else (0.0, 0.0)
+    moduli = _coupling_moduli(problem, range_conditions, interior, any(noise)) if anchors else (0.0, 0.0)
     if regime == "mixed":
         bare, extra = _regularised_curvature(problem, bare, moduli, tol, x, y)
         # The regularised block keeps lambda alone (appendix "Mixed Cases": mu_yx = 0 there).
@@ -69,8 +75,12 @@ def restarted_plan(
     target = extra.target if extra is not None else _Psi_target(tol, bare)
     count = restart_count(first, target) if first > target else 0
     factor = PRACTICAL_FACTOR if factor is None else as_number(factor, "plan: factor", 0.0)
-    stages = tuple(_stage(bare, first * CONTRACTION**s, proved, factor) for s in range(count))
     used = dict(constants) | _derived_constants(bare, first, origin, target)
+    if any(noise):
+        noisy = noisy_stages(bare, first, target, noise, proved, factor, anchor_batch)
+        stages, used = noisy.stages, used | _anchor_constants(noisy)
+    else:
+        stages = tuple(_stage(bare, first * CONTRACTION**s, proved, factor) for s in range(count))
     return RestartPlan(stages, regime, tol, proved, used, extra, _transfers(problem, bare, extra, interior))
 
 
@@ -78,10 +88,12 @@ def _stage(curvature: Curvature, Omega: float, proved: bool, factor: float) -> S
     return proved_stage(curvature, Omega) if proved else practical_stage(curvature, Omega, factor)
 
 
-def _curvature(constants: Mapping[str, Constant]) -> Curvature:
+def curvature_of(constants: Mapping[str, Constant]) -> Curvature:
+    """The curvature of a plan's constants: as read off a problem, or with the anchors that the plan has derived."""
     f = Holder(constants["nu_x"].value, constants["H_x"].value)
     g = Holder(constants["nu_y"].value, constants["H_y"].value)
-    return Curvature(f, g, constants["L_xy"].value, constants["mu_x"].value, constants["mu_y"].value)
+    beta_x, beta_y = (constants[name].value if name in constants else 0.0 for name in ("beta_x", "beta_y"))
+    return Curvature(f, g, constants["L_xy"].value, constants["mu_x"].value, constants["mu_y"].value, beta_x, beta_y)
 
 
 def _derived_constants(curvature: Curvature, Psi0: float, origin: str, target: float) -> dict[str, Constant]:
@@ -93,6 +105,16 @@ def _derived_constants(curvature: Curvature, Psi0: float, origin: str, target: f
         "kappa_xy": Constant(curvature.kappa_xy, "eq. kappa_s"),
         "Psi0": Constant(Psi0, origin),
         "Psi_end": Constant(target, "value of Psi that the restarts aim at"),
+    }
+
+
+def _anchor_constants(noisy: NoisyStages) -> dict[str, Constant]:
+    if noisy.residual == 0.0:
+        return {}
+    return {
+        "Delta_anc": Constant(noisy.residual, "beta_y sigma_x^2 + beta_x sigma_y^2"),
+        "b": Constant(noisy.batch, "samples per anchor"),
+        "floor": Constant(noisy.floor, "4 C_anc Delta_anc / b: E[Psi] is not proved to fall below it"),
     }
 
 
@@ -215,7 +237,7 @@ def _inactive(problem: SaddleProblem, interior: Collection[str]) -> tuple[bool, 
 
 
 def _coupling_moduli(
-    problem: SaddleProblem, declared: Collection[str], interior: Collection[str]
+    problem: SaddleProblem, declared: Collection[str], interior: Collection[str], noisy: bool
 ) -> tuple[float, float]:
     """mu_xy and mu_yx, each 0 where its anchor is refused.
 
@@ -231,6 +253,9 @@ def _coupling_moduli(
             "Theorem 4.4 expects a zero normal vector at the solution. Declare interior=('x',), ('y',) or both if you "
             "know that, or use anchors=False, which is always allowed."
         )
+    if noisy:
+        # The stochastic statement takes mu_xy = mu_yx = 0: anchors, but delta = mu.
+        return 0.0, 0.0
     coupling = problem.coupling
     conditions = {
         "x": "x" in declared or range_condition(problem.f, problem.X, Mirrored(coupling)),

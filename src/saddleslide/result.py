@@ -14,6 +14,7 @@ from saddleslide.arrays import Array
 from saddleslide.errors import InputError
 from saddleslide.oracles import Calls
 from saddleslide.plotting import Panel, draw_convergence
+from saddleslide.sampling import Samples
 
 if TYPE_CHECKING:
     from saddleslide.planning import Plan
@@ -62,10 +63,15 @@ class Status(Enum):
         "unknown. See certificate.reason for what is missing."
     )
 
+    EXPECTED = (
+        "The plan was carried out, and its bound on the expected gap is at most the target. It holds on average over "
+        "all draws; the gap of this point is not known. See certificate.reason for what is missing."
+    )
+
     @property
     def success(self) -> bool:
         """Whether the run did what was asked."""
-        return self in (Status.SOLVED, Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT)
+        return self in (Status.SOLVED, Status.EXPECTED, Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,7 @@ class Moment:
     calls: Calls
     seconds: float
     gap: float = math.nan
+    samples: Samples = field(default_factory=Samples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +151,13 @@ class Result:
         One row per outermost step.
     target : float
         The gap that ends the run, a relative one resolved; NaN where the run did not say.
+    samples : Samples
+        What sampled gradients drew, anchors included; zeros for exact gradients.
+    expected_gap : float
+        Bound on the expected gap of such a run, from its plan: over all draws, not of this point. NaN for exact
+        gradients, infinite where nothing is proved.
+    floor : float
+        What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
 
     Examples
     --------
@@ -164,6 +178,9 @@ class Result:
     plans: tuple[Plan | RestartPlan | AdaptivePlan | MethodPlan, ...]
     history: tuple[Moment, ...] = ()
     target: float = math.nan
+    samples: Samples = field(default_factory=Samples)
+    expected_gap: float = math.nan
+    floor: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -212,11 +229,18 @@ class Result:
         return f"<table><tbody>{rows}</tbody></table>"
 
     def _rows(self) -> list[tuple[str, str]]:
+        drawn = [("samples", f"f' {self.samples.f:,}   g' {self.samples.g:,}")] if self.samples.total else []
+        bound = [("expected", f"{self.expected_gap:.4g} (bound on the expected gap)")] * (
+            not math.isnan(self.expected_gap)
+        )
         return [
             ("status", self.status.name.lower()),
             ("gap", f"{self.gap:.4g} ({self.certificate.kind})"),
             ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
+            *bound,
+            *([("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)")] if self.floor > 0.0 else []),
             ("calls", _listed(self.calls)),
+            *drawn,
             ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g}"),
             ("x, y", f"{self.x.shape}, {self.y.shape}"),

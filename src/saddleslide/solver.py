@@ -17,6 +17,8 @@ from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
+from saddleslide.sampled_solve import solve_sampled
+from saddleslide.sampling import is_sampled
 from saddleslide.work import chosen_costs
 
 
@@ -65,12 +67,17 @@ def solve(
     progress : bool, optional
         Show calls, gap and time on the terminal while it runs.
     rng : int, optional
-        Seed of the random probes that fit a spectral metric.
+        Seed of all that is random: probes that fit a spectral metric, and draws of sampled gradients.
 
     Returns
     -------
     Result
         `status` SOLVED means that the true gap at (x, y) is at most the target.
+
+    Notes
+    -----
+    Where f or g has a sampled gradient, plans of `ss.plan` are run instead (docs/stochastic.md), and `calls` leaves out
+    the exact gradients that judging takes: they are in `certificate_calls`.
 
     Examples
     --------
@@ -84,6 +91,13 @@ def solve(
     ('SOLVED', True)
     """
     check_limits(max_calls, max_steps, callback)
+    if isinstance(problem, SaddleProblem) and is_sampled(problem):
+        targets(problem, tol, rtol, metric, rng)
+        with Progress(then=callback) if progress else nullcontext(callback) as watched:
+            return solve_sampled(
+                problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
+                max_steps=max_steps, callback=watched, rng=rng,
+            )  # fmt: skip
     unnamed = method in ("auto", ADAPTIVE)
     raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
     choice = _chosen(problem, tol, rtol, metric, start, costs, rng) if method == "auto" else Choice(method, "as asked")

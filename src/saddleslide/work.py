@@ -12,7 +12,7 @@ import numpy as np
 from saddleslide.arrays import as_number
 from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
 from saddleslide.errors import InputError
-from saddleslide.functions import Function
+from saddleslide.functions import Function, MiniBatch, Noisy
 from saddleslide.functions.base import Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.problem import SaddleProblem
@@ -54,6 +54,10 @@ def gradient_cost(f: Function, size: int) -> float:
     if isinstance(f, Sum):
         return sum(gradient_cost(part, size) for part in f.parts)
     if isinstance(f, Scaled):
+        return gradient_cost(f.function, size)
+    if isinstance(f, MiniBatch):
+        return gradient_cost(f.function, size) * (f.batch or f.rows) / f.rows
+    if isinstance(f, Noisy):
         return gradient_cost(f.function, size)
     return 4.0 * size if f.separable else _UNKNOWN * size
 

@@ -9,9 +9,11 @@ from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.models import LowerModel
 from saddleslide.functions.power import Power
 from saddleslide.functions.quadratic import Quadratic
+from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, check_sample
 from saddleslide.functions.searched import TiltedMinimum, split_simple
 from saddleslide.functions.separable import SeparableForm, has_prox, prox
 from saddleslide.functions.simple import Linear, Zero
+from saddleslide.functions.variance import Variance
 
 __all__ = [
     "Custom",
@@ -21,14 +23,19 @@ __all__ = [
     "Linear",
     "Logistic",
     "LowerModel",
+    "MiniBatch",
+    "Noisy",
     "PoissonTransmission",
     "Power",
     "Quadratic",
+    "Sampled",
     "Scaled",
     "SeparableForm",
     "Sum",
     "TiltedMinimum",
+    "Variance",
     "Zero",
+    "check_sample",
     "estimated_smoothness",
     "has_prox",
     "hessian_diagonal",

@@ -11,6 +11,7 @@ from saddleslide.arrays import Array, Shape, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.separable import SeparableForm
+from saddleslide.functions.variance import EXACT, Variance
 from saddleslide.holder import Holder
 
 
@@ -66,6 +67,24 @@ class Function(ABC):
         """Sum of the sizes of the terms of the value at x: what its rounding is relative to."""
         form = self.separable_form()
         return abs(self.value(x)) if form is None else form.size(x)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether `sample` is random; an exact function gives its gradient as its sample."""
+        return False
+
+    @property
+    def batch(self) -> int:
+        """Samples that one call of `sample` draws; 0 for an exact function."""
+        return 0
+
+    def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
+        """An unbiased estimate of a gradient at x from a fresh draw."""
+        return self.gradient(x, out)
+
+    def variance(self, domain: Domain) -> Variance:
+        """A bound on the expected squared error of `sample` on the domain, in the Euclidean norm."""
+        return EXACT
 
     def separable_form(self) -> SeparableForm | None:
         """The function entry by entry, where it is one of the known shapes; else None."""
@@ -135,6 +154,22 @@ class Sum(Function):
         gradient += self.parts[1].gradient(x)
         return gradient
 
+    @property
+    def sampled(self) -> bool:
+        return any(part.sampled for part in self.parts)
+
+    @property
+    def batch(self) -> int:
+        return sum(part.batch for part in self.parts)
+
+    def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
+        estimate = self.parts[0].sample(x, rng, out)
+        estimate += self.parts[1].sample(x, rng)
+        return estimate
+
+    def variance(self, domain: Domain) -> Variance:
+        return self.parts[0].variance(domain) + self.parts[1].variance(domain)
+
     def magnitude(self, x: Array) -> float:
         return self.parts[0].magnitude(x) + self.parts[1].magnitude(x)
 
@@ -192,6 +227,22 @@ class Scaled(Function):
         gradient = self.function.gradient(x, out)
         gradient *= self.factor
         return gradient
+
+    @property
+    def sampled(self) -> bool:
+        return self.factor > 0.0 and self.function.sampled
+
+    @property
+    def batch(self) -> int:
+        return self.function.batch if self.sampled else 0
+
+    def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
+        estimate = self.function.sample(x, rng, out) if self.sampled else self.function.gradient(x, out)
+        estimate *= self.factor
+        return estimate
+
+    def variance(self, domain: Domain) -> Variance:
+        return self.factor * self.function.variance(domain) if self.sampled else EXACT
 
     def magnitude(self, x: Array) -> float:
         return self.factor * self.function.magnitude(x)

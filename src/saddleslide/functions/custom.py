@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, final
+
+import numpy as np
 
 from saddleslide.arrays import Array, as_number, read_only, received
 from saddleslide.domains import Domain
-from saddleslide.errors import InputError, UnknownConstantError
+from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions.base import Function
+from saddleslide.functions.estimates import estimated_smoothness
+from saddleslide.functions.variance import EXACT, Variance, drawn_variance, estimated_variance
 from saddleslide.holder import Holder
+
+# Draws whose mean stands for a gradient that is not known, where a variance is estimated.
+_MEAN_DRAWS = 200
 
 
 @final
@@ -19,8 +27,9 @@ class Custom(Function):
 
     Parameters
     ----------
-    gradient : callable
-        x -> (sub)gradient, of the shape of x. The argument is read-only.
+    gradient : callable, optional
+        x -> (sub)gradient, of the shape of x. The argument is read-only. May be left out when `sample` is given; then
+        no gap can be certified.
     value : callable, optional
         x -> number. Without it no gap can be certified.
     smoothness : Holder, optional
@@ -28,6 +37,13 @@ class Custom(Function):
         method estimate it from a few gradients and say so.
     strong_convexity : float, optional
         Modulus in the Euclidean norm, >= 0.
+    sample : callable, optional
+        (x, rng) -> an unbiased estimate of the gradient from a fresh draw of the NumPy generator `rng`.
+    variance : float or "estimate", optional
+        A bound on E|sample - gradient|^2 on the domain; needed with `sample`. "estimate" takes the largest variance of
+        200 draws at a few points, and every plan marks it as an estimate.
+    batch : int, optional
+        Samples that one call of `sample` draws, for the counts.
 
     Examples
     --------
@@ -35,20 +51,34 @@ class Custom(Function):
     >>> f = Custom(gradient=lambda x: x**3, value=lambda x: (x**4).sum() / 4, smoothness=ss.Holder(1.0, 3.0))
     >>> f.value_and_gradient(np.array([1.0]))
     (0.25, array([1.]))
+    >>> draw = lambda x, rng: x + rng.standard_normal(x.shape)
+    >>> Custom(sample=draw, variance=3.0, smoothness=ss.Holder(1.0, 1.0)).variance(ss.domains.FullSpace(3)).value
+    3.0
     """
 
     def __init__(
         self,
-        gradient: Callable[[Array], Any],
+        gradient: Callable[[Array], Any] | None = None,
         value: Callable[[Array], Any] | None = None,
         smoothness: Holder | None = None,
         strong_convexity: float = 0.0,
+        sample: Callable[[Array, np.random.Generator], Any] | None = None,
+        variance: float | str | None = None,
+        batch: int = 1,
     ) -> None:
-        if not callable(gradient) or not (value is None or callable(value)):
-            raise InputError("Custom: gradient or value is not callable; expected functions of x.")
+        given = {"gradient": gradient, "value": value, "sample": sample}
+        complaints = [
+            f"{name} is not callable; expected a function of x."
+            for name, part in given.items()
+            if not (part is None or callable(part))
+        ]
+        if gradient is None and sample is None:
+            complaints.append("gradient is not callable; expected functions of x.")
         if not (smoothness is None or isinstance(smoothness, Holder)):
-            raise InputError(f"Custom: smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient, or None.")
+            complaints.append(f"smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient, or None.")
+        raise_all("Custom", complaints + _sampling_complaints(sample, variance, batch))
         self._gradient, self._value, self._smoothness = gradient, value, smoothness
+        self._sample, self._variance, self._batch = sample, variance, int(batch)
         self._strong_convexity = as_number(strong_convexity, "Custom: strong_convexity", 0.0)
 
     def __repr__(self) -> str:
@@ -56,13 +86,16 @@ class Custom(Function):
 
     @property
     def has_value(self) -> bool:
-        return self._value is not None
+        # Certificates search with exact gradients, so a value alone is of no use.
+        return self._value is not None and self._gradient is not None
 
     def value(self, x: Array) -> float:
         """Value at x, NaN when it was not given."""
         return math.nan if self._value is None else float(self._value(read_only(x)))
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
+        if self._gradient is None:
+            raise InputError("Custom: it has a sampled gradient only; expected gradient= where the exact one is used.")
         return received(self._gradient(read_only(x)), x.shape, "Custom: gradient", out)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
@@ -75,3 +108,45 @@ class Custom(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return self._strong_convexity
+
+    @property
+    def sampled(self) -> bool:
+        return self._sample is not None and self._variance != 0.0
+
+    @property
+    def batch(self) -> int:
+        return self._batch if self.sampled else 0
+
+    def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
+        if self._sample is None:
+            return self.gradient(x, out)
+        return received(self._sample(read_only(x), rng), x.shape, "Custom: sample", out)
+
+    def variance(self, domain: Domain) -> Variance:
+        if not self.sampled:
+            return EXACT
+        if not isinstance(self._variance, str):
+            return Variance(as_number(self._variance, "Custom: variance", 0.0), "declared")
+        slope = self.gradient if self._gradient is not None else self._mean
+        known = self._smoothness or estimated_smoothness(self, domain, domain.project(np.zeros(domain.shape)))
+        return estimated_variance(drawn_variance(self.sample), slope, known.H, domain)
+
+    def _mean(self, x: Array) -> Array:
+        rng = np.random.default_rng(0)
+        mean: Array = np.mean([self.sample(x, rng) for _ in range(_MEAN_DRAWS)], axis=0)
+        return mean
+
+
+def _sampling_complaints(sample: object, variance: Any, batch: Any) -> list[str]:
+    complaints = []
+    if sample is not None and variance is None:
+        complaints.append("variance is missing with sample; expected a bound on E|sample - gradient|^2, or 'estimate'.")
+    if sample is None and variance is not None:
+        complaints.append("variance is given without sample; expected both or neither.")
+    if isinstance(variance, str) and variance != "estimate":
+        complaints.append(f"variance is {variance!r}; expected a number >= 0 or 'estimate'.")
+    elif not isinstance(variance, str) and variance is not None:
+        as_number(variance, "Custom: variance", 0.0)
+    if isinstance(batch, bool) or not isinstance(batch, Integral) or batch < 1:
+        complaints.append(f"batch is {batch!r}; expected a whole number >= 1.")
+    return complaints

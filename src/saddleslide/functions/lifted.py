@@ -11,11 +11,15 @@ from collections.abc import Callable
 from typing import final
 
 import numpy as np
+import numpy.typing as npt
 
 from saddleslide.arrays import Array
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
+
+# Numbers of rows.
+Rows = npt.NDArray[np.intp]
 
 
 class Lifted(ABC):
@@ -61,6 +65,10 @@ class LinearModel(Function):
     @abstractmethod
     def loss_gradient(self, q: Array) -> Array:
         """loss'(q)."""
+
+    @abstractmethod
+    def loss_slopes(self, rows: Rows, q: Array) -> Array:
+        """loss'(q) for some rows alone: their numbers and their entries of q, both flat."""
 
     @abstractmethod
     def loss_hessian(self, q: Array) -> Array:

@@ -11,7 +11,7 @@ from saddleslide.couplings import as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
-from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.lifted import LinearModel, Rows
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
@@ -61,6 +61,10 @@ class LeastSquares(LinearModel):
 
     def loss_gradient(self, q: Array) -> Array:
         return q - self.b.reshape(q.shape)
+
+    def loss_slopes(self, rows: Rows, q: Array) -> Array:
+        slopes: Array = q - self.b.ravel()[rows]
+        return slopes
 
     def loss_hessian(self, q: Array) -> Array:
         return np.ones_like(q)
@@ -122,9 +126,9 @@ class Logistic(LinearModel):
         margins: Array = self.labels * q.reshape(self.labels.shape)
         return margins
 
-    def _doubt(self, q: Array) -> Array:
+    @staticmethod
+    def _doubt(margins: Array) -> Array:
         """1 / (1 + exp(margin)), without overflow for large margins of either sign."""
-        margins = self._margins(q)
         decay = np.exp(-np.abs(margins))
         doubt: Array = np.where(margins >= 0, decay, 1.0) / (1.0 + decay)
         return doubt
@@ -133,10 +137,15 @@ class Logistic(LinearModel):
         return total(np.logaddexp(0.0, -self._margins(q)))
 
     def loss_gradient(self, q: Array) -> Array:
-        return np.reshape(-self.labels * self._doubt(q), q.shape)
+        return np.reshape(-self.labels * self._doubt(self._margins(q)), q.shape)
+
+    def loss_slopes(self, rows: Rows, q: Array) -> Array:
+        labels = self.labels.ravel()[rows]
+        slopes: Array = -labels * self._doubt(labels * q)
+        return slopes
 
     def loss_hessian(self, q: Array) -> Array:
-        doubt = self._doubt(q)
+        doubt = self._doubt(self._margins(q))
         return (doubt * (1.0 - doubt)).reshape(q.shape)
 
     def smoothness(self, domain: Domain) -> Holder:
@@ -206,6 +215,11 @@ class PoissonTransmission(LinearModel):
     def loss_gradient(self, q: Array) -> Array:
         expected = self.intensity * np.exp(-self.attenuation * q)
         return self.scale * self.attenuation * (self.counts.reshape(q.shape) - expected)
+
+    def loss_slopes(self, rows: Rows, q: Array) -> Array:
+        expected = self.intensity * np.exp(-self.attenuation * q)
+        slopes: Array = self.scale * self.attenuation * (self.counts.ravel()[rows] - expected)
+        return slopes
 
     def loss_hessian(self, q: Array) -> Array:
         return np.exp(-self.attenuation * q)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from functools import lru_cache
 
 
@@ -21,11 +22,12 @@ def alpha_sequence(length: int) -> tuple[float, ...]:
     return tuple(alphas[:length])
 
 
-# Up to here alpha_{T-1} is computed step by step.
-_STEPWISE = 1_000_000
+# alpha_t and the sum of alpha_s^-2 for s <= t, grown on demand; longer loops go on from the end.
+_KEPT = 1_000_000
+_alphas = array("d", [1.0])
+_inverse_squares = array("d", [1.0])
 
 
-@lru_cache(maxsize=1024)
 def last_alpha(T: int) -> float:
     """Give alpha_{T-1}, what a level with T iterations contributes to the bounds.
 
@@ -34,15 +36,41 @@ def last_alpha(T: int) -> float:
     >>> last_alpha(1)
     1.0
     """
-    a = 1.0
-    for _ in range(min(T, _STEPWISE) - 1):
-        a = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / a**2))
-    return a if T <= _STEPWISE else 1.0 / _far(1.0 / a, T - _STEPWISE)
+    return _at(T)[0]
 
 
-def _far(s: float, steps: int) -> float:
-    """S = 1/alpha after many more steps: it grows by 1/2 + 1/(8 s) each, so s - log(1 + 4 s) / 4 grows by 1/2."""
-    end = s + 0.5 * steps
-    for _ in range(4):
-        end = s + 0.5 * steps + 0.25 * math.log((1.0 + 4.0 * end) / (1.0 + 4.0 * s))
-    return end
+def sum_of_inverse_squares(T: int) -> float:
+    """Sum of alpha_t^-2 over the T iterations of a level, at most alpha_{T-1}^-3 (Lemma alpha_properties).
+
+    Examples
+    --------
+    >>> round(sum_of_inverse_squares(2), 4)
+    3.618
+    """
+    return _at(T)[1]
+
+
+@lru_cache(maxsize=1024)
+def _at(T: int) -> tuple[float, float]:
+    while len(_alphas) < min(T, _KEPT):
+        a = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / _alphas[-1] ** 2))
+        _alphas.append(a)
+        _inverse_squares.append(_inverse_squares[-1] + 1.0 / a**2)
+    if T <= _KEPT:
+        return _alphas[T - 1], _inverse_squares[T - 1]
+    return _far(T)
+
+
+def _far(T: int) -> tuple[float, float]:
+    """Beyond the kept ones u = 1/alpha grows by 1/2 + 1/(8u) a step; what is left out is below 1e-12 relative."""
+    first, kept = 1.0 / _alphas[-1], _inverse_squares[-1]
+    u = first + 0.5 * (T - _KEPT)
+    for _ in range(8):
+        u = first + 0.5 * (T - _KEPT) + 0.25 * math.log(u / first)
+    # Euler and Maclaurin's sum of u^2, with dt = du / (1/2 + 1/(8u)).
+    area = _area(u) - _area(first) + 0.5 * (u * u - first * first)
+    return 1.0 / u, kept + area
+
+
+def _area(u: float) -> float:
+    return 2.0 * u**3 / 3.0 - u * u / 4.0 + u / 8.0

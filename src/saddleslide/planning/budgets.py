@@ -26,6 +26,8 @@ def proved_kappa(n: int) -> float:
 def budget(term: Term, eps: float) -> float:
     """R_i of Corollary 3.6: calls that the component needs for accuracy eps, up to a constant.
 
+    A sampled gradient adds sigma^2 Omega / eps^2 (Corollary VI_sliding_stochastic_complexity, its sum as a maximum).
+
     Examples
     --------
     >>> budget(Term("B", M=2.0, Omega=120.0), eps=0.5)
@@ -39,7 +41,8 @@ def budget(term: Term, eps: float) -> float:
         smooth = (term.smoothness.H * term.Omega ** ((1.0 + nu) / 2.0) / eps) ** (2.0 / (1.0 + 3.0 * nu))
     if term.M > 0.0:
         operator = term.M * term.Omega / eps
-    return max(smooth, operator, 1.0)
+    noise = term.variance * term.Omega / eps**2 if term.variance > 0.0 else 0.0
+    return max(smooth, operator, noise, 1.0)
 
 
 def sorted_by_budget(terms: Sequence[Term], eps: float) -> list[Term]:

@@ -32,6 +32,8 @@ class Term:
         Metric weight of each block.
     Omega : float
         Largest squared distance from the start in this norm.
+    variance : float
+        sigma^2 of a sampled gradient of p, in the dual norm (Assumption stochastic_oracle_VI).
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Term:
     tau: float = 0.0
     weights: tuple[float, ...] = (1.0,)
     Omega: float = math.inf
+    variance: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,16 @@ from saddleslide.errors import InputError
 from saddleslide.holder import Holder
 from saddleslide.planning.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
 from saddleslide.planning.levels import Level, Term, place
+from saddleslide.planning.noise import (
+    is_noisy,
+    noise_bound,
+    noise_lines,
+    printed_noise_bound,
+    rests_on_estimate,
+    samples_of,
+)
 
 PRODUCTS_PER_COUPLING_STEP = 4
-# Origins of constants that begin so rest on evidence alone: no plan that uses one is proved.
-ESTIMATED = "estimated"
 
 
 @dataclass(frozen=True)
@@ -29,17 +35,6 @@ class Constant:
 
     value: float
     origin: str
-
-
-def rests_on_estimates(constants: Mapping[str, Constant]) -> bool:
-    """Whether any of the constants is an estimate.
-
-    Examples
-    --------
-    >>> rests_on_estimates({"H_x": Constant(2.0, "estimated from a few gradients")})
-    True
-    """
-    return any(constant.origin.startswith(ESTIMATED) for constant in constants.values())
 
 
 @dataclass(frozen=True)
@@ -93,25 +88,40 @@ class Plan:
 
     @property
     def bound(self) -> float:
-        """Sharp right-hand side of Theorem 3.5; infinite on unbounded domains."""
-        return sharp_bound(self.levels)
+        """Sharp right-hand side of Theorem 3.5; infinite on unbounded domains.
+
+        With sampled gradients: of Theorem VI_sliding_stochastic_uniform, a bound on the expected gap.
+        """
+        return sharp_bound(self.levels) + noise_bound(self.levels)
 
     @property
     def printed_bound(self) -> float:
         """Right-hand side as printed: of Theorem 3.5, or of Theorem 3.3 for declared inexact oracles and noise."""
         if any(level.term.inexact is not None or level.term.tau > 0.0 for level in self.levels):
-            return printed_inexact_bound(self.levels)
+            return printed_inexact_bound(self.levels) + printed_noise_bound(self.levels)
         return printed_holder_bound(self.levels)
 
     @property
     def theorem(self) -> str:
         """The statement behind `bound`."""
-        return "Theorem 3.5" if math.isfinite(self.bound) else "none: the domain is unbounded"
+        if not math.isfinite(self.bound):
+            return "none: the domain is unbounded"
+        return "Theorem VI_sliding_stochastic_uniform, in expectation" if self.sampled else "Theorem 3.5"
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a gradient is sampled, so that `bound` is on the expected gap."""
+        return is_noisy(level.term for level in self.levels)
+
+    @property
+    def predicted_samples(self) -> dict[str, int]:
+        """Samples per oracle: calls times batch for sampled gradients, 0 for exact ones."""
+        return samples_of(self.predicted_calls, self.constants)
 
     @property
     def proved(self) -> bool:
         """Whether the theorem promises `tol` for this plan; without a target, whether the bound is finite."""
-        if rests_on_estimates(self.constants):
+        if rests_on_estimate(self.constants):
             return False
         return self.bound <= (math.inf if self.tol is None else self.tol) and math.isfinite(self.bound)
 
@@ -150,6 +160,7 @@ class Plan:
             f"M = {level.term.M:.4g}, delta = {level.delta:.3g}, Omega = {level.term.Omega:.4g}"
             for i, level in enumerate(self.levels, start=1)
         ]
+        lines += noise_lines(self.levels, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
         lines += cost_lines(self.predicted_calls, self.costs, self.alternatives)
         return "\n".join(lines)
@@ -236,6 +247,7 @@ def term_to_dict(term: Term) -> dict[str, Any]:
         "Omega": term.Omega if math.isfinite(term.Omega) else None,
         "inexact": None if term.inexact is None else list(term.inexact),
         "weights": list(term.weights),
+        "variance": term.variance,
     }
 
 
@@ -244,4 +256,5 @@ def term_from_dict(data: dict[str, Any]) -> Term:
     inexact = None if data["inexact"] is None else (float(data["inexact"][0]), float(data["inexact"][1]))
     smoothness = None if data["smoothness"] is None else Holder(*data["smoothness"])
     Omega = math.inf if data["Omega"] is None else data["Omega"]
-    return Term(data["name"], smoothness, data["M"], inexact, data["tau"], tuple(data["weights"]), Omega)
+    weights, variance = tuple(data["weights"]), data.get("variance", 0.0)
+    return Term(data["name"], smoothness, data["M"], inexact, data["tau"], weights, Omega, variance)

@@ -9,6 +9,8 @@ from typing import Any
 from saddleslide.errors import InputError
 from saddleslide.planning.levels import place
 from saddleslide.planning.mixed import Regularisation
+from saddleslide.planning.noise import is_noisy, rests_on_estimate, samples_of
+from saddleslide.planning.noisy_restarts import stage_noise_lines
 from saddleslide.planning.plan import (
     PRODUCTS_PER_COUPLING_STEP,
     Constant,
@@ -17,7 +19,7 @@ from saddleslide.planning.plan import (
     term_from_dict,
     term_to_dict,
 )
-from saddleslide.planning.restarts import CONTRACTION, Stage, lengthened
+from saddleslide.planning.restarts import CONTRACTION, Stage, anchor_calls, lengthened
 
 PRODUCTS_PER_ANCHOR = 2
 # What a practical stage is expected to leave of the gap: measured on quadratics, 0.1 to 0.3.
@@ -108,18 +110,33 @@ class RestartPlan:
     @property
     def Psi_bound(self) -> float:
         """What the proved constants promise for Psi at the end; infinite for practical ones."""
-        if not self.proved:
+        if not self.proved or rests_on_estimate(self.constants):
             return math.inf
-        return CONTRACTION * self.stages[-1].Omega if self.stages else self.constants["Psi0"].value
+        if not self.stages:
+            return self.constants["Psi0"].value
+        return CONTRACTION * self.stages[-1].Omega + self.stages[-1].anchor_error
+
+    @property
+    def sampled(self) -> bool:
+        """Whether a gradient is sampled, so that every bound is in expectation."""
+        return any(is_noisy(level.term for level in stage.levels) for stage in self.stages)
+
+    @property
+    def predicted_samples(self) -> dict[str, int]:
+        """Samples per oracle if every stage is needed, anchors included; 0 for exact gradients."""
+        return samples_of(self.predicted_calls, self.constants)
 
     @property
     def bound(self) -> float:
         """Bound on the gap: `tol` where a theorem promises it, else infinite."""
-        return self.tol if self.proved and self.transfers else math.inf
+        known = self.proved and self.transfers and not rests_on_estimate(self.constants)
+        return self.tol if known else math.inf
 
     @property
     def theorem(self) -> str:
         """The statement behind the plan."""
+        if self.sampled:
+            return "Appendix stochastic_strongly_convex, in expectation"
         return "Corollary mixed_gap_complexity" if self.regime == "mixed" else "Theorem 4.4, Corollary 4.5"
 
     @property
@@ -129,8 +146,8 @@ class RestartPlan:
         for stage in self.stages:
             for level in stage.levels:
                 calls[level.term.name] += level.N * (products_per_step(stage) if level.term.name == "B" else 1)
-            calls["f"] += stage.beta_y > 0.0
-            calls["g"] += stage.beta_x > 0.0
+            calls["f"] += (stage.beta_y > 0.0) * anchor_calls(stage, "f")
+            calls["g"] += (stage.beta_x > 0.0) * anchor_calls(stage, "g")
         return calls
 
     def explain(self) -> str:
@@ -157,6 +174,8 @@ class RestartPlan:
         if self.regularisation is not None:
             extra = self.regularisation
             lines.append(f"  lambda   {extra.weight:.4g} on {extra.block}; Psi must reach {extra.target:.4g}")
+        if self.sampled:
+            lines += stage_noise_lines(self.stages, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
         lines += cost_lines(self.predicted_calls, self.costs, self.alternatives, self.expected_share)
         return "\n".join(lines)
@@ -186,6 +205,7 @@ class RestartPlan:
                     "terms": [term_to_dict(level.term) for level in stage.levels],
                     "Omega": stage.Omega,
                     "beta": [stage.beta_x, stage.beta_y],
+                    "anchors": [stage.anchor_batch, stage.anchor_error],
                 }
                 for stage in self.stages
             ],
@@ -203,7 +223,12 @@ class RestartPlan:
         """
         try:
             stages = tuple(
-                Stage(place([term_from_dict(t) for t in s["terms"]], s["loops"]), s["Omega"], *s["beta"])
+                Stage(
+                    place([term_from_dict(t) for t in s["terms"]], s["loops"]),
+                    s["Omega"],
+                    *s["beta"],
+                    *s.get("anchors", (1, 0.0)),
+                )
                 for s in data["stages"]
             )
             constants = {name: Constant(*pair) for name, pair in data["constants"].items()}

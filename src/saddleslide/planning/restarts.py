@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
@@ -28,6 +29,10 @@ class Stage:
         Bound on Psi at the start of the stage.
     beta_x, beta_y : float
         Active anchors.
+    anchor_batch : int
+        Samples averaged for each anchor, where its gradient is sampled.
+    anchor_error : float
+        What sampled anchors add to E[Psi] at the end of the stage.
 
     Examples
     --------
@@ -40,6 +45,21 @@ class Stage:
     Omega: float
     beta_x: float = 0.0
     beta_y: float = 0.0
+    anchor_batch: int = 1
+    anchor_error: float = 0.0
+
+
+def anchor_calls(stage: Stage, name: str) -> int:
+    """Calls that the anchor of "f" or "g" takes: b where its gradient is sampled, one where it is exact.
+
+    Examples
+    --------
+    >>> anchor_calls(Stage(place([Term("f", variance=1.0), Term("g")], (1, 1)), 1.0, 0.1, 0.1, anchor_batch=8), "f")
+    8
+    """
+    return max(
+        stage.anchor_batch if level.term.variance > 0.0 else 1 for level in stage.levels if level.term.name == name
+    )
 
 
 def restart_count(Psi0: float, eps: float) -> int:
@@ -69,7 +89,7 @@ def stage_budget(smoothness: Holder, Omega: float) -> float:
 
 def practical_stage(curvature: Curvature, Omega: float, factor: float = 1.0) -> Stage:
     """Budgets R_i times `factor`, each delta by eq. Holder_delta_star; not proved, judged by the gap."""
-    terms, needs = _terms(curvature, Omega, curvature.anchor_smoothness)
+    terms, needs = stage_terms(curvature, Omega, curvature.anchor_smoothness)
     calls = {name: max(factor * need, 1.0) for name, need in needs.items()}
     return _stage(terms, calls, curvature, Omega)
 
@@ -84,14 +104,13 @@ def lengthened(stage: Stage, factor: float) -> Stage:
     [4, 20, 40]
     """
     terms = {level.term.name: level.term for level in stage.levels}
-    calls = {level.term.name: factor * level.N for level in stage.levels}
-    order = sorted(calls, key=lambda name: calls[name])
-    return Stage(place([terms[name] for name in order], _loops(calls, order)), stage.Omega, stage.beta_x, stage.beta_y)
+    order, loops = sorted_loops({level.term.name: factor * level.N for level in stage.levels})
+    return replace(stage, levels=place([terms[name] for name in order], loops))
 
 
 def proved_stage(curvature: Curvature, Omega: float) -> Stage:
     """The calls and tolerances that the proof of Theorem 4.4 asks for: Psi falls to 3/4 Omega."""
-    terms, _ = _terms(curvature, Omega, curvature.kappa_xy if curvature.anchored else 0.0)
+    terms, _ = stage_terms(curvature, Omega, curvature.kappa_xy if curvature.anchored else 0.0)
     calls = {"B": _proved_coupling_calls(curvature)}
     calls |= {name: _proved_calls(_smoothness(terms[name]), Omega) for name in "fg"}
     stage = _stage(terms, calls, curvature, Omega)
@@ -103,7 +122,8 @@ def proved_stage(curvature: Curvature, Omega: float) -> Stage:
     return _stage(terms, calls, curvature, Omega)
 
 
-def _terms(curvature: Curvature, Omega: float, anchor: float) -> tuple[dict[str, Term], dict[str, float]]:
+def stage_terms(curvature: Curvature, Omega: float, anchor: float) -> tuple[dict[str, Term], dict[str, float]]:
+    """Terms of f, g and B in the norm of a stage, and the budgets R_i; `anchor` is the smoothness of p_3."""
     weights = (curvature.delta_x, curvature.delta_y)
     if min(weights) <= 0.0:
         raise InputError(f"restarts: delta_x, delta_y are {weights}; Theorem 4.4 expects both > 0.")
@@ -142,16 +162,23 @@ def _proved_coupling_calls(curvature: Curvature) -> float:
     return max(math.sqrt(4.0 * C_VI / RHO) * root, 4.0 * C_VI / RHO * root, 1.0)
 
 
-def _stage(terms: dict[str, Term], calls: dict[str, float], curvature: Curvature, Omega: float) -> Stage:
-    order = sorted("fgB", key=lambda name: calls[name])
-    levels = place([terms[name] for name in order], _loops(calls, order))
-    return Stage(levels, Omega, curvature.beta_x, curvature.beta_y)
+def sorted_loops(calls: Mapping[str, float]) -> tuple[str, list[int]]:
+    """Order of the levels by budget, ties in the order f, g, B, and loop counts that make at least these calls.
 
-
-def _loops(calls: dict[str, float], order: list[str]) -> list[int]:
-    """T_i with T_1 ... T_i at least the calls wanted of level i."""
+    Examples
+    --------
+    >>> sorted_loops({"f": 12.0, "g": 3.0, "B": 5.0})
+    ('gBf', [3, 2, 2])
+    """
+    order = "".join(sorted("fgB", key=lambda name: calls[name]))
     loops, N = [], 1
     for name in order:
         loops.append(max(1, math.ceil(calls[name] / N)))
         N *= loops[-1]
-    return loops
+    return order, loops
+
+
+def _stage(terms: dict[str, Term], calls: dict[str, float], curvature: Curvature, Omega: float) -> Stage:
+    order, loops = sorted_loops(calls)
+    levels = place([terms[name] for name in order], loops)
+    return Stage(levels, Omega, curvature.beta_x, curvature.beta_y)

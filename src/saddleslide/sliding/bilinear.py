@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from saddleslide.arrays import Array, Shape, split
 from saddleslide.domains import Product
 from saddleslide.functions import Function, LowerModel
 from saddleslide.oracles import Oracles
-from saddleslide.planning.restarts import Stage
+from saddleslide.planning.restarts import Stage, anchor_calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.recursion import Piece, Recursion
@@ -26,7 +28,7 @@ def bilinear_recursion(oracles: Oracles, stage: Stage, start: tuple[Array, Array
     if any(level.term.M > 0.0 for level in stage.levels):
         operators["B"] = coupling_writer(oracles)
     if stage.beta_x > 0.0 or stage.beta_y > 0.0:
-        gradients["B"] = anchor_writer(oracles, stage.beta_x, stage.beta_y, start)
+        gradients["B"] = anchor_writer(oracles, stage, start)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(oracles.problem)
     return Recursion(
@@ -71,11 +73,15 @@ def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -
     return found
 
 
-def anchor_writer(oracles: Oracles, beta_x: float, beta_y: float, start: tuple[Array, Array]) -> Writer:
-    """Gradient of p_3 = beta_x/2 |Bx - g'(y_in)|^2 + beta_y/2 |B^T y + f'(x_in)|^2; two products per active term."""
+def anchor_writer(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) -> Writer:
+    """Gradient of p_3 = beta_x/2 |Bx - g'(y_in)|^2 + beta_y/2 |B^T y + f'(x_in)|^2; two products per active term.
+
+    The anchors g'(y_in) and f'(x_in) are taken once and kept; a sampled one is the mean of `anchor_batch` draws.
+    """
     shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
-    anchor_g = oracles.g_gradient(start[1]).copy() if beta_x > 0.0 else None
-    anchor_f = oracles.f_gradient(start[0]).copy() if beta_y > 0.0 else None
+    beta_x, beta_y = stage.beta_x, stage.beta_y
+    anchor_g = _mean(oracles.g_gradient, start[1], anchor_calls(stage, "g")) if beta_x > 0.0 else None
+    anchor_f = _mean(oracles.f_gradient, start[0], anchor_calls(stage, "f")) if beta_y > 0.0 else None
 
     def write_anchors(z: Array, out: Array) -> None:
         x, y = split(z, shapes)
@@ -86,6 +92,13 @@ def anchor_writer(oracles: Oracles, beta_x: float, beta_y: float, start: tuple[A
             oracles.forward(beta_y * (oracles.adjoint(y) + anchor_f), out_y)
 
     return write_anchors
+
+
+def _mean(gradient: Callable[[Array], Array], point: Array, count: int) -> Array:
+    mean = gradient(point).copy()
+    for k in range(2, count + 1):
+        mean += (gradient(point) - mean) / k
+    return mean
 
 
 def gradient_writers(oracles: Oracles) -> dict[str, Writer]:

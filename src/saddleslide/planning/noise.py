@@ -1,0 +1,248 @@
+"""Sampled gradients in one run of Algorithm 1: tau_i, the noise terms of the bounds, and the accuracy they allow.
+
+Theorems VI_sliding_stochastic and VI_sliding_stochastic_uniform with their corollaries. A level's variance is that of
+its term, in the dual norm of the level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from saddleslide.errors import InputError
+from saddleslide.planning.alphas import last_alpha, sum_of_inverse_squares
+from saddleslide.planning.bounds import sharp_bound
+from saddleslide.planning.budgets import loop_counts, sorted_by_budget
+from saddleslide.planning.levels import Level, Term, check_loops, place
+
+# Halvings of the bracket of an accuracy: a part in a thousand of its logarithm.
+_HALVINGS = 12
+_SMALLEST_SHARE = 1e-6
+# Marks the origin of a variance that was estimated: an estimate must never pass for a bound.
+ESTIMATE = "NOT A BOUND, so nothing is proved"
+
+
+class _Constant(Protocol):
+    @property
+    def value(self) -> float: ...
+    @property
+    def origin(self) -> str: ...
+
+
+def rests_on_estimate(constants: Mapping[str, _Constant]) -> bool:
+    """Whether a constant of the plan is an estimate: nothing that uses one is proved.
+
+    Examples
+    --------
+    >>> from saddleslide.planning.plan import Constant
+    >>> rests_on_estimate({"sigma2_x": Constant(1.0, "declared")})
+    False
+    """
+    return any(ESTIMATE in constant.origin for constant in constants.values())
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise of one level in the bound: (sigma^2 / 2 tau) spread + sqrt(Omega) sigma sqrt(squares)."""
+
+    spread: float
+    squares: float
+
+
+def noise_weights(levels: Sequence[Level]) -> tuple[Noise, ...]:
+    """The sums over nodes in the proof of Theorem VI_sliding_stochastic_uniform, with the actual alphas.
+
+    spread = prod alpha_{T-1}^2 sum_t alpha_t^-2 (at most the number of calls) and squares = prod alpha_{T-1}^4 sum_t
+    alpha_t^-2 (at most 2^k over the number of calls).
+
+    Examples
+    --------
+    >>> from saddleslide.holder import Holder
+    >>> noise_weights(place([Term("f", Holder(1.0, 1.0))], loops=(1,)))
+    (Noise(spread=1.0, squares=1.0),)
+    """
+    found, spread, squares = [], 1.0, 1.0
+    for level in levels:
+        a, total = last_alpha(level.T), sum_of_inverse_squares(level.T)
+        spread *= a**2 * total
+        squares *= a**4 * total
+        found.append(Noise(spread, squares))
+    return tuple(found)
+
+
+def is_noisy(terms: Iterable[Term]) -> bool:
+    """Whether any gradient is sampled.
+
+    Examples
+    --------
+    >>> is_noisy([Term("f", variance=1.0), Term("B", M=1.0)])
+    True
+    """
+    return any(term.variance > 0.0 for term in terms)
+
+
+def noise_curvature(position: int, N: int, variance: float, Omega: float) -> float:
+    """tau_i = sigma_i A_i^(3/2) / (2^i sqrt(Omega)).
+
+    Corollaries VI_sliding_stochastic_optimized (Omega = R^2) and VI_sliding_stochastic_uniform_complexity.
+
+    Examples
+    --------
+    >>> noise_curvature(1, 4, variance=1.0, Omega=4.0)
+    2.0
+    """
+    if variance == 0.0 or Omega == 0.0:
+        return 0.0
+    if not math.isfinite(Omega):
+        raise InputError(
+            "plan: a gradient is sampled and the domain is unbounded; expected bounded domains (Theorem "
+            "VI_sliding_stochastic_uniform), or strongly convex f and g with regime='restarts'."
+        )
+    return math.sqrt(variance / Omega) * math.pow(N, 1.5) / math.ldexp(1.0, position)
+
+
+def steadied(terms: Sequence[Term], loops: Sequence[int]) -> list[Term]:
+    """Terms in the order of the levels, each sampled one with its tau; exact ones as they are.
+
+    Examples
+    --------
+    >>> [term.tau for term in steadied([Term("f", variance=1.0, Omega=4.0), Term("B", M=1.0)], loops=(4, 2))]
+    [2.0, 0.0]
+    """
+    steady, N = [], 1
+    for position, (term, T) in enumerate(zip(terms, check_loops(loops, len(terms)), strict=True), start=1):
+        N *= T
+        if term.variance > 0.0:
+            term = replace(term, tau=noise_curvature(position, N, term.variance, term.Omega))
+        steady.append(term)
+    return steady
+
+
+def noise_bound(levels: Sequence[Level]) -> float:
+    """What sampled gradients add to the sharp bound: last two sums of Theorem VI_sliding_stochastic_uniform.
+
+    Its sup is split by levels, so every level may have its own norm and Omega (docs/stochastic.md).
+
+    Examples
+    --------
+    >>> noise_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,)))
+    4.0
+    """
+    return math.fsum(
+        _deviation(level, noise.spread) + math.sqrt(level.term.variance * level.term.Omega * noise.squares)
+        for level, noise in zip(levels, noise_weights(levels), strict=True)
+        if _felt(level)
+    )
+
+
+def printed_noise_bound(levels: Sequence[Level]) -> float:
+    """The same two sums as printed: sigma_i^2 A_i / (2 tau_i) and 2^(i/2) sigma_i sqrt(Omega / A_i).
+
+    Examples
+    --------
+    >>> round(printed_noise_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,))), 4)
+    4.8284
+    """
+    return math.fsum(
+        _deviation(level, level.N) + math.sqrt(2.0**i * level.term.variance * level.term.Omega / level.N)
+        for i, level in enumerate(levels, start=1)
+        if _felt(level)
+    )
+
+
+def fixed_comparator_noise(levels: Sequence[Level]) -> float:
+    """The third sum of Theorem VI_sliding_stochastic with the actual alphas: no sup over the domain.
+
+    Examples
+    --------
+    >>> fixed_comparator_noise(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,)))
+    2.0
+    """
+    weights = noise_weights(levels)
+    return math.fsum(_deviation(a, b.spread) for a, b in zip(levels, weights, strict=True) if _felt(a))
+
+
+def _felt(level: Level) -> bool:
+    """Noise moves nothing on a single point."""
+    return level.term.variance > 0.0 and level.term.Omega > 0.0
+
+
+def _deviation(level: Level, spread: float) -> float:
+    return level.term.variance * spread / (2.0 * level.term.tau) if level.term.tau > 0.0 else math.inf
+
+
+def expected_bound(levels: Sequence[Level]) -> float:
+    """Bound on the expected gap: Theorem VI_sliding_stochastic_uniform with the actual alphas.
+
+    Examples
+    --------
+    >>> expected_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,)))
+    4.5
+    """
+    return sharp_bound(levels) + noise_bound(levels)
+
+
+def proved_accuracy(terms: Sequence[Term], tol: float, sort: bool = True) -> float:
+    """The eps whose budgets make the bound on the expected gap at most `tol`, as large as a search finds it.
+
+    Stands in for the constant c_n of Corollary VI_sliding_stochastic_complexity: every term of the bound falls like
+    eps, so the bound itself says how much smaller than `tol` it must be.
+
+    Examples
+    --------
+    >>> eps = proved_accuracy([Term("f", variance=1.0, Omega=4.0), Term("B", M=1.0, Omega=4.0)], tol=0.5)
+    >>> 0.01 < eps < 0.5
+    True
+    """
+
+    def meets(eps: float) -> bool:
+        placed = sorted_by_budget(terms, eps) if sort else list(terms)
+        loops = loop_counts(placed, eps)
+        return expected_bound(place(steadied(placed, loops), loops)) <= tol
+
+    good = tol
+    while not meets(good):
+        good /= 2.0
+        if good < _SMALLEST_SHARE * tol:
+            raise InputError(f"plan: no budgets were found whose bound meets tol = {tol:g}; expected a larger tol.")
+    bad = 2.0 * good
+    if good == tol:
+        return good
+    for _ in range(_HALVINGS):
+        middle = math.sqrt(good * bad)
+        good, bad = (middle, bad) if meets(middle) else (good, middle)
+    return good
+
+
+def samples_of(calls: Mapping[str, float], constants: Mapping[str, _Constant]) -> dict[str, int]:
+    """Calls times batch for each sampled gradient; `batch_x` and `batch_y` are constants of the plan.
+
+    Examples
+    --------
+    >>> from saddleslide.planning.plan import Constant
+    >>> samples_of({"f": 10, "g": 3, "B": 8}, {"batch_x": Constant(4, "rows per call")})
+    {'f': 40, 'g': 0}
+    """
+    batches = {"f": constants.get("batch_x"), "g": constants.get("batch_y")}
+    return {name: 0 if batch is None else int(calls[name] * batch.value) for name, batch in batches.items()}
+
+
+def noise_lines(levels: Sequence[Level], samples: Mapping[str, int]) -> list[str]:
+    """For people: the noise of each sampled oracle in the bound, its tau, and the samples."""
+    if not is_noisy(level.term for level in levels):
+        return []
+    lines = [f"  samples  of f' {samples['f']:,}   of g' {samples['g']:,}"]
+    parts = zip(levels, noise_weights(levels), strict=True)
+    return lines + [_noise_line(level, noise) for level, noise in parts if level.term.variance > 0.0]
+
+
+def _noise_line(level: Level, noise: Noise) -> str:
+    term = level.term
+    said = f"  noise    {term.name}': sigma^2 = {term.variance:.4g}, tau = {term.tau:.4g}"
+    if not _felt(level):
+        return said
+    curvature, sup = 0.5 * term.tau * level.last_alphas**2 * term.Omega, math.sqrt(term.variance * term.Omega)
+    deviation, sup = _deviation(level, noise.spread), sup * math.sqrt(noise.squares)
+    return f"{said}; in the bound {deviation:.3g} + {curvature:.3g} (tau) + {sup:.3g} (sup over the domain)"
