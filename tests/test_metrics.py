@@ -261,7 +261,9 @@ def test_periodic_deblurring_needs_far_fewer_gradients_in_the_fourier_metric():
     problem, truth = periodic_deblurring()
     calls = {name: solved_value(problem, truth, name) for name in ("blocks", "spectral", "fft", "auto")}
     assert 3 * calls["fft"] <= calls["blocks"]
-    assert calls["fft"] <= calls["spectral"] and calls["auto"] == calls["spectral"]
+    assert calls["fft"] <= calls["spectral"]
+    # The choice between methods looks at one gradient.
+    assert calls["spectral"] <= calls["auto"] <= calls["spectral"] + 1
     k = np.minimum(np.arange(16), 16 - np.arange(16))
     exact = np.exp(-0.12 * (k[:, None] ** 2 + k[None, :] ** 2)) + 1e-3
     # No probes to pay for, and no smoothing.

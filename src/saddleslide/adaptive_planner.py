@@ -36,8 +36,12 @@ def adaptive_plan(
     start: tuple[Any, Any] | None = None,
     costs: Sequence[float] | str | None = None,
     rng: int = 0,
+    predict: bool = True,
 ) -> AdaptivePlan:
-    """What `solve` with adaptive sliding would do, and what it is expected to cost; takes a gradient of f and of g.
+    """What `solve` with adaptive sliding would do, and what it and the other methods are expected to cost.
+
+    Arguments are those of `solve`. Predictions take one gradient of each costly function, outside of any run;
+    `predict=False` leaves them out and calls nothing.
 
     Examples
     --------
@@ -48,7 +52,7 @@ def adaptive_plan(
     'restarted primal-dual'
     """
     plan = planned(problem, tol, rtol, metric, start, costs, rng)
-    return _predicted(problem, plan, chosen_costs(problem, plan.costs, "solve"))
+    return _predicted(problem, plan, chosen_costs(problem, plan.costs, "solve")) if predict else plan
 
 
 def _predicted(problem: SaddleProblem, plan: AdaptivePlan, prices: tuple[float, float, float]) -> AdaptivePlan:
@@ -56,7 +60,7 @@ def _predicted(problem: SaddleProblem, plan: AdaptivePlan, prices: tuple[float, 
     target = max(plan.tol, plan.rtol * start_scale(problem) if plan.rtol > 0.0 else 0.0)
     if not 0.0 < target < math.inf:
         return replace(plan, costs=prices)
-    rows = {row.method: row for row in predictions(problem, target, prices) if row.applies}
+    rows = {row.method: row for row in predictions(problem, target, prices, with_plan=False) if row.applies}
     own = rows.pop(ADAPTIVE)
     others = tuple((name, row.cost) for name, row in rows.items() if math.isfinite(row.cost))
     expected = None if own.expected is None else {name: float(getattr(own.expected, name)) for name in "fgB"}

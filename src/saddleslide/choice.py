@@ -74,7 +74,7 @@ class Prediction:
     Examples
     --------
     >>> Prediction("mirror-prox", Calls(4, 4, 8), 0.5, Calls(), 12.0).expected
-    Calls(f=2.0, g=2.0, B=4)
+    Calls(f=2, g=2, B=4)
     """
 
     method: str
@@ -97,7 +97,9 @@ class Prediction:
         return not self.why_not
 
 
-def predictions(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> tuple[Prediction, ...]:
+def predictions(
+    problem: SaddleProblem, tol: float, costs: tuple[float, float, float], with_plan: bool = True
+) -> tuple[Prediction, ...]:
     """Every method and the plan of `ss.plan`, cheapest first; last those without a bound, and those that do not apply.
 
     Examples
@@ -109,7 +111,8 @@ def predictions(problem: SaddleProblem, tol: float, costs: tuple[float, float, f
     'adaptive'
     """
     tol = _attainable(problem, tol)
-    rows = [predict_adaptive(problem, tol, costs), predict_plan(problem, tol, costs)]
+    rows = [predict_adaptive(problem, tol, costs)]
+    rows += [predict_plan(problem, tol, costs)] if with_plan else []
     rows += [predict(name, problem, tol, costs) for name in methods]
     return tuple(sorted(rows, key=lambda row: (not row.applies, row.cost)))
 

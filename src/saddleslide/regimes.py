@@ -32,6 +32,8 @@ SQUARE_PER_GAP = 2.0
 BREGMAN_PER_GAP = 12.0
 # Factor on the budgets R_i of a practical stage: 1 meets the contraction on quadratics; a run raises it on evidence.
 PRACTICAL_FACTOR = 1.0
+# Sampled stages are not judged on the way, so they get what is cheapest per digit on quadratics.
+SAMPLED_FACTOR = 4.0
 
 
 def restarted_plan(
@@ -74,7 +76,8 @@ def restarted_plan(
     first, origin = _first_Psi(problem, bare, extra, (x, y), Psi0, without_calls)
     target = extra.target if extra is not None else _Psi_target(tol, bare)
     count = restart_count(first, target) if first > target else 0
-    factor = PRACTICAL_FACTOR if factor is None else as_number(factor, "plan: factor", 0.0)
+    usual = SAMPLED_FACTOR if any(noise) else PRACTICAL_FACTOR
+    factor = usual if factor is None else as_number(factor, "plan: factor", 0.0)
     used = dict(constants) | _derived_constants(bare, first, origin, target)
     if any(noise):
         noisy = noisy_stages(bare, first, target, noise, proved, factor, anchor_batch)

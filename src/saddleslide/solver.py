@@ -111,7 +111,9 @@ def solve(
         else:
             named = _named_plan(problem, tol, rtol, choice.method, options, metric, rng)
             result = carry_out_method(problem, named, **limits)
-    return replace(result, calls=result.calls + choice.calls)
+    # What the choice looked at was spent before the first step.
+    history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
+    return replace(result, calls=result.calls + choice.calls, history=history)
 
 
 def _chosen(
