@@ -46,6 +46,11 @@ def test_an_estimate_for_a_quadratic_is_within_its_spectrum(domain):
     assert estimated_smoothness(f, domain, start) == found
 
 
+def test_an_estimate_has_a_factor_two_in_hand():
+    f, _ = undeclared(3.0 * np.eye(4), SHIFT)
+    assert pytest.approx(6.0, rel=1e-9) == estimated_smoothness(f, D.Box(-1.0, 1.0, shape=4), np.zeros(4)).H
+
+
 @pytest.mark.parametrize("nu", [0.25, 0.5, 0.75])
 def test_an_estimate_finds_the_exponent_of_a_power(nu):
     """Around 0 the gradient of sum |x|^(1+nu) / (1+nu) changes like |x|^nu in every direction."""

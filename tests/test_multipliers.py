@@ -1,6 +1,7 @@
 """Proximal steps on balls and simplices against bisections of our own, at every scale and where entries jump."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -166,6 +167,37 @@ def test_tilted_minima_have_true_error_bars(kind, scale, seed, on_ball, tilt):
     assert found.lower <= min(values) + 1e-15 * size
     # The small weight that finds the multiplier shows in the bar where there is no tilt to measure it by.
     assert 0.0 <= found.error <= 1e-8 * size + 1e-9 * (1.0 + scale)
+
+
+@UNTIMED
+@given(SCALES, st.integers(0, 10**6), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_error_bars_hold_the_closed_form_where_the_function_is_linear(scale, seed, tilt):
+    """On a simplex, and on a ball of positive points, |x| is linear: the minimum is known, the search does not know."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 6))
+    f, c = F.Power(0.0, weight=scale), tilt * scale * rng.standard_normal(n)
+    middle = 3.0 + rng.uniform(size=n)
+    ball = D.Ball(2.0, center=middle)
+    slope = c + scale
+    for domain, truth in (
+        (D.Simplex(n), scale + c.min()),
+        (ball, float(slope @ middle) - 2.0 * float(np.linalg.norm(slope))),
+    ):
+        found = tilted_minimum(f, c, domain)
+        rounding = 1e-15 * (scale + np.abs(c).max()) * n * (1.0 + np.abs(found.point).max())
+        assert found.lower <= truth + rounding and truth - rounding <= found.value
+
+
+@UNTIMED
+@given(SCALES, st.integers(0, 10**6))
+def test_error_bars_hold_the_minimum_of_a_quadratic_in_rational_arithmetic(scale, seed):
+    """On the simplex sum q_i x_i^2 / 2 has the minimum 1 / (2 sum 1/q_i), all entries positive."""
+    rng = np.random.default_rng(seed)
+    q = scale * rng.uniform(0.1, 10.0, int(rng.integers(2, 6)))
+    found = tilted_minimum(F.Quadratic(q), np.zeros(q.size), D.Simplex(q.size))
+    truth = 1 / (2 * sum(1 / Fraction(float(entry)) for entry in q))
+    assert Fraction(found.lower) <= truth
+    assert float(truth) - 1e-15 * scale <= found.value
 
 
 @pytest.mark.parametrize("f", [F.Power(0.0), F.Huber(0.1), F.Power(0.5)])
