@@ -139,6 +139,9 @@ class _Progress:
         """Longer stages from here on, when the certificate says that a practical stage gained too little."""
         if not isinstance(self.plan, RestartPlan) or self.plan.proved or done >= len(self.plan.stages):
             return
+        # One draw is no evidence about sampled stages, whose lengths follow from their variance.
+        if any(level.term.tau > 0.0 for stage in self.plan.stages for level in stage.levels):
+            return
         if math.isfinite(before) and self.judged.gap > TOO_LITTLE * before and self.raises < MOST_RAISES:
             self.raises += 1
             self.plan = self.plan.raised(done)
