@@ -94,7 +94,10 @@ CONSTRUCTORS = {
         lambda: Custom(gradient=3, smoothness=LIPSCHITZ),
         r"^Custom: gradient .*not callable; expected",
     ),
-    "smoothness missing": (lambda: Custom(gradient=never), r"^Custom: smoothness is None; expected Holder"),
+    "smoothness is a number": (
+        lambda: Custom(gradient=never, smoothness=1.0),
+        r"^Custom: smoothness is 1\.0; expected Holder",
+    ),
     "negative modulus": (
         lambda: Custom(gradient=never, smoothness=LIPSCHITZ, strong_convexity=-1.0),
         r"^Custom: strong_convexity is -1\.0; expected",
