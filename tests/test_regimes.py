@@ -978,11 +978,14 @@ def test_budgets_rise_only_when_the_certificate_asks_for_it():
     """Budgets far too small stall; the run doubles them, its plans show it, and the last one has its counts."""
     saddle = saddles.conditioned(1, 100.0, 400.0, 100.0)
     settings = {"tol": 1e-4, "regime": "restarts", "Psi0": 1e3}
-    short = ss.run(saddle.problem, ss.plan(saddle.problem, **settings, factor=0.05))
+    kept = ss.plan(saddle.problem, **settings, factor=0.05)
+    assert len(ss.run(saddle.problem, kept).plans) == 1
+    short = ss.run(saddle.problem, dataclasses.replace(kept, fixed=False))
     assert len(short.plans) > 1
     assert short.plans[-1].predicted_calls["f"] > short.plans[0].predicted_calls["f"]
     assert short.calls.f <= short.plans[-1].predicted_calls["f"]
-    enough = ss.run(saddle.problem, ss.plan(saddle.problem, **settings, factor=4.0))
+    assert not ss.plan(saddle.problem, **settings).fixed
+    enough = ss.run(saddle.problem, dataclasses.replace(ss.plan(saddle.problem, **settings, factor=4.0), fixed=False))
     assert enough.status is ss.Status.SOLVED
     assert len(enough.plans) == 1
     assert short.gap < ss.exact_gap(saddle.problem, *saddle.problem.start()).gap

@@ -137,10 +137,7 @@ class _Progress:
 
     def _raise_budgets(self, done: int, before: float) -> None:
         """Longer stages from here on, when the certificate says that a practical stage gained too little."""
-        if not isinstance(self.plan, RestartPlan) or self.plan.proved or done >= len(self.plan.stages):
-            return
-        # One draw is no evidence about sampled stages, whose lengths follow from their variance.
-        if any(level.term.tau > 0.0 for stage in self.plan.stages for level in stage.levels):
+        if not isinstance(self.plan, RestartPlan) or self.plan.fixed or done >= len(self.plan.stages):
             return
         if math.isfinite(before) and self.judged.gap > TOO_LITTLE * before and self.raises < MOST_RAISES:
             self.raises += 1

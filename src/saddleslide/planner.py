@@ -84,8 +84,8 @@ def plan(
     anchors : bool, optional
         Use the anchor terms p_3 of Theorem 4.4; refused where a constraint can be active. The default is beta = 0.
     factor : float, optional
-        Factor on the budgets of a practical stage (1 unless given, raised by a run when the certificate asks for it; 4
-        with sampled gradients); proved stages have their own.
+        Factor on the budgets of a practical stage, kept as given. By default 1, raised by a run when the certificate
+        asks for it, and 4 with sampled gradients; proved stages have their own.
     range_conditions : collection of "x", "y", optional
         Range conditions R_x, R_y that you declare to hold; checked ones need not be named.
     interior : collection of "x", "y", optional

@@ -76,6 +76,8 @@ def restarted_plan(
     first, origin = _first_Psi(problem, bare, extra, (x, y), Psi0, without_calls)
     target = extra.target if extra is not None else _Psi_target(tol, bare)
     count = restart_count(first, target) if first > target else 0
+    # Proved lengths and those that were asked for are kept; one draw is no evidence about sampled ones.
+    fixed = proved or factor is not None or any(noise)
     usual = SAMPLED_FACTOR if any(noise) else PRACTICAL_FACTOR
     factor = usual if factor is None else as_number(factor, "plan: factor", 0.0)
     used = dict(constants) | _derived_constants(bare, first, origin, target)
@@ -84,7 +86,8 @@ def restarted_plan(
         stages, used = noisy.stages, used | _anchor_constants(noisy)
     else:
         stages = tuple(_stage(bare, first * CONTRACTION**s, proved, factor) for s in range(count))
-    return RestartPlan(stages, regime, tol, proved, used, extra, _transfers(problem, bare, extra, interior))
+    transfers = _transfers(problem, bare, extra, interior)
+    return RestartPlan(stages, regime, tol, proved, used, extra, transfers, fixed=fixed)
 
 
 def _stage(curvature: Curvature, Omega: float, proved: bool, factor: float) -> Stage:

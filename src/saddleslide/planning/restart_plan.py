@@ -49,6 +49,9 @@ class RestartPlan:
     transfers : bool
         Whether Psi at its target bounds the gap by `tol`: the normal vectors at the solution must be known to be 0
         (Theorem mixed_gap_transfer, Lemma mixed_gap_identity).
+    fixed : bool
+        Whether the budgets were asked for and stay as they are; else a run lengthens practical stages that gain too
+        little.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class RestartPlan:
     costs: tuple[float, float, float] | None = None
     alternatives: tuple[tuple[str, float], ...] = ()
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    fixed: bool = False
 
     @property
     def order(self) -> str:
@@ -199,6 +203,7 @@ class RestartPlan:
             "costs": None if self.costs is None else list(self.costs),
             "alternatives": [list(pair) for pair in self.alternatives],
             "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
+            "fixed": self.fixed,
             "stages": [
                 {
                     "loops": [level.T for level in stage.levels],
@@ -246,6 +251,7 @@ class RestartPlan:
                 costs,
                 alternatives,
                 shapes_from_data(data["shapes"]),
+                bool(data["fixed"]),
             )
         except (KeyError, TypeError) as error:
             raise InputError(f"RestartPlan.from_dict: {error!r}; expected what to_dict wrote.") from error
