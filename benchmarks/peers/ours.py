@@ -25,7 +25,10 @@ def main() -> None:
         began = time.perf_counter()
         result = ss.solve(problem, rtol=target)
         spent = time.perf_counter() - began
-        own = {"own_f": result.calls.f - result.certificate_calls.f, "own_B": result.calls.B - result.certificate_calls.B}
+        own = {
+            "own_f": result.calls.f - result.certificate_calls.f,
+            "own_B": result.calls.B - result.certificate_calls.B,
+        }
         counted = {"f": result.calls.f, "B": result.calls.B, "iterations": result.nit, **own}
         points.append({"x": result.x.ravel(), "y": result.y.ravel(), "seconds": spent, **counted})
         taken.append(getattr(result.plans[0], "method", "adaptive"))

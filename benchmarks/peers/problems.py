@@ -73,7 +73,7 @@ def plain(domain: Domain, size: int) -> Set:
     if isinstance(domain, Simplex):
         return Set("simplex", np.zeros(0), np.zeros(0))
     assert isinstance(domain, Ball)
-    return Set("ball", np.zeros(0), np.array(domain.radius))
+    return Set("ball", np.zeros(0), np.array(domain.ball_radius))
 
 
 def check(problem: SaddleProblem, form: Form) -> float:

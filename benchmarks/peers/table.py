@@ -1,6 +1,6 @@
 """The rows as the table that docs/peers.md shows.
 
-    python -m benchmarks.peers.table benchmarks/results/peers.json
+python -m benchmarks.peers.table benchmarks/results/peers.json
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ from typing import Any
 def cell(reached: dict[str, Any]) -> str:
     """Time relative to ours, then calls of f' and products with B, or iterations where products are not countable."""
     if not reached["met"]:
-        return "–"
+        return "not reached"
     if reached["f"] is None:
         counts = f"{reached['iterations']} it."
     else:
         counts = f"{reached['f']:g} / {reached['B']:g}"
-    return f"{reached['ratio']:.2g}×, {counts}" if reached["ratio"] is not None else counts
+    return f"{reached['ratio']:.2g} t, {counts}" if reached["ratio"] is not None else counts
 
 
 def line(row: dict[str, Any]) -> str:
     cells = [cell(reached) for reached in row["targets"]]
     if not any(reached["met"] for reached in row["targets"]):
-        gap = "" if row["best_gap"] is None else f"; best gap {row['best_gap']:.1e}"
-        why = row["note"] if row["best_gap"] is None else "not reached"
-        cells = [f"{why or 'no point in time'}{gap}", *[""] * (len(cells) - 1)]
-        if row["best_gap"] is None and not any(s in row["note"] for s in ("apply", "available", "failed")):
-            cells[0] = "no point in time"
+        why = row["note"] if row["best_gap"] is None else f"not reached; best gap {row['best_gap']:.1e}"
+        cells = [why, *[""] * (len(cells) - 1)]
     return f"| {row['problem']} | {row['program']} | {' | '.join(cells)} |"
 
 

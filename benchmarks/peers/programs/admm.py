@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 from form import Ended, Form, Products, task, write
 
@@ -60,12 +62,10 @@ def main() -> None:
     products = Products(asked.form)
     recorder = asked.recorder(products)
     method = Admm(asked.form, products, float(asked.setting))
-    try:
+    with contextlib.suppress(Ended):
         while True:
             method.step()
             recorder.step(method.point, method.y)
-    except Ended:
-        pass
     write(asked.out, recorder.points, f"numpy {np.__version__}, rho {asked.setting}, {STEPS} steps of CG")
 
 

@@ -20,7 +20,7 @@ GROWTH = 1.15
 
 @dataclass(frozen=True)
 class Set:
-    """"box" (lower, upper), "simplex", or "ball" (upper is the radius)."""
+    """ "box" (lower, upper), "simplex", or "ball" (upper is the radius)."""
 
     kind: str
     lower: np.ndarray
@@ -194,7 +194,7 @@ def task() -> Task:
 
 
 def write(path: str | Path, points: list[dict[str, Any]], note: str) -> None:
-    """Points of a peer; counts that a peer can not give are NaN. `own`: without certificates, for those who make them."""
+    """Points of a peer; counts that it can not give are NaN. `own`: without certificates, for those who make them."""
     fields: dict[str, Any] = {"note": note}
     for name in ("x", "y", "seconds", "iterations", "f", "B", "own_f", "own_B", "setting"):
         fields[name] = np.array([point.get(name, np.nan) for point in points], dtype=float)

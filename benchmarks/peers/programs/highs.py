@@ -30,9 +30,9 @@ def model_of(program: Program) -> highspy.HighsModel:
     return model
 
 
-def solve(program: Program, solver: str, seconds: float) -> Answer | None:
+def solve(program: Program, solver: str, seconds: float) -> Answer | str:
     if solver == "ipm" and program.p.any():
-        return None
+        return "ipm is for linear programs"
     highs = highspy.Highs()
     highs.silent()
     highs.setOptionValue("time_limit", seconds)
@@ -40,9 +40,10 @@ def solve(program: Program, solver: str, seconds: float) -> Answer | None:
     highs.setOptionValue("solver", solver)
     highs.passModel(model_of(program))
     highs.run()
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return None
     found, info = highs.getSolution(), highs.getInfo()
+    # Whatever its status, a point is a point: the judge decides.
+    if not (found.value_valid and found.dual_valid):
+        return f"no solution: {highs.modelStatusToString(highs.getModelStatus())}"
     counts = (info.simplex_iteration_count, info.ipm_iteration_count, info.qp_iteration_count)
     # HiGHS subtracts multipliers where the saddle problem adds them.
     return np.array(found.col_value), -np.array(found.row_dual), max(0, *counts), math.nan

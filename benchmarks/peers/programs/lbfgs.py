@@ -5,6 +5,8 @@ Only one of x and y is its own; the other is the exact best response, and findin
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import scipy
 import scipy.optimize
@@ -70,10 +72,8 @@ def main() -> None:
         write(asked.out, [], "does not apply: neither the primal nor the dual is smooth in closed form")
         return
     recorder = asked.recorder(products)
-    try:
+    with contextlib.suppress(Ended):
         work(form, products, recorder)
-    except Ended:
-        pass
     write(asked.out, recorder.points, f"scipy {scipy.__version__}, smooth {side}")
 
 

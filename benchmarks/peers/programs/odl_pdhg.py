@@ -5,6 +5,7 @@ Accelerated (gamma_primal) where the part of f that is handled by a proximal ste
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -49,14 +50,12 @@ def main() -> None:
     recorder, y = asked.recorder(products), U.zero()
     gamma = float(np.min(form.d))
     more = {"gamma_primal": gamma} if gamma > 0.0 else {}
-    try:
+    with contextlib.suppress(Ended):
         odl.solvers.pdhg(
             X.element(form.X.project(np.zeros(form.c.size))), f, g,
             Wrapped(X, U, products.stacked, products.stacked_T), asked.most, tau, sigma, y=y,
             callback=lambda x: recorder.step(x.data, y.data[rows:]), **more,
         )  # fmt: skip
-    except Ended:
-        pass
     note = f"odl {version('odl')}, sqrt(tau/sigma) {ratio}{', accelerated' if more else ''}"
     write(asked.out, recorder.points, note)
 

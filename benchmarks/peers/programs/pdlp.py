@@ -10,7 +10,7 @@ from ortools.pdlp.python import pdlp
 from qp import TOLERANCES, Answer, Program, answers
 
 
-def solve(program: Program, tolerance: float, seconds: float) -> Answer | None:
+def solve(program: Program, tolerance: float, seconds: float) -> Answer | str:
     model = pdlp.QuadraticProgram()
     model.resize_and_initialize(program.q.size, program.e.size)
     model.objective_vector, model.constraint_matrix = program.q, program.E
@@ -28,7 +28,7 @@ def solve(program: Program, tolerance: float, seconds: float) -> Answer | None:
     x, y, log = np.array(found.primal_solution), -np.array(found.dual_solution), found.solve_log
     ended = x.size == program.q.size and np.isfinite(x).all() and np.isfinite(y).all()
     passes = log.solution_stats.cumulative_kkt_matrix_passes
-    return (x, y, log.iteration_count, passes) if ended else None
+    return (x, y, log.iteration_count, passes) if ended else "no finite point"
 
 
 if __name__ == "__main__":

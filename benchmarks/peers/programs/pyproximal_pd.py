@@ -5,6 +5,7 @@ Not PyProximal's Huber: in version 0.13 its proximal step is wrong for alpha < |
 
 from __future__ import annotations
 
+import contextlib
 from importlib.metadata import version
 
 import numpy as np
@@ -57,10 +58,8 @@ def main() -> None:
 
     # Iterations are not left to a clock alone: PrimalDual keeps an array of steps as long as their number.
     start = form.X.project(np.zeros(form.c.size))
-    try:
+    with contextlib.suppress(Ended):
         PrimalDual(Primal(form), g, coupling, start, tau, sigma, niter=asked.most, callback=keep, callbacky=True)
-    except Ended:
-        pass
     write(asked.out, recorder.points, f"pyproximal {version('pyproximal')}, sqrt(tau/sigma) {ratio}")
 
 

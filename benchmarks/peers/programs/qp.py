@@ -1,8 +1,9 @@
 """The same problem as a quadratic program with a diagonal Hessian: what the LP and QP solvers get.
 
-Variables v = (x, r = Ax - b, and slacks), 1/2 <p v, v> + <q, v>, Ev = e, lower <= v <= upper. The multipliers of the rows
-`y_rows` are y. A box Y is an exact penalty: Bx - h = s + t - t' with price s^2/(2 beta) + <u, t> - <l, t'>. A simplex Y is
-the largest entry of Bx. A ball Y becomes the constraint Bx = h: the same solution where the ball does not bind.
+Variables v = (x, r = Ax - b, and slacks), 1/2 <p v, v> + <q, v>, Ev = e, lower <= v <= upper. The multipliers of the
+rows `y_rows` are y. A box Y is an exact penalty: Bx - h = s + t - t' with price s^2/(2 beta) + <u, t> - <l, t'>. A
+simplex Y is the largest entry of Bx. A ball Y becomes the constraint Bx = h: the same solution where the ball does not
+bind.
 """
 
 from __future__ import annotations
@@ -59,16 +60,17 @@ def program_of(form: Form) -> Program:
     lower = [np.broadcast_to(form.X.lower, n) if boxed else np.zeros(n), np.full(k, -INF)]
     upper = [np.broadcast_to(form.X.upper, n) if boxed else np.full(n, INF), np.full(k + sum(sizes), INF)]
     E = scipy.sparse.block_array([[scipy.sparse.csr_array(block) for block in row] for row in rows], format="csc")
+    hessians, prices, floors = ([column[i] for column in slacks] for i in (1, 2, 3))
     return Program(
-        p=np.concatenate([form.d, np.ones(k), *(np.full(s, h) for s, (_, h, _, _) in zip(sizes, slacks, strict=True))]),
-        q=np.concatenate([form.c, np.zeros(k), *(whole(price, s) for s, (_, _, price, _) in zip(sizes, slacks, strict=True))]),
+        p=np.concatenate([form.d, np.ones(k), *map(whole, hessians, sizes)]),
+        q=np.concatenate([form.c, np.zeros(k), *map(whole, prices, sizes)]),
         E=E,
         e=np.concatenate(right),
-        lower=np.concatenate([*lower, *(np.full(s, low) for s, (*_, low) in zip(sizes, slacks, strict=True))]),
+        lower=np.concatenate([*lower, *map(whole, floors, sizes)]),
         upper=np.concatenate(upper),
         x_size=n,
         y_rows=slice(0, m),
-    )  # fmt: skip
+    )
 
 
 def zeros(rows: int, columns: int) -> Any:
@@ -92,7 +94,7 @@ def conic(program: Program) -> tuple[Any, Any, np.ndarray, int]:
 Answer = tuple[np.ndarray, np.ndarray, int, float]
 
 
-def answers(solve: Callable[[Program, Any, float], Answer | None], settings: tuple[Any, ...], note: str) -> None:
+def answers(solve: Callable[[Program, Any, float], Answer | str], settings: tuple[Any, ...], note: str) -> None:
     """Runs a solver at every setting, or at those asked for by index, until the time is over.
 
     A run counts from its model to its solution.
@@ -100,19 +102,24 @@ def answers(solve: Callable[[Program, Any, float], Answer | None], settings: tup
     asked = task()
     form, left = asked.form, asked.seconds
     program = program_of(form)
-    points = []
+    points: list[dict[str, Any]] = []
+    reasons: list[str] = []
     for index in map(int, asked.setting.split(",")) if asked.setting else range(len(settings)):
         setting = settings[index]
         began = time.perf_counter()
         answer = solve(program, setting, left)
         spent = time.perf_counter() - began
         left -= spent
-        if answer is not None:
+        if isinstance(answer, str):
+            reasons.append(answer)
+        else:
             v, multipliers, iterations, passes = answer
             x, y = v[: program.x_size], multipliers[program.y_rows]
             f = passes if form.A is not None else (0.0 if np.isfinite(passes) else np.nan)
             counted = {"f": f, "B": 2.0 * passes, "iterations": iterations}
-            points.append({"x": form.X.project(x), "y": form.Y.project(y), "seconds": spent, "setting": index, **counted})
+            points.append(
+                {"x": form.X.project(x), "y": form.Y.project(y), "seconds": spent, "setting": index, **counted}
+            )
         if left <= 0.0:
             break
-    write(asked.out, points, note)
+    write(asked.out, points, note if points else f"{note}: {reasons[0] if reasons else 'no point in time'}")
