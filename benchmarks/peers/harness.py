@@ -65,14 +65,13 @@ def ours(name: str, targets: tuple[float, ...], scratch: Path) -> Run:
 
 
 def tuned(entry: Entry, judge: Judge) -> str:
-    """The setting that gets furthest in a short run: most targets, then fewest iterations, then smallest gap."""
+    """The setting that gets furthest in a short run, by the gap of its last point."""
     if len(entry.settings) == 1:
         return entry.settings[0]
     scores = {}
     for setting in entry.settings:
-        hits, best = judge.hits(entry.run(setting, MOST, TUNING_SECONDS)[0])
-        iterations = hits[min(hits)][0].iterations if hits else 0.0
-        scores[setting] = (-len(hits), iterations, best)
+        points, _ = entry.run(setting, MOST, TUNING_SECONDS)
+        scores[setting] = judge.gap(points[-1].x, points[-1].y) if points else math.inf
     return min(scores, key=scores.__getitem__)
 
 
