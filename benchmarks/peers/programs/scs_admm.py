@@ -11,7 +11,7 @@ from qp import TOLERANCES, Answer, Program, answers, conic
 
 def solve(program: Program, tolerance: float, seconds: float) -> Answer | str:
     P, A, b, equations = conic(program)
-    data = {"P": P if program.p.any() else "no finite point", "A": A, "b": b, "c": program.q}
+    data = {"P": P if program.p.any() else None, "A": A, "b": b, "c": program.q}
     cone = {"z": equations, "l": b.size - equations}
     limits = {"time_limit_secs": seconds, "max_iters": 10**7, "verbose": False}
     found = scs.SCS(data, cone, eps_abs=tolerance, eps_rel=tolerance, **limits).solve()
