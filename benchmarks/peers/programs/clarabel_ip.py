@@ -1,0 +1,24 @@
+"""Clarabel, interior point. Products are not countable: it factorises."""
+
+from __future__ import annotations
+
+import math
+
+import clarabel
+import numpy as np
+from qp import TOLERANCES, Answer, Program, answers, conic
+
+
+def solve(program: Program, tolerance: float, seconds: float) -> Answer | str:
+    P, A, b, equations = conic(program)
+    cones = [clarabel.ZeroConeT(equations), clarabel.NonnegativeConeT(b.size - equations)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.time_limit = False, seconds
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    found = clarabel.DefaultSolver(P, program.q, A, b, cones if b.size > equations else cones[:1], settings).solve()
+    x, z = np.array(found.x), np.array(found.z)
+    return (x, z, found.iterations, math.nan) if np.isfinite(x).all() and np.isfinite(z).all() else "no finite point"
+
+
+if __name__ == "__main__":
+    answers(solve, TOLERANCES[1::2], f"clarabel {clarabel.__version__}")
