@@ -1,10 +1,15 @@
-"""Real problems and the paper's instances, ready to solve."""
+"""Real problems and the paper's instances, ready to solve; `problem.read(result)` says the solution in their words."""
 
+from saddleslide.gallery.game import GameSolution, matrix_game
 from saddleslide.gallery.phantoms import phantom, shaded_phantom
+from saddleslide.gallery.solution import Solution
 from saddleslide.gallery.synthetic import synthetic
 from saddleslide.gallery.tomography import nonlocal_laplacian, projector, realistic_tomography, tomography
 
 __all__ = [
+    "GameSolution",
+    "Solution",
+    "matrix_game",
     "nonlocal_laplacian",
     "phantom",
     "projector",
