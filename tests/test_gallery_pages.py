@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["games"]
+PAGES = ["games", "constrained", "transport"]
 
 
 def lines_of(page):

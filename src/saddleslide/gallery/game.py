@@ -56,7 +56,7 @@ class GameSolution(Solution):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Certified bounds on the value: the row player gets at least the first, the column player pays at most the other."""
+        """Certified bounds: the row player gets at least the first, the column player pays at most the second."""
         return self.result.lower, self.result.upper
 
     @property
