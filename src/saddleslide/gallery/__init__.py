@@ -3,6 +3,8 @@
 from saddleslide.gallery.constrained import ConstrainedSolution, constrained
 from saddleslide.gallery.game import GameSolution, matrix_game
 from saddleslide.gallery.phantoms import phantom, shaded_phantom
+from saddleslide.gallery.pictures import blur, read_picture
+from saddleslide.gallery.restoration import RestoredPicture, deblur, denoise, inpaint
 from saddleslide.gallery.solution import Solution
 from saddleslide.gallery.synthetic import synthetic
 from saddleslide.gallery.tomography import nonlocal_laplacian, projector, realistic_tomography, tomography
@@ -11,13 +13,19 @@ from saddleslide.gallery.transport import TransportSolution, transport
 __all__ = [
     "ConstrainedSolution",
     "GameSolution",
+    "RestoredPicture",
     "Solution",
     "TransportSolution",
+    "blur",
     "constrained",
+    "deblur",
+    "denoise",
+    "inpaint",
     "matrix_game",
     "nonlocal_laplacian",
     "phantom",
     "projector",
+    "read_picture",
     "realistic_tomography",
     "shaded_phantom",
     "synthetic",

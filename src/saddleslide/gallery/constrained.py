@@ -158,7 +158,7 @@ def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: 
     domain = FullSpace(coupling.x_shape) if X is None else X
     near = _nearest(coupling, target)
     R = (
-        _first_guess(f, coupling, domain.project(near))
+        multiplier_guess(f, coupling, domain.project(near))
         if bound is None
         else as_number(bound, "constrained: bound", 0.0)
     )
@@ -191,7 +191,7 @@ def _least_squares(A: Coupling, b: Array) -> Array:
     return np.asarray(found).reshape(A.x_shape)
 
 
-def _first_guess(f: Function, A: Coupling, near: Array) -> float:
+def multiplier_guess(f: Function, A: Coupling, near: Array) -> float:
     """Ten times the norm of the multipliers that fit best at a point near the feasible set."""
     slope = f.gradient(near)
     scale = float(np.linalg.norm(slope)) / max(A.norm.upper, 1e-300)
