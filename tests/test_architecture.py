@@ -53,7 +53,7 @@ METHODS = {
     "regimes",
     "judging",
 }
-OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy"}
+OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx"}
 
 
 def room_of(path):

@@ -1,6 +1,7 @@
 """Functions f and g: a catalogue, sums, scalings, and the user's own."""
 
 from saddleslide.functions.base import Function, Scaled, Sum
+from saddleslide.functions.blockwise import Blockwise
 from saddleslide.functions.custom import Custom
 from saddleslide.functions.diagonals import hessian_diagonal
 from saddleslide.functions.estimates import estimated_smoothness
@@ -14,6 +15,7 @@ from saddleslide.functions.separable import SeparableForm, has_prox, prox
 from saddleslide.functions.simple import Linear, Zero
 
 __all__ = [
+    "Blockwise",
     "Custom",
     "Function",
     "Huber",

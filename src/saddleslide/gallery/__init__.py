@@ -1,5 +1,6 @@
 """Real problems and the paper's instances, ready to solve; `problem.read(result)` says the solution in their words."""
 
+from saddleslide.gallery.consensus import ConsensusSolution, consensus
 from saddleslide.gallery.constrained import ConstrainedSolution, constrained
 from saddleslide.gallery.game import GameSolution, matrix_game
 from saddleslide.gallery.phantoms import phantom, shaded_phantom
@@ -11,12 +12,14 @@ from saddleslide.gallery.tomography import nonlocal_laplacian, projector, realis
 from saddleslide.gallery.transport import TransportSolution, transport
 
 __all__ = [
+    "ConsensusSolution",
     "ConstrainedSolution",
     "GameSolution",
     "RestoredPicture",
     "Solution",
     "TransportSolution",
     "blur",
+    "consensus",
     "constrained",
     "deblur",
     "denoise",
