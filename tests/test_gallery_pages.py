@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["games", "constrained", "transport", "pictures", "consensus"]
+PAGES = ["games", "constrained", "transport", "pictures", "consensus", "inverse"]
 
 
 def lines_of(page):

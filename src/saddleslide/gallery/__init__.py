@@ -3,6 +3,7 @@
 from saddleslide.gallery.consensus import ConsensusSolution, consensus
 from saddleslide.gallery.constrained import ConstrainedSolution, constrained
 from saddleslide.gallery.game import GameSolution, matrix_game
+from saddleslide.gallery.inverse import InverseSolution, lp_inverse
 from saddleslide.gallery.phantoms import phantom, shaded_phantom
 from saddleslide.gallery.pictures import blur, read_picture
 from saddleslide.gallery.restoration import RestoredPicture, deblur, denoise, inpaint
@@ -15,6 +16,7 @@ __all__ = [
     "ConsensusSolution",
     "ConstrainedSolution",
     "GameSolution",
+    "InverseSolution",
     "RestoredPicture",
     "Solution",
     "TransportSolution",
@@ -24,6 +26,7 @@ __all__ = [
     "deblur",
     "denoise",
     "inpaint",
+    "lp_inverse",
     "matrix_game",
     "nonlocal_laplacian",
     "phantom",
