@@ -1,5 +1,6 @@
 """Functions f and g: a catalogue, sums, scalings, and the user's own."""
 
+from saddleslide.functions.automatic import Evaluated, from_callable, from_jax
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.blockwise import Blockwise
 from saddleslide.functions.custom import Custom
@@ -17,6 +18,7 @@ from saddleslide.functions.simple import Linear, Zero
 __all__ = [
     "Blockwise",
     "Custom",
+    "Evaluated",
     "Function",
     "Huber",
     "LeastSquares",
@@ -32,6 +34,8 @@ __all__ = [
     "TiltedMinimum",
     "Zero",
     "estimated_smoothness",
+    "from_callable",
+    "from_jax",
     "has_prox",
     "hessian_diagonal",
     "prox",
