@@ -69,7 +69,7 @@ def test_with_bounds_on_x_it_is_the_quadratic_program_of_clarabel(seed):
     solution = problem.read(result)
     sides = np.vstack([-np.eye(20), np.eye(20)])
     minimum, x, y = quadratic_program(Q, c, A, b, sides, np.r_[np.zeros(20), np.ones(20)])
-    assert result.status is ss.Status.SOLVED and solution.inside
+    assert result.status is ss.Status.SOLVED and solution.inside and not solution.infeasible
     assert result.lower - 1e-9 <= minimum <= result.upper + 1e-9
     assert solution.x == pytest.approx(x, abs=1e-3)
     assert solution.multipliers == pytest.approx(y, abs=1e-2)
