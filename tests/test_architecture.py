@@ -18,7 +18,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # Top to bottom: a room may import from the rooms below its own, never from its own row or above.
 LAYERS = [
     {"cli"},
-    {"paper_command"},
+    {"paper_command", "gallery_command"},
     {"paper"},
     {"comparison", "break_even"},
     {"gallery"},
@@ -58,7 +58,7 @@ METHODS = {
     "regimes",
     "judging",
 }
-OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy"}
+OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx"}
 
 
 def room_of(path):

@@ -170,7 +170,7 @@ def printed_examples():
     pages = [cli.EXAMPLES]
     for command in ("solve", "plan"):
         pages += [text.format(command=command) for text in (cli.SYNTHETIC_EXAMPLES, cli.TOMOGRAPHY_EXAMPLES)]
-    pages.append(cli.OUT_EXAMPLE)
+    pages += [cli.OUT_EXAMPLE, cli.COMPARE_EXAMPLES]
     lines = [line.strip() for page in pages for line in page.splitlines()]
     # The quick set of the paper's experiments has its own test in test_paper.py, with every cell judged.
     return sorted({line for line in lines if line.startswith("saddleslide ") and "paper run all" not in line})

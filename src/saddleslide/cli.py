@@ -1,4 +1,4 @@
-"""The command line: `saddleslide solve` and `plan` on built-in problems, `saddleslide paper` for the experiments."""
+"""The command line: `saddleslide solve`, `plan` and `compare` on problems, `saddleslide paper` for the experiments."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from rich.console import Console
 
 from saddleslide.adaptive_planner import adaptive_plan
 from saddleslide.arrays import Array
+from saddleslide.comparison import compare
 from saddleslide.driver import run
 from saddleslide.errors import InputError, SaddleslideError
 from saddleslide.gallery import phantom, realistic_tomography, shaded_phantom, synthetic, tomography
 from saddleslide.gallery.tomography import REGIMES
+from saddleslide.gallery_command import add_gallery, facts_of, gallery_problem, write_solution
 from saddleslide.metric_choice import METRICS
 from saddleslide.paper_command import add_paper, paper_main
 from saddleslide.planner import plan
@@ -35,7 +37,9 @@ _SMALLEST_PICTURE = 8
 EXAMPLES = """examples:
   saddleslide solve synthetic
   saddleslide solve tomography --regime standard --rtol 1e-6
+  saddleslide solve game --rows 10 --columns 10
   saddleslide plan tomography --instance poisson
+  saddleslide compare consensus
   saddleslide paper run all --quick
 
 exit codes: 0 solved, 1 not solved, 2 wrong arguments
@@ -51,6 +55,10 @@ TOMOGRAPHY_EXAMPLES = """examples:
   saddleslide {command} tomography --instance sparse_view --size 64 --rtol 1e-4
 """
 OUT_EXAMPLE = "  saddleslide solve tomography --instance low_dose --size 32 --out low_dose\n"
+COMPARE_EXAMPLES = """examples:
+  saddleslide compare synthetic
+  saddleslide compare game --rows 6 --columns 5 --run
+"""
 
 
 def _whole(least: int) -> Callable[[str], int]:
@@ -94,8 +102,26 @@ def parser() -> argparse.ArgumentParser:
         )
         _add_synthetic(problems, command)
         _add_tomography(problems, command)
+        add_gallery(problems, command, _positive, _whole)
+    _add_compare(commands)
     add_paper(commands, _whole)
     return top
+
+
+def _add_compare(commands: Any) -> None:
+    says = "the predicted cost of every method on a problem; with --run what each really took"
+    one = commands.add_parser(
+        "compare",
+        help=says,
+        description=says,
+        epilog=COMPARE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    problems = one.add_subparsers(dest="problem", required=True)
+    _add_synthetic(problems, "compare")
+    add_gallery(problems, "compare", _positive, _whole)
+    for each in problems.choices.values():
+        each.add_argument("--run", action="store_true", help="run every method that applies")
 
 
 def _add_synthetic(problems: Any, command: str) -> None:
@@ -177,6 +203,27 @@ def _tomography_task(chosen: argparse.Namespace) -> Task:
     )
 
 
+def _gallery_task(chosen: argparse.Namespace) -> Task:
+    problem = gallery_problem(chosen)
+    return Task(
+        problem,
+        None,
+        lambda: adaptive_plan(problem, chosen.tol).explain(),
+        lambda progress: solve(problem, chosen.tol, callback=progress),
+    )
+
+
+_TASKS = {"synthetic": _synthetic_task, "tomography": _tomography_task}
+
+
+def _named(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `my_file.py:problem` in its place as the problem."""
+    given = list(arguments)
+    if len(given) > 1 and given[0] in ("solve", "plan", "compare") and ".py:" in given[1]:
+        given.insert(1, "file")
+    return given
+
+
 def _prepare_folder(folder: Path) -> None:
     """Everything that could go wrong with --out goes wrong here, before the work."""
     require_matplotlib()
@@ -196,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     known = parser()
-    chosen = known.parse_args(arguments)
+    chosen = known.parse_args(_named(sys.argv[1:] if arguments is None else arguments))
     if chosen.command == "paper":
         try:
             return paper_main(chosen)
@@ -209,7 +256,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if folder is not None:
             _prepare_folder(folder)
-        task = _synthetic_task(chosen) if chosen.problem == "synthetic" else _tomography_task(chosen)
+        task = _TASKS.get(chosen.problem, _gallery_task)(chosen)
+        if chosen.command == "compare":
+            console.print(repr(compare(task.problem, chosen.tol, run=chosen.run)), markup=False)
+            return EXIT_SOLVED
         if chosen.command == "plan" or getattr(chosen, "explain", False):
             console.print(task.explain(), markup=False)
             return EXIT_SOLVED
@@ -217,11 +267,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             result = task.solve(progress)
     except SaddleslideError as error:
         return _refuse(str(error))
-    console.print(summary(result, task.truth))
+    console.print(summary(result, task.truth, facts_of(task.problem, result)))
     console.print(result.message, markup=False)
     if folder is not None and task.truth is not None:
         write_report(folder, result, task.truth, vars(chosen))
         console.print(f"Wrote {', '.join(FILES)} to {folder}.", markup=False)
+    elif folder is not None:
+        written = write_solution(folder, task.problem, result, vars(chosen))
+        console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
     return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
 
 

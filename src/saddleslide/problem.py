@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,11 @@ from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions import Function
+
+
+def as_it_is(result: Any) -> Any:
+    """The reader of a problem that has no words of its own: the result itself."""
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +33,8 @@ class SaddleProblem:
         The coupling; anything `ss.couplings.as_coupling` takes.
     X, Y : Domain
         Closed convex sets.
+    reader : callable, optional
+        What `read` makes of a result; the functions of `ss.gallery` set it.
 
     Examples
     --------
@@ -43,6 +51,7 @@ class SaddleProblem:
     B: Any
     X: Domain
     Y: Domain
+    reader: Callable[[Any], Any] = field(default=as_it_is, repr=False)
     coupling: Coupling = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +87,27 @@ class SaddleProblem:
 
     def __repr__(self) -> str:
         return f"SaddleProblem(x: {self.X}, y: {self.Y}, B: {self.coupling}, f: {self.f}, g: {self.g})"
+
+    def read(self, result: Any) -> Any:
+        """A result of this problem in the problem's own words: strategies, plan, picture, ...; see `ss.gallery`.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> game = ss.gallery.matrix_game([[0.0, 1.0], [1.0, 0.0]])
+        >>> game.read(ss.solve(game, tol=1e-9)).row.round(6)
+        array([0.5, 0.5])
+        """
+        shapes = (
+            getattr(getattr(result, "x", None), "shape", None),
+            getattr(getattr(result, "y", None), "shape", None),
+        )
+        if shapes != (self.X.shape, self.Y.shape):
+            raise InputError(
+                f"read: received {type(result).__name__} with x, y of shapes {shapes}; expected a result of this "
+                f"problem, shapes {(self.X.shape, self.Y.shape)}."
+            )
+        return self.reader(result)
 
     def start(self, given: tuple[Any, Any] | None = None) -> tuple[Array, Array]:
         """Feasible starting point: the given one checked, or the projections of 0.

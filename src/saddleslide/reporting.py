@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def psnr(image: Array, truth: Array) -> float:
     return 10.0 * math.log10(1.0 / error) if error > 0.0 else math.inf
 
 
-def summary(result: Result, truth: Array | None = None) -> Table:
+def summary(result: Result, truth: Array | None = None, facts: Mapping[str, object] | None = None) -> Table:
     """A result as a table for the terminal."""
     table = Table(title=_title(result), title_justify="left")
     table.add_column("")
@@ -51,9 +52,16 @@ def summary(result: Result, truth: Array | None = None) -> Table:
     ]
     if truth is not None:
         rows.append(("PSNR against the object", f"{psnr(result.x, truth):.2f} dB"))
+    rows += [(name, _said(value)) for name, value in (facts or {}).items()]
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.8g}" if isinstance(value, int | float) else str(value)
 
 
 def _title(result: Result) -> str:
@@ -88,7 +96,7 @@ def write_report(folder: Path, result: Result, truth: Array, asked: dict[str, An
     """FILES into a folder: the record and two pictures."""
     decibels = psnr(result.x, truth)
     record = {"command": {name: str(v) if isinstance(v, Path) else v for name, v in asked.items()}, "psnr": decibels}
-    text = json.dumps(_plain(record | as_record(result)), indent=1, allow_nan=False)
+    text = json.dumps(plain(record | as_record(result)), indent=1, allow_nan=False)
     (folder / FILES[0]).write_text(text + "\n", encoding="utf-8")
     draw_reconstruction(truth, result.x, f"reconstruction, {decibels:.1f} dB", folder / FILES[1])
     result.plot(path=folder / FILES[2])
@@ -114,12 +122,12 @@ def as_record(result: Result) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """JSON has no word for an unknown number but null."""
+def plain(value: Any) -> Any:
+    """The value as JSON can say it: it has no word for an unknown number but null."""
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
+        return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.item() if isinstance(value, np.generic) else value

@@ -1,6 +1,8 @@
 """Functions f and g: a catalogue, sums, scalings, and the user's own."""
 
+from saddleslide.functions.automatic import Evaluated, from_callable, from_jax
 from saddleslide.functions.base import Function, Scaled, Sum
+from saddleslide.functions.blockwise import Blockwise
 from saddleslide.functions.custom import Custom
 from saddleslide.functions.diagonals import hessian_diagonal
 from saddleslide.functions.estimates import estimated_smoothness
@@ -16,7 +18,9 @@ from saddleslide.functions.simple import Linear, Zero
 from saddleslide.functions.variance import Variance
 
 __all__ = [
+    "Blockwise",
     "Custom",
+    "Evaluated",
     "Function",
     "Huber",
     "LeastSquares",
@@ -37,6 +41,8 @@ __all__ = [
     "Zero",
     "check_sample",
     "estimated_smoothness",
+    "from_callable",
+    "from_jax",
     "has_prox",
     "hessian_diagonal",
     "prox",

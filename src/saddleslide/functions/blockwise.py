@@ -1,0 +1,104 @@
+"""A sum of functions, each of its own block of x: what the agents of a network hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, final
+
+import numpy as np
+
+from saddleslide.arrays import Array, Shape, as_shape
+from saddleslide.domains import Domain, FullSpace
+from saddleslide.errors import InputError, raise_all
+from saddleslide.functions.base import Function
+from saddleslide.holder import Holder
+
+
+@final
+class Blockwise(Function):
+    """f_1(x[0]) + ... + f_n(x[n - 1]) for an x of shape (n, *shape).
+
+    Parameters
+    ----------
+    functions : sequence of Function
+        One per block.
+    shape : int or tuple of int
+        Shape of one block.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f = Blockwise([ss.functions.Quadratic(1.0), ss.functions.Quadratic(3.0)], shape=1)
+    >>> f.value_and_gradient(np.array([[2.0], [1.0]]))
+    (3.5, array([[2.], [3.]]))
+    """
+
+    def __init__(self, functions: Sequence[Function], shape: Any) -> None:
+        block = as_shape(shape, "Blockwise")
+        if not functions:
+            raise InputError("Blockwise: received no functions; expected one per block.")
+        raise_all("Blockwise", _complaints(functions, block))
+        self.functions, self._shape = tuple(functions), (len(functions), *block)
+        # Never called quadratic: a metric fitted to the joint Hessian would mix blocks that belong to different owners.
+        self.linear = all(part.linear for part in functions)
+
+    def __repr__(self) -> str:
+        return f"Blockwise({len(self.functions)} functions, blocks of shape {self._shape[1:]})"
+
+    @property
+    def shape(self) -> Shape | None:
+        return self._shape
+
+    @property
+    def has_value(self) -> bool:
+        return all(part.has_value for part in self.functions)
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        out = np.empty(self._shape) if out is None else out
+        values = [part.value_and_gradient(x[i], out[i])[0] for i, part in enumerate(self.functions)]
+        return math.fsum(values), out
+
+    def value(self, x: Array) -> float:
+        return math.fsum(part.value(x[i]) for i, part in enumerate(self.functions))
+
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        out = np.empty(self._shape) if out is None else out
+        for i, part in enumerate(self.functions):
+            part.gradient(x[i], out[i])
+        return out
+
+    def magnitude(self, x: Array) -> float:
+        return math.fsum(part.magnitude(x[i]) for i, part in enumerate(self.functions))
+
+    def smoothness(self, domain: Domain) -> Holder:
+        """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""
+        block = FullSpace(self._shape[1:])
+        parts = [part.smoothness(block) for part in self.functions]
+        groups = {nu: [part.H for part in parts if part.nu == nu] for nu in sorted({part.nu for part in parts})}
+        joined = [Holder(nu, _joined(nu, constants)) for nu, constants in groups.items()]
+        return reduce(lambda first, second: first.plus(second, domain.diameter()), joined)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        block = FullSpace(self._shape[1:])
+        return min(part.strong_convexity(block) for part in self.functions)
+
+
+def _joined(nu: float, constants: list[float]) -> float:
+    if nu == 1.0:
+        return max(constants)
+    return float(sum(H ** (2.0 / (1.0 - nu)) for H in constants) ** ((1.0 - nu) / 2.0))
+
+
+def _complaints(functions: Sequence[Function], block: Shape) -> list[str]:
+    found = [
+        f"function {i} is {type(part).__name__}; expected a function from ss.functions."
+        for i, part in enumerate(functions)
+        if not isinstance(part, Function)
+    ]
+    return found + [
+        f"function {i} takes arrays of shape {part.shape}; expected {block}."
+        for i, part in enumerate(functions)
+        if isinstance(part, Function) and part.shape not in (None, block)
+    ]

@@ -1,0 +1,205 @@
+"""Decentralised optimisation: agents on a graph minimise the sum of their functions and talk to neighbours only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.csgraph import connected_components
+
+from saddleslide.arrays import Array, as_number, as_real, as_shape
+from saddleslide.couplings import Gossip
+from saddleslide.domains import Ball, FullSpace
+from saddleslide.errors import InputError, MissingExtraError
+from saddleslide.functions import Blockwise, Function, Zero
+from saddleslide.gallery.constrained import multiplier_guess
+from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.plotting import STYLES
+from saddleslide.problem import SaddleProblem
+from saddleslide.result import Result
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ConsensusSolution(Solution):
+    """What the agents agreed on, how well, and what it took.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> local = [ss.functions.Quadratic(1.0) + ss.functions.Linear([-c]) for c in (1.0, 2.0, 6.0)]
+    >>> problem = ss.gallery.consensus(local, [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    >>> solution = problem.read(ss.solve(problem, tol=1e-8))
+    >>> solution.point.round(5), solution.consensus_error < 1e-5
+    (array([3.]), True)
+    """
+
+    f: Blockwise
+    W: Array
+    bound: float
+    result: Result
+
+    @property
+    def points(self) -> Array:
+        """One point per agent."""
+        return self.result.x
+
+    @property
+    def point(self) -> Array:
+        """The average of the agents' points."""
+        return np.asarray(self.points.mean(axis=0))
+
+    @property
+    def consensus_error(self) -> float:
+        """Largest distance of an agent's point from the average."""
+        apart = (self.points - self.point).reshape(len(self.points), -1)
+        return float(np.linalg.norm(apart, axis=1).max())
+
+    @property
+    def objective(self) -> float:
+        """Sum of all functions at the average point: an upper bound on the minimum; `result.lower` is a lower one."""
+        return self.f.value(np.broadcast_to(self.point, self.points.shape).copy())
+
+    @property
+    def local_gradients(self) -> float:
+        """Gradients per agent."""
+        return float(self.result.calls.f)
+
+    @property
+    def rounds(self) -> float:
+        """Rounds of communication: a product with B and one with B^T are one product with W."""
+        return float(self.result.calls.B) / 2.0
+
+    @property
+    def inside(self) -> bool:
+        """Whether the dual variable stayed away from its bound; if not, agreement was not enforced: raise `bound`."""
+        return float(np.linalg.norm(self.result.y)) < 0.9 * self.bound
+
+    def facts(self) -> dict[str, Fact]:
+        return {
+            "objective": self.objective,
+            "minimum at least": self.result.lower,
+            "consensus error": self.consensus_error,
+            "gradients per agent": self.local_gradients,
+            "rounds of communication": self.rounds,
+            "agreement enforced": self.inside,
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        return {"point": self.point, "points": self.points}
+
+    def draw(self, figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        turn = 2.0 * np.pi * np.arange(len(self.W)) / len(self.W)
+        place = np.column_stack([np.cos(turn), np.sin(turn)])
+        for i, j in np.argwhere(np.triu(self.W, 1) != 0.0):
+            left.plot(*place[[i, j]].T, color="0.75", linewidth=0.8, zorder=1)
+        left.scatter(*place.T, color=STYLES[0][0], s=30, zorder=2)
+        left.set(title=f"{len(self.W)} agents", xticks=[], yticks=[], aspect="equal")
+        rows = [(m.calls.B / 2.0, m.gap) for m in self.result.history if np.isfinite(m.gap) and m.gap > 0.0]
+        right.plot(*np.array(rows).reshape(-1, 2).T, color=STYLES[1][0], marker="o", markersize=3)
+        right.set(title="certified gap", xlabel="rounds of communication", yscale="log")
+
+
+def consensus(
+    functions: Sequence[Function], graph: Any, shape: Any = None, *, bound: float | None = None
+) -> SaddleProblem:
+    """Minimise f_1(x) + ... + f_n(x), with f_i known to agent i only, and agents that talk to their neighbours.
+
+    Parameters
+    ----------
+    functions : sequence of Function
+        One per agent.
+    graph : networkx.Graph or n x n array
+        A graph; or an adjacency matrix (entries >= 0, zero diagonal); or a gossip matrix W (W >= 0, W 1 = 0), such as a
+        Laplacian.
+    shape : int or tuple of int, optional
+        Shape of x, where no function says it.
+    bound : float, optional
+        Radius of the ball of the dual variable. By default ten times a first guess of its norm; the solution says
+        whether it was large enough.
+
+    Returns
+    -------
+    SaddleProblem
+        With B = sqrt(W); `problem.read(result)` is a ConsensusSolution.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> consensus([ss.functions.Quadratic(1.0)] * 3, [[0, 1, 0], [1, 0, 0], [0, 0, 0]], shape=2)
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: consensus: the graph falls into 2 parts, such as agents [0, 1] and [2]; ...
+    """
+    local = list(functions)
+    W = gossip_matrix(graph)
+    if len(local) != len(W):
+        raise InputError(f"consensus: received {len(local)} functions for {len(W)} agents; expected one per agent.")
+    _require_connected(W)
+    known = [part.shape for part in local if isinstance(part, Function) and part.shape is not None]
+    if shape is None and not known:
+        raise InputError("consensus: no function says the shape of x; pass shape=.")
+    block = known[0] if shape is None else as_shape(shape, "consensus: shape")
+    f, B = Blockwise(local, block), Gossip(W, block)
+    R = _guess(f, B) if bound is None else as_number(bound, "consensus: bound", 0.0)
+    reader = partial(ConsensusSolution, f, W, R)
+    return SaddleProblem(f=f, g=Zero(), B=B, X=FullSpace(B.x_shape), Y=Ball(R, shape=B.y_shape), reader=reader)
+
+
+def gossip_matrix(graph: Any) -> Array:
+    """The gossip matrix of a networkx graph, an adjacency matrix or a gossip matrix.
+
+    Examples
+    --------
+    >>> gossip_matrix([[0, 2], [2, 0]]).tolist()
+    [[2.0, -2.0], [-2.0, 2.0]]
+    """
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        graph = _adjacency(graph)
+    if scipy.sparse.issparse(graph):
+        graph = graph.toarray()
+    matrix = as_real(graph, "consensus: graph")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+        raise InputError(f"consensus: graph has shape {matrix.shape}; expected a square matrix, one row per agent.")
+    if not np.array_equal(matrix, matrix.T):
+        raise InputError("consensus: graph is not symmetric; expected edges in both directions.")
+    if matrix.min() >= 0.0 and not matrix.diagonal().any():
+        return np.diag(matrix.sum(axis=1)) - matrix
+    return matrix
+
+
+def _adjacency(graph: Any) -> Any:
+    try:
+        from networkx import to_numpy_array
+    except ImportError as missing:
+        raise MissingExtraError("consensus: networkx is not installed; pass an adjacency matrix instead.") from missing
+    if graph.is_directed():
+        raise InputError("consensus: graph is directed; expected an undirected one. Pass graph.to_undirected().")
+    return to_numpy_array(graph)
+
+
+def _require_connected(W: Array) -> None:
+    parts, label = connected_components(scipy.sparse.csr_array(W != 0.0), directed=False)
+    if parts > 1:
+        shown = " and ".join(str(np.flatnonzero(label == part)[:5].tolist()) for part in (0, 1))
+        raise InputError(
+            f"consensus: the graph falls into {parts} parts, such as agents {shown}; expected a connected graph, or "
+            "the parts can not agree. Add an edge between them."
+        )
+
+
+def _guess(f: Blockwise, B: Gossip) -> float:
+    """The guess at 0 and after one averaged gradient step, whichever is larger."""
+    origin = np.zeros(B.x_shape)
+    slope = np.broadcast_to(f.gradient(origin).mean(axis=0), B.x_shape)
+    try:
+        curvature = f.smoothness(FullSpace(B.x_shape)).H
+    except InputError:
+        curvature = 0.0
+    step = origin - slope / curvature if curvature > 0.0 else origin
+    return max(multiplier_guess(f, B, point) for point in (origin, step))

@@ -1,0 +1,201 @@
+"""Minimise f(x) subject to A x = b, x in X: the multipliers live in a ball that is checked afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, lsqr
+
+from saddleslide.arrays import Array, as_number, as_real
+from saddleslide.couplings import Coupling, Mirrored, as_coupling
+from saddleslide.domains import Ball, Domain, FullSpace
+from saddleslide.errors import InputError
+from saddleslide.functions import Function, Linear
+from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.plotting import STYLES
+from saddleslide.problem import SaddleProblem
+from saddleslide.result import Result
+
+# The ball of multipliers is this many times a first guess of their norm.
+_ROOM = 10.0
+# b counts as outside the range of A when its distance is above, and the normal equations hold to, these parts.
+_OUTSIDE, _NORMAL = 1e-7, 1e-7
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ConstrainedSolution(Solution):
+    """Minimiser, multipliers and feasibility of a linearly constrained problem.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> problem = ss.gallery.constrained(ss.functions.Quadratic([1.0, 2.0]), [[1.0, 1.0]], [3.0])
+    >>> solution = problem.read(ss.solve(problem, tol=1e-9))
+    >>> solution.x.round(5), solution.multipliers.round(5), solution.inside
+    (array([2., 1.]), array([-2.]), True)
+    """
+
+    f: Function
+    A: Coupling
+    b: Array
+    X: Domain
+    bound: float
+    result: Result
+
+    @property
+    def x(self) -> Array:
+        """The minimiser; f(x) exceeds the minimum by at most the gap, whatever the bound on the multipliers."""
+        return self.result.x
+
+    @property
+    def multipliers(self) -> Array:
+        """The y with grad f(x) + A^T y = 0 where X is not active."""
+        return self.result.y
+
+    @property
+    def objective(self) -> float:
+        """f(x)."""
+        return self.f.value(self.x)
+
+    @property
+    def residual(self) -> float:
+        """|A x - b|."""
+        return float(np.linalg.norm(self._miss()))
+
+    @property
+    def inside(self) -> bool:
+        """Whether the multipliers stayed away from their bound; if not, A x = b was not enforced."""
+        return float(np.linalg.norm(self.multipliers)) < 0.9 * self.bound
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether a hyperplane proves that no x in X has A x = b."""
+        return any(self._separates(direction) for direction in (self.multipliers, self._miss()))
+
+    @property
+    def verdict(self) -> str:
+        """Feasibility in a sentence."""
+        if self.infeasible:
+            return "No x in X has A x = b: a separating hyperplane proves it. Check b and X."
+        if not self.inside:
+            return (
+                f"The multipliers reached their bound {self.bound:.3g}, so A x = b was not enforced. "
+                "Pass a larger bound=; if the residual stays, no x in X has A x = b."
+            )
+        return f"A x = b holds to {self.residual:.1e}."
+
+    def _miss(self) -> Array:
+        return self.A.forward(self.x) - self.b
+
+    def _separates(self, direction: Array) -> bool:
+        """Whether <direction, A x - b> is positive on all of X, with a margin for rounding."""
+        pull, level = self.A.adjoint(direction), float(np.vdot(direction, self.b))
+        reach = self.X.support(-pull)
+        return -reach - level > 1e-9 * (abs(reach) + abs(level))
+
+    def facts(self) -> dict[str, Fact]:
+        return {
+            "objective": self.objective,
+            "minimum at least": self.result.lower,
+            "residual |Ax - b|": self.residual,
+            "norm of the multipliers": float(np.linalg.norm(self.multipliers)),
+            "bound on the multipliers": self.bound,
+            "feasibility": self.verdict,
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        return {"x": self.x, "multipliers": self.multipliers}
+
+    def draw(self, figure: Any) -> None:
+        left, right = figure.subplots(1, 2, width_ratios=(2.0, 1.0))
+        for ax, name, values, style in (
+            (left, "x", self.x.ravel(), STYLES[0]),
+            (right, "multipliers", self.multipliers.ravel(), STYLES[1]),
+        ):
+            ax.bar(np.arange(values.size), values, color=style[0], width=0.85)
+            ax.axhline(0.0, color="0.35", linewidth=0.8)
+            ax.set(xlabel="entry", title=name)
+        figure.suptitle(f"f(x) = {self.objective:.6g}, |Ax - b| = {self.residual:.1e}")
+
+
+def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: float | None = None) -> SaddleProblem:
+    """Minimise f(x) over x in X with A x = b, as min over x, max over |y| <= bound of f(x) + <y, A x - b>.
+
+    Parameters
+    ----------
+    f : Function
+        Convex; the gap can be certified when f is strongly convex or X bounded.
+    A, b : matrix, sparse matrix, LinearOperator, Coupling; array
+        The constraint. Redundant rows are allowed.
+    X : Domain, optional
+        Further constraints on x; the full space when missing.
+    bound : float, optional
+        Radius of the ball of multipliers. By default ten times a first guess of their norm; the solution says whether
+        it was large enough.
+
+    Returns
+    -------
+    SaddleProblem
+        `problem.read(result)` is a ConstrainedSolution.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> constrained(ss.functions.Quadratic(1.0), [[1.0, 0.0], [1.0, 0.0]], [1.0, 2.0])
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: constrained: b is 0.71 away from the range of A; expected a b that some A x equals...
+    """
+    target = as_real(b, "constrained: b")
+    coupling = as_coupling(A, None if X is None else X.shape, target.shape)
+    target = target.reshape(coupling.y_shape)
+    if not isinstance(f, Function):
+        raise InputError(f"constrained: f is {type(f).__name__}; expected a function from ss.functions.")
+    domain = FullSpace(coupling.x_shape) if X is None else X
+    near = _nearest(coupling, target)
+    R = (
+        multiplier_guess(f, coupling, domain.project(near))
+        if bound is None
+        else as_number(bound, "constrained: bound", 0.0)
+    )
+    reader = partial(ConstrainedSolution, f, coupling, target, domain, R)
+    return SaddleProblem(f=f, g=Linear(target), B=coupling, X=domain, Y=Ball(R, shape=coupling.y_shape), reader=reader)
+
+
+def _nearest(A: Coupling, b: Array) -> Array:
+    """The shortest x with A x = b; raises when b is proved to lie outside the range of A."""
+    x = _least_squares(A, b)
+    miss = b - A.forward(x)
+    distance, size = float(np.linalg.norm(miss)), float(np.linalg.norm(b))
+    normal = float(np.linalg.norm(A.adjoint(miss)))
+    if distance > _OUTSIDE * size and normal <= _NORMAL * A.norm.upper * distance:
+        raise InputError(
+            f"constrained: b is {distance:.2g} away from the range of A; expected a b that some A x equals. "
+            "Check for contradicting rows, or fit in the least-squares sense with ss.functions.LeastSquares."
+        )
+    return x
+
+
+def _least_squares(A: Coupling, b: Array) -> Array:
+    operator = LinearOperator(
+        (b.size, int(np.prod(A.x_shape))),
+        matvec=lambda v: A.forward(v.reshape(A.x_shape)).ravel(),
+        rmatvec=lambda w: A.adjoint(w.reshape(A.y_shape)).ravel(),
+        dtype=np.float64,
+    )
+    found = lsqr(operator, b.ravel(), atol=1e-14, btol=1e-14, iter_lim=4 * min(operator.shape) + 20)[0]
+    return np.asarray(found).reshape(A.x_shape)
+
+
+def multiplier_guess(f: Function, A: Coupling, near: Array) -> float:
+    """Ten times the norm of the multipliers that fit best at a point near the feasible set."""
+    slope = f.gradient(near)
+    scale = float(np.linalg.norm(slope)) / max(A.norm.upper, 1e-300)
+    if scale == 0.0:
+        return 1.0
+    fitted = _least_squares(Mirrored(A), slope)
+    return _ROOM * max(float(np.linalg.norm(fitted)), scale)

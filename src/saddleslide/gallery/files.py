@@ -1,0 +1,68 @@
+"""Arrays from the files that users have: .npy, .npz, .csv, .txt, .mtx, and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+
+from saddleslide.errors import InputError
+from saddleslide.gallery.pictures import read_picture
+
+
+def read_array(name: str | Path) -> Any:
+    """The array in a file: dense, or sparse from a .mtx of coordinates. `file.npz:key` picks one of several.
+
+    Examples
+    --------
+    >>> read_array("table.xls")
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: 'table.xls' has an unknown kind '.xls'; expected one of .csv, .jpg, ...
+    """
+    path, _, key = str(name).partition(".npz:")
+    file = Path(path + ".npz" if key else path)
+    reader = _READERS.get(file.suffix.lower())
+    if reader is None:
+        raise InputError(
+            f"{str(name)!r} has an unknown kind {file.suffix!r}; expected one of {', '.join(sorted(_READERS))}."
+        )
+    try:
+        return reader(file, key)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{str(name)!r} can not be read: {error}. Expected numbers in a {file.suffix} file."
+        ) from error
+
+
+def _archive(file: Path, key: str) -> Any:
+    with np.load(file, allow_pickle=False) as stored:
+        names = list(stored)
+        if not key and len(names) != 1:
+            raise InputError(f"{str(file)!r} holds {names}; expected one array. Name it, as in {file.name}:{names[0]}.")
+        if key and key not in names:
+            raise InputError(f"{str(file)!r} holds {names}; expected {key!r} among them.")
+        return stored[key or names[0]]
+
+
+def _table(file: Path, delimiter: str | None) -> Any:
+    with file.open(encoding="utf-8") as lines:
+        if not any(line.strip() for line in lines):
+            raise ValueError("it is empty")
+    return np.loadtxt(file, delimiter=delimiter, ndmin=1)
+
+
+_READERS: dict[str, Callable[[Path, str], Any]] = {
+    ".npy": lambda file, key: np.load(file, allow_pickle=False),
+    ".npz": _archive,
+    ".csv": lambda file, key: _table(file, ","),
+    ".txt": lambda file, key: _table(file, None),
+    ".mtx": lambda file, key: scipy.io.mmread(file),
+    ".png": lambda file, key: read_picture(file),
+    ".jpg": lambda file, key: read_picture(file),
+}

@@ -1,0 +1,66 @@
+"""Pictures from files, and what blurs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from saddleslide.arrays import Array, Shape, as_real
+from saddleslide.couplings import Coupling, Matrix, as_coupling
+from saddleslide.errors import InputError
+from saddleslide.plotting import require_matplotlib
+
+
+def blur(kernel: Any, shape: Shape) -> Coupling:
+    """The convolution of pictures of a shape with a kernel, the picture reflected at its sides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> blur([[0.25, 0.5, 0.25]], (1, 3)).forward(np.array([[4.0, 0.0, 0.0]]))
+    array([[3., 1., 0.]])
+    """
+    weights = as_real(kernel, "blur: kernel")
+    if weights.ndim != 2 or any(side % 2 == 0 for side in weights.shape):
+        raise InputError(f"blur: kernel has shape {weights.shape}; expected two odd sides.")
+    index = np.pad(
+        np.arange(int(np.prod(shape))).reshape(shape), [(side // 2, side // 2) for side in weights.shape], "symmetric"
+    )
+    rows, columns = shape
+    picked, values = [], []
+    # A convolution turns the kernel around.
+    for (i, j), value in np.ndenumerate(weights[::-1, ::-1]):
+        picked.append(index[i : i + rows, j : j + columns].ravel())
+        values.append(np.full(rows * columns, value))
+    entries = (np.concatenate(values), (np.tile(np.arange(rows * columns), weights.size), np.concatenate(picked)))
+    matrix = scipy.sparse.csr_array(entries, shape=(rows * columns, rows * columns))
+    sums = [float(abs(matrix).sum(axis=axis).max()) for axis in (0, 1)]
+    # |A|^2 <= (largest column sum) (largest row sum) of the absolute values.
+    return as_coupling(Matrix(matrix, shape, shape), norm=float(np.sqrt(sums[0] * sums[1])) * (1.0 + 1e-12))
+
+
+def read_picture(path: str | Path) -> Array:
+    """Read a picture file (PNG, and whatever Matplotlib reads) as grey values from 0 to 1.
+
+    Examples
+    --------
+    >>> read_picture("missing.png")
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: read_picture: 'missing.png' can not be read: ...
+    """
+    require_matplotlib()
+    from matplotlib.image import imread
+
+    try:
+        pixels = np.asarray(imread(path))
+    except Exception as error:
+        raise InputError(f"read_picture: {str(path)!r} can not be read: {error}. Expected a picture file.") from error
+    values = pixels / 255.0 if pixels.dtype == np.uint8 else pixels.astype(np.float64)
+    if values.ndim == 3:
+        # Rec. 709 weights of red, green and blue; an alpha channel is ignored.
+        values = values[..., :3] @ np.array([0.2126, 0.7152, 0.0722]) if values.shape[2] >= 3 else values[..., 0]
+    return as_real(values, "read_picture")

@@ -1,0 +1,231 @@
+"""Pictures cleaned of noise, blur and holes with (Huber) total variation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from saddleslide.arrays import Array, as_number, as_real
+from saddleslide.couplings import FiniteDifferences
+from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide.errors import InputError
+from saddleslide.functions import Function, LeastSquares, Linear, Quadratic, Zero
+from saddleslide.gallery.pictures import blur
+from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.plotting import require_matplotlib
+from saddleslide.problem import SaddleProblem
+from saddleslide.reporting import psnr
+from saddleslide.result import Result
+
+# Curvature of the deblurring problem in the directions that the blur wipes out.
+_RIDGE = 1e-4
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RestoredPicture(Solution):
+    """The picture, what it was made from, and how good it is.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> noisy = np.array([[0.0, 0.1, 0.9, 1.0]] * 4)
+    >>> problem = ss.gallery.denoise(noisy, weight=0.1)
+    >>> problem.read(ss.solve(problem, tol=1e-9)).image[0].round(3).tolist()
+    [0.1, 0.1, 0.9, 0.9]
+    """
+
+    given: Array
+    offset: float
+    weight: float
+    huber: float
+    f: Function
+    result: Result
+
+    @property
+    def image(self) -> Array:
+        """The restored picture."""
+        return self.result.x
+
+    @property
+    def objective(self) -> float:
+        """Misfit plus weight times (Huber) total variation, at the picture; the minimum is at least `lower`."""
+        return self.f.value(self.image) + self.offset + self.weight * self.variation
+
+    @property
+    def lower(self) -> float:
+        """Certified lower bound on the minimum."""
+        return self.result.lower + self.offset
+
+    @property
+    def variation(self) -> float:
+        """Sum of the (Huber) absolute differences of neighbours, in rows and in columns."""
+        size = np.abs(FiniteDifferences(self.image.shape).forward(self.image))
+        if self.huber == 0.0:
+            return float(size.sum())
+        inside = np.minimum(size, self.huber)
+        return float((inside * inside / (2.0 * self.huber) + size - inside).sum())
+
+    def psnr(self, truth: Any) -> float:
+        """Peak signal-to-noise ratio against the true picture with values in [0, 1], in decibels.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> problem = ss.gallery.denoise(np.full((2, 2), 0.1), weight=0.1)
+        >>> round(problem.read(ss.solve(problem, tol=1e-9)).psnr(np.zeros((2, 2))), 3)
+        20.0
+        """
+        return psnr(self.image, as_real(truth, "psnr: truth", self.image.shape))
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture as a file; values below 0 are black, above 1 white.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss, tempfile, pathlib
+        >>> problem = ss.gallery.denoise(np.full((2, 2), 0.5), weight=0.1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "clean.png"
+        ...     problem.read(ss.solve(problem, tol=1e-6)).save(file)
+        ...     ss.gallery.read_picture(file).round(2).tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
+        """
+        require_matplotlib()
+        from matplotlib.image import imsave
+
+        imsave(path, np.clip(self.image, 0.0, 1.0), cmap="gray", vmin=0.0, vmax=1.0)
+
+    def facts(self) -> dict[str, Fact]:
+        return {"objective": self.objective, "minimum at least": self.lower, "total variation": self.variation}
+
+    def arrays(self) -> dict[str, Array]:
+        return {"image": self.image}
+
+    def draw(self, figure: Any) -> None:
+        for ax, picture, title in zip(
+            figure.subplots(1, 2), (self.given, self.image), ("given", "restored"), strict=True
+        ):
+            ax.imshow(picture, cmap="gray", vmin=0.0, vmax=1.0)
+            ax.set(title=title, xticks=[], yticks=[])
+
+
+def denoise(picture: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem:
+    """Remove noise: min 1/2 |x - picture|^2 + weight TV(x).
+
+    Parameters
+    ----------
+    picture : 2-D array
+        Grey values, about 0 to 1. `ss.gallery.read_picture` reads files.
+    weight : float
+        Weight of the total variation (anisotropic: rows plus columns), > 0.
+    huber : float, optional
+        Differences below this are squared instead (Huber-TV), which avoids flat patches; 0 is plain TV.
+
+    Returns
+    -------
+    SaddleProblem
+        `problem.read(result)` is a RestoredPicture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> denoise(np.zeros((8, 8)), weight=0.1, huber=0.01).g
+    Quadratic(diagonal, any shape)
+    """
+    given = _picture(picture, "denoise")
+    f = Quadratic(1.0) + Linear(-given)
+    offset = 0.5 * float(np.vdot(given, given))
+    return _problem(f, given, offset, weight, huber, FullSpace(given.shape), "denoise")
+
+
+def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem:
+    """Fill holes: min 1/2 |known (x - picture)|^2 + weight TV(x).
+
+    Parameters
+    ----------
+    picture : 2-D array
+        Grey values; what stands in the holes does not matter, NaN included.
+    known : array of bool
+        True where the picture is known.
+    weight, huber : float
+        As for `denoise`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> picture = np.array([[1.0, np.nan, 1.0]])
+    >>> problem = inpaint(picture, ~np.isnan(picture), weight=0.01)
+    >>> problem.read(ss.solve(problem, tol=1e-9)).image.round(3)
+    array([[1., 1., 1.]])
+    """
+    mask = np.asarray(known)
+    if mask.dtype != bool or mask.shape != np.shape(picture) or not mask.any():
+        raise InputError(
+            f"inpaint: known has shape {mask.shape}, dtype {mask.dtype}, {int(np.count_nonzero(mask))} known pixels; "
+            f"expected booleans of shape {np.shape(picture)}, some of them True."
+        )
+    given = _picture(np.where(mask, picture, 0.0), "inpaint")
+    f = Quadratic(mask.astype(np.float64), diagonal=True) + Linear(-given)
+    # A minimiser never leaves the range of the known values: clipping to it lowers both terms.
+    sides = Box(float(given[mask].min()), float(given[mask].max()), shape=given.shape)
+    return _problem(f, given, 0.5 * float(np.vdot(given, given)), weight, huber, sides, "inpaint")
+
+
+def deblur(picture: Any, kernel: Any, weight: float, *, huber: float = 0.0, ridge: float = _RIDGE) -> SaddleProblem:
+    """Remove blur: min 1/2 |kernel * x - picture|^2 + ridge/2 |x|^2 + weight TV(x).
+
+    Parameters
+    ----------
+    picture : 2-D array
+        Grey values.
+    kernel : 2-D array with odd sides
+        What the blur makes of one bright pixel. The picture is reflected at its sides.
+    weight, huber : float
+        As for `denoise`.
+    ridge : float, optional
+        Weight of |x|^2 / 2, > 0: without it the gap could not be certified.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> deblur(np.zeros((8, 8)), np.full((3, 3), 1 / 9), weight=0.01).f
+    LeastSquares((8, 8) -> (8, 8), ridge=0.0001)
+    """
+    given = _picture(picture, "deblur")
+    f = LeastSquares(blur(kernel, given.shape), given, ridge=_positive(ridge, "deblur: ridge"))
+    return _problem(f, given, 0.0, weight, huber, FullSpace(given.shape), "deblur")
+
+
+def _problem(
+    f: Function, given: Array, offset: float, weight: float, huber: float, X: Domain, name: str
+) -> SaddleProblem:
+    strength = _positive(weight, f"{name}: weight")
+    threshold = as_number(huber, f"{name}: huber", 0.0)
+    return SaddleProblem(
+        f=f,
+        # On |y| <= weight, the maximum of y t - huber / (2 weight) y^2 is weight times the Huber function of t.
+        g=Quadratic(threshold / strength) if threshold > 0.0 else Zero(),
+        B=FiniteDifferences(given.shape),
+        X=X,
+        Y=Box(-strength, strength, shape=(2, *given.shape)),
+        reader=partial(RestoredPicture, given, offset, strength, threshold, f),
+    )
+
+
+def _positive(value: Any, name: str) -> float:
+    number = as_number(value, name, 0.0)
+    if number == 0.0:
+        raise InputError(f"{name} is 0; expected a number > 0.")
+    return number
+
+
+def _picture(picture: Any, name: str) -> Array:
+    given = as_real(picture, f"{name}: picture")
+    if given.ndim != 2 or given.size == 0:
+        raise InputError(f"{name}: picture has shape {given.shape}; expected grey values (rows, columns).")
+    return given

@@ -1,0 +1,189 @@
+"""Optimal transport between two histograms, with an optional quadratic regularisation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+
+from saddleslide.arrays import Array, as_number, as_real
+from saddleslide.couplings import Marginals
+from saddleslide.domains import Box
+from saddleslide.errors import raise_all
+from saddleslide.functions import Function, Linear, Quadratic
+from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.plotting import STYLES
+from saddleslide.problem import SaddleProblem
+from saddleslide.result import Result
+
+# Marginals whose sums differ by more than this part are not those of one plan.
+_SAME_SUM = 1e-9
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TransportSolution(Solution):
+    """Plan and potentials.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> problem = ss.gallery.transport([[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], [0.25, 0.75])
+    >>> solution = problem.read(ss.solve(problem, tol=1e-8))
+    >>> solution.plan.round(5).tolist(), round(solution.cost, 6)
+    ([[0.25, 0.25], [0.0, 0.5]], 0.25)
+    """
+
+    costs: Array
+    marginals: tuple[Array, Array]
+    regularisation: float
+    result: Result
+
+    @property
+    def plan(self) -> Array:
+        """Nonnegative, with the given marginals up to rounding: the point of the run with what it lacks filled in."""
+        return _rounded(self.result.x, *self.marginals)
+
+    @property
+    def cost(self) -> float:
+        """<costs, plan>."""
+        return float(np.vdot(self.costs, self.plan))
+
+    @property
+    def objective(self) -> float:
+        """<costs, plan> + regularisation/2 |plan|^2: an upper bound on the minimum; `result.lower` is a lower one."""
+        return self.cost + 0.5 * self.regularisation * float(np.vdot(self.plan, self.plan))
+
+    @property
+    def potentials(self) -> tuple[Array, Array]:
+        """Vectors u, v with u_i + v_j <= costs_ij + regularisation plan_ij, equal up to the gap where plan_ij > 0."""
+        slopes = self.costs + self.regularisation * self.plan
+        v = -self.result.y[self.costs.shape[0] :]
+        # Columns without mass have no say in v, so they get theirs from u.
+        massive = self.marginals[1] > 0.0
+        u = (slopes - v)[:, massive].min(axis=1)
+        return u, (slopes - u[:, None]).min(axis=0)
+
+    @property
+    def marginal_error(self) -> float:
+        """How far the point of the run was from the marginals: the sum of all deviations."""
+        x, (a, b) = self.result.x, self.marginals
+        return float(np.abs(x.sum(axis=1) - a).sum() + np.abs(x.sum(axis=0) - b).sum())
+
+    def facts(self) -> dict[str, Fact]:
+        return {
+            "cost": self.cost,
+            "objective": self.objective,
+            "minimum at least": self.result.lower,
+            "marginal error before rounding": self.marginal_error,
+            "positive entries": int(np.count_nonzero(self.plan > 0.0)),
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        u, v = self.potentials
+        return {"plan": self.plan, "row_potential": u, "column_potential": v}
+
+    def draw(self, figure: Any) -> None:
+        left, right = figure.subplots(1, 2)
+        shown = left.imshow(self.plan, cmap="Blues", aspect="auto")
+        left.set(title="plan", xlabel="to", ylabel="from")
+        figure.colorbar(shown, ax=left)
+        for name, values, style in zip(("from", "to"), self.potentials, STYLES, strict=False):
+            right.plot(np.arange(values.size), values, color=style[0], marker=style[1], markersize=3, label=name)
+        right.set(title="potentials", xlabel="bin")
+        right.legend(frameon=False)
+        figure.suptitle(
+            f"cost {self.cost:.6g}, objective within {self.objective - self.result.lower:.1e} of the minimum"
+        )
+
+
+def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0.0) -> SaddleProblem:
+    """Move `source` to `target`: min over plans P >= 0 with these sums of <costs, P> + regularisation/2 |P|^2.
+
+    Parameters
+    ----------
+    costs : m x n array
+        Cost of moving one unit from i to j.
+    source, target : arrays of m and of n numbers >= 0
+        Marginals, with equal sums.
+    regularisation : float, optional
+        Weight of the quadratic term, >= 0; 0 is the linear program.
+
+    Returns
+    -------
+    SaddleProblem
+        `problem.read(result)` is a TransportSolution.
+
+    Examples
+    --------
+    >>> transport([[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], [0.25, 0.5])
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: transport: source sums to 1 and target to 0.75; expected equal sums. ...
+    """
+    C = as_real(costs, "transport: costs")
+    a, b = as_real(source, "transport: source"), as_real(target, "transport: target")
+    weight = as_number(regularisation, "transport: regularisation", 0.0)
+    raise_all("transport", _complaints(C, a, b))
+    f: Function = Linear(C) if weight == 0.0 else Linear(C) + Quadratic(weight)
+    # No plan exceeds half of this cap. It bounds X, so linear costs have a certificate too, and is never active.
+    cap = 2.0 * np.minimum.outer(a, b)
+    # Twice what is needed, so that the gap bounds the error of the marginals.
+    bound = 2.0 * _potential_bound(C, 0.5 * weight * float(cap.max()))
+    return SaddleProblem(
+        f=f,
+        g=Linear(np.concatenate([a, b])),
+        B=Marginals(C.shape),
+        X=Box(0.0, cap),
+        Y=Box(-bound, bound, shape=a.size + b.size),
+        reader=partial(TransportSolution, C, (a, b), weight),
+    )
+
+
+def _complaints(C: Array, a: Array, b: Array) -> list[str]:
+    found = []
+    if C.ndim != 2 or C.size == 0 or (a.shape, b.shape) != (C.shape[:1], C.shape[1:]):
+        return [
+            f"costs, source and target have shapes {C.shape}, {a.shape} and {b.shape}; expected (m, n), (m,) and (n,)."
+        ]
+    found += [
+        f"{name} has a negative entry {part.min():g}; expected numbers >= 0."
+        for name, part in (("source", a), ("target", b))
+        if part.min() < 0.0
+    ]
+    sums = float(a.sum()), float(b.sum())
+    if abs(sums[0] - sums[1]) > _SAME_SUM * max(map(abs, sums)):
+        found.append(
+            f"source sums to {sums[0]:.9g} and target to {sums[1]:.9g}; expected equal sums. "
+            "Divide each by its sum to compare histograms of different mass."
+        )
+    elif sums[0] <= 0.0:
+        found.append("source and target sum to 0; expected some mass to move.")
+    return found
+
+
+def _potential_bound(C: Array, slack: float) -> float:
+    """Some optimal potentials are at most this in absolute value.
+
+    The plan is also optimal for the linear costs c = C + regularisation plan. Take potentials that are conjugate in c
+    and shift them until the largest u is max(c)/2: then all entries lie in [min(c) - max(c)/2, max(c)/2].
+    """
+    low, high = float(C.min()), float(C.max()) + slack
+    return max(abs(low - 0.5 * high), abs(0.5 * high), math.ulp(1.0))
+
+
+def _rounded(x: Array, a: Array, b: Array) -> Array:
+    """The rounding of Altschuler, Weed and Rigollet: shrink rows and columns that are too full, then fill up."""
+    plan = np.maximum(x, 0.0)
+    plan = plan * _shrink(plan.sum(axis=1), a)[:, None]
+    plan = plan * _shrink(plan.sum(axis=0), b)[None, :]
+    lacking, wanted = np.maximum(a - plan.sum(axis=1), 0.0), np.maximum(b - plan.sum(axis=0), 0.0)
+    total = float(lacking.sum())
+    return plan + np.outer(lacking, wanted) / total if total > 0.0 else plan
+
+
+def _shrink(sums: Array, limits: Array) -> Array:
+    return np.minimum(1.0, np.divide(limits, sums, out=np.ones_like(sums), where=sums > 0.0))

@@ -1,0 +1,202 @@
+"""The gallery from the command line: examples, files in and out, exit codes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import saddleslide as ss
+from saddleslide import cli
+from saddleslide.errors import InputError
+from saddleslide.gallery.files import read_array
+from saddleslide.gallery_command import GALLERY_EXAMPLES, GALLERY_OUT, SOLUTION_FILES
+
+PAYOFF = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 0.5]])
+
+
+def printed_examples():
+    pages = [
+        page.format(command=command) for page in GALLERY_EXAMPLES.values() for command in ("solve", "plan", "compare")
+    ]
+    lines = [line.strip() for page in (*pages, *GALLERY_OUT.values()) for line in page.splitlines()]
+    return sorted({line for line in lines if line.startswith("saddleslide ")})
+
+
+@pytest.mark.parametrize("line", printed_examples())
+def test_examples_of_the_help_pages_work_as_printed(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(shlex.split(line)[1:]) == 0
+    assert capsys.readouterr().out
+
+
+def test_every_problem_shows_its_examples(capsys):
+    for name in GALLERY_EXAMPLES:
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["solve", name, "--help"])
+        assert stop.value.code == 0
+        out = capsys.readouterr().out
+        assert "examples:" in out or "my_file.py:problem" in out
+
+
+def stored(folder, name, kind):
+    """The same matrix in each kind of file; returns what to pass."""
+    path = folder / f"{name}{kind}"
+    if kind == ".npz":
+        np.savez(path, first=PAYOFF, other=np.zeros(2))
+        return f"{path}:first"
+    if kind == ".npy":
+        np.save(path, PAYOFF)
+    elif kind == ".mtx":
+        scipy.io.mmwrite(path, sp.coo_array(PAYOFF))
+    else:
+        np.savetxt(path, PAYOFF, delimiter="," if kind == ".csv" else " ")
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", [".csv", ".txt", ".npy", ".npz", ".mtx"])
+def test_a_game_from_every_kind_of_file(kind, tmp_path, capsys):
+    folder = tmp_path / "out"
+    arguments = ["solve", "game", "--payoff", stored(tmp_path, "payoff", kind), "--tol", "1e-8", "--out", str(folder)]
+    assert cli.main(arguments) == cli.EXIT_SOLVED
+    assert "exploitability" in capsys.readouterr().out
+    assert {path.name for path in folder.iterdir()} == set(SOLUTION_FILES)
+    record = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    game = ss.gallery.matrix_game(PAYOFF)
+    solution = game.read(ss.solve(game, tol=1e-8))
+    assert record["facts"]["value"] == pytest.approx(solution.value, abs=1e-8) and record["status"] == "SOLVED"
+    with np.load(folder / "arrays.npz") as arrays:
+        assert arrays["row"] == pytest.approx(solution.row, abs=1e-6)
+
+
+def test_transport_from_files(tmp_path, capsys):
+    files = {"costs": PAYOFF, "source": np.array([0.5, 0.5]), "target": np.array([0.25, 0.5, 0.25])}
+    for name, values in files.items():
+        np.savetxt(tmp_path / f"{name}.csv", values, delimiter=",")
+    given = [word for name in files for word in (f"--{name}", str(tmp_path / f"{name}.csv"))]
+    assert cli.main(["solve", "transport", *given, "--out", str(tmp_path / "out")]) == 0
+    with np.load(tmp_path / "out" / "arrays.npz") as arrays:
+        assert arrays["plan"].sum(axis=0) == pytest.approx(files["target"])
+    assert cli.main(["solve", "transport", *given[:2]]) == cli.EXIT_USAGE
+    assert "all three or none" in capsys.readouterr().err
+    np.savetxt(tmp_path / "target.csv", [0.25, 0.5, 0.5])
+    assert cli.main(["solve", "transport", *given]) == cli.EXIT_USAGE
+    assert "expected equal sums" in capsys.readouterr().err
+
+
+def test_consensus_from_files(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    A, b = rng.standard_normal((3, 6, 2)), rng.standard_normal((3, 6))
+    np.savez(tmp_path / "data.npz", A=A, b=b)
+    scipy.io.mmwrite(tmp_path / "graph.mtx", sp.coo_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])))
+    data = ["--A", f"{tmp_path}/data.npz:A", "--b", f"{tmp_path}/data.npz:b"]
+    arguments = ["solve", "consensus", *data, "--graph", f"{tmp_path}/graph.mtx", "--ridge", "0.5"]
+    assert cli.main([*arguments, "--out", str(tmp_path / "out")]) == 0
+    stacked, values = A.reshape(18, 2), b.ravel()
+    expected = np.linalg.solve(stacked.T @ stacked + 1.5 * np.eye(2), stacked.T @ values)
+    with np.load(tmp_path / "out" / "arrays.npz") as arrays:
+        assert arrays["point"] == pytest.approx(expected, abs=1e-3)
+    assert cli.main(["solve", "consensus", "--agents", "4", *data]) == cli.EXIT_USAGE
+    assert "3 functions for 4 agents" in capsys.readouterr().err
+    scipy.io.mmwrite(tmp_path / "graph.mtx", sp.coo_array(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]])))
+    assert cli.main(arguments) == cli.EXIT_USAGE
+    assert "falls into 2 parts" in capsys.readouterr().err
+
+
+def test_a_picture_goes_in_and_the_clean_one_comes_out(tmp_path, capsys):
+    from matplotlib.image import imsave
+
+    imsave(tmp_path / "in.png", np.tile(np.linspace(0, 1, 12), (10, 1)), cmap="gray")
+    assert cli.main(["solve", "denoise", "--picture", str(tmp_path / "in.png"), "--out", str(tmp_path / "out")]) == 0
+    assert ss.gallery.read_picture(tmp_path / "out" / "image.png").shape == (10, 12)
+    assert "image.png" in capsys.readouterr().out
+
+
+FILE = """
+import numpy as np, saddleslide as ss
+
+def problem():
+    return ss.gallery.matrix_game(np.eye(3))
+
+plain = ss.SaddleProblem(
+    f=ss.functions.Quadratic(1.0), g=ss.functions.Quadratic(1.0), B=np.eye(2),
+    X=ss.domains.Box(-1.0, 1.0, shape=2), Y=ss.domains.Box(1.0, 2.0, shape=2))
+number = 3
+def broken():
+    raise RuntimeError("mine")
+"""
+
+
+@pytest.mark.parametrize("name", ["problem", "plain"])
+def test_a_problem_from_a_file_of_ones_own(name, tmp_path, capsys):
+    (tmp_path / "my_file.py").write_text(FILE, encoding="utf-8")
+    target = f"{tmp_path}/my_file.py:{name}"
+    assert cli.main(["solve", target, "--out", str(tmp_path / "out")]) == 0
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == (set(SOLUTION_FILES) if name == "problem" else set(SOLUTION_FILES) - {"solution.png"})
+    assert cli.main(["plan", target]) == 0 and cli.main(["compare", target]) == 0
+    assert "Plan" in capsys.readouterr().out
+
+
+def test_an_error_of_the_users_own_file_reaches_the_user(tmp_path):
+    (tmp_path / "my_file.py").write_text(FILE, encoding="utf-8")
+    with pytest.raises(RuntimeError, match="mine"):
+        cli.main(["solve", f"{tmp_path}/my_file.py:broken"])
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("my_file.py:number", "is int; expected a SaddleProblem"),
+        ("my_file.py:absent", "is NoneType"),
+        ("no.py:x", "names no file"),
+    ],
+)
+def test_a_file_without_a_problem_is_refused(target, words, tmp_path, capsys):
+    (tmp_path / "my_file.py").write_text(FILE, encoding="utf-8")
+    assert cli.main(["solve", f"{tmp_path}/{target}"]) == cli.EXIT_USAGE
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", "1,2\nx,4\n", "can not be read"),
+        ("a.csv", "", "can not be read"),
+        ("a.npz", "text", "can not be read"),
+        ("a.mtx", "text", "can not be read"),
+        ("a.png", "text", "can not be read"),
+        ("a.xls", "text", "unknown kind"),
+    ],
+)
+def test_unreadable_files_are_exit_code_2_with_a_reason(name, content, words, tmp_path, capsys):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert cli.main(["solve", "game", "--payoff", str(tmp_path / name)]) == cli.EXIT_USAGE
+    assert words in capsys.readouterr().err
+
+
+def test_archives_say_what_they_hold(tmp_path):
+    np.savez(tmp_path / "two.npz", a=np.ones(2), b=np.ones(3))
+    with pytest.raises(InputError, match=r"holds \['a', 'b'\]; expected one array"):
+        read_array(tmp_path / "two.npz")
+    with pytest.raises(InputError, match="expected 'c' among them"):
+        read_array(f"{tmp_path}/two.npz:c")
+    with pytest.raises(InputError, match="can not be read"):
+        read_array(tmp_path / "absent.csv")
+
+
+def test_compare_runs_and_prints_the_table(capsys):
+    assert cli.main(["compare", "game", "--rows", "4", "--columns", "3", "--run"]) == 0
+    out = capsys.readouterr().out
+    assert "adaptive" in out and "solved" in out
+
+
+def test_a_target_that_is_not_met_is_exit_code_1(capsys, monkeypatch):
+    limited = ss.solve(ss.gallery.matrix_game(PAYOFF), tol=1e-12, max_steps=1)
+    monkeypatch.setattr(cli, "solve", lambda *_, **__: limited)
+    assert cli.main(["solve", "game", "--rows", "2", "--columns", "3"]) == cli.EXIT_NOT_SOLVED
+    assert "step_limit" in capsys.readouterr().out

@@ -1,0 +1,43 @@
+"""The pages of the gallery: their lines run as printed in an empty directory and make the picture they show."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ["games", "constrained", "transport", "pictures", "consensus", "inverse"]
+
+
+def lines_of(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return text, block
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_lines_of_the_page_make_its_picture(page, tmp_path):
+    text, block = lines_of(page)
+    command = [sys.executable, "-W", "error", "-c", block]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    (picture,) = re.findall(r"!\[[^\]]+\]\(pictures/([^)]+)\)", text)
+    made = (tmp_path / picture).read_bytes()
+    assert made.startswith(b"\x89PNG")
+    assert (ROOT / "docs" / "pictures" / picture).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_ten_lines_are_enough(page):
+    statements = [line for line in lines_of(page)[1].splitlines() if line.strip() and "import" not in line]
+    assert len(statements) <= 10
+
+
+def test_every_page_is_linked_from_the_readme():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"(docs/{page}.md)" in readme for page in PAGES)
