@@ -168,7 +168,9 @@ class Judge:
         # A simple g costs no call. Else tries are spaced out; until there is any bound, some are unconditional.
         free = isinstance(self.split.g_rest, Zero)
         missing = not math.isfinite(self.upper) and self._seen & (self._seen - 1) == 0
-        due = self._seen >= self._next_try and (decides or missing)
+        # A certificate must not cost more than the solution: whoever is behind goes on first.
+        affordable = self.oracles.calls.g <= self.allowance.g
+        due = self._seen >= self._next_try and (missing or (decides and affordable))
         if free or due:
             self._lower_upper(candidate.x, value, Bx)
             self._next_try = self._seen + 1 + self._seen // 4
