@@ -34,6 +34,8 @@ MOST_STEPS = 100_000
 _SUFFICIENT = 0.2
 # Steps without a better gap after which the inner work is doubled.
 _PATIENCE = 12
+# Over so many steps the gap must halve.
+_STRIDE = 40
 # Without a finite gap after this many steps there will be none.
 _HOPELESS = 256
 # So many times out of patience at a gap this small is the end of what rounding allows.
@@ -123,6 +125,7 @@ class _Run:
     def _adaptive(self) -> Status:
         method = self._timed(lambda: self._method(self.plan, self.origin))
         best, waited, stalls = math.inf, 0, 0
+        mark, marked = 0, math.inf
         while True:
             stop = self._limit_reached(len(self.history))
             if stop is not None:
@@ -150,6 +153,11 @@ class _Run:
                 best, waited, stalls = self.judge.gap, 0, 0
             else:
                 waited += 1
+            if len(self.history) >= mark + _STRIDE:
+                # Creeping is not converging: the inner loop may be too short for the coupling.
+                if self.judge.gap > 0.5 * marked:
+                    method.inner.work_harder()
+                mark, marked = len(self.history), self.judge.gap
             if waited >= _PATIENCE:
                 method.inner.work_harder()
                 waited = 0

@@ -23,7 +23,7 @@ from saddleslide.sliding.coupling_loop import CouplingLoop, DualModel
 if TYPE_CHECKING:
     from saddleslide.sliding.adaptive import AdaptiveSliding
 
-_MOST_STEPS, _LEAST_TOLERANCE = 4096, 0.02
+_MOST_STEPS, _LEAST_TOLERANCE = 4096, 1e-3
 
 
 @dataclass(frozen=True)
