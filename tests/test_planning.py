@@ -381,3 +381,18 @@ def test_far_alphas_continue_the_sequence():
     assert last_alpha(T) == pytest.approx(1.0 / far, rel=1e-12)
     # 1/alpha_t = t/2 + log(t)/4 + O(1)
     assert last_alpha(10**18) == pytest.approx(2e-18, rel=1e-9)
+
+
+def test_a_proof_that_was_asked_for_comes_before_the_price():
+    f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
+    problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
+    plan = ss.plan(problem, 1e-2, proved=True)
+    assert plan.proved and plan.bound <= 1e-2
+
+
+def test_a_metric_that_was_asked_for_leaves_restarts_out():
+    f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
+    problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
+    assert ss.plan(problem, 1e-2, metric="balanced").metric == "balanced"
+    with pytest.raises(ss.errors.InputError, match=r"metric is 'diagonal' of ss\.metrics"):
+        ss.plan(problem, 1e-2, metric=ss.metrics.Diagonal([1.0, 1.0, 1.0]))

@@ -545,3 +545,23 @@ def test_products_that_turn_infinite_end_the_run_with_a_status():
         result = ss.solve(problem, tol=1e-9)
     assert result.status is ss.Status.NON_FINITE
     assert np.isfinite(result.x).all() and np.isfinite(result.y).all()
+
+
+def test_certify_keeps_the_side_that_is_known():
+    f = ss.functions.LeastSquares(np.ones((1, 2)), np.ones(1))
+    problem = ss.SaddleProblem(
+        f=f, g=ss.functions.Zero(), B=np.eye(2), X=ss.domains.FullSpace(2), Y=ss.domains.Box(-1.0, 1.0, shape=2)
+    )
+    certificate = ss.certify(problem, np.array([0.5, 0.5]), np.array([1.0, -1.0]))
+    assert certificate.lower == -np.inf
+    assert certificate.upper == pytest.approx(1.0)
+
+
+def test_auto_does_not_leave_adaptive_sliding_where_a_function_is_simple():
+    rng = np.random.default_rng(0)
+    f = ss.functions.LeastSquares(rng.standard_normal((40, 30)), rng.standard_normal(40))
+    free = ss.domains.FullSpace(30)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=rng.standard_normal((30, 30)), X=free, Y=free)
+    result = ss.solve(problem, rtol=1e-6)
+    assert result.plans[0].method == "adaptive sliding"
+    assert result.calls.g == 0

@@ -248,3 +248,34 @@ def test_a_sampled_gradient_of_wrong_shape_or_kind_is_refused_before_a_run(drawn
     box = ss.domains.Box(-1.0, 1.0, shape=4)
     with pytest.raises(InputError, match="sample"):
         ss.plan(ss.SaddleProblem(f=f, g=Quadratic(1.0), B=np.eye(4), X=box, Y=box), 0.5)
+
+
+def test_a_variance_estimated_to_be_zero_stays_an_estimate_in_a_sum():
+    from saddleslide.functions.variance import EXACT, Variance
+
+    guessed, declared = Variance(0.0, "seen at a few points", estimate=True), Variance(0.01, "declared")
+    assert (guessed + declared).estimate and (declared + guessed).estimate
+    assert (EXACT + declared) == declared == (declared + EXACT)
+
+
+def test_restarts_with_an_estimated_variance_are_not_proved():
+    def sample(x, rng):
+        return x + 0.1 * rng.standard_normal(x.shape)
+
+    f = ss.functions.Custom(
+        gradient=lambda x: x, value=lambda x: 0.5 * float(x @ x), smoothness=ss.Holder(1.0, 1.0), strong_convexity=1.0,
+        sample=sample, variance="estimate",
+    )  # fmt: skip
+    free = ss.domains.FullSpace(3)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(3), X=free, Y=free)
+    plan = ss.plan(problem, tol=0.1, regime="restarts", proved=True, Psi0=10.0)
+    assert not plan.proved
+    assert not np.isfinite(plan.bound)
+
+
+def test_a_method_by_name_is_refused_for_sampled_gradients():
+    f = ss.functions.Noisy(ss.functions.Quadratic(1.0), 0.1)
+    box = ss.domains.Box(-1.0, 1.0, shape=2)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(2), X=box, Y=box)
+    with pytest.raises(ss.errors.InputError, match="method is 'apdg'; expected 'auto'"):
+        ss.solve(problem, 0.3, method="apdg")

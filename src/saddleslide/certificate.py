@@ -77,7 +77,8 @@ def certify(
     oracles.calls.f += below.spent
     f, g = problem.f.value(x), problem.g.value(y)
     sizes = problem.f.magnitude(x) + problem.g.magnitude(y)
-    rounding = 16.0 * EPS * (sizes + abs(below.lower) + abs(above.lower))
+    # A side that is unknown says nothing about the rounding of the other.
+    rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
     rounding += _product_rounding(problem, x, above.point) + _product_rounding(problem, below.point, y)
     upper, lower = f - above.lower + rounding, below.lower - g - rounding
     # A NaN anywhere must read as unknown, never as a small gap.

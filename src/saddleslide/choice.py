@@ -37,8 +37,8 @@ SHARES = {
     "apdg": 0.12,
     "opapc": 0.076,
 }
-# Methods that auto may prefer to adaptive sliding where f or g is costly, and where both are simple. OPAPC is not among
-# them: it converges only if the solution in y lies inside Y, which can not be known beforehand.
+# Methods that auto may prefer to adaptive sliding where f and g are costly, and where both are simple. OPAPC is not
+# among them: it converges only if the solution in y lies inside Y, which can not be known beforehand.
 RIVALS_COSTLY = ("apdg",)
 RIVALS_SIMPLE = ("l-bfgs", "pdhg", "universal-primal-dual")
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
@@ -226,7 +226,9 @@ def choose(
     'adaptive'
     """
     costly = tuple(not isinstance(rest, Zero) for rest in _rests(problem))
-    rivals = [name for name in (RIVALS_COSTLY if any(costly) else RIVALS_SIMPLE) if not methods[name]().lacks(problem)]
+    # A simple f or g costs adaptive sliding nothing, which no rival for costly functions can use.
+    allowed = RIVALS_COSTLY if all(costly) else () if any(costly) else RIVALS_SIMPLE
+    rivals = [name for name in allowed if not methods[name]().lacks(problem)]
     if not rivals:
         return Choice(ADAPTIVE, "no method that could be cheaper applies")
     # Distances from the start take one gradient of each function; those of simple terms are not counted.

@@ -15,6 +15,7 @@ from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions import Function, estimated_smoothness
 from saddleslide.holder import Holder
+from saddleslide.metrics import Metric
 from saddleslide.planning import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
 from saddleslide.planning.levels import check_loops
@@ -130,7 +131,9 @@ def plan(
     prices = chosen_costs(problem, costs, "plan")
     squares = problem.X.squared_radius(x), problem.Y.squared_radius(y)
     explicit = order is not None or loops is not None
-    regimes = _regimes(regime, problem, declared, all(map(math.isfinite, squares)), explicit)
+    # Restarts have the norm of their theorem, so a metric that was asked for leaves them out.
+    asked = explicit or not (isinstance(metric, str) and metric == "auto")
+    regimes = _regimes(regime, problem, declared, all(map(math.isfinite, squares)), asked)
     used = _constants(problem, declared, SMOOTHNESS_NAMES if regimes == ["degenerate"] else CONSTANT_NAMES)
     names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
     if proved and names:
@@ -161,7 +164,9 @@ def plan(
             anchor_batch=anchor_batch,
         )
         found.append((other, restarted, restarted.expected_share * weighted_cost(restarted.predicted_calls, prices)))
-    _, chosen, _ = min(found, key=lambda entry: entry[2])
+    # A proof that was asked for comes before the price.
+    promised = [entry for entry in found if proved and tol is not None and entry[1].bound <= tol]
+    _, chosen, _ = min(promised or found, key=lambda entry: entry[2])
     others = tuple((name, cost) for name, made, cost in found if made is not chosen)
     shapes = (problem.X.shape, problem.Y.shape)
     return replace(chosen, costs=prices, alternatives=others if loops is None else (), shapes=shapes)
@@ -300,6 +305,10 @@ def _metrics(metric: Any, problem: SaddleProblem, x: Array, y: Array) -> list[tu
         if metric == "auto":
             return list(named.items()) if bounded else [("identity", (1.0, 1.0))]
         return [(metric, named[metric])]
+    if isinstance(metric, Metric):
+        raise InputError(
+            f"plan: metric is {metric.name!r} of ss.metrics; expected one of {METRICS} or (w_x, w_y). Use solve."
+        )
     pair = (metric, metric) if np.isscalar(metric) or metric is None else tuple(metric)
     if len(pair) != 2:
         raise InputError(f"plan: metric has {len(pair)} weights; expected (w_x, w_y).")

@@ -126,9 +126,19 @@ def progress_line(result: Result, elapsed: float) -> str:
         f"step {result.nit:,}",
         f"f' {_count(calls.f)}  g' {_count(calls.g)}  B {_count(calls.B)}",
         f"gap {gap}" + (f", target {target:.3g}" if math.isfinite(target) else ""),
-        f"{elapsed:.1f} s",
+        f"{elapsed:.1f} s" + _time_left(result, elapsed),
     ]
     return " | ".join(parts)
+
+
+def _time_left(result: Result, elapsed: float) -> str:
+    """If the logarithm of the gap goes on falling as it has since the first finite one."""
+    gaps = [moment.gap for moment in result.history if math.isfinite(moment.gap) and moment.gap > 0.0]
+    target = result.known_target
+    if len(gaps) < 2 or not 0.0 < target < gaps[-1] < gaps[0]:
+        return ""
+    left = elapsed * math.log(gaps[-1] / target) / math.log(gaps[0] / gaps[-1])
+    return f", about {left:.1f} s left"
 
 
 def _count(calls: float) -> str:

@@ -20,6 +20,7 @@ from saddleslide.holder import Holder
 from saddleslide.planning import Constant
 from saddleslide.planning.curvature import Curvature, with_anchors
 from saddleslide.planning.mixed import Regularisation, gap_target, regularise
+from saddleslide.planning.noise import rests_on_estimate
 from saddleslide.planning.noisy_restarts import NoisyStages, noisy_stages
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import CONTRACTION, Stage, practical_stage, proved_stage, restart_count
@@ -71,7 +72,8 @@ def restarted_plan(
     if min(bare.delta_x, bare.delta_y) <= 0.0:
         raise InputError(
             f"plan: delta_x, delta_y are {(bare.delta_x, bare.delta_y)}; regime 'restarts' expects both > 0. "
-            "Use regime='mixed' when one is 0, regime='degenerate' when both are."
+            "Use regime='mixed' when one is 0, regime='degenerate' when both are, or anchors=True where the spectrum "
+            "of B can give a block its curvature."
         )
     first, origin = _first_Psi(problem, bare, extra, (x, y), Psi0, without_calls)
     target = extra.target if extra is not None else _Psi_target(tol, bare)
@@ -87,7 +89,9 @@ def restarted_plan(
     else:
         stages = tuple(_stage(bare, first * CONTRACTION**s, proved, factor) for s in range(count))
     transfers = _transfers(problem, bare, extra, interior)
-    return RestartPlan(stages, regime, tol, proved, used, extra, transfers, fixed=fixed)
+    # Constants of the proofs prove nothing where a constant of the problem is an estimate.
+    promised = proved and not rests_on_estimate(used)
+    return RestartPlan(stages, regime, tol, promised, used, extra, transfers, fixed=fixed)
 
 
 def _stage(curvature: Curvature, Omega: float, proved: bool, factor: float) -> Stage:

@@ -53,8 +53,9 @@ def solve_sampled(
     if metric not in ("auto", "blocks"):
         raise InputError(f"solve: metric {metric!r} needs exact gradients of f; expected 'auto' with sampled ones.")
     known = problem.f.has_value and problem.g.has_value
-    goal = _target(problem, tol, rtol, start, known)
+    goal, judging = _target(problem, tol, rtol, start, known)
     run_so_far = _Ladder(problem, goal, callback, dict(max_calls or {}), max_steps, as_generator(rng, "solve"))
+    run_so_far.judging = judging
     if not known:
         proved = plan(problem, goal, start=start, costs=costs, proved=True)
         return run_so_far.in_expectation(proved, start)
@@ -71,18 +72,19 @@ def solve_sampled(
 
 def _target(
     problem: SaddleProblem, tol: float | None, rtol: float | None, start: tuple[Any, Any] | None, known: bool
-) -> float:
-    """The larger of the absolute target and the one relative to the certified gap at the start."""
+) -> tuple[float, Calls]:
+    """The larger of the absolute target and the one relative to the certified gap at the start; calls of judging it."""
     absolute = 0.0 if tol is None else float(tol)
     if rtol is None or rtol == 0.0:
-        return absolute
+        return absolute, Calls()
     complaint = "rtol needs the gap at the start, which is not known; expected tol=, an absolute target."
     raise_all("solve", [complaint] * (not known))
-    gap = certify(problem, *problem.start(start)).gap
+    found = certify(problem, *problem.start(start))
+    gap = found.gap
     raise_all("solve", [complaint] * (not math.isfinite(gap)))
     if max(absolute, rtol * gap) <= 0.0:
         raise InputError("solve: the start has gap 0, so rtol asks for 0; expected tol= as well.")
-    return max(absolute, rtol * gap)
+    return max(absolute, rtol * gap), found.calls
 
 
 @dataclass

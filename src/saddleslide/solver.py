@@ -10,7 +10,7 @@ from typing import Any
 from saddleslide.adaptive_planner import planned, targets
 from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits
 from saddleslide.choice import ADAPTIVE, Choice, choose
-from saddleslide.errors import raise_all
+from saddleslide.errors import InputError, raise_all
 from saddleslide.method_run import carry_out_method, method_plan
 from saddleslide.metrics import Metric
 from saddleslide.planning.method_plan import MethodPlan
@@ -93,6 +93,11 @@ def solve(
     check_limits(max_calls, max_steps, callback)
     if isinstance(problem, SaddleProblem) and is_sampled(problem):
         targets(problem, tol, rtol, metric, rng)
+        if method != "auto" or options is not None:
+            raise InputError(
+                f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
+                "functions for a method by name."
+            )
         with Progress(then=callback) if progress else nullcontext(callback) as watched:
             return solve_sampled(
                 problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,

@@ -42,8 +42,10 @@ class Variance:
 
     def __add__(self, other: Variance) -> Variance:
         """Variance of a sum of independent draws."""
-        if self.value == 0.0 or other.value == 0.0:
-            return other if self.value == 0.0 else self
+        # An exact gradient adds nothing; a variance estimated to be 0 is still no bound.
+        for first, second in ((self, other), (other, self)):
+            if first.value == 0.0 and not first.estimate:
+                return second
         origins = dict.fromkeys((self.origin, other.origin))
         return Variance(self.value + other.value, "; ".join(origins), self.estimate or other.estimate)
 
