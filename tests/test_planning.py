@@ -396,3 +396,34 @@ def test_a_metric_that_was_asked_for_leaves_restarts_out():
     assert ss.plan(problem, 1e-2, metric="balanced").metric == "balanced"
     with pytest.raises(ss.errors.InputError, match=r"metric is 'diagonal' of ss\.metrics"):
         ss.plan(problem, 1e-2, metric=ss.metrics.Diagonal([1.0, 1.0, 1.0]))
+
+
+def test_declared_inexact_oracles_of_f_and_g_follow_theorem_3_3():
+    """f' is wrong by at most e on a box of diameter D: an oracle with delta = 2 e D and L = 2 H is declared."""
+    rng = np.random.default_rng(0)
+    A, b, B = rng.standard_normal((8, 5)), rng.standard_normal(8), rng.standard_normal((4, 5))
+    exact, g = ss.functions.LeastSquares(A, b), ss.functions.Quadratic(0.5)
+    X, Y = ss.domains.Box(-1.0, 1.0, shape=5), ss.domains.Box(-1.0, 1.0, shape=4)
+    error, H = 1e-3, exact.smoothness(X).H
+
+    def gradient(x):
+        return exact.gradient(x) + error * np.sign(np.sin(1e3 * x)) / np.sqrt(5.0)
+
+    f = ss.functions.Custom(gradient=gradient, value=exact.value, smoothness=ss.Holder(1.0, H))
+    rough, clean = (ss.SaddleProblem(f=part, g=g, B=B, X=X, Y=Y) for part in (f, exact))
+    delta = 2.0 * error * X.diameter()
+    loops = {"order": "fgB", "loops": (40, 1, 4), "metric": "identity"}
+    plan = ss.plan(rough, **loops, inexact={"f": (delta, 2.0 * H)})
+    level = plan.levels[0]
+    assert (level.L, level.delta) == (2.0 * H, delta)
+    assert plan.theorem.startswith("Theorem 3.3")
+    plain = ss.plan(rough, **loops, inexact={"f": (0.0, 2.0 * H)})
+    assert plan.printed_bound - plain.printed_bound == pytest.approx(level.N * delta, rel=1e-9)
+    result = ss.run(rough, plan)
+    assert ss.exact_gap(clean, result.x, result.y).gap <= plan.bound
+    weighted = ss.plan(rough, order="fgB", loops=(40, 1, 4), metric=(4.0, 1.0), inexact={"f": (delta, 2.0 * H)})
+    assert pytest.approx(0.5 * H) == weighted.levels[0].L
+    with pytest.raises(ss.errors.InputError, match="regime 'degenerate'"):
+        ss.plan(rough, 0.1, regime="restarts", inexact={"f": (delta, H)})
+    with pytest.raises(ss.errors.InputError, match="expected names among"):
+        ss.plan(rough, 0.1, inexact={"B": (delta, H)})

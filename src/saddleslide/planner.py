@@ -52,6 +52,7 @@ def plan(
     interior: Collection[str] = (),
     Psi0: float | None = None,
     costs: Sequence[float] | str | None = None,
+    inexact: Mapping[str, Sequence[float]] | None = None,
     anchor_batch: int | None = None,
 ) -> Plan | RestartPlan:
     """Plan a run: explicit order and loops, or both from the target `tol`.
@@ -96,6 +97,9 @@ def plan(
     costs : (c_f, c_g, c_B) or "measure", optional
         Prices of one gradient of f, one of g and one product; estimated from sizes when missing. Measuring makes a few
         calls of each that no result counts.
+    inexact : mapping, optional
+        (delta, L) of "f" and "g" whose values and gradients are (delta, L)-oracles (Definition inexact_oracle), in
+        place of their smoothness. Theorem 3.3 then gives the bound, with the sum of N_i delta_i.
     anchor_batch : int, optional
         Samples averaged for each anchor where gradients are sampled (b of the paper); from the target when missing.
 
@@ -131,8 +135,9 @@ def plan(
     prices = chosen_costs(problem, costs, "plan")
     squares = problem.X.squared_radius(x), problem.Y.squared_radius(y)
     explicit = order is not None or loops is not None
-    # Restarts have the norm of their theorem, so a metric that was asked for leaves them out.
-    asked = explicit or not (isinstance(metric, str) and metric == "auto")
+    oracles = _inexact_oracles(inexact or {}, regime)
+    # Restarts have the norm and the oracles of their theorem: a metric or an oracle that was asked for leaves them out.
+    asked = explicit or bool(oracles) or not (isinstance(metric, str) and metric == "auto")
     regimes = _regimes(regime, problem, declared, all(map(math.isfinite, squares)), asked)
     used = _constants(problem, declared, SMOOTHNESS_NAMES if regimes == ["degenerate"] else CONSTANT_NAMES)
     names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
@@ -142,7 +147,7 @@ def plan(
     found: list[tuple[str, Plan | RestartPlan, float]] = []
     if "degenerate" in regimes:
         for name, weights in _usable(metrics, used):
-            terms = with_variances(_terms(used, weights, squares), used)
+            terms = _with_oracles(with_variances(_terms(used, weights, squares), used), oracles)
             made = _fixed_plan(terms, used, name, tol, order, loops, kappa, proved)
             merit = made.bound if loops is not None else weighted_cost(made.predicted_calls, prices)
             found.append((f"degenerate, metric {name}", made, merit))
@@ -178,6 +183,32 @@ def _usable(
     """Level-wise norms leave a block without curvature when neither its function nor B has any."""
     bare = used["L_xy"].value == 0.0 and min(used["H_x"].value, used["H_y"].value) == 0.0
     return [(name, weights) for name, weights in metrics if len(metrics) == 1 or weights is not None or not bare]
+
+
+def _inexact_oracles(declared: Mapping[str, Sequence[float]], regime: str) -> dict[str, tuple[float, float]]:
+    unknown = sorted(set(declared) - {"f", "g"})
+    raise_all("plan", [f"inexact has {unknown}; expected names among ['f', 'g']."] * bool(unknown))
+    if declared and regime not in ("auto", "degenerate"):
+        raise InputError(f"plan: inexact oracles are for regime 'degenerate' (Theorem 3.3); received {regime!r}.")
+    oracles = {}
+    for name, pair in declared.items():
+        if not isinstance(pair, Sequence) or len(pair) != 2:
+            raise InputError(f"plan: inexact[{name!r}] is {pair!r}; expected (delta, L).")
+        delta, L = (as_number(number, f"plan: inexact[{name!r}]", 0.0) for number in pair)
+        oracles[name] = (delta, L)
+    return oracles
+
+
+def _with_oracles(terms: list[Term], oracles: Mapping[str, tuple[float, float]]) -> list[Term]:
+    """Declared (delta, L)-oracles in the norm of each term; L alone sets the budget, delta enters the bound."""
+    placed = []
+    for term in terms:
+        if term.name in oracles:
+            delta, L = oracles[term.name]
+            L /= term.weights["fg".index(term.name)]
+            term = replace(term, smoothness=Holder(1.0, L), inexact=(delta, L))
+        placed.append(term)
+    return placed
 
 
 def _fixed_plan(

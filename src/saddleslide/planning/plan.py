@@ -106,7 +106,10 @@ class Plan:
         """The statement behind `bound`."""
         if not math.isfinite(self.bound):
             return "none: the domain is unbounded"
-        return "Theorem VI_sliding_stochastic_uniform, in expectation" if self.sampled else "Theorem 3.5"
+        if self.sampled:
+            return "Theorem VI_sliding_stochastic_uniform, in expectation"
+        declared = any(level.term.inexact is not None for level in self.levels)
+        return "Theorem 3.3 with the declared oracles" if declared else "Theorem 3.5"
 
     @property
     def sampled(self) -> bool:
