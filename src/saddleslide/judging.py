@@ -30,7 +30,7 @@ _FEASIBILITY = 1e-12
 # A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
 _FEWEST_GRADIENTS = 25
 # The gap at the start is only a scale.
-_GRADIENTS_FOR_SCALE = 8
+_GRADIENTS_FOR_SCALE = 3
 
 
 class Judge:
@@ -65,6 +65,7 @@ class Judge:
         self.magnitude = 0.0
         self._seen, self._next_try = 0, 1
         self.allowance = Calls()
+        self._costly_g = not isinstance(split.g_rest, Zero)
         self._descended = False
         if rtol > 0.0:
             self._open_scale()
@@ -169,8 +170,8 @@ class Judge:
         free = isinstance(self.split.g_rest, Zero)
         missing = not math.isfinite(self.upper) and self._seen & (self._seen - 1) == 0
         # A certificate must not cost more than the solution: whoever is behind goes on first.
-        affordable = self.oracles.calls.g <= self.allowance.g
-        due = self._seen >= self._next_try and (missing or (decides and affordable))
+        affordable = self.oracles.calls.g + 2 <= self.allowance.g
+        due = self._seen >= self._next_try and (decides or missing) and affordable
         if free or due:
             self._lower_upper(candidate.x, value, Bx)
             self._next_try = self._seen + 1 + self._seen // 4
@@ -267,7 +268,7 @@ class Judge:
         return found.point, -found.lower
 
     def _lower_upper(self, x: Array, value: float, Bx: Array) -> None:
-        most = int(max(_FEWEST_GRADIENTS, self.allowance.g - self.oracles.calls.g))
+        most = int(max(self.allowance.g - self.oracles.calls.g - 1, 1)) if self._costly_g else _FEWEST_GRADIENTS
         found = self._best_response(Bx, _INNER_PART * self.target, most)
         if found is None:
             return
