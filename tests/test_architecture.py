@@ -28,8 +28,8 @@ LAYERS = [
     {"choice", "method_run"},
     {"adaptive_run", "baselines", "inspecting"},
     {"judging", "progress", "reporting", "planner"},
-    {"regimes"},
-    {"stochastic"},
+    {"regimes", "plan_settings"},
+    {"stochastic", "plan_norms", "plan_constants", "metric_constants"},
     {"sliding", "certificate", "work", "residuals", "metric_choice"},
     {"result", "candidate"},
     {"oracles", "plotting", "sampling"},
@@ -55,6 +55,7 @@ METHODS = {
     "sampled_solve",
     "adaptive_run",
     "planner",
+    "plan_settings",
     "regimes",
     "judging",
 }

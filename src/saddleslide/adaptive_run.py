@@ -15,9 +15,10 @@ from saddleslide.arrays import Array, as_number
 from saddleslide.candidate import Candidate, Split
 from saddleslide.couplings import Mirrored
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
-from saddleslide.functions import Function, Zero, hessian_diagonal, split_simple
+from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.judging import Judge
-from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectral, from_dict
+from saddleslide.metric_choice import built_metric
+from saddleslide.metrics import Blocks, Entrywise, Metric, from_dict
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
@@ -223,26 +224,12 @@ class _Run:
         return method, coupling
 
     def _metric(self, plan: AdaptivePlan, x: Array) -> Metric:
-        coupling = self.problem.coupling
         if plan.given is not None:
             given = plan.given if isinstance(plan.given, Metric) else from_dict(plan.given)
-            return given.attached(coupling)
+            return given.attached(self.problem.coupling)
         if plan.metric == "blocks":
-            return Blocks(1.0, coupling.norm.upper)
-        if plan.metric == "diagonal":
-            weights = hessian_diagonal(self.split.f_rest, self.problem.X.shape)
-            assert weights is not None
-            return Diagonal(weights).attached(coupling)
-        lift = self.oracles.lifted(self.problem.f)
-        hessian = lift.hessian(lift.lift(x) if not self.problem.f.quadratic else np.zeros(self._lift_shape()))
-        modulus = self.problem.f.strong_convexity(self.problem.X)
-        basis = "fft" if plan.metric == "fft" else "dct"
-        seeded = np.random.default_rng(plan.seed)
-        return fit_spectral(hessian, self.problem.X.shape, coupling, modulus, seeded, basis=basis)
-
-    def _lift_shape(self) -> tuple[int, ...]:
-        A = getattr(self.problem.f, "A", None)
-        return self.problem.X.shape if A is None else tuple(A.y_shape)
+            return Blocks(1.0, self.problem.coupling.norm.upper)
+        return built_metric(plan.metric, self.oracles, self.split.f_rest, x, plan.seed)
 
     def _primal_dual(self) -> Status:
         radii = self.problem.X.radius(self.origin[0]), self.problem.Y.radius(self.origin[1])

@@ -16,7 +16,9 @@ from saddleslide.certificate import certify
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
 from saddleslide.method_run import carry_out_method
+from saddleslide.metrics import Metric, from_dict
 from saddleslide.oracles import Oracles
+from saddleslide.plan_settings import Setting
 from saddleslide.planning import Level, Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
@@ -28,6 +30,7 @@ from saddleslide.regimes import regularised_problem
 from saddleslide.result import Certificate, Moment, Result, Status
 from saddleslide.sampling import Samples, as_generator, drawn_problem, is_sampled
 from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
+from saddleslide.sliding.view import View, view_of
 
 Callback = Callable[[Result], object]
 # A certificate may always take this many gradients; beyond, no more than the plan itself.
@@ -103,7 +106,8 @@ class _Progress:
         self.plan = plan = _fitted(plan, problem, origin)
         extra = plan.regularisation if isinstance(plan, RestartPlan) else None
         self.samples = Samples()
-        seen = drawn_problem(problem, rng, self.samples)
+        self.view = _view(problem, plan)
+        seen = drawn_problem(self.view.problem, rng, self.samples)
         self.oracles = Oracles(seen if extra is None else regularised_problem(seen, extra, origin))
         self.last_finite = np.concatenate([part.ravel() for part in origin])
         self.plans: list[Plan | RestartPlan] = [plan]
@@ -158,7 +162,7 @@ class _Progress:
 
     def _carry_out_stage(self, stage: Stage) -> Status | None:
         """Run all outermost steps of a stage; a status when the run must end here."""
-        recursion = bilinear_recursion(self.oracles, stage, self.point())
+        recursion = bilinear_recursion(self.oracles, stage, self.point(), self.view)
         steps = recursion.steps()
         while True:
             began = time.perf_counter()
@@ -210,6 +214,17 @@ class _Progress:
         )
 
 
+def _metric(plan: Plan | RestartPlan, problem: SaddleProblem) -> Metric | None:
+    if plan.given is None or isinstance(plan.given, Metric):
+        return plan.given
+    return from_dict(plan.given).attached(problem.coupling)
+
+
+def _view(problem: SaddleProblem, plan: Plan | RestartPlan) -> View:
+    """What the recursion of a plan sees of the problem."""
+    return view_of(problem, plan.simple if isinstance(plan, Plan) else (), _metric(plan, problem))
+
+
 def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> Plan | RestartPlan:
     """The plan for this problem and start: refused if made for another problem, its Omegas those of this start."""
     shapes = (problem.X.shape, problem.Y.shape)
@@ -227,7 +242,7 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
         )
     if isinstance(plan, RestartPlan):
         return plan
-    squares = (problem.X.squared_radius(origin[0]), problem.Y.squared_radius(origin[1]))
+    squares = Setting(problem, plan.simple, _metric(plan, problem), origin, {}).squares
     return replace(plan, levels=tuple(_measured_from(level, squares) for level in plan.levels))
 
 

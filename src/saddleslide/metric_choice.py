@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from saddleslide.arrays import Array, Shape
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, hessian_diagonal, split_simple
-from saddleslide.metrics import Blocks, Entrywise, Metric
+from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectral
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -40,6 +41,25 @@ def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) 
             return "diagonal", (*why, f"curvatures of the entries of x differ by {spread:.2g}: each has its own weight")
         uneven.append(f"curvatures of the entries of x differ by {spread:.2g} only")
     return "blocks", (*why, f"no diagonal metric: {'; '.join(uneven)}")
+
+
+def built_metric(name: str, oracles: Oracles, rest: Function, x: Array, seed: int) -> Metric:
+    """The metric "diagonal", "spectral" or "fft" of a problem; the last two take counted products with the Hessian."""
+    problem = oracles.problem
+    if name == "diagonal":
+        weights = hessian_diagonal(rest, problem.X.shape)
+        assert weights is not None
+        return Diagonal(weights).attached(problem.coupling)
+    lift = oracles.lifted(problem.f)
+    hessian = lift.hessian(lift.lift(x) if not problem.f.quadratic else np.zeros(_lift_shape(problem)))
+    modulus = problem.f.strong_convexity(problem.X)
+    seeded, basis = np.random.default_rng(seed), "fft" if name == "fft" else "dct"
+    return fit_spectral(hessian, problem.X.shape, problem.coupling, modulus, seeded, basis=basis)
+
+
+def _lift_shape(problem: SaddleProblem) -> Shape:
+    A = getattr(problem.f, "A", None)
+    return problem.X.shape if A is None else tuple(A.y_shape)
 
 
 def _spectral_obstacles(problem: SaddleProblem) -> list[str]:

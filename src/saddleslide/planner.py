@@ -8,30 +8,24 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
-from saddleslide.arrays import Array, as_number
-from saddleslide.domains import Domain
-from saddleslide.errors import InputError, UnknownConstantError, raise_all
-from saddleslide.functions import Function, estimated_smoothness
+from saddleslide.arrays import as_number
+from saddleslide.errors import InputError, raise_all
 from saddleslide.holder import Holder
 from saddleslide.metrics import Metric
+from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES, declared_constants
+from saddleslide.plan_norms import block_norms, terms_in, usable_norms
+from saddleslide.plan_settings import Setting, settings
 from saddleslide.planning import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
 from saddleslide.planning.levels import check_loops
-from saddleslide.planning.levelwise import levelwise_terms
 from saddleslide.planning.noise import ESTIMATE, is_noisy, proved_accuracy, steadied
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import REGIMES, restarted_plan
+from saddleslide.sampling import is_sampled
 from saddleslide.stochastic import noise_constants, with_variances
 from saddleslide.work import chosen_costs
-
-SMOOTHNESS_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
-CONSTANT_NAMES = (*SMOOTHNESS_NAMES, "mu_x", "mu_y")
-METRICS = ("auto", "identity", "balanced", "levelwise")
-Weights = tuple[float, float]
 
 
 def plan(
@@ -40,7 +34,7 @@ def plan(
     *,
     order: str | None = None,
     loops: Sequence[int] | None = None,
-    metric: str | float | Sequence[float] = "auto",
+    metric: str | float | Sequence[float] | Metric = "auto",
     start: tuple[Any, Any] | None = None,
     kappa: float | None = None,
     proved: bool = False,
@@ -54,6 +48,7 @@ def plan(
     costs: Sequence[float] | str | None = None,
     inexact: Mapping[str, Sequence[float]] | None = None,
     anchor_batch: int | None = None,
+    simple: str | Collection[str] = "auto",
 ) -> Plan | RestartPlan:
     """Plan a run: explicit order and loops, or both from the target `tol`.
 
@@ -70,9 +65,12 @@ def plan(
         A permutation of "fgB", outermost level first. Sorted by budget when missing.
     loops : sequence of int, optional
         T_1, T_2, T_3, one per level. From the budgets when missing.
-    metric : "auto", "identity", "balanced", "levelwise", a number or (w_x, w_y)
-        Weights of P on the two blocks. "balanced" makes both equally large, "levelwise" gives each level its own norm
-        (both for bounded domains). "auto" takes the smallest predicted cost, or for explicit loops the smallest bound.
+    metric : "auto", "identity", "balanced", "levelwise", "diagonal", "spectral", "fft", weights or one of `ss.metrics`
+        Weights w or (w_x, w_y) of P on the two blocks. "balanced" makes both equally large, "levelwise" gives each
+        level its own norm (both for bounded domains). "diagonal" is read off f; "spectral" and "fft" are fitted to its
+        Hessian in the cosine or Fourier basis, by a few products that no result counts; these and those of
+        `ss.metrics` are norms of x, with the weight of y chosen beside them. "auto" takes the smallest predicted cost,
+        or for explicit loops the smallest bound.
     start : (x, y), optional
         Starting point, as for `run`.
     kappa : float, optional
@@ -102,6 +100,9 @@ def plan(
         place of their smoothness. Theorem 3.3 then gives the bound, with the sum of N_i delta_i.
     anchor_batch : int, optional
         Samples averaged for each anchor where gradients are sampled (b of the paper); from the target when missing.
+    simple : "auto" or collection of "f", "g", optional
+        Functions whose simple terms go into the projection step instead of costing a level (docs/theory.md). "auto" is
+        where that is cheaper, and nowhere once a regime, a metric, an order or loops are asked for.
 
     Notes
     -----
@@ -126,49 +127,57 @@ def plan(
     _check_regime(regime, tol, order, loops)
     if anchor_batch is not None:
         check_loops((anchor_batch,), 1)
-    for setting, number in (("factor", factor), ("Psi0", Psi0)):
+    for name, number in (("factor", factor), ("Psi0", Psi0)):
         if number is not None:
-            as_number(number, f"plan: {setting}", 0.0)
-    x, y = problem.start(start)
-    metrics = _metrics(metric, problem, x, y)
-    declared = _declared(constants or {})
-    prices = chosen_costs(problem, costs, "plan")
-    squares = problem.X.squared_radius(x), problem.Y.squared_radius(y)
-    explicit = order is not None or loops is not None
+            as_number(number, f"plan: {name}", 0.0)
+    origin = problem.start(start)
+    declared = declared_constants(constants or {})
     oracles = _inexact_oracles(inexact or {}, regime)
-    # Restarts have the norm and the oracles of their theorem: a metric or an oracle that was asked for leaves them out.
-    asked = explicit or bool(oracles) or not (isinstance(metric, str) and metric == "auto")
-    regimes = _regimes(regime, problem, declared, all(map(math.isfinite, squares)), asked)
-    used = _constants(problem, declared, SMOOTHNESS_NAMES if regimes == ["degenerate"] else CONSTANT_NAMES)
-    names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
-    if proved and names:
-        raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
-    used |= noise_constants(problem)
+    plain = isinstance(metric, str) and metric == "auto"
+    explicit = order is not None or loops is not None
+    block_norms(metric, (1.0, 1.0))
+    prices = chosen_costs(problem, costs, "plan")
+    automatic = plain and regime == "auto" and not (explicit or oracles or is_sampled(problem))
     found: list[tuple[str, Plan | RestartPlan, float]] = []
-    if "degenerate" in regimes:
-        for name, weights in _usable(metrics, used):
-            terms = _with_oracles(with_variances(_terms(used, weights, squares), used), oracles)
-            made = _fixed_plan(terms, used, name, tol, order, loops, kappa, proved)
-            merit = made.bound if loops is not None else weighted_cost(made.predicted_calls, prices)
-            found.append((f"degenerate, metric {name}", made, merit))
-    for other in (name for name in regimes if name != "degenerate"):
-        assert tol is not None
-        restarted = restarted_plan(
-            problem,
-            tol,
-            other,
-            start=start,
-            proved=proved,
-            anchors=anchors,
-            factor=factor,
-            range_conditions=range_conditions,
-            interior=interior,
-            Psi0=Psi0,
-            constants=used,
-            without_calls=len(regimes) > 1,
-            anchor_batch=anchor_batch,
-        )
-        found.append((other, restarted, restarted.expected_share * weighted_cost(restarted.predicted_calls, prices)))
+    for setting in settings(problem, metric, simple, origin, declared, automatic):
+        # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
+        asked = explicit or bool(oracles) or bool(setting.simple) or not (plain or setting.metric is not None)
+        regimes = _regimes(regime, problem, declared, all(map(math.isfinite, setting.squares)), asked)
+        _check_setting(setting, regimes, anchors)
+        _check_levels(setting.levels, order, loops)
+        if automatic and setting.simple and not all(map(math.isfinite, setting.squares)):
+            continue
+        used = _used(setting, regimes, proved)
+        if "degenerate" in regimes:
+            for name, weights in usable_norms(block_norms(metric, setting.squares), used):
+                terms = with_variances(terms_in(used, weights, setting.squares), used)
+                terms = _with_oracles([term for term in terms if term.name in setting.levels], oracles)
+                made = _fixed_plan(terms, used, name, tol, order, loops, kappa, proved)
+                merit = made.bound if loops is not None else weighted_cost(made.predicted_calls, prices)
+                label = f"degenerate, metric {name}{setting.label}"
+                found.append((label, replace(made, simple=setting.simple, given=setting.metric), merit))
+        if setting.metric is not None and plain:
+            continue
+        for other in (name for name in regimes if name != "degenerate"):
+            assert tol is not None
+            restarted = restarted_plan(
+                problem,
+                tol,
+                other,
+                start=start,
+                proved=proved,
+                anchors=anchors,
+                factor=factor,
+                range_conditions=range_conditions,
+                interior=interior,
+                Psi0=Psi0,
+                constants=used,
+                without_calls=len(regimes) > 1,
+                anchor_batch=anchor_batch,
+            )
+            restarted = replace(restarted, given=setting.metric)
+            merit = restarted.expected_share * weighted_cost(restarted.predicted_calls, prices)
+            found.append((other + setting.label, restarted, merit))
     # A proof that was asked for comes before the price.
     promised = [entry for entry in found if proved and tol is not None and entry[1].bound <= tol]
     _, chosen, _ = min(promised or found, key=lambda entry: entry[2])
@@ -177,12 +186,33 @@ def plan(
     return replace(chosen, costs=prices, alternatives=others if loops is None else (), shapes=shapes)
 
 
-def _usable(
-    metrics: list[tuple[str, Weights | None]], used: Mapping[str, Constant]
-) -> list[tuple[str, Weights | None]]:
-    """Level-wise norms leave a block without curvature when neither its function nor B has any."""
-    bare = used["L_xy"].value == 0.0 and min(used["H_x"].value, used["H_y"].value) == 0.0
-    return [(name, weights) for name, weights in metrics if len(metrics) == 1 or weights is not None or not bare]
+def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
+    """The constants of a setting; a proof can not rest on estimates."""
+    used = setting.constants(SMOOTHNESS_NAMES if list(regimes) == ["degenerate"] else CONSTANT_NAMES)
+    names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
+    if proved and names:
+        raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
+    return used | noise_constants(setting.problem)
+
+
+def _check_levels(levels: Sequence[str], order: str | None, loops: Sequence[int] | None) -> None:
+    if order is not None and sorted(order) != sorted(levels):
+        raise InputError(
+            f"plan: order is {order!r}; expected a permutation of {''.join(levels)!r}, outermost level first."
+        )
+    if loops is not None:
+        check_loops(loops, len(levels))
+
+
+def _check_setting(setting: Setting, regimes: Sequence[str], anchors: bool) -> None:
+    complaints = []
+    if setting.metric is not None and "mixed" in regimes:
+        complaints.append(f"regime 'mixed' regularises in the Euclidean norm; received metric {setting.metric.name!r}.")
+    if setting.metric is not None and anchors:
+        complaints.append(f"anchors are Euclidean; received metric {setting.metric.name!r}. Use anchors=False.")
+    if setting.simple and list(regimes) != ["degenerate"]:
+        complaints.append(f"simple terms are for regime 'degenerate'; received simple={setting.simple} with {regimes}.")
+    raise_all("plan", complaints)
 
 
 def _inexact_oracles(declared: Mapping[str, Sequence[float]], regime: str) -> dict[str, tuple[float, float]]:
@@ -265,11 +295,9 @@ def _check_request(
         complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
     if tol is not None and not (isinstance(tol, Real) and math.isfinite(tol) and tol > 0.0):
         complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
-    if order is not None and (not isinstance(order, str) or sorted(order) != sorted("fgB")):
+    if order is not None and (not isinstance(order, str) or len(set(order)) < len(order) or set(order) - set("fgB")):
         complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
     raise_all("plan", complaints)
-    if loops is not None:
-        check_loops(loops, len("fgB"))
     if kappa is not None and as_number(kappa, "plan: kappa", 0.0) == 0.0:
         raise InputError("plan: kappa is 0; expected a number > 0.")
 
@@ -281,89 +309,3 @@ def _check_regime(regime: str, tol: float | None, order: str | None, loops: Sequ
     elif regime in ("restarts", "mixed") and (tol is None or order is not None or loops is not None):
         complaints.append(f"regime {regime!r} chooses order and loops itself; expected tol and neither of them.")
     raise_all("plan", complaints)
-
-
-def _declared(constants: Mapping[str, float]) -> dict[str, float]:
-    unknown = sorted(set(constants) - set(CONSTANT_NAMES))
-    raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))
-    values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in constants.items()}
-    if values.get("L_xy") == 0.0:
-        raise InputError(
-            "plan: constants['L_xy'] is 0; expected an upper bound on the norm of B, > 0. Leave it out for B = 0."
-        )
-    lone = [side for side in "xy" if f"nu_{side}" in values and f"H_{side}" not in values]
-    raise_all(
-        "plan", [f"constants declares nu_{side} without H_{side}; expected both: H belongs to its nu." for side in lone]
-    )
-    return values
-
-
-def _constants(problem: SaddleProblem, values: Mapping[str, float], names: Sequence[str]) -> dict[str, Constant]:
-    computed: dict[str, tuple[float, str]] = {}
-    for side, name, function, domain, point in zip(
-        "xy", ("f on X", "g on Y"), (problem.f, problem.g), (problem.X, problem.Y), problem.start(), strict=True
-    ):
-        if f"H_{side}" in values:
-            computed[f"nu_{side}"] = (values.get(f"nu_{side}", 1.0), "declared with its H")
-            continue
-        smoothness, source = _smoothness(function, domain, point, name)
-        computed |= {f"nu_{side}": (smoothness.nu, source), f"H_{side}": (smoothness.H, source)}
-    if "L_xy" not in values:
-        norm = problem.coupling.norm
-        computed["L_xy"] = (norm.upper, f"norm of B, upper bound: {norm.method}")
-    if "mu_x" in names:
-        computed["mu_x"] = (problem.f.strong_convexity(problem.X), "strong convexity of f on X")
-        computed["mu_y"] = (problem.g.strong_convexity(problem.Y), "strong convexity of g on Y")
-    return {name: Constant(values[name], "declared") if name in values else Constant(*computed[name]) for name in names}
-
-
-def _smoothness(function: Function, domain: Domain, point: Array, name: str) -> tuple[Holder, str]:
-    try:
-        return function.smoothness(domain), name
-    except UnknownConstantError:
-        return estimated_smoothness(function, domain, point), f"estimated from a few gradients of {name}; {ESTIMATE}"
-
-
-def _metrics(metric: Any, problem: SaddleProblem, x: Array, y: Array) -> list[tuple[str, Weights | None]]:
-    """The metrics to compare: names with the weights of the two blocks, None for level-wise ones."""
-    bounded = all(map(math.isfinite, (problem.X.squared_radius(x), problem.Y.squared_radius(y))))
-    if isinstance(metric, str):
-        if metric not in METRICS:
-            raise InputError(f"plan: metric is {metric!r}; expected one of {METRICS}, a number or (w_x, w_y).")
-        if metric in ("balanced", "levelwise") and not bounded:
-            raise InputError(f"plan: metric {metric!r} needs bounded domains; pass the weights (w_x, w_y).")
-        named = {"identity": (1.0, 1.0), "balanced": _balanced(problem, x, y) if bounded else None, "levelwise": None}
-        if metric == "auto":
-            return list(named.items()) if bounded else [("identity", (1.0, 1.0))]
-        return [(metric, named[metric])]
-    if isinstance(metric, Metric):
-        raise InputError(
-            f"plan: metric is {metric.name!r} of ss.metrics; expected one of {METRICS} or (w_x, w_y). Use solve."
-        )
-    pair = (metric, metric) if np.isscalar(metric) or metric is None else tuple(metric)
-    if len(pair) != 2:
-        raise InputError(f"plan: metric has {len(pair)} weights; expected (w_x, w_y).")
-    w_x, w_y = (as_number(weight, "plan: metric weight") for weight in pair)
-    if min(w_x, w_y) <= 0.0:
-        raise InputError(f"plan: metric weights are {(w_x, w_y)}; expected numbers > 0.")
-    return [("identity" if (w_x, w_y) == (1.0, 1.0) else f"blocks ({w_x:.4g}, {w_y:.4g})", (w_x, w_y))]
-
-
-def _balanced(problem: SaddleProblem, x: Array, y: Array) -> Weights:
-    """Weights that make both blocks equally large."""
-    return 1.0 / (problem.X.squared_radius(x) or 1.0), 1.0 / (problem.Y.squared_radius(y) or 1.0)
-
-
-def _terms(used: Mapping[str, Constant], weights: Weights | None, squares: tuple[float, float]) -> list[Term]:
-    """Terms of f, g and B in the P-norm, or each in its own (docs/theory.md); the order here breaks ties."""
-    f = Holder(used["nu_x"].value, used["H_x"].value)
-    g = Holder(used["nu_y"].value, used["H_y"].value)
-    L_xy = used["L_xy"].value
-    if weights is None:
-        return levelwise_terms(f, g, L_xy, *squares)
-    Omega = float(weights[0] * squares[0] + weights[1] * squares[1])
-    return [
-        Term("f", f.in_metric(weights[0]), weights=weights, Omega=Omega),
-        Term("g", g.in_metric(weights[1]), weights=weights, Omega=Omega),
-        Term("B", M=L_xy / math.sqrt(weights[0] * weights[1]), weights=weights, Omega=Omega),
-    ]

@@ -48,6 +48,21 @@ class Metric(ABC):
     def solve(self, T: Array, L: float, rho: float) -> Array:
         """(L P + rho S)^-1 T."""
 
+    def product(self, x: Array) -> Array:
+        """P x, points in and out."""
+        return self.from_basis(self.apply(self.to_basis(x)))
+
+    def inverse(self, x: Array) -> Array:
+        """P^-1 x, points in and out.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> ss.metrics.Diagonal([1.0, 4.0]).inverse(np.ones(2))
+        array([1.  , 0.25])
+        """
+        return self.from_basis(self.solve(self.to_basis(x), 1.0, 0.0))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a plan; a metric made of functions has none."""
         raise InputError(f"metric {self.name!r} is made of functions and can not be written as data; pass it again.")

@@ -57,6 +57,10 @@ class Plan:
         What else was considered, and what it would have cost.
     shapes : (x shape, y shape) or None
         Of the problem the plan was made for; `run` refuses others.
+    simple : tuple of "f", "g"
+        Functions whose simple terms are in the projection step; one that is simple as a whole has no level.
+    given : object or dict or None
+        Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
 
     Examples
     --------
@@ -75,6 +79,8 @@ class Plan:
     costs: tuple[float, float, float] | None = None
     alternatives: tuple[tuple[str, float], ...] = ()
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    simple: tuple[str, ...] = ()
+    given: Any = None
 
     @property
     def order(self) -> str:
@@ -163,6 +169,8 @@ class Plan:
             f"M = {level.term.M:.4g}, delta = {level.delta:.3g}, Omega = {level.term.Omega:.4g}"
             for i, level in enumerate(self.levels, start=1)
         ]
+        lines += [f"  simple   the simple terms of {name} are in the projection step" for name in self.simple]
+        lines += metric_lines(self.given)
         lines += noise_lines(self.levels, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
         lines += cost_lines(self.predicted_calls, self.costs, self.alternatives)
@@ -186,6 +194,8 @@ class Plan:
             "costs": None if self.costs is None else list(self.costs),
             "alternatives": [list(pair) for pair in self.alternatives],
             "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
+            "simple": list(self.simple),
+            "given": metric_to_data(self.given),
         }
 
     @classmethod
@@ -204,7 +214,10 @@ class Plan:
             costs = None if data["costs"] is None else tuple(data["costs"])
             alternatives = tuple((str(name), float(cost)) for name, cost in data["alternatives"])
             levels, shapes = place(terms, data["loops"]), shapes_from_data(data["shapes"])
-            return cls(levels, constants, data["metric"], data["tol"], data["kappa"], costs, alternatives, shapes)
+            return cls(
+                levels, constants, data["metric"], data["tol"], data["kappa"], costs, alternatives, shapes,
+                tuple(data.get("simple", ())), data.get("given"),
+            )  # fmt: skip
         except (KeyError, TypeError) as error:
             raise InputError(f"Plan.from_dict: {error!r} in the data; expected what Plan.to_dict wrote.") from error
 
@@ -232,6 +245,18 @@ def cost_lines(
     prices = f"f' {costs[0]:.4g}, g' {costs[1]:.4g}, B {costs[2]:.4g}"
     lines = [f"  cost     {share * weighted_cost(calls, costs):.4g} expected, at prices {prices}"]
     return lines + [f"  instead  {name}: {cost:.4g}" for name, cost in alternatives]
+
+
+def metric_to_data(given: Any) -> Any:
+    """A metric as plain data; what is data already, and None, as it is."""
+    return given if given is None or isinstance(given, dict) else given.to_dict()
+
+
+def metric_lines(given: Any) -> list[str]:
+    """The norm of the x block, for people."""
+    if given is None:
+        return []
+    return [f"  norm     of x: {given['kind'] if isinstance(given, dict) else given.name}"]
 
 
 def shapes_from_data(data: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

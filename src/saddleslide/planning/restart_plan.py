@@ -15,6 +15,8 @@ from saddleslide.planning.plan import (
     PRODUCTS_PER_COUPLING_STEP,
     Constant,
     cost_lines,
+    metric_lines,
+    metric_to_data,
     shapes_from_data,
     term_from_dict,
     term_to_dict,
@@ -52,6 +54,8 @@ class RestartPlan:
     fixed : bool
         Whether the budgets were asked for and stay as they are; else a run lengthens practical stages that gain too
         little.
+    given : object or dict or None
+        Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
 
     Examples
     --------
@@ -74,6 +78,7 @@ class RestartPlan:
     alternatives: tuple[tuple[str, float], ...] = ()
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     fixed: bool = False
+    given: Any = None
 
     @property
     def order(self) -> str:
@@ -178,6 +183,7 @@ class RestartPlan:
         if self.regularisation is not None:
             extra = self.regularisation
             lines.append(f"  lambda   {extra.weight:.4g} on {extra.block}; Psi must reach {extra.target:.4g}")
+        lines += metric_lines(self.given)
         if self.sampled:
             lines += stage_noise_lines(self.stages, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
@@ -204,6 +210,7 @@ class RestartPlan:
             "alternatives": [list(pair) for pair in self.alternatives],
             "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
             "fixed": self.fixed,
+            "given": metric_to_data(self.given),
             "stages": [
                 {
                     "loops": [level.T for level in stage.levels],
@@ -252,6 +259,7 @@ class RestartPlan:
                 alternatives,
                 shapes_from_data(data["shapes"]),
                 bool(data["fixed"]),
+                data.get("given"),
             )
         except (KeyError, TypeError) as error:
             raise InputError(f"RestartPlan.from_dict: {error!r}; expected what to_dict wrote.") from error

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, split
+from saddleslide.arrays import Array, split
 from saddleslide.domains import Product
-from saddleslide.functions import Function, LowerModel
+from saddleslide.functions import Function, LowerModel, Zero
 from saddleslide.oracles import Oracles
 from saddleslide.planning.restarts import Stage, anchor_calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.recursion import Piece, Recursion
+from saddleslide.sliding.view import View
 
 
 def product_domain(problem: SaddleProblem) -> Product:
@@ -21,8 +23,14 @@ def product_domain(problem: SaddleProblem) -> Product:
     return Product(problem.X, problem.Y)
 
 
-def bilinear_recursion(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) -> Recursion:
-    """The recursion of one stage on counted oracles, any permutation of f, g and B on the levels."""
+def bilinear_recursion(
+    oracles: Oracles, stage: Stage, start: tuple[Array, Array], view: View | None = None
+) -> Recursion:
+    """The recursion of one stage on counted oracles, any permutation of f, g and B on the levels.
+
+    With a view, the oracles are those of its problem, possibly sampled or regularised.
+    """
+    view = View(oracles.problem) if view is None else replace(view, problem=oracles.problem)
     names = [level.term.name for level in stage.levels]
     gradients, operators = gradient_writers(oracles), {}
     if any(level.term.M > 0.0 for level in stage.levels):
@@ -30,33 +38,40 @@ def bilinear_recursion(oracles: Oracles, stage: Stage, start: tuple[Array, Array
     if stage.beta_x > 0.0 or stage.beta_y > 0.0:
         gradients["B"] = anchor_writer(oracles, stage, start)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
-    pieces = model_pieces(oracles.problem)
+    pieces = model_pieces(view)
     return Recursion(
         stage.levels,
-        [gradients.get(name) for name in names],
-        [operators.get(name) for name in names],
+        [view.dual(gradients[name]) if name in gradients else None for name in names],
+        [view.dual(operators[name]) if name in operators else None for name in names],
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
+        view.base(),
     )
 
 
-def model_pieces(problem: SaddleProblem) -> dict[str, Piece]:
+def model_pieces(view: View) -> dict[str, Piece]:
     """Lower models of f and g from their gradients, where values are known and an exact minimum is not.
 
     A value at the point of a gradient costs no oracle call: an oracle gives both together.
     """
-    shapes = [problem.X.shape, problem.Y.shape]
+    problem = view.problem
     pieces: dict[str, Piece] = {}
-    for block, (name, function, domain) in enumerate((("f", problem.f, problem.X), ("g", problem.g, problem.Y))):
-        if function.has_value and not function.separable:
-            pieces[name] = _piece(function, block, shapes, function.strong_convexity(domain))
+    for block, (name, function, domain, simple) in enumerate(
+        (("f", problem.f, problem.X, view.f_simple), ("g", problem.g, problem.Y, view.g_simple))
+    ):
+        # A model of the rest alone says nothing about the whole.
+        if function.has_value and not function.separable and isinstance(simple, Zero):
+            pieces[name] = _piece(view, function, block, function.strong_convexity(domain))
     return pieces
 
 
-def _piece(function: Function, block: int, shapes: list[Shape], modulus: float) -> Piece:
+def _piece(view: View, function: Function, block: int, modulus: float) -> Piece:
+    shapes = [view.problem.X.shape, view.problem.Y.shape]
+
     def piece(z: Array, gradient: Array) -> tuple[float, Array]:
         point, slope = split(z, shapes)[block], split(gradient, shapes)[block]
+        slope = view.slope(slope) if block == 0 else slope
         model = LowerModel.at(point, function.value(point), slope, modulus)
         return model.constant, model.slope
 

@@ -20,6 +20,7 @@ from saddleslide.errors import InputError
 from saddleslide.kernels.reference import combine, scale_blocks
 from saddleslide.planning import Level, alpha_sequence
 from saddleslide.sliding.component import Writer
+from saddleslide.sliding.view import Base
 
 # Constant and slope of a lower model from (point, gradient), both flat.
 Piece = Callable[[Array, Array], tuple[float, Array]]
@@ -72,6 +73,9 @@ class Recursion:
     pieces : sequence of callables or None, optional
         `piece(z, gradient)` gives constant and slope of a lower model of p_i from its gradient at z. The run then
         carries their average along: the weights in the bound follow the same recursion as the running average.
+    base : callable, optional
+        `base(centers, weights)` turns the centres of the base case into its minimiser, in place, where simple terms
+        make it more than the projection onto the domain.
 
     Examples
     --------
@@ -93,8 +97,9 @@ class Recursion:
         domain: Domain,
         start: Array,
         pieces: Sequence[Piece | None] | None = None,
+        base: Base | None = None,
     ) -> None:
-        self.domain = domain
+        self.domain, self.base = domain, base
         self.pieces = list(pieces) if pieces is not None else [None] * len(levels)
         self.sizes = [block.size for block in domain.blocks]
         edges = np.cumsum([0, *self.sizes]).tolist()
@@ -199,11 +204,14 @@ class Recursion:
             np.copyto(rung.slope, slope)
 
     def _resolve(self, above: _Floor) -> Array:
-        """Base case: the minimiser over Z of the collected linear and proximal terms."""
+        """Base case: the minimiser over Z of the collected linear and proximal terms, and of simple terms."""
         np.divide(1.0, above.weights, out=self.inverse_weights)
         np.subtract(above.pull, above.slope, out=self.solution)
         scale_blocks(self.solution, self.solution, self.inverse_weights, self.slices)
-        self.domain.project(self.solution, out=self.solution)
+        if self.base is None:
+            self.domain.project(self.solution, out=self.solution)
+        else:
+            self.base(self.solution, above.weights)
         return self.solution
 
     def _correct(self, rung: _Rung, eta: float, ahead: Array) -> None:
