@@ -73,12 +73,12 @@ def test_an_estimate_for_kinks_has_exponent_zero_and_for_constants_no_curvature(
 
 def test_a_plan_marks_estimated_constants_and_is_not_proved():
     f, _ = undeclared(M, SHIFT)
-    plan = ss.plan(problem(f), 0.1)
+    plan = ss.plan(problem(f), 0.1, regime="degenerate")
     marked = {name for name, constant in plan.constants.items() if constant.origin.startswith("estimated")}
     assert marked and all("f" in plan.constants[name].origin for name in marked)
     assert "estimated" in plan.explain() and plan.proved is False
     declared = F.Custom(gradient=f.gradient, value=f.value, smoothness=ss.Holder(1.0, 9.0))
-    known = ss.plan(problem(declared), 0.1)
+    known = ss.plan(problem(declared), 0.1, regime="degenerate")
     assert not any(c.origin.startswith("estimated") for c in known.constants.values())
 
 
@@ -98,7 +98,7 @@ def test_a_proved_plan_is_refused_where_constants_would_be_estimated(side):
 
 def test_a_plan_from_estimates_runs_to_a_true_gap():
     f, _ = undeclared(M, SHIFT)
-    result = ss.run(problem(f), ss.plan(problem(f), 0.1))
+    result = ss.run(problem(f), ss.plan(problem(f), 0.1, regime="degenerate"))
     truth = ss.solve(problem(F.Quadratic(M) + F.Linear(-SHIFT)), 1e-9)
     assert result.lower <= truth.upper and truth.lower <= result.upper
 

@@ -1,4 +1,4 @@
-"""Simple terms and norms of x in the plans of the theorems: the recursion of docs/theory.md, its bound, and refusals."""
+"""Simple terms and norms of x in the plans of the theorems: the recursion of docs/theory.md, its bound, refusals."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.linalg
-from test_levelwise import Composite
 
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.metric_constants import constants_in, squared_radius_in
 from saddleslide.metrics.base import Metric
+from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan
 from saddleslide.planning.noise import ESTIMATE
 from saddleslide.planning.restart_plan import RestartPlan
+from test_levelwise import Composite
 
 functions, domains = ss.functions, ss.domains
 
@@ -110,7 +111,7 @@ def test_the_bound_holds_with_simple_terms(seed, simple, order):
 
 def test_a_function_that_is_simple_as_a_whole_costs_no_level_where_that_is_cheaper():
     problem = lasso()
-    plan = ss.planner.plan(problem, 0.05, proved=True)
+    plan = theorem_plan(problem, 0.05, proved=True)
     assert isinstance(plan, Plan) and plan.simple == ("f", "g") and sorted(plan.order) == ["B", "f"]
     assert "simple terms of g are in the projection step" in plan.explain()
     costs = dict(plan.alternatives)
@@ -127,7 +128,7 @@ def test_the_smoothness_of_the_rest_alone_is_used():
 
 def test_declared_constants_and_orders_keep_their_functions_whole():
     problem = lasso()
-    declared = ss.planner.plan(problem, 0.1, constants={"H_x": 50.0, "nu_x": 0.0})
+    declared = theorem_plan(problem, 0.1, constants={"H_x": 50.0, "nu_x": 0.0})
     assert "f" not in getattr(declared, "simple", ())
     with pytest.raises(InputError, match="order is 'fgB'; expected a permutation of 'fB'"):
         ss.plan(problem, order="fgB", loops=(2, 2, 2), simple=("g",))
@@ -165,7 +166,7 @@ def test_a_diagonal_norm_is_a_change_of_units():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_holds_in_a_diagonal_norm_and_is_smaller(seed):
-    problem, scales = uneven(seed)
+    problem, _ = uneven(seed)
     plan = ss.plan(problem, metric="diagonal", order="fgB", loops=(6, 3, 8))
     plain = ss.plan(problem, metric="auto", order="fgB", loops=(6, 3, 8))
     assert true_gap(problem, ss.run(problem, plan)) <= plan.bound < plain.bound
@@ -173,7 +174,7 @@ def test_the_bound_holds_in_a_diagonal_norm_and_is_smaller(seed):
 
 def test_the_automatic_plan_takes_a_diagonal_norm_where_it_pays():
     problem, _ = uneven(spread=5.0)
-    plan = ss.planner.plan(problem, 0.01)
+    plan = theorem_plan(problem, 0.01)
     assert isinstance(plan.given, ss.metrics.Diagonal) and "norm     of x: diagonal" in plan.explain()
 
 
@@ -218,7 +219,7 @@ def norms_for(A):
 
 
 def test_an_operator_and_a_diagonal_with_the_same_entries_run_alike():
-    problem, A, (x, y) = free(coupling=0.3)
+    problem, A, (_, y) = free(coupling=0.3)
     constants = {"H_x": 10.0, "mu_x": 0.01, "L_xy": 6.0}
     plans = {name: ss.plan(problem, 1e-6, metric=metric, constants=constants) for name, metric in norms_for(A).items()}
     results = [ss.run(problem, plan) for plan in plans.values()]
@@ -233,7 +234,7 @@ def test_proved_restarts_contract_in_a_norm():
     """Psi of Theorem 4.4 in the norm of the metric, against the saddle point of a linear system."""
     problem, A, (x, y) = free(n=3, m=2, coupling=0.1)
     metric = ss.metrics.Diagonal(np.sum(A**2, axis=0))
-    plan = ss.plan(problem, 1e-1, metric=metric, proved=True)
+    plan = ss.plan(problem, 1e-1, regime="restarts", metric=metric, proved=True)
     assert isinstance(plan, RestartPlan) and plan.proved
     short = RestartPlan.from_dict({**plan.to_dict(), "stages": plan.to_dict()["stages"][:1]})
     result = ss.run(problem, short)
@@ -285,7 +286,7 @@ def test_plans_with_norms_and_simple_terms_are_data():
         first, second = ss.run(problem, plan), ss.run(problem, again)
         assert np.array_equal(first.x, second.x) and first.gap == second.gap
     restarted, A, _ = free()
-    plan = ss.plan(restarted, 1e-3, metric=ss.metrics.Diagonal(np.sum(A**2, axis=0)))
+    plan = ss.plan(restarted, 1e-3, regime="restarts", metric=ss.metrics.Diagonal(np.sum(A**2, axis=0)))
     again = RestartPlan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert np.array_equal(ss.run(restarted, plan).x, ss.run(restarted, again).x)
 
@@ -305,13 +306,13 @@ def test_norms_that_do_not_fit_are_refused():
         ss.plan(problem, 1e-2, metric=metric, regime="restarts", anchors=True)
     ball = ss.SaddleProblem(f=problem.f, g=problem.g, B=problem.coupling, X=domains.Ball(1.0, shape=6), Y=problem.Y)
     with pytest.raises(InputError, match="X is Ball"):
-        ss.plan(ball, 1e-2, metric=metric)
+        ss.plan(ball, 1e-2, regime="restarts", metric=metric)
     with pytest.raises(InputError, match="metric 'spectral' can not be used in a plan of the theorems"):
-        ss.plan(ball, 1e-2, metric="spectral")
+        ss.plan(ball, 1e-2, regime="restarts", metric="spectral")
     mixed = ss.SaddleProblem(
         f=problem.f, g=functions.Zero(), B=problem.coupling, X=problem.X, Y=domains.Box(-1.0, 1.0, shape=4)
     )
     with pytest.raises(InputError, match="regime 'mixed' regularises in the Euclidean norm"):
-        ss.plan(mixed, 1e-2, metric=metric)
+        ss.plan(mixed, 1e-2, regime="mixed", metric=metric)
     with pytest.raises(InputError, match="metric is 'wavelet'; expected one of"):
         ss.plan(problem, 1e-2, metric="wavelet")

@@ -394,7 +394,8 @@ def test_a_metric_that_was_asked_for_leaves_restarts_out():
     f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
     problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
     assert ss.plan(problem, 1e-2, metric="balanced").metric == "balanced"
-    assert isinstance(ss.plan(problem, 1e-2, metric=ss.metrics.Diagonal([1.0, 1.0, 1.0])), Plan)
+    assert ss.plan(problem, 1e-2, metric="diagonal").regime == "adaptive"
+    assert ss.plan(problem, 1e-2, metric="diagonal", regime="degenerate").given.name == "diagonal"
 
 
 def test_declared_inexact_oracles_of_f_and_g_follow_theorem_3_3():

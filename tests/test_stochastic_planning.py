@@ -148,11 +148,13 @@ def test_without_noise_the_plans_are_the_deterministic_ones():
     box, free = ss.domains.Box, ss.domains.FullSpace
     rng = np.random.default_rng(2)
     B, f = rng.standard_normal((3, 4)), Quadratic(2.0) + Linear(rng.standard_normal(4))
-    for X, Y in ((box(-1.0, 1.0, shape=4), box(-1.0, 1.0, shape=3)), (free(4), free(3))):
+    bounded, whole = (box(-1.0, 1.0, shape=4), box(-1.0, 1.0, shape=3)), (free(4), free(3))
+    for regime, (X, Y) in (("degenerate", bounded), ("restarts", bounded), ("restarts", whole)):
         exact = ss.SaddleProblem(f=f, g=Quadratic(0.5), B=B, X=X, Y=Y)
         quiet = problem(0.0, 0.0, X, Y, f)
         for proved in (False, True):
-            assert ss.plan(quiet, 0.1, proved=proved) == ss.plan(exact, 0.1, proved=proved)
+            asked = {"regime": regime, "proved": proved}
+            assert ss.plan(quiet, 0.1, **asked) == ss.plan(exact, 0.1, **asked)
 
 
 CURVATURE = Curvature(ss.Holder(1.0, 9.0), ss.Holder(1.0, 4.0), L_xy=2.0, mu_x=1.0, mu_y=0.5)

@@ -13,8 +13,8 @@ from saddleslide.comparison import Comparison, compare
 from saddleslide.driver import run
 from saddleslide.holder import Holder
 from saddleslide.oracles import Calls
-from saddleslide.planner import plan
-from saddleslide.planning import Plan
+from saddleslide.planning import AdaptivePlan, Plan, RestartPlan, plan_from_dict
+from saddleslide.plans import plan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Certificate, Result, Status
@@ -24,6 +24,7 @@ from saddleslide.solver import solve
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaptivePlan",
     "Calls",
     "Certificate",
     "Comparison",
@@ -32,6 +33,7 @@ __all__ = [
     "Holder",
     "Plan",
     "Progress",
+    "RestartPlan",
     "Result",
     "SaddleProblem",
     "Status",
@@ -49,6 +51,7 @@ __all__ = [
     "methods",
     "metrics",
     "plan",
+    "plan_from_dict",
     "planning",
     "run",
     "slide",

@@ -19,7 +19,7 @@ from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.oracles import Calls
-from saddleslide.planner import plan
+from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.problem import SaddleProblem
@@ -159,7 +159,7 @@ def predict_plan(problem: SaddleProblem, tol: float, costs: tuple[float, float, 
     True
     """
     try:
-        made = plan(problem, tol, costs=costs)
+        made = theorem_plan(problem, tol, costs=costs)
     except InputError as error:
         return Prediction(PLAN, None, 1.0, Calls(), math.inf, (str(error).splitlines()[0],))
     share = 1.0 if isinstance(made, Plan) else made.expected_share

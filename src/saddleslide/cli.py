@@ -22,7 +22,7 @@ from saddleslide.gallery.tomography import REGIMES
 from saddleslide.gallery_command import add_gallery, facts_of, gallery_problem, write_solution
 from saddleslide.metric_choice import METRICS
 from saddleslide.paper_command import add_paper, paper_main
-from saddleslide.planner import plan
+from saddleslide.plans import plan
 from saddleslide.plotting import require_matplotlib
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress

@@ -15,7 +15,7 @@ from saddleslide.choice import ADAPTIVE, PLAN, Prediction, predictions
 from saddleslide.driver import run as run_plan
 from saddleslide.errors import InputError, raise_all
 from saddleslide.oracles import Calls
-from saddleslide.planner import plan
+from saddleslide.planner import theorem_plan
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.plotting import draw_comparison
 from saddleslide.problem import SaddleProblem
@@ -260,7 +260,7 @@ def _result(
 ) -> Result | None:
     if row.method == PLAN:
         # A plan can not be stopped by calls: it is run only if it is meant to end within the limit.
-        made = plan(problem, tol, costs=prices, start=start) if row.cost <= limit else None
+        made = theorem_plan(problem, tol, costs=prices, start=start) if row.cost <= limit else None
         return None if made is None else run_plan(problem, made, start=start)
     limits = {letter: limit / price for letter, price in zip("fgB", prices, strict=True) if price > 0.0}
     return solve(problem, tol, method=row.method, start=start, max_calls=limits)

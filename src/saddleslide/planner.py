@@ -1,19 +1,17 @@
-"""`plan`: reads the constants of a problem and turns them into a Plan."""
+"""The plans that a theorem stands behind: candidates for regime, norm and simple terms, and the cheapest of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
-from saddleslide.arrays import as_number
 from saddleslide.errors import InputError, raise_all
 from saddleslide.holder import Holder
-from saddleslide.metrics import Metric
-from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES, declared_constants
+from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES
 from saddleslide.plan_norms import block_norms, terms_in, usable_norms
+from saddleslide.plan_request import Request
 from saddleslide.plan_settings import Setting, settings
 from saddleslide.planning import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
@@ -22,168 +20,91 @@ from saddleslide.planning.noise import ESTIMATE, is_noisy, proved_accuracy, stea
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
-from saddleslide.regimes import REGIMES, restarted_plan
+from saddleslide.regimes import restarted_plan
 from saddleslide.sampling import is_sampled
 from saddleslide.stochastic import noise_constants, with_variances
 from saddleslide.work import chosen_costs
 
+Prices = tuple[float, float, float]
+# Description, plan, and what decides: the predicted cost, or the bound of explicit loops.
+Candidate = tuple[str, Plan | RestartPlan, float]
 
-def plan(
-    problem: SaddleProblem,
-    tol: float | None = None,
-    *,
-    order: str | None = None,
-    loops: Sequence[int] | None = None,
-    metric: str | float | Sequence[float] | Metric = "auto",
-    start: tuple[Any, Any] | None = None,
-    kappa: float | None = None,
-    proved: bool = False,
-    constants: Mapping[str, float] | None = None,
-    regime: str = "auto",
-    anchors: bool = False,
-    factor: float | None = None,
-    range_conditions: Collection[str] = (),
-    interior: Collection[str] = (),
-    Psi0: float | None = None,
-    costs: Sequence[float] | str | None = None,
-    inexact: Mapping[str, Sequence[float]] | None = None,
-    anchor_batch: int | None = None,
-    simple: str | Collection[str] = "auto",
-) -> Plan | RestartPlan:
-    """Plan a run: explicit order and loops, or both from the target `tol`.
 
-    Three regimes of the paper: "degenerate" (bounded domains, Theorem 3.5 and Corollary 3.6), "restarts" (both
-    effective moduli of curvature positive, Theorem 4.4 and Corollary 4.5) and "mixed" (one of them zero, regularised).
-
-    Parameters
-    ----------
-    problem : SaddleProblem
-        What is to be solved.
-    tol : float, optional
-        Target gap. Needed unless `order` and `loops` are given.
-    order : str, optional
-        A permutation of "fgB", outermost level first. Sorted by budget when missing.
-    loops : sequence of int, optional
-        T_1, T_2, T_3, one per level. From the budgets when missing.
-    metric : "auto", "identity", "balanced", "levelwise", "diagonal", "spectral", "fft", weights or one of `ss.metrics`
-        Weights w or (w_x, w_y) of P on the two blocks. "balanced" makes both equally large, "levelwise" gives each
-        level its own norm (both for bounded domains). "diagonal" is read off f; "spectral" and "fft" are fitted to its
-        Hessian in the cosine or Fourier basis, by a few products that no result counts; these and those of
-        `ss.metrics` are norms of x, with the weight of y chosen beside them. "auto" takes the smallest predicted cost,
-        or for explicit loops the smallest bound.
-    start : (x, y), optional
-        Starting point, as for `run`.
-    kappa : float, optional
-        kappa_n of Corollary 3.6; 1 unless given.
-    proved : bool, optional
-        Use the constants that the corollary proves: kappa_n = 256 and eps = tol / 3.
-    constants : mapping, optional
-        Declared values of nu_x, H_x, nu_y, H_y (a nu only with its H), L_xy, mu_x and mu_y, in place of computed ones.
-    regime : "auto", "degenerate", "restarts" or "mixed"
-        Which theorem to plan by; "auto" takes the one with the smallest predicted cost that applies.
-    anchors : bool, optional
-        Use the anchor terms p_3 of Theorem 4.4; refused where a constraint can be active. The default is beta = 0.
-    factor : float, optional
-        Factor on the budgets of a practical stage, kept as given. By default 1, raised by a run when the certificate
-        asks for it, and 4 with sampled gradients; proved stages have their own.
-    range_conditions : collection of "x", "y", optional
-        Range conditions R_x, R_y that you declare to hold; checked ones need not be named.
-    interior : collection of "x", "y", optional
-        Blocks whose constraint you declare to be inactive at the solution (anchors need that).
-    Psi0 : float, optional
-        Bound on Psi at the start; 14 times the certified gap there when missing.
-    costs : (c_f, c_g, c_B) or "measure", optional
-        Prices of one gradient of f, one of g and one product; estimated from sizes when missing. Measuring makes a few
-        calls of each that no result counts.
-    inexact : mapping, optional
-        (delta, L) of "f" and "g" whose values and gradients are (delta, L)-oracles (Definition inexact_oracle), in
-        place of their smoothness. Theorem 3.3 then gives the bound, with the sum of N_i delta_i.
-    anchor_batch : int, optional
-        Samples averaged for each anchor where gradients are sampled (b of the paper); from the target when missing.
-    simple : "auto" or collection of "f", "g", optional
-        Functions whose simple terms go into the projection step instead of costing a level (docs/theory.md). "auto" is
-        where that is cheaper, and nowhere once a regime, a metric, an order or loops are asked for.
-
-    Notes
-    -----
-    With sampled gradients (docs/stochastic.md) "degenerate" and "restarts" plan by the stochastic theorems: bounds are
-    in expectation, and `proved=True` searches the budgets whose bound meets `tol`.
+def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: Any) -> Plan | RestartPlan:
+    """The plan of `ss.plan` among those of the theorems; the options are the fields of `Request`.
 
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> f, box = ss.functions.Power(nu=1.0), ss.domains.Box(-1.0, 1.0, shape=60)
-    >>> g, B = ss.functions.Power(nu=0.5), ss.couplings.as_coupling(2.0 * np.eye(60), norm=2.0)
-    >>> problem = ss.SaddleProblem(f=f, g=g, B=B, X=box, Y=box)
-    >>> paper = ss.plan(problem, tol=0.5, regime="degenerate", metric="identity")
-    >>> paper.order, paper.predicted_calls
-    ('fgB', {'f': 16, 'g': 96, 'B': 1920})
-    >>> wide, narrow = ss.domains.Box(-20.0, 20.0, shape=60), ss.domains.Box(-0.01, 0.01, shape=60)
-    >>> ss.plan(ss.SaddleProblem(f=f, g=g, B=B, X=wide, Y=narrow), tol=0.5, regime="degenerate").metric
-    'levelwise'
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+    >>> theorem_plan(game, 0.1, simple=("f", "g"), regime="degenerate").order
+    'B'
     """
     # Everything that costs no oracle call is checked first; the norm of B costs products.
-    _check_request(problem, tol, order, loops, kappa)
-    _check_regime(regime, tol, order, loops)
-    if anchor_batch is not None:
-        check_loops((anchor_batch,), 1)
-    for name, number in (("factor", factor), ("Psi0", Psi0)):
-        if number is not None:
-            as_number(number, f"plan: {name}", 0.0)
-    origin = problem.start(start)
-    declared = declared_constants(constants or {})
-    oracles = _inexact_oracles(inexact or {}, regime)
-    plain = isinstance(metric, str) and metric == "auto"
-    explicit = order is not None or loops is not None
-    block_norms(metric, (1.0, 1.0))
-    prices = chosen_costs(problem, costs, "plan")
-    automatic = plain and regime == "auto" and not (explicit or oracles or is_sampled(problem))
-    found: list[tuple[str, Plan | RestartPlan, float]] = []
-    for setting in settings(problem, metric, simple, origin, declared, automatic):
-        # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
-        asked = explicit or bool(oracles) or bool(setting.simple) or not (plain or setting.metric is not None)
-        regimes = _regimes(regime, problem, declared, all(map(math.isfinite, setting.squares)), asked)
-        _check_setting(setting, regimes, anchors)
-        _check_levels(setting.levels, order, loops)
-        if automatic and setting.simple and not all(map(math.isfinite, setting.squares)):
-            continue
-        used = _used(setting, regimes, proved)
-        if "degenerate" in regimes:
-            for name, weights in usable_norms(block_norms(metric, setting.squares), used):
-                terms = with_variances(terms_in(used, weights, setting.squares), used)
-                terms = _with_oracles([term for term in terms if term.name in setting.levels], oracles)
-                made = _fixed_plan(terms, used, name, tol, order, loops, kappa, proved)
-                merit = made.bound if loops is not None else weighted_cost(made.predicted_calls, prices)
-                label = f"degenerate, metric {name}{setting.label}"
-                found.append((label, replace(made, simple=setting.simple, given=setting.metric), merit))
-        if setting.metric is not None and plain:
-            continue
-        for other in (name for name in regimes if name != "degenerate"):
-            assert tol is not None
-            restarted = restarted_plan(
-                problem,
-                tol,
-                other,
-                start=start,
-                proved=proved,
-                anchors=anchors,
-                factor=factor,
-                range_conditions=range_conditions,
-                interior=interior,
-                Psi0=Psi0,
-                constants=used,
-                without_calls=len(regimes) > 1,
-                anchor_batch=anchor_batch,
-            )
-            restarted = replace(restarted, given=setting.metric)
-            merit = restarted.expected_share * weighted_cost(restarted.predicted_calls, prices)
-            found.append((other + setting.label, restarted, merit))
+    request = Request(tol, **options)
+    request.check(problem)
+    prices = chosen_costs(problem, request.costs, "plan")
+    found = list(_candidates(problem, request, prices))
     # A proof that was asked for comes before the price.
-    promised = [entry for entry in found if proved and tol is not None and entry[1].bound <= tol]
+    promised = [entry for entry in found if request.proved and tol is not None and entry[1].bound <= tol]
     _, chosen, _ = min(promised or found, key=lambda entry: entry[2])
     others = tuple((name, cost) for name, made, cost in found if made is not chosen)
     shapes = (problem.X.shape, problem.Y.shape)
-    return replace(chosen, costs=prices, alternatives=others if loops is None else (), shapes=shapes)
+    return replace(chosen, costs=prices, alternatives=others if request.loops is None else (), shapes=shapes)
+
+
+def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Iterator[Candidate]:
+    origin, plain = problem.start(request.start), request.plain_metric
+    automatic = plain and request.regime == "auto" and not (request.narrowed or is_sampled(problem))
+    for setting in settings(problem, request.metric, request.simple, origin, request.declared, automatic):
+        bounded = all(map(math.isfinite, setting.squares))
+        if automatic and setting.simple and not bounded:
+            continue
+        # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
+        asked = request.narrowed or bool(setting.simple) or not (plain or setting.metric is not None)
+        regimes = _regimes(request.regime, problem, request.declared, bounded, asked)
+        _check_setting(setting, regimes, request)
+        used = _used(setting, regimes, request.proved)
+        if "degenerate" in regimes:
+            yield from _degenerate(setting, request, used, prices)
+        # The automatic diagonal norm is for one run of the recursion.
+        if not (setting.metric is not None and plain):
+            for name in regimes:
+                if name != "degenerate":
+                    yield _restarted(setting, request, used, prices, name, len(regimes) > 1)
+
+
+def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], prices: Prices) -> Iterator[Candidate]:
+    for name, weights in usable_norms(block_norms(request.metric, setting.squares), used):
+        terms = with_variances(terms_in(used, weights, setting.squares), used)
+        terms = _with_oracles([term for term in terms if term.name in setting.levels], request.oracles)
+        made = replace(_fixed_plan(terms, used, name, request), simple=setting.simple, given=setting.metric)
+        merit = made.bound if request.loops is not None else weighted_cost(made.predicted_calls, prices)
+        yield f"degenerate, metric {name}{setting.label}", made, merit
+
+
+def _restarted(
+    setting: Setting, request: Request, used: dict[str, Constant], prices: Prices, regime: str, without_calls: bool
+) -> Candidate:
+    assert request.tol is not None
+    made = restarted_plan(
+        setting.problem,
+        request.tol,
+        regime,
+        start=request.start,
+        proved=request.proved,
+        anchors=request.anchors,
+        factor=request.factor,
+        range_conditions=request.range_conditions,
+        interior=request.interior,
+        Psi0=request.Psi0,
+        constants=used,
+        without_calls=without_calls,
+        anchor_batch=request.anchor_batch,
+    )
+    merit = made.expected_share * weighted_cost(made.predicted_calls, prices)
+    return regime + setting.label, replace(made, given=setting.metric), merit
 
 
 def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
@@ -204,29 +125,16 @@ def _check_levels(levels: Sequence[str], order: str | None, loops: Sequence[int]
         check_loops(loops, len(levels))
 
 
-def _check_setting(setting: Setting, regimes: Sequence[str], anchors: bool) -> None:
+def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -> None:
+    _check_levels(setting.levels, request.order, request.loops)
     complaints = []
     if setting.metric is not None and "mixed" in regimes:
         complaints.append(f"regime 'mixed' regularises in the Euclidean norm; received metric {setting.metric.name!r}.")
-    if setting.metric is not None and anchors:
+    if setting.metric is not None and request.anchors:
         complaints.append(f"anchors are Euclidean; received metric {setting.metric.name!r}. Use anchors=False.")
     if setting.simple and list(regimes) != ["degenerate"]:
         complaints.append(f"simple terms are for regime 'degenerate'; received simple={setting.simple} with {regimes}.")
     raise_all("plan", complaints)
-
-
-def _inexact_oracles(declared: Mapping[str, Sequence[float]], regime: str) -> dict[str, tuple[float, float]]:
-    unknown = sorted(set(declared) - {"f", "g"})
-    raise_all("plan", [f"inexact has {unknown}; expected names among ['f', 'g']."] * bool(unknown))
-    if declared and regime not in ("auto", "degenerate"):
-        raise InputError(f"plan: inexact oracles are for regime 'degenerate' (Theorem 3.3); received {regime!r}.")
-    oracles = {}
-    for name, pair in declared.items():
-        if not isinstance(pair, Sequence) or len(pair) != 2:
-            raise InputError(f"plan: inexact[{name!r}] is {pair!r}; expected (delta, L).")
-        delta, L = (as_number(number, f"plan: inexact[{name!r}]", 0.0) for number in pair)
-        oracles[name] = (delta, L)
-    return oracles
 
 
 def _with_oracles(terms: list[Term], oracles: Mapping[str, tuple[float, float]]) -> list[Term]:
@@ -241,17 +149,9 @@ def _with_oracles(terms: list[Term], oracles: Mapping[str, tuple[float, float]])
     return placed
 
 
-def _fixed_plan(
-    terms: list[Term],
-    used: dict[str, Constant],
-    metric: str,
-    tol: float | None,
-    order: str | None,
-    loops: Sequence[int] | None,
-    kappa: float | None,
-    proved: bool,
-) -> Plan:
+def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, request: Request) -> Plan:
     """One run of Algorithm 1 (Theorem 3.5), with what is missing of order and loops from Corollary 3.6."""
+    tol, order, loops, kappa, proved = request.tol, request.order, request.loops, request.kappa, request.proved
     eps = math.nan if tol is None else (tol / len(terms) if proved else tol)
     if order is None:
         terms = sorted_by_budget(terms, eps)
@@ -283,29 +183,3 @@ def _regimes(
     if not bounded:
         return other or ["degenerate"]
     return ["degenerate", *(other if other == ["restarts"] else [])]
-
-
-def _check_request(
-    problem: SaddleProblem, tol: float | None, order: str | None, loops: Sequence[int] | None, kappa: float | None
-) -> None:
-    complaints = []
-    if not isinstance(problem, SaddleProblem):
-        complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
-    if tol is None and (order is None or loops is None):
-        complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
-    if tol is not None and not (isinstance(tol, Real) and math.isfinite(tol) and tol > 0.0):
-        complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
-    if order is not None and (not isinstance(order, str) or len(set(order)) < len(order) or set(order) - set("fgB")):
-        complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
-    raise_all("plan", complaints)
-    if kappa is not None and as_number(kappa, "plan: kappa", 0.0) == 0.0:
-        raise InputError("plan: kappa is 0; expected a number > 0.")
-
-
-def _check_regime(regime: str, tol: float | None, order: str | None, loops: Sequence[int] | None) -> None:
-    complaints = []
-    if regime not in ("auto", *REGIMES):
-        complaints.append(f"regime is {regime!r}; expected 'auto' or one of {REGIMES}.")
-    elif regime in ("restarts", "mixed") and (tol is None or order is not None or loops is not None):
-        complaints.append(f"regime {regime!r} chooses order and loops itself; expected tol and neither of them.")
-    raise_all("plan", complaints)

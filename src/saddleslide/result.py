@@ -37,10 +37,9 @@ class Status(Enum):
         "The plan was carried out; it had no target or its target was not reached. The bounds are true as "
         "they stand. For a smaller gap use larger loops or a smaller tol."
     )
-    RUNNING = "The run is under way. The point is the running average so far. Wait, or raise StopIteration to stop."
+    RUNNING = "The run is under way. The point is the current one. Wait, or raise StopIteration to stop."
     STOPPED = (
-        "The callback stopped the run. The point is the running average so far and the bounds are true. Run on "
-        "from it with start=."
+        "The callback stopped the run. The point is the current one and its bounds are true. Run on from it with start=."
     )
     CALL_LIMIT = (
         "The call budget was used up before the target. The point and its bounds are the best so far and true. Raise "

@@ -14,7 +14,7 @@ from saddleslide.certificate import certify
 from saddleslide.driver import run
 from saddleslide.errors import InputError, raise_all
 from saddleslide.oracles import Calls
-from saddleslide.planner import plan
+from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
@@ -57,12 +57,12 @@ def solve_sampled(
     run_so_far = _Ladder(problem, goal, callback, dict(max_calls or {}), max_steps, as_generator(rng, "solve"))
     run_so_far.judging = judging
     if not known:
-        proved = plan(problem, goal, start=start, costs=costs, proved=True)
+        proved = theorem_plan(problem, goal, start=start, costs=costs, proved=True)
         return run_so_far.in_expectation(proved, start)
     point = problem.start(start)
     accuracy = run_so_far.first_accuracy(point)
     for _ in range(MOST_PLANS):
-        made = plan(problem, accuracy, start=point, costs=costs)
+        made = theorem_plan(problem, accuracy, start=point, costs=costs)
         result = run_so_far.climb(replace(made, tol=goal), point)
         if result.status is not Status.COMPLETED:
             return result

@@ -9,7 +9,7 @@ from saddleslide.baselines.base import Description, Option
 from saddleslide.baselines.field import calls_of
 from saddleslide.baselines.staged import Staged
 from saddleslide.oracles import Calls, Oracles
-from saddleslide.planner import plan
+from saddleslide.planner import theorem_plan
 from saddleslide.planning import Level, Plan
 from saddleslide.problem import SaddleProblem
 
@@ -49,7 +49,7 @@ class RecursiveSliding(Staged):
 
     def levels(self, problem: SaddleProblem, origin: tuple[Array, Array], eps: float) -> tuple[Level, ...]:
         metric = str(self.options["metric"])
-        made = plan(problem, eps, metric=metric, start=origin, regime="degenerate")
+        made = theorem_plan(problem, eps, metric=metric, start=origin, regime="degenerate")
         assert isinstance(made, Plan)
         return made.levels
 

@@ -12,7 +12,7 @@ from saddleslide.arrays import Array, split
 from saddleslide.baselines.base import Method
 from saddleslide.functions import Zero
 from saddleslide.oracles import Oracles
-from saddleslide.planner import plan
+from saddleslide.planner import theorem_plan
 from saddleslide.planning import Level, Plan, Term, place
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding import Recursion
@@ -74,7 +74,9 @@ class Staged(Method):
 
 def problem_terms(problem: SaddleProblem, origin: tuple[Array, Array], eps: float, metric: object) -> dict[str, Term]:
     """Terms of f, g and B as `ss.plan` sees them."""
-    made = plan(problem, eps, order="fgB", loops=(1, 1, 1), metric=str(metric), start=origin, regime="degenerate")
+    made = theorem_plan(
+        problem, eps, order="fgB", loops=(1, 1, 1), metric=str(metric), start=origin, regime="degenerate"
+    )
     assert isinstance(made, Plan)
     return {level.term.name: level.term for level in made.levels}
 

@@ -20,7 +20,7 @@ from saddleslide.paper.instances import Instance
 from saddleslide.paper.judge import Curve, Judge, Outcome
 from saddleslide.paper.one_level import OneLevel
 from saddleslide.paper.spec import Run, loops_of
-from saddleslide.planner import plan
+from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan, budget
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.result import Result
@@ -101,11 +101,11 @@ def _plan(given: Instance, run: Run) -> Plan | RestartPlan:
     asked: dict[str, Any] = {"metric": "identity", "regime": "degenerate"}
     asked |= {name: settings[name] for name in names if name in settings}
     if settings.get("all_stages", False):
-        return _with_all_stages(plan(given.problem, settings["tol"], **asked))
+        return _with_all_stages(theorem_plan(given.problem, settings["tol"], **asked))
     loops = loops_of(run.problem, settings)
     if loops is not None:
         asked["loops"] = loops
-    return plan(given.problem, settings.get("tol"), **asked)
+    return theorem_plan(given.problem, settings.get("tol"), **asked)
 
 
 def _with_all_stages(intended: Plan | RestartPlan) -> Plan | RestartPlan:

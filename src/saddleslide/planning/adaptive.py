@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from saddleslide.errors import InputError
-from saddleslide.planning.plan import cost_lines
+from saddleslide.planning.plan import cost_lines, metric_to_data
 
 METHODS = ("adaptive sliding", "restarted primal-dual")
 
@@ -83,6 +83,16 @@ class AdaptivePlan:
         return False
 
     @property
+    def regime(self) -> str:
+        """No regime of the paper."""
+        return "adaptive"
+
+    @property
+    def predicted_calls(self) -> dict[str, float]:
+        """Expected calls per oracle, no promise; empty where nothing was predicted."""
+        return {} if self.predicted is None else dict(self.predicted)
+
+    @property
     def bound(self) -> float:
         """No bound is promised in advance."""
         return math.inf
@@ -137,7 +147,7 @@ class AdaptivePlan:
         'blocks'
         """
         data = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {**data, "given": self.given.to_dict()} if hasattr(self.given, "to_dict") else data
+        return {**data, "given": metric_to_data(self.given)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> AdaptivePlan:

@@ -83,6 +83,16 @@ class Plan:
     given: Any = None
 
     @property
+    def regime(self) -> str:
+        """One run of the recursion, without restarts."""
+        return "degenerate"
+
+    @property
+    def simple_terms(self) -> tuple[str, ...]:
+        """What is in the projection step instead of costing a level, for people."""
+        return tuple(f"the simple terms of {name} are in the projection step" for name in self.simple)
+
+    @property
     def order(self) -> str:
         """Names of the levels, outermost first."""
         return "".join(level.term.name for level in self.levels)
@@ -169,7 +179,7 @@ class Plan:
             f"M = {level.term.M:.4g}, delta = {level.delta:.3g}, Omega = {level.term.Omega:.4g}"
             for i, level in enumerate(self.levels, start=1)
         ]
-        lines += [f"  simple   the simple terms of {name} are in the projection step" for name in self.simple]
+        lines += [f"  simple   {term}" for term in self.simple_terms]
         lines += metric_lines(self.given)
         lines += noise_lines(self.levels, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]

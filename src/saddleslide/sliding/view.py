@@ -37,7 +37,7 @@ class View:
     >>> problem = ss.SaddleProblem(f=ss.functions.Logistic(np.eye(2), [1, -1]) + l1, g=l1, B=np.eye(2), X=box, Y=box)
     >>> view = view_of(problem, simple=("f", "g"))
     >>> view.problem.f, view.f_simple is l1, view.problem.g
-    (Logistic(2 x 2), True, Zero())
+    (Logistic((2,) -> (2,), ridge=0), True, Zero())
     """
 
     problem: SaddleProblem

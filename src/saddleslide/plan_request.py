@@ -1,0 +1,142 @@
+"""What a caller asks of a plan, and what of it makes no sense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+from saddleslide.arrays import as_number
+from saddleslide.errors import InputError, raise_all
+from saddleslide.metrics import Metric
+from saddleslide.plan_constants import declared_constants
+from saddleslide.plan_norms import block_norms
+from saddleslide.planning.levels import check_loops
+from saddleslide.problem import SaddleProblem
+from saddleslide.regimes import REGIMES
+
+# Settings that adaptive sliding knows as well; all others are about the theorems.
+SHARED = ("tol", "metric", "start", "regime", "costs")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `ss.plan`, which documents them.
+
+    Examples
+    --------
+    >>> Request(0.1).theorem_settings, Request(0.1, proved=True).theorem_settings
+    ((), ('proved',))
+    """
+
+    tol: float | None = None
+    order: str | None = None
+    loops: Sequence[int] | None = None
+    metric: str | float | Sequence[float] | Metric = "auto"
+    start: tuple[Any, Any] | None = None
+    kappa: float | None = None
+    proved: bool = False
+    constants: Mapping[str, float] | None = None
+    regime: str = "auto"
+    anchors: bool = False
+    factor: float | None = None
+    range_conditions: Collection[str] = ()
+    interior: Collection[str] = ()
+    Psi0: float | None = None
+    costs: Sequence[float] | str | None = None
+    inexact: Mapping[str, Sequence[float]] | None = None
+    anchor_batch: int | None = None
+    simple: str | Collection[str] = "auto"
+
+    @property
+    def theorem_settings(self) -> tuple[str, ...]:
+        """Names of the settings that were changed and mean nothing to adaptive sliding."""
+        given = [entry for entry in fields(self) if entry.name not in SHARED]
+        return tuple(entry.name for entry in given if _differs(getattr(self, entry.name), entry.default))
+
+    @property
+    def plain_metric(self) -> bool:
+        """Whether the metric is left to the plan."""
+        return isinstance(self.metric, str) and self.metric == "auto"
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether levels or oracles were asked for, which leaves one run of the recursion."""
+        return self.order is not None or self.loops is not None or bool(self.oracles)
+
+    @cached_property
+    def declared(self) -> dict[str, float]:
+        """Declared constants."""
+        return declared_constants(self.constants or {})
+
+    @cached_property
+    def oracles(self) -> dict[str, tuple[float, float]]:
+        """Declared (delta, L)-oracles of f and g."""
+        declared = self.inexact or {}
+        unknown = sorted(set(declared) - {"f", "g"})
+        raise_all("plan", [f"inexact has {unknown}; expected names among ['f', 'g']."] * bool(unknown))
+        if declared and self.regime not in ("auto", "degenerate"):
+            raise InputError(
+                f"plan: inexact oracles are for regime 'degenerate' (Theorem 3.3); received {self.regime!r}."
+            )
+        oracles = {}
+        for name, pair in declared.items():
+            if not isinstance(pair, Sequence) or len(pair) != 2:
+                raise InputError(f"plan: inexact[{name!r}] is {pair!r}; expected (delta, L).")
+            delta, L = (as_number(number, f"plan: inexact[{name!r}]", 0.0) for number in pair)
+            oracles[name] = (delta, L)
+        return oracles
+
+    def check(self, problem: SaddleProblem) -> None:
+        """Refuse what makes no sense, before any call."""
+        self._check_target(problem)
+        self._check_regime()
+        if self.anchor_batch is not None:
+            check_loops((self.anchor_batch,), 1)
+        for name, number in (("factor", self.factor), ("Psi0", self.Psi0)):
+            if number is not None:
+                as_number(number, f"plan: {name}", 0.0)
+        problem.start(self.start)
+        block_norms(self.metric, (1.0, 1.0))
+        assert isinstance(self.declared, dict) and isinstance(self.oracles, dict)
+
+    def _check_target(self, problem: SaddleProblem) -> None:
+        tol, order, complaints = self.tol, self.order, []
+        if not isinstance(problem, SaddleProblem):
+            complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
+        if tol is None and (order is None or self.loops is None):
+            complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
+        if tol is not None and not (isinstance(tol, Real) and math.isfinite(tol) and tol > 0.0):
+            complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
+        if order is not None and not self._is_order(order):
+            complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
+        raise_all("plan", complaints)
+        if self.loops is not None and not self._leaves_levels_out:
+            check_loops(self.loops, len("fgB"))
+        if self.kappa is not None and as_number(self.kappa, "plan: kappa", 0.0) == 0.0:
+            raise InputError("plan: kappa is 0; expected a number > 0.")
+
+    @property
+    def _leaves_levels_out(self) -> bool:
+        """Whether simple terms are asked for, so that there may be fewer than three levels."""
+        return not isinstance(self.simple, str) and bool(self.simple)
+
+    def _is_order(self, order: Any) -> bool:
+        if not isinstance(order, str) or len(set(order)) < len(order) or set(order) - set("fgB"):
+            return False
+        return len(order) == len("fgB") or self._leaves_levels_out
+
+    def _check_regime(self) -> None:
+        regime, complaints = self.regime, []
+        if regime not in ("auto", *REGIMES):
+            complaints.append(f"regime is {regime!r}; expected 'auto', 'adaptive' or one of {REGIMES}.")
+        elif regime in ("restarts", "mixed") and (self.tol is None or self.order is not None or self.loops is not None):
+            complaints.append(f"regime {regime!r} chooses order and loops itself; expected tol and neither of them.")
+        raise_all("plan", complaints)
+
+
+def _differs(value: Any, default: Any) -> bool:
+    return not (value is default or (isinstance(value, type(default)) and value == default))
