@@ -29,7 +29,13 @@ from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
 from saddleslide.sampling import Samples, drawn_problem
 from saddleslide.sliding import Recursion
-from saddleslide.sliding.bilinear import anchor_writer, coupling_writer, gradient_writers, product_domain
+from saddleslide.sliding.bilinear import (
+    anchor_writer,
+    coupling_writer,
+    gradient_writers,
+    product_domain,
+    taken_anchors,
+)
 
 RUNS = 200
 BATCHES = (1, 4, 16, 64)
@@ -111,7 +117,7 @@ def exact_inside(known: Known, stage: Stage, count: int, seed: int) -> list[floa
     noisy, exact = Oracles(drawn_problem(problem, rng, Samples())), Oracles(problem)
     x, y, found = np.zeros(known.x.size), np.zeros(known.y.size), []
     for _ in range(count):
-        gradients = gradient_writers(exact) | {"B": anchor_writer(noisy, stage, (x, y))}
+        gradients = gradient_writers(exact) | {"B": anchor_writer(noisy, taken_anchors(noisy, stage, (x, y)))}
         names = [level.term.name for level in levels]
         operators = [coupling_writer(exact) if name == "B" else None for name in names]
         start = np.concatenate([x, y])

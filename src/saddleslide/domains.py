@@ -177,6 +177,18 @@ class Box(Domain):
             + [f"{empty} sides leave no finite point; expected lower < inf and upper > -inf."] * bool(empty),
         )
 
+    @property
+    def uniform(self) -> tuple[float, float] | None:
+        """Both sides where they are numbers, the same for all entries; else None.
+
+        Examples
+        --------
+        >>> Box(-1.0, 2.0, shape=3).uniform
+        (-1.0, 2.0)
+        """
+        low, high = self._clip
+        return (low, high) if isinstance(low, float) and isinstance(high, float) else None
+
     def __repr__(self) -> str:
         low, high = (side if isinstance(side, float) else "array" for side in self._clip)
         return f"Box({low}, {high}, shape={self.shape})"

@@ -15,6 +15,7 @@ from saddleslide.arrays import Array, split
 from saddleslide.certificate import certify
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
+from saddleslide.kernels.switch import compile_seconds
 from saddleslide.method_run import carry_out_method
 from saddleslide.metrics import Metric, from_dict
 from saddleslide.oracles import Oracles
@@ -113,7 +114,7 @@ class _Progress:
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0
         self.history: list[Moment] = []
-        self.seconds = 0.0
+        self.seconds, self.compiled_before = 0.0, compile_seconds()
         self.judged = Certificate(reason="not judged yet")
         self.models: dict[str, LowerModel] = {}
 
@@ -211,6 +212,7 @@ class _Progress:
             samples=self.samples.copy(),
             expected_gap=self._expected_gap(),
             floor=self.plan.constants["floor"].value if "floor" in self.plan.constants else 0.0,
+            compile_seconds=compile_seconds() - self.compiled_before,
         )
 
 

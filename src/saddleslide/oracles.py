@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -108,10 +109,26 @@ class Oracles:
         self.calls.B += 1
         return product.reshape(self.problem.X.shape)
 
-    def g_value_and_gradient(self, g: Function, y: Array) -> tuple[float, Array]:
+    @contextmanager
+    def products(self, count: int) -> Iterator[None]:
+        """Count and time products that a compiled loop makes by itself."""
+        began = time.perf_counter()
+        yield
+        self.seconds.B += time.perf_counter() - began
+        self.calls.B += count
+
+    def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        """Value and gradient of f at x: one call of f'."""
+        began = time.perf_counter()
+        found = self.problem.f.value_and_gradient(read_only(x), out)
+        self.seconds.f += time.perf_counter() - began
+        self.calls.f += 1
+        return found
+
+    def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of (a part of) g at y: one call of g'."""
         began = time.perf_counter()
-        found = g.value_and_gradient(read_only(y))
+        found = g.value_and_gradient(read_only(y), out)
         self.seconds.g += time.perf_counter() - began
         self.calls.g += 1
         return found

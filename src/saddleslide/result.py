@@ -38,9 +38,7 @@ class Status(Enum):
         "they stand. For a smaller gap use larger loops or a smaller tol."
     )
     RUNNING = "The run is under way. The point is the current one. Wait, or raise StopIteration to stop."
-    STOPPED = (
-        "The callback stopped the run. The point is the current one and its bounds are true. Run on from it with start=."
-    )
+    STOPPED = "The callback stopped the run. The point is the current one, its bounds are true. Run on with start=."
     CALL_LIMIT = (
         "The call budget was used up before the target. The point and its bounds are the best so far and true. Raise "
         "max_calls, or run on from the point with start=."
@@ -143,7 +141,7 @@ class Result:
         Calls of f', g' and B, B^T. `solve` counts everything, judging and probing for a metric included; `run` counts
         what the plan made. `certificate_calls` shows the share of judging: part of `calls` in `solve`, apart in `run`.
     seconds : float
-        Time of the method, without the certificate.
+        Time of the method, without the certificate and without compiling.
     plans : tuple of Plan
         Every plan that was used.
     history : tuple of Moment
@@ -157,6 +155,8 @@ class Result:
         gradients, infinite where nothing is proved.
     floor : float
         What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
+    compile_seconds : float
+        Time spent on importing Numba and on compiling or loading kernels; not in `seconds`.
 
     Examples
     --------
@@ -180,6 +180,7 @@ class Result:
     samples: Samples = field(default_factory=Samples)
     expected_gap: float = math.nan
     floor: float = 0.0
+    compile_seconds: float = 0.0
 
     @property
     def gap(self) -> float:

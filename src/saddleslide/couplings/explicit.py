@@ -35,38 +35,38 @@ class Matrix(Coupling):
         self.matrix = _read_matrix(matrix)
         rows, columns = self.matrix.shape
         self.x_shape, self.y_shape = _check_sizes((rows, columns), x_shape, y_shape)
-        self._sparse = scipy.sparse.issparse(self.matrix)
+        self.sparse = scipy.sparse.issparse(self.matrix)
         # A stored transpose makes the sparse adjoint a row-wise product too.
-        self._transpose = self.matrix.T.tocsr() if self._sparse else self.matrix.T
+        self.transpose = self.matrix.T.tocsr() if self.sparse else self.matrix.T
 
     def __repr__(self) -> str:
-        kind = "sparse" if self._sparse else "dense"
+        kind = "sparse" if self.sparse else "dense"
         return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
 
     @property
     def stored(self) -> int:
         """Number of stored entries."""
-        return int(self.matrix.nnz if self._sparse else self.matrix.size)
+        return int(self.matrix.nnz if self.sparse else self.matrix.size)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         return self._product(self.matrix, x, self.y_shape, out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return self._product(self._transpose, y, self.x_shape, out)
+        return self._product(self.transpose, y, self.x_shape, out)
 
     def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
         if out is None:
             return np.asarray(matrix @ v.ravel()).reshape(shape)
-        if self._sparse or not out.flags.c_contiguous:
+        if self.sparse or not out.flags.c_contiguous:
             out[...] = (matrix @ v.ravel()).reshape(shape)
         else:
             np.dot(matrix, v.ravel(), out=out.reshape(-1))
         return out
 
     def dense(self) -> Array | None:
-        if self._sparse and max(self.matrix.shape) > 4000:
+        if self.sparse and max(self.matrix.shape) > 4000:
             return None
-        matrix: Array = self.matrix.toarray() if self._sparse else self.matrix
+        matrix: Array = self.matrix.toarray() if self.sparse else self.matrix
         return matrix
 
 

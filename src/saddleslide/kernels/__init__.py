@@ -1,1 +1,1 @@
-"""Vector updates: reference ones in NumPy."""
+"""Vector updates and whole inner loops: reference ones in NumPy, compiled ones, and the switch between them."""

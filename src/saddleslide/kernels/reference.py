@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 
 from saddleslide.arrays import Array
+
+# Where the blocks of z begin, and the size of z.
+Edges: TypeAlias = npt.NDArray[np.int64]
 
 
 def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None:
@@ -22,15 +28,47 @@ def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) 
     out += scratch
 
 
-def scale_blocks(out: Array, vector: Array, factors: Array, slices: list[slice]) -> None:
-    """Write out = factor * vector block by block; one factor per block.
+def collect(out: Array, above: Array, z: Array, weights: Array, edges: Edges) -> None:
+    """Write out = above + weight * z block by block.
 
     Examples
     --------
     >>> out = np.zeros(3)
-    >>> scale_blocks(out, np.ones(3), np.array([2.0, 5.0]), [slice(0, 1), slice(1, 3)])
+    >>> collect(out, np.ones(3), np.ones(3), np.array([2.0, 5.0]), np.array([0, 1, 3]))
     >>> out
-    array([2., 5., 5.])
+    array([3., 6., 6.])
     """
-    for factor, part in zip(factors, slices, strict=True):
-        np.multiply(vector[part], factor, out=out[part])
+    for weight, low, high in zip(weights, edges, edges[1:], strict=False):
+        np.multiply(z[low:high], weight, out=out[low:high])
+    out += above
+
+
+def resolve(out: Array, pull: Array, slope: Array, weights: Array, edges: Edges) -> None:
+    """Write out = (pull - slope) / weight block by block.
+
+    Examples
+    --------
+    >>> out = np.zeros(2)
+    >>> resolve(out, np.array([3.0, 5.0]), np.ones(2), np.array([2.0, 4.0]), np.array([0, 1, 2]))
+    >>> out
+    array([1., 1.])
+    """
+    np.subtract(pull, slope, out=out)
+    for weight, low, high in zip(weights, edges, edges[1:], strict=False):
+        out[low:high] *= 1.0 / weight
+
+
+def correct(out: Array, ahead: Array, here: Array, there: Array, factors: Array, edges: Edges) -> None:
+    """Write out = ahead + factor * (here - there) block by block; out is none of the others.
+
+    Examples
+    --------
+    >>> out = np.zeros(2)
+    >>> correct(out, np.ones(2), np.array([3.0, 5.0]), np.ones(2), np.array([2.0, 0.5]), np.array([0, 1, 2]))
+    >>> out
+    array([5., 3.])
+    """
+    np.subtract(here, there, out=out)
+    for factor, low, high in zip(factors, edges, edges[1:], strict=False):
+        out[low:high] *= factor
+    out += ahead

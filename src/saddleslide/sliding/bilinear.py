@@ -14,6 +14,7 @@ from saddleslide.oracles import Oracles
 from saddleslide.planning.restarts import Stage, anchor_calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
+from saddleslide.sliding.innermost import Anchors, compiled_sweep
 from saddleslide.sliding.recursion import Piece, Recursion
 from saddleslide.sliding.view import View
 
@@ -32,13 +33,15 @@ def bilinear_recursion(
     """
     view = View(oracles.problem) if view is None else replace(view, problem=oracles.problem)
     names = [level.term.name for level in stage.levels]
-    gradients, operators = gradient_writers(oracles), {}
+    values: dict[str, float] = {}
+    gradients, operators = gradient_writers(oracles, values), {}
     if any(level.term.M > 0.0 for level in stage.levels):
         operators["B"] = coupling_writer(oracles)
-    if stage.beta_x > 0.0 or stage.beta_y > 0.0:
-        gradients["B"] = anchor_writer(oracles, stage, start)
+    anchors = taken_anchors(oracles, stage, start)
+    if anchors.products:
+        gradients["B"] = anchor_writer(oracles, anchors)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
-    pieces = model_pieces(view)
+    pieces = model_pieces(view, values)
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
@@ -46,14 +49,16 @@ def bilinear_recursion(
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
+        compiled_sweep(oracles, stage.levels[-1], anchors) if names[-1] in operators and view.plain else None,
         view.base(),
     )
 
 
-def model_pieces(view: View) -> dict[str, Piece]:
+def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
     """Lower models of f and g from their gradients, where values are known and an exact minimum is not.
 
-    A value at the point of a gradient costs no oracle call: an oracle gives both together.
+    A value at the point of a gradient costs no oracle call: an oracle gives both together, and the last one is kept in
+    `values` under the name of its function.
     """
     problem = view.problem
     pieces: dict[str, Piece] = {}
@@ -61,18 +66,22 @@ def model_pieces(view: View) -> dict[str, Piece]:
         (("f", problem.f, problem.X, view.f_simple), ("g", problem.g, problem.Y, view.g_simple))
     ):
         # A model of the rest alone says nothing about the whole.
-        if function.has_value and not function.separable and isinstance(simple, Zero):
-            pieces[name] = _piece(view, function, block, function.strong_convexity(domain))
+        if _is_modelled(function) and isinstance(simple, Zero):
+            pieces[name] = _piece(view, name, values, block, function.strong_convexity(domain))
     return pieces
 
 
-def _piece(view: View, function: Function, block: int, modulus: float) -> Piece:
+def _is_modelled(function: Function) -> bool:
+    return function.has_value and not function.separable
+
+
+def _piece(view: View, name: str, values: dict[str, float], block: int, modulus: float) -> Piece:
     shapes = [view.problem.X.shape, view.problem.Y.shape]
 
     def piece(z: Array, gradient: Array) -> tuple[float, Array]:
         point, slope = split(z, shapes)[block], split(gradient, shapes)[block]
         slope = view.slope(slope) if block == 0 else slope
-        model = LowerModel.at(point, function.value(point), slope, modulus)
+        model = LowerModel.at(point, values[name], slope, modulus)
         return model.constant, model.slope
 
     return piece
@@ -88,23 +97,29 @@ def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -
     return found
 
 
-def anchor_writer(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) -> Writer:
-    """Gradient of p_3 = beta_x/2 |Bx - g'(y_in)|^2 + beta_y/2 |B^T y + f'(x_in)|^2; two products per active term.
+def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) -> Anchors:
+    """The anchors g'(y_in) and f'(x_in) of the active terms; a sampled one is the mean of `anchor_batch` draws."""
+    at_f, at_g = np.zeros(start[0].size), np.zeros(start[1].size)
+    if stage.beta_x > 0.0:
+        at_g = _mean(oracles.g_gradient, start[1], anchor_calls(stage, "g")).ravel()
+    if stage.beta_y > 0.0:
+        at_f = _mean(oracles.f_gradient, start[0], anchor_calls(stage, "f")).ravel()
+    return Anchors(stage.beta_x, stage.beta_y, at_f, at_g)
 
-    The anchors g'(y_in) and f'(x_in) are taken once and kept; a sampled one is the mean of `anchor_batch` draws.
-    """
+
+def anchor_writer(oracles: Oracles, anchors: Anchors) -> Writer:
+    """Gradient of p_3 = beta_x/2 |Bx - g'(y_in)|^2 + beta_y/2 |B^T y + f'(x_in)|^2; two products per active term."""
     shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
-    beta_x, beta_y = stage.beta_x, stage.beta_y
-    anchor_g = _mean(oracles.g_gradient, start[1], anchor_calls(stage, "g")) if beta_x > 0.0 else None
-    anchor_f = _mean(oracles.f_gradient, start[0], anchor_calls(stage, "f")) if beta_y > 0.0 else None
+    beta_x, beta_y = anchors.beta_x, anchors.beta_y
+    at_f, at_g = anchors.at_f.reshape(shapes[0]), anchors.at_g.reshape(shapes[1])
 
     def write_anchors(z: Array, out: Array) -> None:
         x, y = split(z, shapes)
         out_x, out_y = split(out, shapes)
-        if anchor_g is not None:
-            oracles.adjoint(beta_x * (oracles.forward(x) - anchor_g), out_x)
-        if anchor_f is not None:
-            oracles.forward(beta_y * (oracles.adjoint(y) + anchor_f), out_y)
+        if beta_x > 0.0:
+            oracles.adjoint(beta_x * (oracles.forward(x) - at_g), out_x)
+        if beta_y > 0.0:
+            oracles.forward(beta_y * (oracles.adjoint(y) + at_f), out_y)
 
     return write_anchors
 
@@ -116,9 +131,13 @@ def _mean(gradient: Callable[[Array], Array], point: Array, count: int) -> Array
     return mean
 
 
-def gradient_writers(oracles: Oracles) -> dict[str, Writer]:
-    """F' writes the x block only, g' the y block only; the other block stays 0."""
-    shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
+def gradient_writers(oracles: Oracles, values: dict[str, float] | None = None) -> dict[str, Writer]:
+    """F' writes the x block only, g' the y block only; the other block stays 0.
+
+    Values that models need go to `values`, where it is given.
+    """
+    problem = oracles.problem
+    shapes = [problem.X.shape, problem.Y.shape]
 
     def write_f(z: Array, out: Array) -> None:
         oracles.f_gradient(split(z, shapes)[0], split(out, shapes)[0])
@@ -126,7 +145,19 @@ def gradient_writers(oracles: Oracles) -> dict[str, Writer]:
     def write_g(z: Array, out: Array) -> None:
         oracles.g_gradient(split(z, shapes)[1], split(out, shapes)[1])
 
-    return {"f": write_f, "g": write_g}
+    if values is None:
+        return {"f": write_f, "g": write_g}
+
+    def write_f_keeping_value(z: Array, out: Array) -> None:
+        values["f"], _ = oracles.f_value_and_gradient(split(z, shapes)[0], split(out, shapes)[0])
+
+    def write_g_keeping_value(z: Array, out: Array) -> None:
+        values["g"], _ = oracles.g_value_and_gradient(problem.g, split(z, shapes)[1], split(out, shapes)[1])
+
+    return {
+        "f": write_f_keeping_value if _is_modelled(problem.f) else write_f,
+        "g": write_g_keeping_value if _is_modelled(problem.g) else write_g,
+    }
 
 
 def coupling_writer(oracles: Oracles) -> Writer:

@@ -9,7 +9,6 @@ projection. Centres and slopes are summed apart: the centres are far larger and 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -17,9 +16,10 @@ import numpy as np
 from saddleslide.arrays import Array
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.kernels.reference import combine, scale_blocks
+from saddleslide.kernels.switch import updates
 from saddleslide.planning import Level, alpha_sequence
 from saddleslide.sliding.component import Writer
+from saddleslide.sliding.innermost import Sweep
 from saddleslide.sliding.view import Base
 
 # Constant and slope of a lower model from (point, gradient), both flat.
@@ -73,6 +73,8 @@ class Recursion:
     pieces : sequence of callables or None, optional
         `piece(z, gradient)` gives constant and slope of a lower model of p_i from its gradient at z. The run then
         carries their average along: the weights in the bound follow the same recursion as the running average.
+    innermost : Sweep, optional
+        Makes all iterations of the last level at once, when there are levels above it.
     base : callable, optional
         `base(centers, weights)` turns the centres of the base case into its minimiser, in place, where simple terms
         make it more than the projection onto the domain.
@@ -97,20 +99,20 @@ class Recursion:
         domain: Domain,
         start: Array,
         pieces: Sequence[Piece | None] | None = None,
+        innermost: Sweep | None = None,
         base: Base | None = None,
     ) -> None:
-        self.domain, self.base = domain, base
+        self.domain, self.innermost, self.base = domain, innermost, base
         self.pieces = list(pieces) if pieces is not None else [None] * len(levels)
         self.sizes = [block.size for block in domain.blocks]
-        edges = np.cumsum([0, *self.sizes]).tolist()
-        self.slices = [slice(low, high) for low, high in itertools.pairwise(edges)]
+        self.edges = np.cumsum([0, *self.sizes], dtype=np.int64)
+        self.kernels = updates()
         self.alphas = alpha_sequence(max(level.T for level in levels))
         parts = zip(levels, gradients, operators, strict=True)
         self.rungs = [_Rung(level, p, Q, start.ravel(), len(self.sizes)) for level, p, Q in parts]
         self.floor = _Floor(start.size, len(self.sizes))
         self.solution = start.ravel().copy()
         self.scratch = np.empty(start.size)
-        self.inverse_weights = np.empty(len(self.sizes))
         below = False
         for rung in reversed(self.rungs):
             below = below or rung.write_gradient is not None
@@ -144,6 +146,9 @@ class Recursion:
         if k == len(self.rungs):
             return self._resolve(above)
         rung = self.rungs[k]
+        if self.innermost is not None and k == len(self.rungs) - 1:
+            self.innermost(Gamma, above, rung.iterate, rung.average)
+            return rung.average
         rung.average[:] = rung.iterate
         for j in range(rung.level.T):
             self._advance(k, j, Gamma, above)
@@ -156,7 +161,7 @@ class Recursion:
         self._linearise(rung, alpha, Gamma, above)
         self._pull(rung, eta, above)
         ahead = self._sweep(k + 1, Gamma * alpha, rung)
-        combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
+        self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
         if any(piece is not None for piece in self.pieces[k:]):
             self._average_models(k, alpha)
         self._correct(rung, eta, ahead)
@@ -183,9 +188,9 @@ class Recursion:
     def _linearise(self, rung: _Rung, alpha: float, Gamma: float, above: _Floor) -> None:
         """Gradient at the composed averaging point v = Gamma alpha z + c, and Q at z."""
         if rung.points_below:
-            combine(rung.base, Gamma * (1.0 - alpha), rung.average, 1.0, above.base, self.scratch)
+            self.kernels.combine(rung.base, Gamma * (1.0 - alpha), rung.average, 1.0, above.base, self.scratch)
         if rung.write_gradient is not None:
-            combine(rung.point, Gamma * alpha, rung.iterate, 1.0, rung.base, self.scratch)
+            self.kernels.combine(rung.point, Gamma * alpha, rung.iterate, 1.0, rung.base, self.scratch)
             rung.write_gradient(rung.point, rung.gradient)
         if rung.write_operator is not None:
             rung.write_operator(rung.iterate, rung.operator)
@@ -193,8 +198,7 @@ class Recursion:
     def _pull(self, rung: _Rung, eta: float, above: _Floor) -> None:
         """Add this level's proximal and linear terms to those of the levels above."""
         np.multiply(rung.own_weights, eta, out=rung.weights)
-        scale_blocks(rung.pull, rung.iterate, rung.weights, self.slices)
-        rung.pull += above.pull
+        self.kernels.collect(rung.pull, above.pull, rung.iterate, rung.weights, self.edges)
         rung.weights += above.weights
         slope = above.slope
         for present, part in ((rung.write_gradient, rung.gradient), (rung.write_operator, rung.operator)):
@@ -205,9 +209,7 @@ class Recursion:
 
     def _resolve(self, above: _Floor) -> Array:
         """Base case: the minimiser over Z of the collected linear and proximal terms, and of simple terms."""
-        np.divide(1.0, above.weights, out=self.inverse_weights)
-        np.subtract(above.pull, above.slope, out=self.solution)
-        scale_blocks(self.solution, self.solution, self.inverse_weights, self.slices)
+        self.kernels.resolve(self.solution, above.pull, above.slope, above.weights, self.edges)
         if self.base is None:
             self.domain.project(self.solution, out=self.solution)
         else:
@@ -220,7 +222,6 @@ class Recursion:
             rung.iterate[:] = ahead
             return
         rung.write_operator(ahead, rung.operator_ahead)
-        np.subtract(rung.operator, rung.operator_ahead, out=rung.operator)
-        scale_blocks(rung.iterate, rung.operator, 1.0 / (eta * rung.own_weights), self.slices)
-        rung.iterate += ahead
+        factors = 1.0 / (eta * rung.own_weights)
+        self.kernels.correct(rung.iterate, ahead, rung.operator, rung.operator_ahead, factors, self.edges)
         self.domain.project(rung.iterate, out=rung.iterate)

@@ -45,6 +45,11 @@ class View:
     g_simple: Function = field(default_factory=Zero)
     metric: Metric | None = None
 
+    @property
+    def plain(self) -> bool:
+        """Whether the recursion is that of the paper: no simple terms, a number as the norm of x."""
+        return self.metric is None and self.base() is None
+
     def base(self) -> Base | None:
         """The base case with simple terms; None where it is a projection."""
         if isinstance(self.f_simple, Zero) and isinstance(self.g_simple, Zero):

@@ -1,0 +1,86 @@
+"""Which kernels are used: compiled ones unless the environment or a test says no. Numba is imported by `load` alone."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, cast
+
+from saddleslide.arrays import Array
+from saddleslide.kernels import reference
+from saddleslide.kernels.reference import Edges
+
+_OFF = {"0", "off", "no", "false"}
+
+
+class Updates(Protocol):
+    """The vector updates of the recursion, as `reference` documents them."""
+
+    def combine(self, out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None: ...
+    def collect(self, out: Array, above: Array, z: Array, weights: Array, edges: Edges) -> None: ...
+    def resolve(self, out: Array, pull: Array, slope: Array, weights: Array, edges: Edges) -> None: ...
+    def correct(self, out: Array, ahead: Array, here: Array, there: Array, factors: Array, edges: Edges) -> None: ...
+
+
+class _Switch:
+    """State of the process: what a test has chosen, and the time that loading and compiling have taken."""
+
+    chosen: bool | None = None
+    seconds: float = 0.0
+
+
+def jit_enabled() -> bool:
+    """Whether compiled kernels are used: not with SADDLESLIDE_JIT=0 or NUMBA_DISABLE_JIT=1.
+
+    Examples
+    --------
+    >>> with jit(False):
+    ...     jit_enabled()
+    False
+    """
+    if _Switch.chosen is not None:
+        return _Switch.chosen
+    asked_off = os.environ.get("SADDLESLIDE_JIT", "1").strip().lower() in _OFF
+    return not asked_off and os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in {"", "0"}
+
+
+@contextmanager
+def jit(on: bool) -> Iterator[None]:
+    """Use compiled kernels or their NumPy twins for a while, whatever the environment says."""
+    before = _Switch.chosen
+    _Switch.chosen = on
+    try:
+        yield
+    finally:
+        _Switch.chosen = before
+
+
+def compile_seconds() -> float:
+    """Time this process has spent on importing Numba and on compiling or loading kernels."""
+    return _Switch.seconds
+
+
+def load(name: str) -> Any:
+    """A module of compiled kernels; the first time it is compiled, or read from the disk."""
+    full = f"saddleslide.kernels.{name}"
+    if full not in sys.modules:
+        began = time.perf_counter()
+        importlib.import_module(full)
+        _Switch.seconds += time.perf_counter() - began
+    return sys.modules[full]
+
+
+def updates() -> Updates:
+    """The vector updates to use now.
+
+    Examples
+    --------
+    >>> with jit(False):
+    ...     updates().__name__
+    'saddleslide.kernels.reference'
+    """
+    return cast(Updates, load("compiled") if jit_enabled() else reference)

@@ -1,0 +1,280 @@
+"""Compiled kernels against their NumPy twins, the switch between them, and caches that can not be used."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import saddleslide as ss
+from saddleslide.kernels import reference
+from saddleslide.kernels.switch import compile_seconds, jit, jit_enabled, load
+from saddleslide.oracles import Oracles
+from saddleslide.planning.restarts import Stage
+from saddleslide.sliding import bilinear_recursion
+from saddleslide.sliding.innermost import compiled_sweep
+
+TOLERANCE = 1e-12
+ROWS, COLUMNS = 5, 7
+
+
+def vectors(count, size, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal(size) for _ in range(count)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 1001])
+def test_vector_updates_agree_with_their_twins(size):
+    fast = load("compiled")
+    a, b, c, d, e = vectors(5, size, size)
+    edges, weights = np.array([0, size // 3, size]), np.array([0.7, 3.0])
+    cases = [
+        ("combine", (0.3, a, -1.7, b, e)),
+        ("collect", (a, b, weights, edges)),
+        ("resolve", (a, b, weights, edges)),
+        ("correct", (a, b, c, weights, edges)),
+    ]
+    for name, arguments in cases:
+        ours, theirs = d.copy(), d.copy()
+        getattr(fast, name)(ours, *arguments)
+        getattr(reference, name)(theirs, *arguments)
+        np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-14 * max(1.0, np.abs(theirs).max()), err_msg=name)
+
+
+def test_a_sum_may_be_written_onto_one_of_its_terms():
+    for kernels in (load("compiled"), reference):
+        x, y = vectors(2, 33)
+        expected = 0.25 * x + 0.75 * y
+        kernels.combine(y, 0.25, x, 0.75, y, np.empty(33))
+        np.testing.assert_allclose(y, expected, rtol=0.0, atol=1e-15)
+
+
+def matrix(rows=2 * ROWS * COLUMNS, columns=ROWS * COLUMNS):
+    return np.random.default_rng(3).standard_normal((rows, columns)) / math.sqrt(columns)
+
+
+def sparse_matrix():
+    dense = matrix()
+    return scipy.sparse.csr_array(np.where(np.abs(dense) > 0.15, dense, 0.0))
+
+
+PICTURE, FIELD = (ROWS, COLUMNS), (2, ROWS, COLUMNS)
+COUPLINGS = {
+    "differences": lambda: ss.couplings.FiniteDifferences(PICTURE),
+    "dense": lambda: ss.couplings.Matrix(matrix(), PICTURE, FIELD),
+    "sparse": lambda: ss.couplings.Matrix(sparse_matrix(), PICTURE, FIELD),
+}
+
+
+def sets(shape):
+    """All kinds of domain, small enough for their constraints to be active on the way."""
+    rng = np.random.default_rng(len(shape))
+    return {
+        "full": ss.domains.FullSpace(shape),
+        "interval": ss.domains.Box(-0.02, 0.03, shape=shape),
+        "half": ss.domains.NonNegative(shape),
+        "box": ss.domains.Box(-0.1 * rng.uniform(size=shape), 0.1 * rng.uniform(size=shape)),
+        "ball": ss.domains.Ball(0.1, shape=shape),
+        "shifted ball": ss.domains.Ball(0.1, center=0.05 * rng.standard_normal(shape)),
+        "simplex": ss.domains.Simplex(shape),
+    }
+
+
+def problem_on(B, X, Y):
+    rng = np.random.default_rng(1)
+    f = ss.functions.Quadratic(1.3) + ss.functions.Linear(rng.standard_normal(X.shape))
+    g = ss.functions.Quadratic(0.7) + ss.functions.Linear(rng.standard_normal(Y.shape))
+    return ss.SaddleProblem(f=f, g=g, B=B, X=X, Y=Y)
+
+
+def averages(problem, order="fgB", loops=(3, 2, 5), weights=(0.5, 2.0), betas=(0.0, 0.0)):
+    """Averages after every outer step and the calls made, with and without compiling."""
+    plan = ss.plan(problem, order=order, loops=loops, metric=weights)
+    stage = Stage(plan.levels, 1.0, *betas)
+    rng = np.random.default_rng(2)
+    start = tuple(D.project(0.05 * rng.standard_normal(D.shape)) for D in (problem.X, problem.Y))
+    found = []
+    for on in (True, False):
+        with jit(on):
+            oracles = Oracles(problem)
+            recursion = bilinear_recursion(oracles, stage, start)
+            steps = [average.copy() for average in recursion.steps()]
+        found.append((np.array(steps), oracles.calls, recursion.innermost is not None))
+    return found
+
+
+def assert_twins(found, compiled=True):
+    (fast, calls, is_compiled), (slow, slow_calls, slow_is_compiled) = found
+    assert (is_compiled, slow_is_compiled) == (compiled, False)
+    assert calls == slow_calls
+    assert np.abs(fast - slow).max() <= TOLERANCE * np.abs(slow).max()
+    assert np.abs(slow[0] - slow[-1]).max() > 1e-6 * np.abs(slow).max()
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize(("X", "Y"), list(itertools.product(sets(PICTURE), sets(FIELD))))
+def test_the_compiled_innermost_level_makes_the_same_steps(coupling, X, Y):
+    problem = problem_on(COUPLINGS[coupling](), sets(PICTURE)[X], sets(FIELD)[Y])
+    assert_twins(averages(problem))
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("betas", [(0.3, 0.0), (0.0, 0.2), (0.3, 0.2)])
+@pytest.mark.parametrize(("X", "Y"), [("full", "full"), ("ball", "interval"), ("box", "simplex")])
+def test_anchors_are_part_of_the_compiled_level(coupling, betas, X, Y):
+    problem = problem_on(COUPLINGS[coupling](), sets(PICTURE)[X], sets(FIELD)[Y])
+    found = averages(problem, betas=betas)
+    assert_twins(found)
+    plain = averages(problem)
+    extra = sum(2 * (beta > 0.0) for beta in betas)
+    assert plain[0][1].B // 4 * (4 + extra) == found[0][1].B
+    assert np.abs(found[0][0] - plain[0][0]).max() > 1e-6
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (2, 1), (1, 9), (9, 1), (2, 2), (2, 3), (3, 2), (3, 3), (8, 16)])
+@pytest.mark.parametrize("anchored", [False, True])
+def test_pictures_of_every_shape(shape, anchored):
+    field = (2, *shape)
+    problem = problem_on(
+        ss.couplings.FiniteDifferences(shape), ss.domains.Ball(3.0, shape=shape), ss.domains.Box(-0.5, 0.4, shape=field)
+    )
+    assert_twins(averages(problem, betas=(0.3, 0.2) if anchored else (0.0, 0.0)))
+
+
+@pytest.mark.parametrize("order", ["fgB", "gfB", "fBg", "Bfg"])
+@pytest.mark.parametrize("loops", [(1, 1, 1), (2, 3, 4), (4, 1, 7)])
+def test_every_order_and_length(order, loops):
+    problem = problem_on(COUPLINGS["sparse"](), sets(PICTURE)["interval"], sets(FIELD)["ball"])
+    (fast, calls, compiled), (slow, slow_calls, _) = averages(problem, order, loops)
+    assert compiled == (order[-1] == "B")
+    assert calls == slow_calls
+    assert np.abs(fast - slow).max() <= TOLERANCE * np.abs(slow).max()
+
+
+def test_unknown_parts_leave_the_loop_in_python():
+    B = COUPLINGS["dense"]()
+    X, Y = sets(PICTURE)["interval"], sets(FIELD)["interval"]
+    callables = ss.couplings.as_coupling((B.forward, B.adjoint), x_shape=PICTURE, y_shape=FIELD, norm=B.norm.upper)
+    assert_twins(averages(problem_on(callables, X, Y)), compiled=False)
+    whole = ss.domains.Product(ss.domains.Box(-0.1, 0.1, shape=10), ss.domains.Ball(0.2, shape=25))
+    flat = ss.couplings.Matrix(matrix(), (35,), FIELD)
+    assert_twins(averages(problem_on(flat, whole, Y)), compiled=False)
+
+
+def test_wide_indices_are_taken_too():
+    B = COUPLINGS["sparse"]()
+    B.matrix.indices, B.matrix.indptr = B.matrix.indices.astype(np.int64), B.matrix.indptr.astype(np.int64)
+    assert_twins(averages(problem_on(B, sets(PICTURE)["full"], sets(FIELD)["interval"])))
+
+
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("kind", ["full", "interval", "box", "ball", "simplex"])
+def test_a_number_that_is_none_is_never_projected_away(coupling, kind):
+    problem = problem_on(COUPLINGS[coupling](), sets(PICTURE)[kind], sets(FIELD)[kind])
+    level = ss.plan(problem, order="fgB", loops=(1, 1, 2), metric=(1.0, 1.0)).levels[-1]
+    with jit(True):
+        sweep = compiled_sweep(Oracles(problem), level)
+
+    class Above:
+        weights, base = np.ones(2), np.zeros(3 * ROWS * COLUMNS)
+        pull, slope = np.zeros(3 * ROWS * COLUMNS), np.zeros(3 * ROWS * COLUMNS)
+
+    Above.slope[[3, -3]] = np.nan
+    z, average = np.zeros(3 * ROWS * COLUMNS), np.zeros(3 * ROWS * COLUMNS)
+    sweep(1.0, Above, z, average)
+    assert np.isnan(average[3]) and np.isnan(average[-3])
+
+
+def test_a_ball_takes_numbers_whose_squares_overflow():
+    big = ss.domains.Ball(1.0, shape=(3, 3))
+    f = ss.functions.Linear(np.full((3, 3), 1e250))
+    Y = ss.domains.Ball(1.0, shape=(2, 3, 3))
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=ss.couplings.FiniteDifferences((3, 3)), X=big, Y=Y)
+    plan = ss.plan(problem, order="fgB", loops=(2, 1, 2), metric=(1.0, 1.0))
+    with jit(True):
+        fast = ss.run(problem, plan).x
+    with jit(False), np.errstate(over="ignore"):
+        slow = ss.run(problem, plan).x
+    np.testing.assert_allclose(fast, slow, rtol=TOLERANCE)
+    assert np.linalg.norm(slow) > 0.5
+
+
+# The switch.
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [("SADDLESLIDE_JIT", "0", False), ("SADDLESLIDE_JIT", "off", False), ("SADDLESLIDE_JIT", "1", True),
+     ("NUMBA_DISABLE_JIT", "1", False), ("NUMBA_DISABLE_JIT", "0", True)],
+)  # fmt: skip
+def test_the_environment_switches_compiling_off(monkeypatch, name, value, expected):
+    for known in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT"):
+        monkeypatch.delenv(known, raising=False)
+    assert jit_enabled()
+    monkeypatch.setenv(name, value)
+    assert jit_enabled() is expected
+    with jit(not expected):
+        assert jit_enabled() is not expected
+    assert jit_enabled() is expected
+
+
+# An unknown coupling takes the vector updates alone, which compile in a second.
+SMALL = """
+import numpy as np, sys, saddleslide as ss
+box = ss.domains.Box(-1.0, 1.0, shape=3)
+q = ss.functions.Quadratic(1.0)
+B = ss.couplings.as_coupling((lambda x: 2.0 * x, lambda y: 2.0 * y), x_shape=(3,), y_shape=(3,), norm=2.0)
+problem = ss.SaddleProblem(f=q, g=q, B=B, X=box, Y=box)
+assert "numba" not in sys.modules
+result = ss.run(problem, ss.plan(problem, order="fgB", loops=(4, 2, 3)), start=(np.ones(3), np.ones(3)))
+print("numba" in sys.modules, result.compile_seconds > 0.0, result.x[0].hex())
+"""
+
+
+def fresh(**environment):
+    kept = {key: value for key, value in os.environ.items() if key not in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT")}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SMALL], capture_output=True, text=True, env=kept | environment
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_numba_is_imported_by_the_first_run_and_not_without_compiling():
+    assert fresh()[:2] == ["True", "True"]
+    assert fresh(SADDLESLIDE_JIT="0")[:2] == ["False", "False"]
+
+
+def test_caches_that_are_damaged_or_forbidden_are_no_failure(tmp_path):
+    folder = tmp_path / "cache"
+    first = fresh(NUMBA_CACHE_DIR=str(folder))
+    kept = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert kept
+    for number, path in enumerate(kept):
+        path.write_bytes([b"", b"garbage", path.read_bytes()[:40]][number % 3])
+    assert fresh(NUMBA_CACHE_DIR=str(folder)) == first
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder should be")
+    assert fresh(NUMBA_CACHE_DIR=str(blocked)) == first
+
+
+def test_compiling_is_reported_apart():
+    problem = problem_on(COUPLINGS["dense"](), sets(PICTURE)["interval"], sets(FIELD)["interval"])
+    plan = ss.plan(problem, order="fgB", loops=(1, 1, 1))
+    with jit(True):
+        ss.run(problem, plan)
+        before = compile_seconds()
+        again = ss.run(problem, plan)
+    assert again.compile_seconds == 0.0 and compile_seconds() == before
+
+
+def test_every_compiled_kernel_has_a_twin():
+    public = {name for name in vars(reference) if not name.startswith("_") and callable(getattr(reference, name))}
+    twins = {name for name in public if getattr(reference, name).__module__ == reference.__name__}
+    source = Path(load("compiled").__file__).read_text(encoding="utf-8")
+    assert twins == {line.split("(")[0][4:] for line in source.splitlines() if line.startswith("def ")}
