@@ -25,7 +25,8 @@ from saddleslide.planning.plan import weighted_cost
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import REGIMES, restarted_plan
-from saddleslide.stochastic import noise_constants, with_variances
+from saddleslide.sampling import is_sampled
+from saddleslide.stochastic import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
 from saddleslide.work import chosen_costs
 
 SMOOTHNESS_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
@@ -102,6 +103,7 @@ def plan(
         place of their smoothness. Theorem 3.3 then gives the bound, with the sum of N_i delta_i.
     anchor_batch : int, optional
         Samples averaged for each anchor where gradients are sampled (b of the paper); from the target when missing.
+        Refused where the plan has no sampled anchors.
 
     Notes
     -----
@@ -126,6 +128,7 @@ def plan(
     _check_regime(regime, tol, order, loops)
     if anchor_batch is not None:
         check_loops((anchor_batch,), 1)
+    check_anchor_batch(anchor_batch, anchors, None)
     for setting, number in (("factor", factor), ("Psi0", Psi0)):
         if number is not None:
             as_number(number, f"plan: {setting}", 0.0)
@@ -143,7 +146,9 @@ def plan(
     names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
     if proved and names:
         raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
-    used |= noise_constants(problem)
+    if is_sampled(problem) and regimes == ["degenerate"]:
+        refuse_unbounded(problem)
+    used |= noise_constants(problem, (x, y))
     found: list[tuple[str, Plan | RestartPlan, float]] = []
     if "degenerate" in regimes:
         for name, weights in _usable(metrics, used):
@@ -172,6 +177,7 @@ def plan(
     # A proof that was asked for comes before the price.
     promised = [entry for entry in found if proved and tol is not None and entry[1].bound <= tol]
     _, chosen, _ = min(promised or found, key=lambda entry: entry[2])
+    check_anchor_batch(anchor_batch, anchors, chosen.constants)
     others = tuple((name, cost) for name, made, cost in found if made is not chosen)
     shapes = (problem.X.shape, problem.Y.shape)
     return replace(chosen, costs=prices, alternatives=others if loops is None else (), shapes=shapes)

@@ -114,6 +114,17 @@ def drawn_problem(problem: SaddleProblem, rng: np.random.Generator, counts: Samp
     return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y)
 
 
+def as_seed(rng: int | np.random.Generator) -> int:
+    """A seed drawn from a generator, so that a plan can record it; anything else as it is.
+
+    Examples
+    --------
+    >>> as_seed(3), as_seed(np.random.default_rng(0)) == as_seed(np.random.default_rng(0))
+    (3, True)
+    """
+    return int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
+
+
 def as_generator(rng: Any, name: str) -> np.random.Generator:
     """A generator from a seed >= 0, or the given one.
 
