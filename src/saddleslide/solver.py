@@ -20,7 +20,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
 from saddleslide.sampled_solve import solve_sampled
-from saddleslide.sampling import as_seed, is_sampled
+from saddleslide.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.work import chosen_costs
 
 
@@ -107,6 +107,7 @@ def solve(
                 max_steps=max_steps, callback=watched, rng=rng,
             )  # fmt: skip
     seed = as_seed(rng)
+    problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
     unnamed = method in ("auto", ADAPTIVE)
     raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
     choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import abstractmethod
 from numbers import Integral
 from typing import Any, final
@@ -14,7 +15,7 @@ from saddleslide.arrays import Array, Shape, as_number
 from saddleslide.couplings import Matrix
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.functions.variance import EXACT, Variance, estimated_variance
@@ -271,3 +272,23 @@ def check_sample(function: Function, domain: Domain, name: str, start: Array | N
             f"{name}: its sampled gradient has shape {np.shape(drawn)} or numbers that are not finite; expected finite "
             f"numbers of shape {domain.shape}."
         )
+
+
+def without_silent_noise(f: Function) -> Function:
+    """The function with every wrapper taken off that never draws (sigma = 0, all rows); itself where there is none.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> without_silent_noise(2.0 * Noisy(ss.functions.Quadratic(1.0), sigma=0.0))
+    2.0 * (Quadratic(diagonal, any shape))
+    """
+    if isinstance(f, Sampled) and not f.sampled:
+        return without_silent_noise(f.function)
+    if isinstance(f, Sum):
+        parts = [without_silent_noise(part) for part in f.parts]
+        return f if all(map(operator.is_, parts, f.parts)) else parts[0] + parts[1]
+    if isinstance(f, Scaled):
+        bare = without_silent_noise(f.function)
+        return f if bare is f.function else f.factor * bare
+    return f
