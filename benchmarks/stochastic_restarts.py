@@ -4,8 +4,12 @@ The saddle point is known from a linear solve, so Psi is exact. Three measuremen
 
 1. `stages`: mean Psi at the end of every stage against Gamma_{s+1}, with anchors (b = 1) and without.
 2. `floors`: with b = 1, 4, 16, 64 samples per anchor the mean Psi where it no longer falls, against 4 C_anc Delta_anc /
-   b: for the anchors alone (exact gradients inside the stages) and for the whole scheme (stage budgets by Gamma_s).
+   b: for the anchors alone (exact gradients inside the stages), and for the whole scheme (stage budgets by Gamma_s)
+   with condition numbers 10^4, where the noise sets the budgets, and 16 and 4, where it does not.
 3. `targets`: plans of `ss.plan` with b from the target: mean of Psi at the end against the Psi that they aim at.
+
+All runs of a measurement are one `ss.run`: the same problem many times side by side. No copy sees another, every copy
+has draws of its own, and the plan is that of one copy.
 
     python benchmarks/stochastic_restarts.py --out benchmarks/results/stochastic_restarts.json
 """
@@ -20,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.domains import FullSpace
-from saddleslide.functions import LeastSquares, Linear, Noisy, Quadratic
+from saddleslide.functions import Linear, Noisy, Quadratic
 from saddleslide.oracles import Oracles
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
@@ -39,62 +44,84 @@ from saddleslide.sliding.bilinear import (
 
 RUNS = 200
 BATCHES = (1, 4, 16, 64)
+# Where 8 sigma^2 / (delta Gamma) outweighs 4 sqrt(kappa) from b = 1 on: at the floor it is kappa b / 4.
+STIFF = (1e4, 1e4)
 
 
 class Known:
-    """min max of 1/2 x'Hx - c'x + y'Bx - (y'Gy/2 + d'y) with noise, its saddle point, and Psi."""
+    """min max of 1/2 x'Hx - c'x + y'Bx - (1/2 y'Gy + d'y), H and G diagonal, its saddle point, and Psi.
 
-    def __init__(self, sigma: tuple[float, float] = (1.0, 1.0), size: int = 5, seed: int = 0) -> None:
+    Noise has variance sigma^2 in each gradient, and moduli of strong convexity are 1.
+    """
+
+    def __init__(
+        self,
+        kappa: tuple[float, float] = (16.0, 4.0),
+        sigma: tuple[float, float] = (1.0, 1.0),
+        size: int = 5,
+        seed: int = 0,
+    ) -> None:
         rng = np.random.default_rng(seed)
-        A, b = rng.standard_normal((8, size)), rng.standard_normal(8)
-        weights, d = np.geomspace(1.0, 4.0, size), rng.standard_normal(size)
-        B = rng.standard_normal((size, size))
-        B *= 2.0 / np.linalg.norm(B, 2)
-        f, g = LeastSquares(A, b, ridge=1.0), Quadratic(weights) + Linear(d)
-        free = FullSpace(size)
-        self.problem = ss.SaddleProblem(f=Noisy(f, sigma[0]), g=Noisy(g, sigma[1]), B=B, X=free, Y=free)
-        self.H, self.G = A.T @ A + np.eye(size), np.diag(weights)
-        system = np.block([[self.H, B.T], [-B, self.G]])
-        z = np.linalg.solve(system, np.concatenate([A.T @ b, -d]))
+        self.size, self.sigma = size, sigma
+        self.H, self.G = (np.geomspace(1.0, number, size) for number in kappa)
+        self.c, self.d = rng.standard_normal((2, size))
+        self.B = rng.standard_normal((size, size))
+        self.B *= 2.0 / np.linalg.norm(self.B, 2)
+        system = np.block([[np.diag(self.H), self.B.T], [-self.B, np.diag(self.G)]])
+        z = np.linalg.solve(system, np.concatenate([self.c, -self.d]))
         self.x, self.y = z[:size], z[size:]
-        self.moduli = f.strong_convexity(free), g.strong_convexity(free)
 
-    def Psi(self, x: np.ndarray, y: np.ndarray) -> float:
-        """|z - z*|_P^2 + 12 D_f + 12 D_g."""
-        dx, dy = x - self.x, y - self.y
-        squares = self.moduli[0] * dx @ dx + self.moduli[1] * dy @ dy
-        return float(squares + 6.0 * dx @ self.H @ dx + 6.0 * dy @ self.G @ dy)
+    def problem(self, copies: int = 1) -> ss.SaddleProblem:
+        """The problem so many times side by side: f, g and B act on every copy alone, noise is independent."""
+        f = Quadratic(np.tile(self.H, copies)) + Linear(np.tile(-self.c, copies))
+        g = Quadratic(np.tile(self.G, copies)) + Linear(np.tile(self.d, copies))
+        sigma_f, sigma_g = np.sqrt(copies) * np.array(self.sigma)
+        B = scipy.sparse.csr_matrix(scipy.sparse.kron(scipy.sparse.identity(copies), self.B))
+        free = FullSpace(copies * self.size)
+        return ss.SaddleProblem(f=Noisy(f, sigma_f), g=Noisy(g, sigma_g), B=B, X=free, Y=free)
 
-    def plan(self, tol: float, **options: Any) -> RestartPlan:
-        size = len(self.x)
-        Psi0 = self.Psi(np.zeros(size), np.zeros(size))
-        made = ss.plan(self.problem, tol, regime="restarts", Psi0=Psi0, **options)
+    def Psi(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """|z - z*|_P^2 + 12 D_f + 12 D_g of every copy."""
+        dx, dy = x.reshape(-1, self.size) - self.x, y.reshape(-1, self.size) - self.y
+        return np.sum((1.0 + 6.0 * self.H) * dx**2 + (1.0 + 6.0 * self.G) * dy**2, axis=1)
+
+    def start(self, share: float) -> tuple[np.ndarray, np.ndarray]:
+        """The point between 0 and the saddle point where Psi is this share of Psi(0)."""
+        part = 1.0 - np.sqrt(share)
+        return part * self.x, part * self.y
+
+    def plan(self, tol: float, share: float = 1.0, **options: Any) -> RestartPlan:
+        """The plan of one copy, with the true Psi of its start."""
+        Psi0 = float(self.Psi(*self.start(share))[0])
+        made = ss.plan(self.problem(), tol, regime="restarts", Psi0=Psi0, **options)
         assert isinstance(made, RestartPlan)
         return made
 
-    def trace(self, plan: RestartPlan, seed: int) -> list[float]:
-        """Psi at the end of every stage."""
+    def traces(self, plan: RestartPlan, runs: int, seed: int = 0, share: float = 1.0) -> np.ndarray:
+        """Psi at the end of every stage (rows) in every run (columns)."""
         ends = set(np.cumsum([stage.levels[0].T for stage in plan.stages]).tolist())
-        found: list[float] = []
+        found: list[np.ndarray] = []
 
         def watch(result: ss.Result) -> None:
             if result.nit in ends:
                 found.append(self.Psi(result.x, result.y))
 
+        problem = self.problem(runs)
         # A target that no certificate meets: all stages are carried out.
-        ss.run(self.problem, replace(plan, tol=1e-300), callback=watch, rng=seed)
-        return found
+        many = replace(plan, tol=1e-300, shapes=(problem.X.shape, problem.Y.shape))
+        start = [np.tile(part, runs) for part in self.start(share)]
+        ss.run(problem, many, start=(start[0], start[1]), callback=watch, rng=seed)
+        return np.array(found)
 
 
-def traces(known: Known, plan: RestartPlan, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard error of Psi by stage."""
-    found = np.array([known.trace(plan, seed) for seed in range(runs)])
-    return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(runs)
+def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Over the runs, the last axis."""
+    return values.mean(axis=-1), values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1])
 
 
 def stages(known: Known, anchors: bool, runs: int, tol: float) -> dict[str, Any]:
     plan = known.plan(tol, anchors=anchors, anchor_batch=1 if anchors else None)
-    mean, error = traces(known, plan, runs)
+    mean, error = mean_and_error(known.traces(plan, runs))
     starts = [stage.Omega for stage in plan.stages]
     promised = [0.75 * Gamma + stage.anchor_error for Gamma, stage in zip(starts, plan.stages, strict=True)]
     return {
@@ -106,16 +133,15 @@ def stages(known: Known, anchors: bool, runs: int, tol: float) -> dict[str, Any]
 def anchors_alone(known: Known, batch: int, runs: int, count: int = 16) -> dict[str, Any]:
     """Exact gradients inside the stages, sampled anchors: what is left is the anchors' doing."""
     plan = known.plan(1e-3, anchors=True, anchor_batch=batch)
-    tails = np.array([exact_inside(known, plan.stages[0], count, seed)[count // 2 :] for seed in range(runs)])
-    return _floor_row(plan, batch, tails.mean(axis=1))
+    return _floor_row(plan, batch, exact_inside(known, plan.stages[0], count, runs)[count // 2 :])
 
 
-def exact_inside(known: Known, stage: Stage, count: int, seed: int) -> list[float]:
+def exact_inside(known: Known, stage: Stage, count: int, runs: int) -> np.ndarray:
     """Psi after each of `count` stages that draw for their anchors alone."""
     levels = tuple(replace(level, term=replace(level.term, tau=0.0)) for level in stage.levels)
-    problem, rng = known.problem, np.random.default_rng(seed)
+    problem, rng, found = known.problem(runs), np.random.default_rng(0), []
     noisy, exact = Oracles(drawn_problem(problem, rng, Samples())), Oracles(problem)
-    x, y, found = np.zeros(known.x.size), np.zeros(known.y.size), []
+    x, y = np.zeros(problem.X.shape), np.zeros(problem.Y.shape)
     for _ in range(count):
         gradients = gradient_writers(exact) | {"B": anchor_writer(noisy, taken_anchors(noisy, stage, (x, y)))}
         names = [level.term.name for level in levels]
@@ -125,33 +151,35 @@ def exact_inside(known: Known, stage: Stage, count: int, seed: int) -> list[floa
         for average in recursion.steps():
             x, y = average[: x.size].copy(), average[x.size :].copy()
         found.append(known.Psi(x, y))
-    return found
+    return np.array(found)
 
 
-def whole_scheme(known: Known, batch: int, runs: int, count: int = 6) -> dict[str, Any]:
+def whole_scheme(
+    known: Known, batch: int, runs: int, count: int = 3, share: float = 1.0, **options: Any
+) -> dict[str, Any]:
     """The plan's own stages with b samples per anchor, until Gamma_s is within a tenth of its floor and beyond."""
-    plan = known.plan(1e-6, anchors=True, anchor_batch=batch)
+    plan = known.plan(1e-7, share, anchors=True, anchor_batch=batch, **options)
     floor = plan.constants["floor"].value
     down = next(s for s, stage in enumerate(plan.stages) if stage.Omega <= 1.1 * floor)
     plan = replace(plan, stages=plan.stages[: down + count])
-    tails = np.array([known.trace(plan, seed)[-count:] for seed in range(runs)])
-    return _floor_row(plan, batch, tails.mean(axis=1))
+    return _floor_row(plan, batch, known.traces(plan, runs, share=share)[-count:])
 
 
 def _floor_row(plan: RestartPlan, batch: int, tails: np.ndarray) -> dict[str, Any]:
+    mean, error = mean_and_error(tails.mean(axis=0))
     return {
-        "b": batch, "runs": len(tails), "floor": float(tails.mean()),
-        "standard_error": float(tails.std(ddof=1) / np.sqrt(len(tails))), "bound": plan.constants["floor"].value,
-        "Delta_anc": plan.constants["Delta_anc"].value,
+        "b": batch, "runs": tails.shape[1], "floor": float(mean), "standard_error": float(error),
+        "bound": plan.constants["floor"].value, "Delta_anc": plan.constants["Delta_anc"].value,
+        "calls": {level.term.name: level.N for level in plan.stages[-1].levels},
     }  # fmt: skip
 
 
 def target(known: Known, tol: float, runs: int) -> dict[str, Any]:
     plan = known.plan(tol, anchors=True)
-    mean, error = traces(known, plan, runs)
+    mean, error = mean_and_error(known.traces(plan, runs)[-1])
     return {
-        "tol": tol, "b": plan.stages[-1].anchor_batch, "Psi_end": plan.constants["Psi_end"].value,
-        "mean": float(mean[-1]), "standard_error": float(error[-1]), "samples": plan.predicted_samples,
+        "tol": tol, "b": plan.stages[-1].anchor_batch, "Psi_end": plan.constants["Psi_end"].value, "runs": runs,
+        "mean": float(mean), "standard_error": float(error), "samples": plan.predicted_samples,
     }  # fmt: skip
 
 
@@ -164,7 +192,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--runs", type=int, default=RUNS)
     chosen = parser.parse_args()
-    known = Known()
+    known, stiff = Known(), Known(STIFF, size=3)
     by_stage = [stages(known, anchors, chosen.runs, 0.3) for anchors in (True, False)]
     for row in by_stage:
         print(
@@ -172,8 +200,12 @@ def main() -> None:
             flush=True,
         )
     floors = {}
-    for name, measure in (("anchors alone", anchors_alone), ("whole scheme", whole_scheme)):
-        rows = [measure(known, b, chosen.runs) for b in BATCHES]
+    for name, instance, measure in (
+        ("anchors alone", known, anchors_alone),
+        ("whole scheme, noise sets the budgets", stiff, whole_scheme),
+        ("whole scheme, it does not", known, whole_scheme),
+    ):
+        rows = [measure(instance, b, chosen.runs) for b in BATCHES]
         floors[name] = {"rows": rows, "slope": slope_of(rows)}
         for row in rows:
             floor = f"{row['floor']:.4g} +- {row['standard_error']:.2g}"

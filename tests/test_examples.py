@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
+import math
+import os
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import saddleslide as ss
@@ -23,7 +26,7 @@ EXAMPLES = {
     "tomography.py": ["--out", "small.png", "--size", "16", "--rtol", "1e-2"],
     "sampled_digits.py": ["--out", "small.png", "--tol", "0.5", "0.3"],
 }
-# Packages of the extra `examples`: their examples run where these are installed.
+# Packages that an example imports beside matplotlib; the extra `test` has them.
 NEEDS = {"sampled_digits.py": "sklearn"}
 
 
@@ -42,14 +45,19 @@ def run_example(name: str, arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
+def need(name: str) -> None:
+    """Skip where a package of the example is missing; in CI that is a failure."""
+    if name in NEEDS and os.environ.get("CI") != "true":
+        pytest.importorskip(NEEDS[name], reason="install the extra test")
+
+
 def test_every_example_is_listed():
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_runs_and_writes_only_what_it_was_told_to(name, tmp_path):
-    if name in NEEDS:
-        pytest.importorskip(NEEDS[name], reason="install the extra examples")
+    need(name)
     before = {path: path.stat().st_mtime_ns for path in (ROOT / "docs" / "pictures").iterdir()}
     assert run_example(name, EXAMPLES[name], tmp_path)
     expected = {"small.png"} if "small.png" in EXAMPLES[name] else set()
@@ -87,6 +95,24 @@ def test_numbers_of_the_method_page_come_from_the_example(tmp_path):
     assert f"reaches a gap of {gap} with {f} calls of f'" in prose
     assert f"needs {same[-3]} calls of f' for a gap of {same[-4]}" in prose
     assert f"{g} against {same[-2]} of g', and {B} against {same[-1]} products" in prose
+
+
+def test_numbers_of_the_page_on_sampling_come_from_the_example(tmp_path):
+    need("sampled_digits.py")
+    out = run_example("sampled_digits.py", ["--out", "full.png", "--tol", "0.1", "0.05", "0.025"], tmp_path)
+    rows = [line.split() for line in out.splitlines()[1:]]
+    # Loops are printed as (1, 56, 15), three words; gap, bound, images and products come after them.
+    found = {kind: [(float(r[-4]), float(r[-2])) for r in rows if r[0] == kind] for kind in ("sampled", "full")}
+    prose = " ".join(text("docs/stochastic.md").split())
+    (gap, images), (other, all_images) = found["sampled"][0], found["full"][0]
+    assert f"reach a gap of {gap:.2f} after {images:,.0f} images" in prose
+    assert f"have read {all_images:,.0f} images at a gap of {other:.2f}" in prose
+    assert images < all_images and gap < other
+    # Where the lines of the picture meet, on logarithms.
+    grid = np.linspace(math.log(0.026), math.log(0.08), 400)
+    lines = [np.interp(grid, *np.log(np.array(found[kind][::-1]).T)) for kind in ("sampled", "full")]
+    meeting = math.exp(grid[np.argmin(abs(lines[0] - lines[1]))])
+    assert f"meet near a gap of {meeting:.2f}" in prose
 
 
 def test_readme_numbers_come_from_the_example(tmp_path):

@@ -170,6 +170,10 @@ HOLDER = ss.Holder(1.0, 1.0)
         (lambda: Noisy(3.0, 0.1), "expected a function from ss.functions"),
         (lambda: Custom(sample=lambda x, rng: x, smoothness=HOLDER), "variance is missing with sample"),
         (lambda: Custom(sample=3, variance=1.0, smoothness=HOLDER), "sample is not callable"),
+        (
+            lambda: Custom(sample=lambda x: x, variance=1.0, smoothness=HOLDER),
+            "sample can not be called with x and rng",
+        ),
         (lambda: Custom(gradient=lambda x: x, variance=1.0, smoothness=HOLDER), "variance is given without sample"),
         (lambda: Custom(sample=lambda x, rng: x, variance="guess", smoothness=HOLDER), "variance is 'guess'"),
         (lambda: Custom(sample=lambda x, rng: x, variance=-1.0, smoothness=HOLDER), "variance is -1.0"),

@@ -141,7 +141,30 @@ def test_an_estimated_variance_is_marked_and_proves_nothing():
     )  # fmt: skip
     box = ss.domains.Box(-1.0, 1.0, shape=4)
     plan = ss.plan(ss.SaddleProblem(f=f, g=Quadratic(1.0), B=np.eye(4), X=box, Y=box), 0.5, proved=True)
-    assert "NOT A BOUND" in plan.explain() and not plan.proved and plan.bound <= 0.5
+    assert not plan.proved and plan.bound <= 0.5
+    bound = next(line for line in plan.explain().splitlines() if line.startswith("  bound"))
+    assert "it rests on an estimate: NOT A BOUND" in bound
+    variance = next(line for line in plan.explain().splitlines() if line.startswith("  sigma2_x"))
+    assert "NOT A BOUND" in variance
+    assert "estimate" not in ss.plan(problem(), 0.4, regime="degenerate").explain()
+
+
+def test_a_variance_is_estimated_near_the_start_that_is_given():
+    f = Custom(
+        gradient=lambda x: x, value=lambda x: float(x @ x) / 2, smoothness=ss.Holder(1.0, 1.0), variance="estimate",
+        sample=lambda x, rng: x * (1.0 + 0.1 * rng.standard_normal(4)),
+    )  # fmt: skip
+    box = ss.domains.Box(-9.0, 9.0, shape=4)
+    noisy = ss.SaddleProblem(f=f, g=Quadratic(1.0), B=np.eye(4), X=box, Y=box)
+    near, far = (
+        ss.plan(noisy, 5.0, regime="degenerate", start=(level * np.ones(4), np.zeros(4))).constants["sigma2_x"].value
+        for level in (1.0, 2.0)
+    )
+    # The variance at x is 0.01 |x|^2, and all points seen scale with the start; from 0 nothing would be seen.
+    assert 0.03 < near < 0.2 and far == pytest.approx(4.0 * near, rel=1e-9)
+    free = ss.domains.FullSpace(4)
+    rows = MiniBatch(LeastSquares(np.eye(4), np.zeros(4)), batch=2)
+    assert rows.variance(free, 5.0 * np.ones(4)).value > 4.0 * rows.variance(free, np.ones(4)).value > 0.0
 
 
 def test_without_noise_the_plans_are_the_deterministic_ones():
@@ -232,7 +255,18 @@ def test_the_result_of_explain_says_which_floor_applies():
 @pytest.mark.parametrize(
     ("made", "options", "message"),
     [
-        (lambda: problem(X=ss.domains.FullSpace(4)), {"regime": "degenerate"}, "domain is unbounded"),
+        (
+            lambda: problem(X=ss.domains.FullSpace(4)),
+            {"regime": "degenerate"},
+            "domain is unbounded: X is FullSpace.*Put the unbounded block in a Ball or Box.*or add a ridge",
+        ),
+        (lambda: problem(), {"anchor_batch": 4}, "anchor_batch is 4, and the plan has no sampled anchors"),
+        (
+            lambda: problem(X=ss.domains.FullSpace(4), Y=ss.domains.FullSpace(3)),
+            {"anchor_batch": 4, "regime": "restarts"},
+            "expected anchors=True, regime='restarts'",
+        ),
+        (lambda: problem(), {"anchors": True, "anchor_batch": 4, "regime": "degenerate"}, "no sampled anchors"),
         (lambda: problem(f=Linear(np.ones(4)), X=ss.domains.FullSpace(4)), {}, "no statement for sampled gradients"),
         (lambda: problem(), {"regime": "mixed"}, "no statement for sampled gradients"),
         (lambda: problem(f=Power(0.5) + Quadratic(1.0)), {"regime": "restarts"}, "expect both 1"),
@@ -273,6 +307,8 @@ def test_restarts_with_an_estimated_variance_are_not_proved():
     plan = ss.plan(problem, tol=0.1, regime="restarts", proved=True, Psi0=10.0)
     assert not plan.proved
     assert not np.isfinite(plan.bound)
+    target = next(line for line in plan.explain().splitlines() if line.startswith("  target"))
+    assert "a constant is an estimate: NOT A BOUND" in target
 
 
 def test_a_method_by_name_is_refused_for_sampled_gradients():

@@ -20,6 +20,7 @@ from saddleslide.planning.plan import weighted_cost
 from saddleslide.plotting import draw_comparison
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Result
+from saddleslide.sampling import is_sampled
 from saddleslide.solver import solve
 from saddleslide.work import chosen_costs
 
@@ -226,6 +227,11 @@ def compare(
         raise InputError("compare: tol is 0; expected a target > 0.")
     unknown = sorted(set(only or ()) - {*methods, PLAN, ADAPTIVE})
     raise_all("compare", [f"only has {unknown}; expected names in ss.methods, or 'plan'."] * bool(unknown))
+    if isinstance(problem, SaddleProblem) and is_sampled(problem):
+        raise InputError(
+            "compare: f or g has a sampled gradient, and the methods take exact ones; expected exact functions. "
+            "Compare without Noisy, MiniBatch or sample=, and see ss.plan(...).explain() for predicted samples."
+        )
     prices = chosen_costs(problem, costs, "compare")
     found = predictions(problem, target, prices)
     if not run:

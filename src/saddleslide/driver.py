@@ -84,6 +84,11 @@ def run(
         )
     if callback is not None and not callable(callback):
         raise InputError(f"run: callback is {callback!r}; expected a function of an intermediate Result.")
+    if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
+        raise InputError(
+            "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
+            "Plan this problem anew."
+        )
     if isinstance(plan, AdaptivePlan):
         return carry_out(problem, plan, start=start, callback=callback)
     if isinstance(plan, MethodPlan):
@@ -237,11 +242,6 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
     levels = plan.levels if isinstance(plan, Plan) else (plan.stages[0].levels if plan.stages else ())
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
-    if is_sampled(problem) and not plan.sampled:
-        raise InputError(
-            "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
-            "Plan this problem anew."
-        )
     if isinstance(plan, RestartPlan):
         return plan
     squares = Setting(problem, plan.simple, _metric(plan, problem), origin, {}).squares

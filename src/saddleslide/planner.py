@@ -22,7 +22,7 @@ from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import restarted_plan
 from saddleslide.sampling import is_sampled
-from saddleslide.stochastic import noise_constants, with_variances
+from saddleslide.stochastic import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
 from saddleslide.work import chosen_costs
 
 Prices = tuple[float, float, float]
@@ -44,11 +44,13 @@ def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: An
     # Everything that costs no oracle call is checked first; the norm of B costs products.
     request = Request(tol, **options)
     request.check(problem)
+    check_anchor_batch(request.anchor_batch, request.anchors, None)
     prices = chosen_costs(problem, request.costs, "plan")
     found = list(_candidates(problem, request, prices))
     # A proof that was asked for comes before the price.
     promised = [entry for entry in found if request.proved and tol is not None and entry[1].bound <= tol]
     _, chosen, _ = min(promised or found, key=lambda entry: entry[2])
+    check_anchor_batch(request.anchor_batch, request.anchors, chosen.constants)
     others = tuple((name, cost) for name, made, cost in found if made is not chosen)
     shapes = (problem.X.shape, problem.Y.shape)
     return replace(chosen, costs=prices, alternatives=others if request.loops is None else (), shapes=shapes)
@@ -113,7 +115,9 @@ def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, C
     names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
     if proved and names:
         raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
-    return used | noise_constants(setting.problem)
+    if is_sampled(setting.problem) and list(regimes) == ["degenerate"]:
+        refuse_unbounded(setting.problem)
+    return used | noise_constants(setting.problem, setting.start)
 
 
 def _check_levels(levels: Sequence[str], order: str | None, loops: Sequence[int] | None) -> None:

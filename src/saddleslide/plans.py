@@ -97,6 +97,7 @@ def plan(
         place of their smoothness. Theorem 3.3 then gives the bound, with the sum of N_i delta_i.
     anchor_batch : int, optional
         Samples averaged for each anchor where gradients are sampled (b of the paper); from the target when missing.
+        Refused where the plan has no sampled anchors.
     simple : "auto" or collection of "f", "g", optional
         Functions whose simple terms go into the projection step instead of costing a level (docs/theory.md). "auto" is
         where that is cheaper, and nowhere once a regime, a metric, an order or loops are asked for. Adaptive sliding

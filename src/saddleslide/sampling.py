@@ -12,7 +12,7 @@ import numpy as np
 from saddleslide.arrays import Array, Shape
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions import Function
+from saddleslide.functions import Function, without_silent_noise
 from saddleslide.holder import Holder
 from saddleslide.problem import SaddleProblem
 
@@ -94,6 +94,22 @@ def is_sampled(problem: SaddleProblem) -> bool:
     return problem.f.sampled or problem.g.sampled
 
 
+def quiet_problem(problem: SaddleProblem) -> SaddleProblem:
+    """The problem without wrappers that never draw: it is the deterministic one, so it is solved with the same bits.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=2)
+    >>> quiet_problem(ss.SaddleProblem(f=q, g=ss.functions.Noisy(q, 0.0), B=np.eye(2), X=box, Y=box)).g is q
+    True
+    """
+    f, g = without_silent_noise(problem.f), without_silent_noise(problem.g)
+    if f is problem.f and g is problem.g:
+        return problem
+    return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y)
+
+
 def drawn_problem(problem: SaddleProblem, rng: np.random.Generator, counts: Samples) -> SaddleProblem:
     """The problem with every sampled function replaced by its draws; the problem itself when there is none.
 
@@ -112,6 +128,17 @@ def drawn_problem(problem: SaddleProblem, rng: np.random.Generator, counts: Samp
         for name, function in (("f", problem.f), ("g", problem.g))
     )
     return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y)
+
+
+def as_seed(rng: int | np.random.Generator) -> int:
+    """A seed drawn from a generator, so that a plan can record it; anything else as it is.
+
+    Examples
+    --------
+    >>> as_seed(3), as_seed(np.random.default_rng(0)) == as_seed(np.random.default_rng(0))
+    (3, True)
+    """
+    return int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
 
 
 def as_generator(rng: Any, name: str) -> np.random.Generator:

@@ -7,6 +7,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from saddleslide.adaptive_planner import planned, targets
 from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits
 from saddleslide.choice import ADAPTIVE, Choice, choose
@@ -18,7 +20,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
 from saddleslide.sampled_solve import solve_sampled
-from saddleslide.sampling import is_sampled
+from saddleslide.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.work import chosen_costs
 
 
@@ -36,7 +38,7 @@ def solve(
     max_steps: int = MOST_STEPS,
     callback: Callback | None = None,
     progress: bool = False,
-    rng: int = 0,
+    rng: int | np.random.Generator = 0,
 ) -> Result:
     """Solve a saddle problem to a certified gap.
 
@@ -66,8 +68,9 @@ def solve(
         Called with an intermediate Result after every outer step; raising StopIteration ends the run.
     progress : bool, optional
         Show calls, gap and time on the terminal while it runs.
-    rng : int, optional
-        Seed of all that is random: probes that fit a spectral metric, and draws of sampled gradients.
+    rng : int or numpy.random.Generator, optional
+        All that is random: probes that fit a spectral metric, and draws of sampled gradients. The same seed, or a
+        generator in the same state, gives the same bits.
 
     Returns
     -------
@@ -92,7 +95,7 @@ def solve(
     """
     check_limits(max_calls, max_steps, callback)
     if isinstance(problem, SaddleProblem) and is_sampled(problem):
-        targets(problem, tol, rtol, metric, rng)
+        targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
         if method != "auto" or options is not None:
             raise InputError(
                 f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
@@ -103,18 +106,20 @@ def solve(
                 problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
                 max_steps=max_steps, callback=watched, rng=rng,
             )  # fmt: skip
+    seed = as_seed(rng)
+    problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
     unnamed = method in ("auto", ADAPTIVE)
     raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
-    choice = _chosen(problem, tol, rtol, metric, start, costs, rng) if method == "auto" else Choice(method, "as asked")
+    choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
     with Progress(then=callback) if progress else nullcontext(callback) as watched:
         limits: dict[str, Any] = {
             "start": start, "max_calls": max_calls, "max_steps": max_steps, "callback": watched,
         }  # fmt: skip
         if choice.method == ADAPTIVE:
-            plan = planned(problem, tol, rtol, metric, start, costs, rng)
+            plan = planned(problem, tol, rtol, metric, start, costs, seed)
             result = carry_out(problem, plan, **limits)
         else:
-            named = _named_plan(problem, tol, rtol, choice.method, options, metric, rng)
+            named = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
             result = carry_out_method(problem, named, **limits)
     # What the choice looked at was spent before the first step.
     history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)

@@ -11,7 +11,7 @@ from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.models import LowerModel
 from saddleslide.functions.power import Power
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, check_sample
+from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, check_sample, without_silent_noise
 from saddleslide.functions.searched import TiltedMinimum, split_simple
 from saddleslide.functions.separable import SeparableForm, has_prox, prox
 from saddleslide.functions.simple import Linear, Zero
@@ -48,4 +48,5 @@ __all__ = [
     "prox",
     "split_simple",
     "tilted_minimum",
+    "without_silent_noise",
 ]

@@ -82,8 +82,11 @@ class Function(ABC):
         """An unbiased estimate of a gradient at x from a fresh draw."""
         return self.gradient(x, out)
 
-    def variance(self, domain: Domain) -> Variance:
-        """A bound on the expected squared error of `sample` on the domain, in the Euclidean norm."""
+    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
+        """A bound on the expected squared error of `sample` on the domain, in the Euclidean norm.
+
+        Where there is none it is estimated near `start`, the projection of 0 when missing.
+        """
         return EXACT
 
     def separable_form(self) -> SeparableForm | None:
@@ -167,8 +170,8 @@ class Sum(Function):
         estimate += self.parts[1].sample(x, rng)
         return estimate
 
-    def variance(self, domain: Domain) -> Variance:
-        return self.parts[0].variance(domain) + self.parts[1].variance(domain)
+    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
+        return self.parts[0].variance(domain, start) + self.parts[1].variance(domain, start)
 
     def magnitude(self, x: Array) -> float:
         return self.parts[0].magnitude(x) + self.parts[1].magnitude(x)
@@ -241,8 +244,8 @@ class Scaled(Function):
         estimate *= self.factor
         return estimate
 
-    def variance(self, domain: Domain) -> Variance:
-        return self.factor * self.function.variance(domain) if self.sampled else EXACT
+    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
+        return self.factor * self.function.variance(domain, start) if self.sampled else EXACT
 
     def magnitude(self, x: Array) -> float:
         return self.factor * self.function.magnitude(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from numbers import Integral
@@ -122,14 +123,15 @@ class Custom(Function):
             return self.gradient(x, out)
         return received(self._sample(read_only(x), rng), x.shape, "Custom: sample", out)
 
-    def variance(self, domain: Domain) -> Variance:
+    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         if not self.sampled:
             return EXACT
         if not isinstance(self._variance, str):
             return Variance(as_number(self._variance, "Custom: variance", 0.0), "declared")
         slope = self.gradient if self._gradient is not None else self._mean
-        known = self._smoothness or estimated_smoothness(self, domain, domain.project(np.zeros(domain.shape)))
-        return estimated_variance(drawn_variance(self.sample), slope, known.H, domain)
+        x = domain.project(np.zeros(domain.shape)) if start is None else start
+        known = self._smoothness or estimated_smoothness(self, domain, x)
+        return estimated_variance(drawn_variance(self.sample), slope, known.H, domain, x)
 
     def _mean(self, x: Array) -> Array:
         rng = np.random.default_rng(0)
@@ -139,6 +141,8 @@ class Custom(Function):
 
 def _sampling_complaints(sample: object, variance: Any, batch: Any) -> list[str]:
     complaints = []
+    if callable(sample) and not _takes_generator(sample):
+        complaints.append("sample can not be called with x and rng; expected a function (x, rng) -> gradient estimate.")
     if sample is not None and variance is None:
         complaints.append("variance is missing with sample; expected a bound on E|sample - gradient|^2, or 'estimate'.")
     if sample is None and variance is not None:
@@ -150,3 +154,16 @@ def _sampling_complaints(sample: object, variance: Any, batch: Any) -> list[str]
     if isinstance(batch, bool) or not isinstance(batch, Integral) or batch < 1:
         complaints.append(f"batch is {batch!r}; expected a whole number >= 1.")
     return complaints
+
+
+def _takes_generator(sample: Callable[..., Any]) -> bool:
+    """Whether `sample(x, rng)` is a possible call; some compiled functions do not say what they take."""
+    try:
+        signature = inspect.signature(sample)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        return False
+    return True

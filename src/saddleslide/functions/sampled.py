@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import abstractmethod
 from numbers import Integral
 from typing import Any, final
@@ -14,7 +15,7 @@ from saddleslide.arrays import Array, Shape, as_number
 from saddleslide.couplings import Matrix
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.functions.variance import EXACT, Variance, estimated_variance
@@ -72,7 +73,7 @@ class Sampled(Function):
         """A fresh draw, unbiased."""
 
     @abstractmethod
-    def variance(self, domain: Domain) -> Variance:
+    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         """A bound on the variance of `sample`."""
 
 
@@ -136,7 +137,7 @@ class MiniBatch(Sampled):
         estimate: Array = np.reshape((self.rows / self._batch) * (part.T @ slopes), x.shape)
         return np.add(estimate, self._model.ridge * x, out=out)
 
-    def variance(self, domain: Domain) -> Variance:
+    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         if not self.sampled:
             return EXACT
         if self._declared is not None:
@@ -144,7 +145,7 @@ class MiniBatch(Sampled):
         bound = min(self._bounded(domain), self._spread_from_start(domain))
         if math.isfinite(bound):
             return Variance(bound, "bounded on the domain")
-        return estimated_variance(self.variance_at, self.gradient, self.smoothness(domain).H, domain)
+        return estimated_variance(self.variance_at, self.gradient, self.smoothness(domain).H, domain, start)
 
     def variance_at(self, x: Array) -> float:
         """The exact variance of a sample at x; costs one pass over all rows.
@@ -252,21 +253,42 @@ class Noisy(Sampled):
             gradient += self.sigma / math.sqrt(max(x.size, 1)) * rng.standard_normal(x.shape)
         return gradient
 
-    def variance(self, domain: Domain) -> Variance:
-        return Variance(self.sigma**2, "declared") + self.function.variance(domain)
+    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
+        return Variance(self.sigma**2, "declared") + self.function.variance(domain, start)
 
 
-def check_sample(function: Function, domain: Domain, name: str) -> None:
-    """One draw at the projection of 0, thrown away: wrong shapes and numbers show before a run starts.
+def check_sample(function: Function, domain: Domain, name: str, start: Array | None = None) -> None:
+    """One draw at the start, thrown away: wrong shapes and numbers show before a run begins.
 
     Examples
     --------
     >>> import saddleslide as ss
     >>> check_sample(Noisy(ss.functions.Quadratic(1.0), sigma=0.5), ss.domains.FullSpace(3), "f")
     """
-    drawn: Any = function.sample(domain.project(np.zeros(domain.shape)), np.random.default_rng(0))
+    x = domain.project(np.zeros(domain.shape)) if start is None else start
+    drawn: Any = function.sample(x, np.random.default_rng(0))
     if np.shape(drawn) != domain.shape or not np.isfinite(drawn).all():
         raise InputError(
             f"{name}: its sampled gradient has shape {np.shape(drawn)} or numbers that are not finite; expected finite "
             f"numbers of shape {domain.shape}."
         )
+
+
+def without_silent_noise(f: Function) -> Function:
+    """The function with every wrapper taken off that never draws (sigma = 0, all rows); itself where there is none.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> without_silent_noise(2.0 * Noisy(ss.functions.Quadratic(1.0), sigma=0.0))
+    2.0 * (Quadratic(diagonal, any shape))
+    """
+    if isinstance(f, Sampled) and not f.sampled:
+        return without_silent_noise(f.function)
+    if isinstance(f, Sum):
+        parts = [without_silent_noise(part) for part in f.parts]
+        return f if all(map(operator.is_, parts, f.parts)) else parts[0] + parts[1]
+    if isinstance(f, Scaled):
+        bare = without_silent_noise(f.function)
+        return f if bare is f.function else f.factor * bare
+    return f

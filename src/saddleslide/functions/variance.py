@@ -58,13 +58,17 @@ EXACT = Variance(0.0, "exact gradients")
 
 
 def estimated_variance(
-    variance_at: Callable[[Array], float], gradient: Callable[[Array], Array], L: float, domain: Domain
+    variance_at: Callable[[Array], float],
+    gradient: Callable[[Array], Array],
+    L: float,
+    domain: Domain,
+    start: Array | None = None,
 ) -> Variance:
     """The largest variance at a few points: where a run starts, and where a gradient step of length 1/L leads.
 
     An estimate, not a bound: a run that leaves these points may meet larger ones.
     """
-    x = domain.project(np.zeros(domain.shape))
+    x = domain.project(np.zeros(domain.shape)) if start is None else start
     step = gradient(x) / L if L > 0.0 else np.zeros(domain.shape)
     reach = float(np.linalg.norm(step)) / math.sqrt(max(step.size, 1))
     rng = np.random.default_rng(_SEED)

@@ -97,7 +97,7 @@ def noise_curvature(position: int, N: int, variance: float, Omega: float) -> flo
         return 0.0
     if not math.isfinite(Omega):
         raise InputError(
-            "plan: a gradient is sampled and the domain is unbounded; expected bounded domains (Theorem "
+            "plan: a gradient is sampled and Omega is infinite; expected bounded domains (Theorem "
             "VI_sliding_stochastic_uniform), or strongly convex f and g with regime='restarts'."
         )
     return math.sqrt(variance / Omega) * math.pow(N, 1.5) / math.ldexp(1.0, position)

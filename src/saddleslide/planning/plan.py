@@ -12,6 +12,7 @@ from saddleslide.holder import Holder
 from saddleslide.planning.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
 from saddleslide.planning.levels import Level, Term, place
 from saddleslide.planning.noise import (
+    ESTIMATE,
     is_noisy,
     noise_bound,
     noise_lines,
@@ -169,7 +170,8 @@ class Plan:
         calls = self.predicted_calls
         lines = [
             f"Plan {self.order}, loops {self.loops}, metric {self.metric}",
-            f"  bound    {self.bound:.4g} ({self.theorem}; as printed {self.printed_bound:.4g})",
+            f"  bound    {self.bound:.4g} ({self.theorem}; as printed {self.printed_bound:.4g})"
+            f"{'; it rests on an estimate: ' + ESTIMATE if rests_on_estimate(self.constants) else ''}",
             f"  target   {'none' if self.tol is None else f'{self.tol:g}'}"
             f"{'' if self.tol is None else ', proved' if self.proved else ', not proved: judge by the gap'}",
             f"  calls    f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}",

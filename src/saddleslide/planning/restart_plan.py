@@ -9,7 +9,7 @@ from typing import Any
 from saddleslide.errors import InputError
 from saddleslide.planning.levels import place
 from saddleslide.planning.mixed import Regularisation
-from saddleslide.planning.noise import is_noisy, rests_on_estimate, samples_of
+from saddleslide.planning.noise import ESTIMATE, is_noisy, rests_on_estimate, samples_of
 from saddleslide.planning.noisy_restarts import stage_noise_lines
 from saddleslide.planning.plan import (
     PRODUCTS_PER_COUPLING_STEP,
@@ -177,7 +177,8 @@ class RestartPlan:
         lines = [
             f"Plan {self.regime}, {len(self.stages)} stages, first {self.order} with loops {self.loops}",
             f"  theory   {self.theorem}, {proof}",
-            f"  target   {self.tol:g}; proved: gap at most {self.bound:.4g}, Psi at most {self.Psi_bound:.4g}",
+            f"  target   {self.tol:g}; proved: gap at most {self.bound:.4g}, Psi at most {self.Psi_bound:.4g}"
+            f"{'; a constant is an estimate: ' + ESTIMATE if rests_on_estimate(self.constants) else ''}",
             f"  calls    at most f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}",
         ]
         if self.regularisation is not None:
