@@ -166,10 +166,28 @@ def test_unknown_parts_leave_the_loop_in_python():
     assert_twins(averages(problem_on(flat, whole, Y)), compiled=False)
 
 
-def test_wide_indices_are_taken_too():
-    B = COUPLINGS["sparse"]()
-    B.matrix.indices, B.matrix.indptr = B.matrix.indices.astype(np.int64), B.matrix.indptr.astype(np.int64)
+def test_wide_indices_become_narrow_ones():
+    wide = sparse_matrix()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    B = ss.couplings.Matrix(wide, PICTURE, FIELD)
+    assert B.matrix.indices.dtype == B.transpose.indptr.dtype == np.int32
+    assert wide.indices.dtype == np.int64
     assert_twins(averages(problem_on(B, sets(PICTURE)["full"], sets(FIELD)["interval"])))
+
+
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.3, 1.0])
+@pytest.mark.parametrize("into", ["new", "given", "strided"])
+def test_sparse_products_agree_with_the_dense_matrix(density, into):
+    rng = np.random.default_rng(7)
+    dense = rng.standard_normal((31, 17)) * (rng.uniform(size=(31, 17)) < density)
+    B = ss.couplings.Matrix(scipy.sparse.csr_array(dense))
+    with jit(True):
+        for product, matrix in ((B.forward, dense), (B.adjoint, dense.T)):
+            v = rng.standard_normal(2 * matrix.shape[1])[::2]
+            out = {"new": None, "given": np.empty(len(matrix)), "strided": np.empty(2 * len(matrix))[::2]}[into]
+            found = product(v, out)
+            assert out is None or found is out
+            np.testing.assert_allclose(found, matrix @ v, rtol=0.0, atol=1e-13)
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)

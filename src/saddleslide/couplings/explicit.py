@@ -15,6 +15,7 @@ from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, read_
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.spectrum import NormBound
 from saddleslide.errors import InputError, MissingAdjointError
+from saddleslide.kernels.switch import jit_enabled, load
 
 # A LinearOperator subclass must override one of these to have an adjoint.
 _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
@@ -37,7 +38,7 @@ class Matrix(Coupling):
         self.x_shape, self.y_shape = _check_sizes((rows, columns), x_shape, y_shape)
         self.sparse = scipy.sparse.issparse(self.matrix)
         # A stored transpose makes the sparse adjoint a row-wise product too.
-        self.transpose = self.matrix.T.tocsr() if self.sparse else self.matrix.T
+        self.transpose = _with_small_indices(self.matrix.T.tocsr()) if self.sparse else self.matrix.T
 
     def __repr__(self) -> str:
         kind = "sparse" if self.sparse else "dense"
@@ -55,6 +56,8 @@ class Matrix(Coupling):
         return self._product(self.transpose, y, self.x_shape, out)
 
     def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+        if self.sparse and jit_enabled() and matrix.indices.dtype == np.int32:
+            return _compiled_product(matrix, v, shape, out)
         if out is None:
             return np.asarray(matrix @ v.ravel()).reshape(shape)
         if self.sparse or not out.flags.c_contiguous:
@@ -68,6 +71,20 @@ class Matrix(Coupling):
             return None
         matrix: Array = self.matrix.toarray() if self.sparse else self.matrix
         return matrix
+
+
+def _compiled_product(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+    target = out if out is not None and out.flags.c_contiguous else np.empty(shape)
+    load("products").sparse_product(*rows_of(matrix), np.ascontiguousarray(v).reshape(-1), target.reshape(-1))
+    if out is None or target is out:
+        return target
+    np.copyto(out, target)
+    return out
+
+
+def rows_of(matrix: Any) -> tuple[Array, Any, Any]:
+    """Entries, columns and row starts of a CSR matrix with 32-bit indices, as compiled loops take them."""
+    return matrix.data, matrix.indices.view(np.uint32), matrix.indptr.view(np.uint32)
 
 
 @final
@@ -195,11 +212,18 @@ def _read_matrix(matrix: Any) -> Any:
             raise InputError(f"B: dtype is {matrix.dtype}; expected real numbers.")
         rows = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
         as_real(rows.data, "B")
-        return rows
+        return _with_small_indices(rows)
     array = as_real(matrix, "B")
     if array.ndim != 2:
         raise InputError(f"B: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix.")
     return array
+
+
+def _with_small_indices(rows: Any) -> Any:
+    """Indices of 32 bits where they are enough: products read a quarter less."""
+    if rows.nnz < 2**31 and max(rows.shape) < 2**31:
+        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
 
 
 def _check_sizes(shape: tuple[int, int], x_shape: Shape | None, y_shape: Shape | None) -> tuple[Shape, Shape]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
+from saddleslide.couplings.explicit import rows_of
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit_enabled, load
@@ -18,7 +19,7 @@ from saddleslide.planning import Level, alpha_sequence
 # Products of one iteration of the coupling's level: B and B^T at z and at z~.
 PRODUCTS = 4
 _NOTHING = np.zeros(0)
-_NO_INDEX = np.zeros(0, dtype=np.int32)
+_NO_INDEX = np.zeros(0, dtype=np.uint32)
 
 
 class Above(Protocol):
@@ -119,15 +120,8 @@ def _known_coupling(coupling: Coupling) -> tuple[Any, ...] | None:
         return None
     if not coupling.sparse:
         return kinds.DENSE, *coupling.matrix.shape, coupling.matrix, *no_sparse, *no_sparse
-    parts = [_rows_of(matrix) for matrix in (coupling.matrix, coupling.transpose)]
-    if any(indices.dtype != np.int32 for _, indices, _ in parts):
+    if coupling.matrix.indices.dtype != np.int32:
         # More than 2^31 entries.
         return None
-    return kinds.SPARSE, *coupling.matrix.shape, no_matrix, *parts[0], *parts[1]
-
-
-def _rows_of(matrix: Any) -> tuple[Array, Any, Any]:
-    """Entries, columns and row starts; 32-bit indices where they are enough."""
-    small = matrix.nnz < 2**31 and max(matrix.shape) < 2**31
-    index = np.int32 if small else np.int64
-    return matrix.data, matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False)
+    rows, columns = rows_of(coupling.matrix), rows_of(coupling.transpose)
+    return kinds.SPARSE, *coupling.matrix.shape, no_matrix, *rows, *columns
