@@ -28,7 +28,7 @@ from saddleslide.paper.tables import Verdict, difference, formatted, numbers, pr
 from saddleslide.paper.workers import in_processes
 from support import die_or_double
 
-JUDGED_IN_QUICK = 79
+JUDGED_IN_QUICK = 148
 
 
 @pytest.fixture(scope="module")

@@ -99,7 +99,9 @@ def _summary(experiments: Sequence[Experiment], found: Mapping[str, dict[str, di
             f"<td>{counts.get('agrees', 0)} of {judged}</td>"
             f'<td class="bars">{bar}</td><td>{missing or ""}</td></tr>'
         )
-    heads = '<th>experiment</th><th class="words">what it shows</th><th>agree</th><th class="bars"></th><th>not run</th>'
+    heads = (
+        '<th>experiment</th><th class="words">what it shows</th><th>agree</th><th class="bars"></th><th>not run</th>'
+    )
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
