@@ -16,6 +16,8 @@ from saddleslide.sliding.known import NOTHING, known_coupling, known_set
 
 # Products of one iteration of the coupling's level: B and B^T at z and at z~.
 PRODUCTS = 4
+# Pixels of a strip of a picture: small enough for a cache, large enough for long loops.
+_STRIP = 65536
 
 
 class Above(Protocol):
@@ -62,14 +64,16 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
     size = problem.X.size + problem.Y.size
     own, alphas = np.array(level.term.weights, dtype=np.float64), np.array(alpha_sequence(level.T))
     count = (PRODUCTS + anchors.products) * level.T
-    if kind == kinds.DIFFERENCES and not anchors.products:
-        fused, scratch = load("difference_sweeps").difference_sweep, _vectors(3, size)
+    if kind == kinds.DIFFERENCES and not anchors.products and sets[1][0] <= kinds.BOX:
+        fused = load("difference_sweeps").difference_sweep
+        height = rows if sets[0][0] > kinds.BOX else min(rows, max(1, _STRIP // columns))
+        strips, fold = _vectors(2, 3 * (height + 2) * columns), np.empty(size)
 
         def difference_sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
             with oracles.products(count):
                 fused(
-                    rows, columns, *sets, level.T, Gamma, level.step, alphas, own, above.weights, above.pull,
-                    above.slope, z, average, *scratch,
+                    rows, columns, height, *sets, level.T, Gamma, level.step, alphas, own, above.weights, above.pull,
+                    above.slope, z, average, *strips, fold,
                 )  # fmt: skip
 
         return difference_sweep
