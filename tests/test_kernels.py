@@ -146,6 +146,14 @@ def test_pictures_of_every_shape(shape, anchored):
     assert_twins(averages(problem, betas=(0.3, 0.2) if anchored else (0.0, 0.0)))
 
 
+@pytest.mark.parametrize("strip", [1, 9, 20, 1000])
+@pytest.mark.parametrize("X", ["full", "interval", "box", "ball"])
+@pytest.mark.parametrize("Y", ["full", "box"])
+def test_strips_of_every_height(monkeypatch, strip, X, Y):
+    monkeypatch.setattr("saddleslide.sliding.innermost._STRIP", strip)
+    assert_twins(averages(problem_on(COUPLINGS["differences"](), sets(PICTURE)[X], sets(FIELD)[Y])))
+
+
 @pytest.mark.parametrize("order", ["fgB", "gfB", "fBg", "Bfg"])
 @pytest.mark.parametrize("loops", [(1, 1, 1), (2, 3, 4), (4, 1, 7)])
 def test_every_order_and_length(order, loops):

@@ -15,7 +15,7 @@ from saddleslide.arrays import Array, split
 from saddleslide.certificate import certify
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
-from saddleslide.kernels.switch import compile_seconds
+from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.method_run import carry_out_method
 from saddleslide.metrics import Metric, from_dict
 from saddleslide.oracles import Oracles
@@ -120,6 +120,7 @@ class _Progress:
         self.raises = 0
         self.history: list[Moment] = []
         self.seconds, self.compiled_before = 0.0, compile_seconds()
+        prepare()
         self.judged = Certificate(reason="not judged yet")
         self.models: dict[str, LowerModel] = {}
 

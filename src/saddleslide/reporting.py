@@ -6,10 +6,9 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from saddleslide.arrays import Array
 from saddleslide.planning import Plan
@@ -17,6 +16,9 @@ from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.plotting import draw_reconstruction
 from saddleslide.result import Result
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 FILES = ("result.json", "reconstruction.png", "convergence.png")
 
@@ -36,6 +38,8 @@ def psnr(image: Array, truth: Array) -> float:
 
 def summary(result: Result, truth: Array | None = None, facts: Mapping[str, object] | None = None) -> Table:
     """A result as a table for the terminal."""
+    from rich.table import Table
+
     table = Table(title=_title(result), title_justify="left")
     table.add_column("")
     table.add_column("value", justify="right")

@@ -13,6 +13,7 @@ from saddleslide.adaptive_planner import planned, targets
 from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits
 from saddleslide.choice import ADAPTIVE, Choice, choose
 from saddleslide.errors import InputError, raise_all
+from saddleslide.kernels.switch import compile_seconds
 from saddleslide.method_run import carry_out_method, method_plan
 from saddleslide.metrics import Metric
 from saddleslide.planning.method_plan import MethodPlan
@@ -108,6 +109,7 @@ def solve(
             )  # fmt: skip
     seed = as_seed(rng)
     problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
+    compiled_before = compile_seconds()
     unnamed = method in ("auto", ADAPTIVE)
     raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
     choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
@@ -123,7 +125,9 @@ def solve(
             result = carry_out_method(problem, named, **limits)
     # What the choice looked at was spent before the first step.
     history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
-    return replace(result, calls=result.calls + choice.calls, history=history)
+    # Planning makes products too, and may be the first to load their kernels.
+    compiled = compile_seconds() - compiled_before
+    return replace(result, calls=result.calls + choice.calls, history=history, compile_seconds=compiled)
 
 
 def _chosen(

@@ -8,8 +8,7 @@ from copy import copy
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.linalg import LinearOperator
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, read_only, received
 from saddleslide.couplings.base import Coupling
@@ -202,8 +201,9 @@ def _lacks_rmatvec(operator: Any) -> bool:
     for name in ("_CustomLinearOperator__rmatvec_impl", "fc"):
         if hasattr(operator, name):
             return getattr(operator, name) is None
-    inherited = [getattr(type(operator), part, None) is getattr(LinearOperator, part) for part in _ADJOINT_PARTS]
-    return isinstance(operator, LinearOperator) and all(inherited)
+    plain = scipy.sparse.linalg.LinearOperator
+    inherited = [getattr(type(operator), part, None) is getattr(plain, part) for part in _ADJOINT_PARTS]
+    return isinstance(operator, plain) and all(inherited)
 
 
 def _read_matrix(matrix: Any) -> Any:

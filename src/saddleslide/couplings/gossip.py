@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from saddleslide.arrays import Array, as_real, as_shape
 from saddleslide.couplings.base import Coupling
