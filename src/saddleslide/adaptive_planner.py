@@ -143,7 +143,7 @@ def targets(
         raise InputError(f"solve: problem is {type(problem).__name__}; expected a SaddleProblem.")
     complaints = []
     if isinstance(rng, bool) or not isinstance(rng, Integral) or rng < 0:
-        complaints.append(f"rng is {rng!r}; expected a seed >= 0.")
+        complaints.append(f"rng is {rng!r}; expected a seed >= 0 or a numpy.random.Generator.")
     if tol is None and rtol is None:
         complaints.append("tol and rtol are both missing; expected a target gap.")
     if not (isinstance(metric, Metric) or (isinstance(metric, str) and metric in METRICS)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -75,6 +76,20 @@ def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = Tr
     if np.isnan(number) or number < minimum or (finite and not np.isfinite(number)):
         raise InputError(f"{name} is {value!r}; expected {expected}.")
     return number
+
+
+def key_of(*arrays: Array) -> str:
+    """A short key of the values of arrays, to tell whether two are the same.
+
+    Examples
+    --------
+    >>> key_of(np.zeros(2)) == key_of(np.zeros(2)), key_of(np.zeros(2)) == key_of(np.ones(2))
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:

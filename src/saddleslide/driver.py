@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from saddleslide.adaptive_run import carry_out
-from saddleslide.arrays import Array, split
+from saddleslide.arrays import Array, key_of, split
 from saddleslide.certificate import certify
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
 from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.method_run import carry_out_method
+from saddleslide.metric_constants import noise_in
 from saddleslide.metrics import Metric, from_dict
 from saddleslide.oracles import Oracles
 from saddleslide.plan_settings import Setting
-from saddleslide.planning import Level, Plan
+from saddleslide.planning import Constant, Level, Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.noise import rests_on_estimate
@@ -111,6 +112,7 @@ class _Progress:
         origin = problem.start(start)
         self.plan = plan = _fitted(plan, problem, origin)
         extra = plan.regularisation if isinstance(plan, RestartPlan) else None
+        self.promises = _promises(plan, problem, origin)
         self.samples = Samples()
         self.view = _view(problem, plan)
         seen = drawn_problem(self.view.problem, rng, self.samples)
@@ -141,7 +143,10 @@ class _Progress:
             self._judge()
         if self._solved():
             return self.result(Status.SOLVED)
-        return self.result(Status.COMPLETED if self.judged.kind != "none" else Status.NO_CERTIFICATE)
+        if self.judged.kind != "none":
+            return self.result(Status.COMPLETED)
+        promised = self.plan.tol is not None and self._expected_gap() <= self.plan.tol
+        return self.result(Status.EXPECTED if promised else Status.NO_CERTIFICATE)
 
     def _stages(self) -> tuple[Stage, ...]:
         return (Stage(self.plan.levels, math.nan),) if isinstance(self.plan, Plan) else self.plan.stages
@@ -197,10 +202,10 @@ class _Progress:
         self.models = {name: model for name, model in found.items() if name != changed}
 
     def _expected_gap(self) -> float:
-        """What the plan proves on average over all draws; an estimated variance proves nothing."""
+        """What the plan proves on average over all draws; NaN where nothing is drawn."""
         if not self.plan.sampled:
             return math.nan
-        return math.inf if rests_on_estimate(self.plan.constants) else self.plan.bound
+        return self.plan.bound if self.promises else math.inf
 
     def point(self) -> tuple[Array, Array]:
         x, y = split(self.last_finite, [self.problem.X.shape, self.problem.Y.shape])
@@ -247,6 +252,25 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
         return plan
     squares = Setting(problem, plan.simple, _metric(plan, problem), origin, {}).squares
     return replace(plan, levels=tuple(_measured_from(level, squares) for level in plan.levels))
+
+
+def _promises(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> bool:
+    """Whether what the plan proves on average is about this run: no estimate, the plan's start, no more noise."""
+    if not plan.sampled or rests_on_estimate(plan.constants):
+        return False
+    if isinstance(plan, RestartPlan) and plan.start_key not in ("", key_of(*origin)):
+        return False
+    noise = {
+        sigma2: Constant(function.variance(domain, point).value, "")
+        for sigma2, function, domain, point in (
+            ("sigma2_x", problem.f, problem.X, origin[0]),
+            ("sigma2_y", problem.g, problem.Y, origin[1]),
+        )
+        if function.sampled
+    }
+    known = noise_in(_metric(plan, problem), noise, problem.X.shape)
+    planned = {name: plan.constants[name].value if name in plan.constants else 0.0 for name in known}
+    return all(constant.value <= planned[name] * (1.0 + 1e-9) for name, constant in known.items())
 
 
 def _measured_from(level: Level, squares: tuple[float, float]) -> Level:

@@ -50,6 +50,22 @@ def constants_in(
     return {name: constant if name in declared else computed.get(name, constant) for name, constant in used.items()}
 
 
+def noise_in(metric: Metric | None, noise: dict[str, Constant], shape: tuple[int, ...]) -> dict[str, Constant]:
+    """Variances in the dual norm of the metric: at most sigma^2 over the smallest eigenvalue of P.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> noise_in(ss.metrics.Diagonal([0.5, 4.0]), {"sigma2_x": Constant(3.0, "declared")}, (2,))["sigma2_x"].value
+    6.0
+    """
+    if metric is None or "sigma2_x" not in noise:
+        return noise
+    smallest, mark = _smallest_eigenvalue(metric, shape)
+    known = noise["sigma2_x"]
+    return noise | {"sigma2_x": Constant(known.value / smallest, f"{known.origin}, in the dual norm of x{mark}")}
+
+
 def squared_radius_in(metric: Metric, domain: Domain, point: Array) -> float:
     """Largest |x - point|_P^2 on the domain.
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from saddleslide.arrays import key_of
 from saddleslide.errors import InputError, raise_all
 from saddleslide.holder import Holder
+from saddleslide.metric_constants import noise_in
 from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES
 from saddleslide.plan_norms import block_norms, terms_in, usable_norms
 from saddleslide.plan_request import Request
@@ -106,7 +108,7 @@ def _restarted(
         anchor_batch=request.anchor_batch,
     )
     merit = made.expected_share * weighted_cost(made.predicted_calls, prices)
-    return regime + setting.label, replace(made, given=setting.metric), merit
+    return regime + setting.label, replace(made, given=setting.metric, start_key=key_of(*setting.start)), merit
 
 
 def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
@@ -117,7 +119,7 @@ def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, C
         raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
     if is_sampled(setting.problem) and list(regimes) == ["degenerate"]:
         refuse_unbounded(setting.problem)
-    return used | noise_constants(setting.problem, setting.start)
+    return used | noise_in(setting.metric, noise_constants(setting.problem, setting.start), setting.problem.X.shape)
 
 
 def _check_levels(levels: Sequence[str], order: str | None, loops: Sequence[int] | None) -> None:
@@ -136,6 +138,9 @@ def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -
         complaints.append(f"regime 'mixed' regularises in the Euclidean norm; received metric {setting.metric.name!r}.")
     if setting.metric is not None and request.anchors:
         complaints.append(f"anchors are Euclidean; received metric {setting.metric.name!r}. Use anchors=False.")
+    drawn = [name for name in setting.simple if getattr(setting.problem, name).sampled]
+    if drawn:
+        complaints.append(f"simple has {drawn}, whose gradients are sampled; a proximal step would use exact values.")
     if setting.simple and list(regimes) != ["degenerate"]:
         complaints.append(f"simple terms are for regime 'degenerate'; received simple={setting.simple} with {regimes}.")
     raise_all("plan", complaints)

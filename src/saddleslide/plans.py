@@ -159,6 +159,10 @@ def _adaptive(problem: SaddleProblem, asked: Request) -> AdaptivePlan:
             f"plan: {', '.join(asked.theorem_settings)} are settings of the theorems; expected none of them for "
             "adaptive sliding. Name a regime of the paper, or leave them out."
         )
+    if is_sampled(problem):
+        raise InputError(
+            "plan: regime 'adaptive' needs exact gradients; expected a regime of the paper for sampled ones."
+        )
     metric: Any = asked.metric
     return adaptive_plan(problem, asked.tol, metric=metric, start=asked.start, costs=asked.costs)
 

@@ -146,7 +146,10 @@ def _first_Psi(
     gap = exact_gap(seen, *start).gap
     factor = SQUARE_PER_GAP * _uncovered(problem, curvature) + BREGMAN_PER_GAP
     if not math.isfinite(factor * gap):
-        raise InputError("plan: the gap at the start bounds no Psi0; expected Psi0= to be declared.")
+        raise InputError(
+            "plan: the gap at the start bounds no Psi0; expected a bound on Psi there, declared as Psi0= of ss.plan, "
+            "and ss.run with that plan."
+        )
     return factor * gap, f"{factor:g} times the certified gap at the start"
 
 

@@ -51,6 +51,7 @@ def summary(result: Result, truth: Array | None = None, facts: Mapping[str, obje
         ("calls of f'", _count(result.calls.f)),
         ("calls of g'", _count(result.calls.g)),
         ("products with B, B^T", _count(result.calls.B)),
+        *_sampled_rows(result),
         (f"certificate, {_where(result)}", _certificate_calls(result)),
         ("seconds", f"{result.seconds:.3g}"),
     ]
@@ -60,6 +61,15 @@ def summary(result: Result, truth: Array | None = None, facts: Mapping[str, obje
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _sampled_rows(result: Result) -> list[tuple[str, str]]:
+    """What sampled gradients drew, and what is known on average; nothing for exact ones."""
+    if not result.samples.total:
+        return []
+    rows = [("samples of f', g'", f"{result.samples.f:,}, {result.samples.g:,}")]
+    bounded = math.isfinite(result.expected_gap)
+    return rows + ([("bound on the expected gap", f"{result.expected_gap:.4g}")] if bounded else [])
 
 
 def _said(value: object) -> str:

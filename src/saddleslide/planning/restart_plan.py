@@ -56,6 +56,8 @@ class RestartPlan:
         little.
     given : object or dict or None
         Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
+    start_key : str
+        Which start Psi0 belongs to; from another one nothing is promised.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class RestartPlan:
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     fixed: bool = False
     given: Any = None
+    start_key: str = ""
 
     @property
     def order(self) -> str:
@@ -128,7 +131,8 @@ class RestartPlan:
     @property
     def sampled(self) -> bool:
         """Whether a gradient is sampled, so that every bound is in expectation."""
-        return any(is_noisy(level.term for level in stage.levels) for stage in self.stages)
+        declared = any(self.constants[name].value > 0.0 for name in ("sigma2_x", "sigma2_y") if name in self.constants)
+        return declared or any(is_noisy(level.term for level in stage.levels) for stage in self.stages)
 
     @property
     def predicted_samples(self) -> dict[str, int]:
@@ -137,9 +141,10 @@ class RestartPlan:
 
     @property
     def bound(self) -> float:
-        """Bound on the gap: `tol` where a theorem promises it, else infinite."""
+        """Bound on the gap: `tol` where a theorem promises it, else infinite; a floor of anchors may lie above it."""
         known = self.proved and self.transfers and not rests_on_estimate(self.constants)
-        return self.tol if known else math.inf
+        reached = "Psi_end" not in self.constants or self.Psi_bound <= self.constants["Psi_end"].value * (1.0 + 1e-9)
+        return self.tol if known and reached else math.inf
 
     @property
     def theorem(self) -> str:
@@ -212,6 +217,7 @@ class RestartPlan:
             "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
             "fixed": self.fixed,
             "given": metric_to_data(self.given),
+            "start_key": self.start_key,
             "stages": [
                 {
                     "loops": [level.T for level in stage.levels],
@@ -261,6 +267,7 @@ class RestartPlan:
                 shapes_from_data(data["shapes"]),
                 bool(data["fixed"]),
                 data.get("given"),
+                str(data.get("start_key", "")),
             )
         except (KeyError, TypeError) as error:
             raise InputError(f"RestartPlan.from_dict: {error!r}; expected what to_dict wrote.") from error
