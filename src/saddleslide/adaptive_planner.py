@@ -62,7 +62,7 @@ def _predicted(problem: SaddleProblem, plan: AdaptivePlan, prices: tuple[float, 
         return replace(plan, costs=prices)
     rows = {row.method: row for row in predictions(problem, target, prices, with_plan=False) if row.applies}
     own = rows.pop(ADAPTIVE)
-    others = tuple((name, row.cost) for name, row in rows.items() if math.isfinite(row.cost))
+    others = tuple((f"method {name}", row.cost) for name, row in rows.items() if math.isfinite(row.cost))
     expected = None if own.expected is None else {name: float(getattr(own.expected, name)) for name in "fgB"}
     return replace(plan, costs=prices, predicted=expected, alternatives=others)
 

@@ -249,7 +249,9 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
     if isinstance(plan, RestartPlan):
-        return plan
+        # Psi at the plan's start says nothing about another one.
+        elsewhere = plan.start_key not in ("", key_of(*origin))
+        return replace(plan, proof_constants=False) if elsewhere and plan.proof_constants else plan
     squares = Setting(problem, plan.simple, _metric(plan, problem), origin, {}).squares
     return replace(plan, levels=tuple(_measured_from(level, squares) for level in plan.levels))
 

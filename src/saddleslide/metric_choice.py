@@ -25,7 +25,7 @@ def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) 
     free, uneven = _spectral_obstacles(problem), _diagonal_obstacles(problem, rest)
     hard = {"spectral": free, "fft": free, "diagonal": uneven}.get(wanted, [])
     if hard:
-        raise InputError(f"solve: metric {wanted!r} can not be used: {'; '.join(hard)}.")
+        raise InputError(f"metric {wanted!r} can not be used: {'; '.join(hard)}.")
     if wanted != "auto":
         return wanted, (f"metric {wanted} as asked",)
     if len(problem.X.shape) < 2:
@@ -89,7 +89,7 @@ def _check_given(problem: SaddleProblem, metric: Metric) -> None:
         complaints.append(f"metric {metric.name!r} can not be used: X is {problem.X}, whose constraint mixes with it.")
     if not isinstance(metric, Entrywise) and _is_rough(problem.f, problem.X):
         complaints.append(f"metric {metric.name!r} needs a smooth f: a proximal step of f does not fit it.")
-    raise_all("solve", complaints)
+    raise_all("metric", complaints)
 
 
 def _is_rough(f: Function, X: Domain) -> bool:

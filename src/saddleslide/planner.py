@@ -10,7 +10,7 @@ from typing import Any
 from saddleslide.arrays import key_of
 from saddleslide.errors import InputError, raise_all
 from saddleslide.holder import Holder
-from saddleslide.metric_constants import noise_in
+from saddleslide.metric_constants import noise_in, oracles_in
 from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES
 from saddleslide.plan_norms import block_norms, terms_in, usable_norms
 from saddleslide.plan_request import Request
@@ -63,8 +63,13 @@ def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Ite
     automatic = plain and request.regime == "auto" and not (request.narrowed or is_sampled(problem))
     for setting in settings(problem, request.metric, request.simple, origin, request.declared, automatic):
         bounded = all(map(math.isfinite, setting.squares))
-        if automatic and setting.simple and not bounded:
-            continue
+        if setting.simple and not bounded and request.loops is None:
+            if request.simple == "auto":
+                continue
+            raise InputError(
+                f"plan: simple={setting.simple} needs bounded domains, but X is {problem.X} and Y is {problem.Y}; "
+                "expected both bounded, or regime='adaptive', which takes simple terms anywhere."
+            )
         # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
         asked = request.narrowed or bool(setting.simple) or not (plain or setting.metric is not None)
         regimes = _regimes(request.regime, problem, request.declared, bounded, asked)
@@ -82,7 +87,8 @@ def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Ite
 def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], prices: Prices) -> Iterator[Candidate]:
     for name, weights in usable_norms(block_norms(request.metric, setting.squares), used):
         terms = with_variances(terms_in(used, weights, setting.squares), used)
-        terms = _with_oracles([term for term in terms if term.name in setting.levels], request.oracles)
+        terms = [term for term in terms if term.name in setting.levels]
+        terms = _with_oracles(terms, oracles_in(setting.metric, request.oracles, setting.problem.X.shape))
         made = replace(_fixed_plan(terms, used, name, request), simple=setting.simple, given=setting.metric)
         merit = made.bound if request.loops is not None else weighted_cost(made.predicted_calls, prices)
         yield f"degenerate, metric {name}{setting.label}", made, merit
@@ -104,6 +110,7 @@ def _restarted(
         interior=request.interior,
         Psi0=request.Psi0,
         constants=used,
+        squares=setting.squares,
         without_calls=without_calls,
         anchor_batch=request.anchor_batch,
     )

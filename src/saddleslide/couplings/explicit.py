@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy
 
 from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, read_only, received
 from saddleslide.couplings.base import Coupling
-from saddleslide.couplings.spectrum import NormBound
+from saddleslide.couplings.spectrum import NormBound, summation_error
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
 
@@ -64,6 +65,16 @@ class Matrix(Coupling):
         else:
             np.dot(matrix, v.ravel(), out=out.reshape(-1))
         return out
+
+    @cached_property
+    def product_error(self) -> float:
+        """From the entries: the norm of |B| is at most the root of its largest row sum times its largest column sum."""
+        sizes, used = abs(self.matrix), self.matrix != 0.0
+        if 0 in self.matrix.shape:
+            return 0.0
+        sums = [float(np.max(np.asarray(sizes.sum(axis=axis)))) for axis in (0, 1)]
+        longest = max(int(np.max(np.asarray(used.sum(axis=axis)))) for axis in (0, 1))
+        return summation_error(longest) * math.sqrt(sums[0]) * math.sqrt(sums[1])
 
     def dense(self) -> Array | None:
         if self.sparse and max(self.matrix.shape) > 4000:

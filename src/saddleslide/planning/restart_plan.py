@@ -42,8 +42,8 @@ class RestartPlan:
         "restarts" (both effective moduli positive) or "mixed" (one is zero; that block is regularised).
     tol : float
         Target gap; the run stops as soon as a certificate meets it.
-    proved : bool
-        Whether the stages use the constants of the proofs.
+    proof_constants : bool
+        Whether the stages use the constants of the proofs. `proved` says whether they bound the gap by `tol`.
     constants : dict
         Every constant used, with its origin.
     regularisation : Regularisation or None
@@ -72,7 +72,7 @@ class RestartPlan:
     stages: tuple[Stage, ...]
     regime: str
     tol: float
-    proved: bool
+    proof_constants: bool
     constants: dict[str, Constant] = field(default_factory=dict)
     regularisation: Regularisation | None = None
     transfers: bool = False
@@ -96,7 +96,7 @@ class RestartPlan:
     @property
     def expected_share(self) -> float:
         """Part of the stages that a run is expected to need: the certificate stops it long before Psi is proved."""
-        if self.proved or not self.stages:
+        if self.proof_constants or not self.stages:
             return 1.0
         ratio = self.constants["Psi0"].value / (PSI_PER_GAP * self.tol) if "Psi0" in self.constants else math.inf
         if not math.isfinite(ratio):
@@ -122,7 +122,7 @@ class RestartPlan:
     @property
     def Psi_bound(self) -> float:
         """What the proved constants promise for Psi at the end; infinite for practical ones."""
-        if not self.proved or rests_on_estimate(self.constants):
+        if not self.proof_constants or rests_on_estimate(self.constants):
             return math.inf
         if not self.stages:
             return self.constants["Psi0"].value
@@ -142,9 +142,14 @@ class RestartPlan:
     @property
     def bound(self) -> float:
         """Bound on the gap: `tol` where a theorem promises it, else infinite; a floor of anchors may lie above it."""
-        known = self.proved and self.transfers and not rests_on_estimate(self.constants)
+        known = self.proof_constants and self.transfers and not rests_on_estimate(self.constants)
         reached = "Psi_end" not in self.constants or self.Psi_bound <= self.constants["Psi_end"].value * (1.0 + 1e-9)
         return self.tol if known and reached else math.inf
+
+    @property
+    def proved(self) -> bool:
+        """Whether a theorem promises `tol` for the gap; Psi alone may be proved where it does not bound the gap."""
+        return self.bound <= self.tol
 
     @property
     def theorem(self) -> str:
@@ -178,7 +183,7 @@ class RestartPlan:
         ...
         """
         calls = self.predicted_calls
-        proof = "proved constants" if self.proved else "practical constants: judge by the gap"
+        proof = "proved constants" if self.proof_constants else "practical constants: judge by the gap"
         lines = [
             f"Plan {self.regime}, {len(self.stages)} stages, first {self.order} with loops {self.loops}",
             f"  theory   {self.theorem}, {proof}",
@@ -196,6 +201,16 @@ class RestartPlan:
         lines += cost_lines(self.predicted_calls, self.costs, self.alternatives, self.expected_share)
         return "\n".join(lines)
 
+    def _promise(self) -> str:
+        """What is proved, in words."""
+        if self.proved:
+            return f"proved: gap at most {self.bound:.4g}, Psi at most {self.Psi_bound:.4g}"
+        if math.isfinite(self.Psi_bound):
+            return (
+                f"proved: Psi at most {self.Psi_bound:.4g}, which bounds no gap here (an active constraint, or a floor)"
+            )
+        return "nothing is proved beforehand"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON.
 
@@ -208,7 +223,7 @@ class RestartPlan:
         return {
             "regime": self.regime,
             "tol": self.tol,
-            "proved": self.proved,
+            "proved": self.proof_constants,
             "transfers": self.transfers,
             "constants": {name: [c.value, c.origin] for name, c in self.constants.items()},
             "regularisation": None if extra is None else [extra.block, extra.weight, extra.target],
