@@ -187,13 +187,15 @@ class RestartPlan:
         lines = [
             f"Plan {self.regime}, {len(self.stages)} stages, first {self.order} with loops {self.loops}",
             f"  theory   {self.theorem}, {proof}",
-            f"  target   {self.tol:g}; proved: gap at most {self.bound:.4g}, Psi at most {self.Psi_bound:.4g}"
+            f"  target   {self.tol:g}; {self._promise()}"
             f"{'; a constant is an estimate: ' + ESTIMATE if rests_on_estimate(self.constants) else ''}",
             f"  calls    at most f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}",
         ]
         if self.regularisation is not None:
             extra = self.regularisation
             lines.append(f"  lambda   {extra.weight:.4g} on {extra.block}; Psi must reach {extra.target:.4g}")
+        block = "delta_x" if self.given is None else "delta_x P_x"
+        lines.append(f"  metric   P = diag({block}, delta_y), the norm of Section 4")
         lines += metric_lines(self.given)
         if self.sampled:
             lines += stage_noise_lines(self.stages, self.predicted_samples)
