@@ -15,6 +15,7 @@ import saddleslide as ss
 from saddleslide.kernels import reference
 from saddleslide.kernels.switch import compile_seconds, jit, jit_enabled, load
 from saddleslide.oracles import Oracles
+from saddleslide.planning import Term, place
 from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import bilinear_recursion
 from saddleslide.sliding.innermost import compiled_sweep
@@ -162,6 +163,15 @@ def test_every_order_and_length(order, loops):
     assert compiled == (order[-1] == "B")
     assert calls == slow_calls
     assert np.abs(fast - slow).max() <= TOLERANCE * np.abs(slow).max()
+
+
+def test_a_single_level_stays_in_python():
+    problem = problem_on(COUPLINGS["dense"](), sets(PICTURE)["interval"], sets(FIELD)["interval"])
+    alone = place([Term("B", M=problem.coupling.norm.upper, weights=(1.0, 1.0), Omega=1.0)], (4,))
+    with jit(True):
+        recursion = bilinear_recursion(Oracles(problem), Stage(alone, 1.0), problem.start())
+    assert recursion.innermost is None
+    assert sum(1 for _ in recursion.steps()) == 4
 
 
 def test_unknown_parts_leave_the_loop_in_python():

@@ -34,6 +34,8 @@ def bilinear_recursion(oracles: Oracles, stage: Stage, start: tuple[Array, Array
         gradients["B"] = anchor_writer(oracles, anchors)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(oracles.problem, values)
+    # The outermost loop stays in Python: callers look at every one of its steps.
+    inside = len(names) > 1 and names[-1] in operators
     return Recursion(
         stage.levels,
         [gradients.get(name) for name in names],
@@ -41,7 +43,7 @@ def bilinear_recursion(oracles: Oracles, stage: Stage, start: tuple[Array, Array
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
-        compiled_sweep(oracles, stage.levels[-1], anchors) if names[-1] in operators else None,
+        compiled_sweep(oracles, stage.levels[-1], anchors) if inside else None,
     )
 
 
