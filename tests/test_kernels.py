@@ -13,7 +13,7 @@ import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.kernels import reference
-from saddleslide.kernels.switch import compile_seconds, jit, jit_enabled, load
+from saddleslide.kernels.switch import asked_for, compile_seconds, jit, jit_enabled, load
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Term, place
 from saddleslide.planning.restarts import Stage
@@ -251,12 +251,18 @@ def test_a_ball_takes_numbers_whose_squares_overflow():
 def test_the_environment_switches_compiling_off(monkeypatch, name, value, expected):
     for known in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT"):
         monkeypatch.delenv(known, raising=False)
-    assert jit_enabled()
+    assert asked_for()
     monkeypatch.setenv(name, value)
-    assert jit_enabled() is expected
-    with jit(not expected):
-        assert jit_enabled() is not expected
-    assert jit_enabled() is expected
+    assert asked_for() is expected
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_switch_goes_back_to_where_it_was(on):
+    with jit(on):
+        with pytest.raises(ZeroDivisionError), jit(not on):
+            assert jit_enabled() is not on
+            raise ZeroDivisionError
+        assert jit_enabled() is on
 
 
 # An unknown coupling takes the vector updates alone, which compile in a second.

@@ -17,6 +17,22 @@ from saddleslide.sliding.innermost import Anchors, compiled_sweep
 from saddleslide.sliding.recursion import Piece, Recursion
 
 
+class Views:
+    """Blocks of flat vectors. A run asks for the same few vectors again and again, so their views are kept."""
+
+    def __init__(self, shapes: list[Shape]) -> None:
+        self.shapes = shapes
+        self._kept: dict[int, tuple[Array, list[Array]]] = {}
+
+    def __call__(self, flat: Array) -> list[Array]:
+        kept = self._kept.get(id(flat))
+        if kept is None or kept[0] is not flat:
+            if len(self._kept) > 32:
+                self._kept.clear()
+            kept = self._kept[id(flat)] = (flat, split(flat, self.shapes))
+        return kept[1]
+
+
 def product_domain(problem: SaddleProblem) -> Product:
     """Z = X x Y with two blocks."""
     return Product(problem.X, problem.Y)
@@ -53,11 +69,11 @@ def model_pieces(problem: SaddleProblem, values: dict[str, float]) -> dict[str, 
     A value at the point of a gradient costs no oracle call: an oracle gives both together, and the last one is kept in
     `values` under the name of its function.
     """
-    shapes = [problem.X.shape, problem.Y.shape]
+    blocks = Views([problem.X.shape, problem.Y.shape])
     pieces: dict[str, Piece] = {}
     for block, (name, function, domain) in enumerate((("f", problem.f, problem.X), ("g", problem.g, problem.Y))):
         if _is_modelled(function):
-            pieces[name] = _piece(name, values, block, shapes, function.strong_convexity(domain))
+            pieces[name] = _piece(name, values, block, blocks, function.strong_convexity(domain))
     return pieces
 
 
@@ -65,9 +81,9 @@ def _is_modelled(function: Function) -> bool:
     return function.has_value and not function.separable
 
 
-def _piece(name: str, values: dict[str, float], block: int, shapes: list[Shape], modulus: float) -> Piece:
+def _piece(name: str, values: dict[str, float], block: int, blocks: Views, modulus: float) -> Piece:
     def piece(z: Array, gradient: Array) -> tuple[float, Array]:
-        point, slope = split(z, shapes)[block], split(gradient, shapes)[block]
+        point, slope = blocks(z)[block], blocks(gradient)[block]
         model = LowerModel.at(point, values[name], slope, modulus)
         return model.constant, model.slope
 
@@ -97,12 +113,12 @@ def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) ->
 def anchor_writer(oracles: Oracles, anchors: Anchors) -> Writer:
     """Gradient of p_3 = beta_x/2 |Bx - g'(y_in)|^2 + beta_y/2 |B^T y + f'(x_in)|^2; two products per active term."""
     shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
-    beta_x, beta_y = anchors.beta_x, anchors.beta_y
+    blocks, beta_x, beta_y = Views(shapes), anchors.beta_x, anchors.beta_y
     at_f, at_g = anchors.at_f.reshape(shapes[0]), anchors.at_g.reshape(shapes[1])
 
     def write_anchors(z: Array, out: Array) -> None:
-        x, y = split(z, shapes)
-        out_x, out_y = split(out, shapes)
+        x, y = blocks(z)
+        out_x, out_y = blocks(out)
         if beta_x > 0.0:
             oracles.adjoint(beta_x * (oracles.forward(x) - at_g), out_x)
         if beta_y > 0.0:
@@ -124,22 +140,22 @@ def gradient_writers(oracles: Oracles, values: dict[str, float] | None = None) -
     Values that models need go to `values`, where it is given.
     """
     problem = oracles.problem
-    shapes = [problem.X.shape, problem.Y.shape]
+    blocks = Views([problem.X.shape, problem.Y.shape])
 
     def write_f(z: Array, out: Array) -> None:
-        oracles.f_gradient(split(z, shapes)[0], split(out, shapes)[0])
+        oracles.f_gradient(blocks(z)[0], blocks(out)[0])
 
     def write_g(z: Array, out: Array) -> None:
-        oracles.g_gradient(split(z, shapes)[1], split(out, shapes)[1])
+        oracles.g_gradient(blocks(z)[1], blocks(out)[1])
 
     if values is None:
         return {"f": write_f, "g": write_g}
 
     def write_f_keeping_value(z: Array, out: Array) -> None:
-        values["f"], _ = oracles.f_value_and_gradient(split(z, shapes)[0], split(out, shapes)[0])
+        values["f"], _ = oracles.f_value_and_gradient(blocks(z)[0], blocks(out)[0])
 
     def write_g_keeping_value(z: Array, out: Array) -> None:
-        values["g"], _ = oracles.g_value_and_gradient(problem.g, split(z, shapes)[1], split(out, shapes)[1])
+        values["g"], _ = oracles.g_value_and_gradient(problem.g, blocks(z)[1], blocks(out)[1])
 
     return {
         "f": write_f_keeping_value if _is_modelled(problem.f) else write_f,
@@ -149,11 +165,11 @@ def gradient_writers(oracles: Oracles, values: dict[str, float] | None = None) -
 
 def coupling_writer(oracles: Oracles) -> Writer:
     """Q(x, y) = (B^T y, -B x): two products."""
-    shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
+    blocks = Views([oracles.problem.X.shape, oracles.problem.Y.shape])
 
     def write_coupling(z: Array, out: Array) -> None:
-        x, y = split(z, shapes)
-        out_x, out_y = split(out, shapes)
+        x, y = blocks(z)
+        out_x, out_y = blocks(out)
         oracles.adjoint(y, out_x)
         oracles.forward(x, out_y)
         np.negative(out_y, out=out_y)

@@ -173,7 +173,8 @@ class Recursion:
                 continue
             new = piece(rung.point, rung.gradient) if i == k else self.rungs[k + 1].models[i]
             if alpha == 1.0:
-                rung.models[i] = (new[0], new[1].copy())
+                # A piece of this level is a new vector; one from below is overwritten there.
+                rung.models[i] = (new[0], new[1] if i == k else new[1].copy())
                 continue
             constant, slope = rung.models[i]
             slope *= 1.0 - alpha
