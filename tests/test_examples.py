@@ -168,9 +168,15 @@ def test_numbers_of_the_metrics_section_come_from_its_example():
     runs = {name: names[name].calls.f for name in ("by_name", "by_hand", "fitted", "known", "operator")}
     assert all(names[name].success for name in runs)
     assert all(4 * runs[name] <= plain["box"] for name in ("by_name", "by_hand"))
-    assert f"{runs['by_name']:g} by name and {runs['by_hand']:g} by hand against {plain['box']:g}" in prose
-    assert f"{runs['fitted']:g} fitted and {runs['known']:g} known against {plain['periodic']:g}" in prose
-    assert f"{runs['operator']:g} with the operator against {plain['correlated']:g}" in prose
+    said = {
+        "box": f"{runs['by_name']:g} by name and {runs['by_hand']:g} by hand against ",
+        "periodic": f"{runs['fitted']:g} fitted and {runs['known']:g} known against ",
+        "correlated": f"{runs['operator']:g} with the operator against ",
+    }
+    for name, words in said.items():
+        # Runs of hundreds of steps depend on the order of sums: with and without compiled kernels, about the same.
+        found = re.search(re.escape(words) + r"about (\d+)", prose)
+        assert found is not None and abs(int(found[1]) - plain[name]) <= 0.05 * plain[name]
 
 
 def test_table_of_plan_quality_is_the_stored_measurement():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -102,7 +103,7 @@ def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:
     """
     views, start = [], 0
     for shape in shapes:
-        stop = start + int(np.prod(shape))
+        stop = start + math.prod(shape)
         views.append(flat[start:stop].reshape(shape))
         start = stop
     return views

@@ -16,6 +16,7 @@ from saddleslide.certificate import certify
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
 from saddleslide.kernels.switch import compile_seconds, prepare
+from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method
 from saddleslide.metric_constants import noise_in
 from saddleslide.metrics import Metric, from_dict
@@ -48,6 +49,7 @@ def run(
     start: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
     rng: int | np.random.Generator = 0,
+    threads: int = 1,
 ) -> Result:
     """Carry out a plan and judge the point it gives.
 
@@ -63,6 +65,8 @@ def run(
         Called with an intermediate `Result` after every outermost step; raising StopIteration ends the run.
     rng : int or numpy.random.Generator, optional
         Where sampled gradients draw from; the same seed gives the same bits. Exact gradients draw nothing.
+    threads : int, optional
+        Threads for products with large sparse matrices; the bits of the result do not depend on it.
 
     Returns
     -------
@@ -90,11 +94,12 @@ def run(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
-    if isinstance(plan, AdaptivePlan):
-        return carry_out(problem, plan, start=start, callback=callback)
-    if isinstance(plan, MethodPlan):
-        return carry_out_method(problem, plan, start=start, callback=callback)
-    return _Progress(problem, plan, start, callback, as_generator(rng, "run")).carry_out()
+    with working_threads(threads, "run"):
+        if isinstance(plan, AdaptivePlan):
+            return carry_out(problem, plan, start=start, callback=callback)
+        if isinstance(plan, MethodPlan):
+            return carry_out_method(problem, plan, start=start, callback=callback)
+        return _Progress(problem, plan, start, callback, as_generator(rng, "run")).carry_out()
 
 
 class _Progress:

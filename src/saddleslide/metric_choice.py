@@ -22,7 +22,9 @@ def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) 
     if isinstance(wanted, Metric):
         _check_given(problem, wanted)
         return "given", (f"metric {wanted.name} as given",)
-    free, uneven = _spectral_obstacles(problem), _diagonal_obstacles(problem, rest)
+    free = _spectral_obstacles(problem) if wanted != "diagonal" else []
+    # Looking at the diagonal of a Hessian takes a pass over its matrix.
+    uneven = _diagonal_obstacles(problem, rest) if wanted == "diagonal" else []
     hard = {"spectral": free, "fft": free, "diagonal": uneven}.get(wanted, [])
     if hard:
         raise InputError(f"metric {wanted!r} can not be used: {'; '.join(hard)}.")
@@ -33,6 +35,7 @@ def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) 
     if not free:
         return "spectral", ("x is an image on a free domain: the Hessian of f is fitted in the cosine basis",)
     why = (f"no spectral metric: {'; '.join(free)}",)
+    uneven = _diagonal_obstacles(problem, rest)
     if not uneven:
         weights = hessian_diagonal(rest, problem.X.shape)
         assert weights is not None

@@ -16,6 +16,7 @@ from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.spectrum import NormBound, summation_error
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
+from saddleslide.kernels.threads import over_rows
 
 # A LinearOperator subclass must override one of these to have an adjoint.
 _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
@@ -85,7 +86,9 @@ class Matrix(Coupling):
 
 def _compiled_product(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
     target = out if out is not None and out.flags.c_contiguous else np.empty(shape)
-    load("products").sparse_product(*rows_of(matrix), np.ascontiguousarray(v).reshape(-1), target.reshape(-1))
+    product, rows = load("products").sparse_product, rows_of(matrix)
+    source, into = np.ascontiguousarray(v).reshape(-1), target.reshape(-1)
+    over_rows(lambda first, last: product(*rows, source, into, first, last), rows[2])
     if out is None or target is out:
         return target
     np.copyto(out, target)

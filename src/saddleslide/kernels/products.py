@@ -48,15 +48,17 @@ def _row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
 
 
 @helper
-def _sparse(data: Array, indices: Any, starts: Any, v: Array, out: Array, sign: float) -> None:
-    for i in range(out.size):
+def _sparse(
+    data: Array, indices: Any, starts: Any, v: Array, out: Array, sign: float, first: int, last: int
+) -> None:  # fmt: skip
+    for i in range(first, last):
         out[i] = sign * _row_sum(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
 
 
-@kernel(NONE, READ, READ_INDEX, READ_INDEX, READ, FLAT)
-def sparse_product(data: Array, indices: Any, starts: Any, v: Array, out: Array) -> None:
-    """A sparse matrix, given by rows, times v."""
-    _sparse(data, indices, starts, v, out, 1.0)
+@kernel(NONE, READ, READ_INDEX, READ_INDEX, READ, FLAT, INT, INT, nogil=True)
+def sparse_product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
+    """Some rows of a sparse matrix times v."""
+    _sparse(data, indices, starts, v, out, 1.0, first, last)
 
 
 @kernel(NONE, INT, INT, FLOAT, READ, FLAT)
@@ -106,5 +108,5 @@ def operator(coupling: CompiledCoupling, v: Array, n: int, out: Array) -> None:
     elif kind == DENSE:
         _dense(matrix, x, y, out_x, out_y)
     else:
-        _sparse(data, indices, starts, x, out_y, -1.0)
-        _sparse(data_t, indices_t, starts_t, y, out_x, 1.0)
+        _sparse(data, indices, starts, x, out_y, -1.0, 0, out_y.size)
+        _sparse(data_t, indices_t, starts_t, y, out_x, 1.0, 0, out_x.size)
