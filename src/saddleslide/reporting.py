@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +12,10 @@ from saddleslide.arrays import Array
 from saddleslide.planning import Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
-from saddleslide.plotting import draw_reconstruction
 from saddleslide.result import Result
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-FILES = ("result.json", "reconstruction.png", "convergence.png")
 
 
 def psnr(image: Array, truth: Array) -> float:
@@ -36,7 +31,7 @@ def psnr(image: Array, truth: Array) -> float:
     return 10.0 * math.log10(1.0 / error) if error > 0.0 else math.inf
 
 
-def summary(result: Result, truth: Array | None = None, facts: Mapping[str, object] | None = None) -> Table:
+def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
     """A result as a table for the terminal."""
     from rich.table import Table
 
@@ -55,8 +50,6 @@ def summary(result: Result, truth: Array | None = None, facts: Mapping[str, obje
         (f"certificate, {_where(result)}", _certificate_calls(result)),
         ("seconds", f"{result.seconds:.3g}"),
     ]
-    if truth is not None:
-        rows.append(("PSNR against the object", f"{psnr(result.x, truth):.2f} dB"))
     rows += [(name, _said(value)) for name, value in (facts or {}).items()]
     for name, value in rows:
         table.add_row(name, value)
@@ -104,16 +97,6 @@ def _certificate_calls(result: Result) -> str:
 
 def _count(calls: float) -> str:
     return f"{calls:,.12g}"
-
-
-def write_report(folder: Path, result: Result, truth: Array, asked: dict[str, Any]) -> None:
-    """FILES into a folder: the record and two pictures."""
-    decibels = psnr(result.x, truth)
-    record = {"command": {name: str(v) if isinstance(v, Path) else v for name, v in asked.items()}, "psnr": decibels}
-    text = json.dumps(plain(record | as_record(result)), indent=1, allow_nan=False)
-    (folder / FILES[0]).write_text(text + "\n", encoding="utf-8")
-    draw_reconstruction(truth, result.x, f"reconstruction, {decibels:.1f} dB", folder / FILES[1])
-    result.plot(path=folder / FILES[2])
 
 
 def as_record(result: Result) -> dict[str, Any]:
