@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,8 @@ from saddleslide.planning import Level, alpha_sequence
 
 # Products of one iteration of the coupling's level: B and B^T at z and at z~.
 PRODUCTS = 4
+# Entries that one compiled call may touch, some tenths of a second at most.
+_MOST_ENTRIES = 2**25
 _NOTHING = np.zeros(0)
 _NO_INDEX = np.zeros(0, dtype=np.int32)
 
@@ -64,29 +67,46 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
     kind, rows, columns = coupling[:3]
     size = problem.X.size + problem.Y.size
     own, alphas = np.array(level.term.weights, dtype=np.float64), np.array(alpha_sequence(level.T))
-    count = (PRODUCTS + anchors.products) * level.T
+    count = PRODUCTS + anchors.products
+    chunks = _chunks(level.T, size + _entries(problem.coupling))
     if kind == kinds.DIFFERENCES and not anchors.products:
         fused, scratch = load("difference_sweeps").difference_sweep, _vectors(3, size)
 
         def difference_sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
-            with oracles.products(count):
-                fused(
-                    rows, columns, *sets, level.T, Gamma, level.step, alphas, own, above.weights, above.pull,
-                    above.slope, z, average, *scratch,
+            average[:] = z
+            for part in chunks:
+                length = part.stop - part.start
+                work = partial(
+                    fused, rows, columns, *sets, length, Gamma, level.step, alphas[part], own, above.weights,
+                    above.pull, above.slope, z, average, *scratch,
                 )  # fmt: skip
+                oracles.products(count * length, work)
 
         return difference_sweep
     kernel, held = load("sweeps").coupling_sweep, (anchors.beta_x, anchors.beta_y, anchors.at_f, anchors.at_g)
     scratch = _vectors(4, size) + _vectors(1, size if anchors.products else 0)
 
     def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
-        with oracles.products(count):
-            kernel(
-                coupling, *sets, problem.X.size, held, level.T, Gamma, level.step, alphas, own, above.weights,
-                above.base, above.pull, above.slope, z, average, *scratch,
+        average[:] = z
+        for part in chunks:
+            length = part.stop - part.start
+            work = partial(
+                kernel, coupling, *sets, problem.X.size, held, length, Gamma, level.step, alphas[part], own,
+                above.weights, above.base, above.pull, above.slope, z, average, *scratch,
             )  # fmt: skip
+            oracles.products(count * length, work)
 
     return sweep
+
+
+def _chunks(T: int, entries: int) -> list[slice]:
+    """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
+    most = max(1, _MOST_ENTRIES // max(entries, 1))
+    return [slice(first, min(first + most, T)) for first in range(0, T, most)]
+
+
+def _entries(coupling: Coupling) -> int:
+    return coupling.stored if isinstance(coupling, Matrix) else 0
 
 
 def _vectors(count: int, size: int) -> list[Array]:
