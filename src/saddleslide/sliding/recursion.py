@@ -139,11 +139,16 @@ class Recursion:
 
     def steps(self) -> Iterator[Array]:
         """Run the outermost loop; after each step yield the running average (a view, valid until the next step)."""
+        for j in range(self.rungs[0].level.T):
+            yield self.step(j)
+
+    def step(self, j: int) -> Array:
+        """Outermost step j, from 0, after those before it."""
         outermost = self.rungs[0]
-        outermost.average[:] = outermost.iterate
-        for j in range(outermost.level.T):
-            self._advance(0, j, 1.0, self.floor)
-            yield outermost.average
+        if j == 0:
+            outermost.average[:] = outermost.iterate
+        self._advance(0, j, 1.0, self.floor)
+        return outermost.average
 
     def _sweep(self, k: int, Gamma: float, above: _Floor) -> Array:
         """RecursiveProcedure(k, t): all iterations of level k (from 0), or the base case below the last one."""
