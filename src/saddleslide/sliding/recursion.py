@@ -113,7 +113,8 @@ class Recursion:
         self.solution = flat.copy() if innermost is None else np.zeros(0)
         self.scratch = np.empty(start.size)
         # The gradient of a level that has neither function nor operator; never written to.
-        self.nothing = np.zeros(start.size)
+        idle = any(p is None and Q is None for p, Q in zip(gradients, operators, strict=True))
+        self.nothing = np.zeros(start.size if idle else 0)
         below = False
         for rung in reversed(self.rungs):
             below = below or rung.write_gradient is not None
