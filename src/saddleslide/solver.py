@@ -11,7 +11,7 @@ import numpy as np
 
 from saddleslide.adaptive_planner import planned, targets
 from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits
-from saddleslide.choice import ADAPTIVE, Choice, choose
+from saddleslide.choice import Choice, choose
 from saddleslide.errors import InputError, raise_all
 from saddleslide.method_run import carry_out_method, method_plan
 from saddleslide.metrics import Metric
@@ -19,8 +19,10 @@ from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
+from saddleslide.rivals import ADAPTIVE
 from saddleslide.sampled_solve import solve_sampled
 from saddleslide.sampling import as_seed, is_sampled, quiet_problem
+from saddleslide.second_try import Request, with_second_try
 from saddleslide.work import chosen_costs
 
 
@@ -120,7 +122,11 @@ def solve(
             result = carry_out(problem, plan, **limits)
         else:
             named = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
-            result = carry_out_method(problem, named, **limits)
+            if method == "auto":
+                asked = Request(choice.prices, start, max_calls, max_steps, watched, seed)
+                result = with_second_try(problem, named, asked)
+            else:
+                result = carry_out_method(problem, named, **limits)
     # What the choice looked at was spent before the first step.
     history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
     return replace(result, calls=result.calls + choice.calls, history=history)

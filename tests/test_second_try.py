@@ -1,0 +1,124 @@
+"""A method that auto preferred and that does not keep its prediction: adaptive sliding goes on, and nothing is lost."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+import saddleslide as ss
+from saddleslide.choice import predict_adaptive
+from saddleslide.method_run import method_plan
+from saddleslide.planning.plan import weighted_cost
+from saddleslide.second_try import PATIENCE, Request, with_second_try
+
+PRICES = (2.0, 3.0, 1.0)
+
+
+def normal(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def smooth(n=20):
+    f = ss.functions.LeastSquares(normal(0, 40, n) / 6, normal(1, 40), ridge=0.1)
+    g = ss.functions.LeastSquares(normal(2, 40, n) / 6, normal(3, 40), ridge=0.1)
+    free = ss.domains.FullSpace(n)
+    return ss.SaddleProblem(f=f, g=g, B=normal(4, n, n) / 9, X=free, Y=free)
+
+
+def outside():
+    """Linear constraints whose multiplier lies far outside Y: OPAPC does not converge to the solution."""
+    f, Y = ss.functions.Quadratic(np.diag(np.linspace(1.0, 9.0, 12))), ss.domains.Ball(0.05, shape=3)
+    return ss.SaddleProblem(f=f, g=ss.functions.Linear(np.ones(3)), B=normal(9, 3, 12), X=ss.domains.FullSpace(12), Y=Y)
+
+
+def cost(calls):
+    return weighted_cost({"f": calls.f, "g": calls.g, "B": calls.B}, PRICES)
+
+
+def tried(problem, name, tol=1e-6, rtol=0.0, max_calls=None, max_steps=10_000, callback=None, start=None):
+    asked = Request(PRICES, start, max_calls, max_steps, callback, 0)
+    return with_second_try(problem, method_plan(problem, name, tol, rtol), asked)
+
+
+def test_a_slow_method_spends_its_allowance_and_adaptive_sliding_finishes_from_its_point():
+    problem = smooth()
+    result = tried(problem, "condat-vu")
+    assert [plan.method for plan in result.plans] == ["condat-vu", "adaptive sliding"]
+    assert result.status is ss.Status.SOLVED
+    assert ss.exact_gap(problem, result.x, result.y).gap <= 1e-6
+    assert any("condat-vu had a gap of" in reason for reason in result.plans[1].reasons)
+    allowance = PATIENCE * predict_adaptive(problem, 1e-6, PRICES).cost
+    switched = next(at for at in result.history if cost(at.calls) > allowance)
+    # Inspections are spaced: the allowance is overdrawn by a part of itself at most.
+    assert cost(switched.calls) <= 1.5 * allowance
+    alone = ss.solve(problem, tol=1e-6, method="adaptive", costs=PRICES)
+    assert cost(result.calls) <= cost(switched.calls) + 1.2 * cost(alone.calls)
+
+
+def test_histories_calls_and_judging_are_those_of_both_runs():
+    seen = []
+    result = tried(smooth(), "condat-vu", callback=lambda at: seen.append((at.calls, at.gap, len(at.plans))))
+    steps = [at.step for at in result.history]
+    assert steps == sorted(steps)
+    calls = [at.calls for at in result.history]
+    assert all(a.f <= b.f and a.g <= b.g and a.B <= b.B for a, b in pairwise(calls))
+    gaps = [at.gap for at in result.history]
+    assert all(b <= a for a, b in pairwise(gaps))
+    assert [entry[0] for entry in seen] == calls
+    assert {entry[2] for entry in seen} == {1, 2}
+    assert result.certificate_calls.f < result.calls.f
+
+
+def test_auto_uses_it():
+    """OPAPC is predicted to be cheaper; its multiplier lies outside Y, which shows only on the way."""
+    result = ss.solve(outside(), tol=1e-6, costs=(1.0, 1.0, 1.0))
+    assert [plan.method for plan in result.plans] == ["opapc", "adaptive sliding"]
+    assert result.status is ss.Status.SOLVED
+    again = ss.solve(outside(), tol=1e-6, costs=(1.0, 1.0, 1.0))
+    assert again.x.tobytes() == result.x.tobytes()
+    assert again.calls == result.calls
+    # A method that was asked for by name is left alone.
+    named = ss.solve(outside(), tol=1e-6, method="opapc", max_steps=300)
+    assert [plan.method for plan in named.plans] == ["opapc"]
+    assert named.status is ss.Status.STEP_LIMIT
+
+
+def test_a_relative_target_becomes_the_same_absolute_one():
+    result = tried(smooth(), "condat-vu", tol=0.0, rtol=1e-7)
+    assert result.target == ss.solve(smooth(), rtol=1e-7, method="condat-vu", max_steps=1).target
+    assert len(result.plans) == 2
+    assert result.gap <= result.target
+
+
+def test_limits_hold_for_both_runs_together():
+    problem = smooth()
+    whole = tried(problem, "condat-vu")
+    between = whole.history[-1].calls.B - 40
+    limited = tried(problem, "condat-vu", max_calls={"B": between})
+    assert limited.status is ss.Status.CALL_LIMIT
+    assert between + 60 >= limited.calls.B
+    assert math.isfinite(limited.gap)
+    short = tried(problem, "condat-vu", max_steps=whole.history[-1].step - 2)
+    assert short.status is ss.Status.STEP_LIMIT
+    assert short.history[-1].step <= whole.history[-1].step - 2
+
+
+def test_a_callback_that_stops_is_not_taken_for_a_method_that_failed():
+    def stop(result):
+        raise StopIteration
+
+    result = tried(smooth(), "condat-vu", callback=stop)
+    assert result.status is ss.Status.STOPPED
+    assert len(result.plans) == 1
+
+
+def test_a_method_that_ends_early_is_followed_too():
+    f = ss.functions.Quadratic(np.full(30, 0.5)) + ss.functions.Linear(normal(5, 30))
+    X, Y = ss.domains.Box(-1.0, 1.0, shape=30), ss.domains.Box(-1.0, 1.0, shape=20)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Linear(normal(6, 20)), B=normal(7, 20, 30), X=X, Y=Y)
+    ends = method_plan(problem, "accelerated-mirror-prox", 1e-6, 0.0, {"horizon": 3})
+    result = with_second_try(problem, ends, Request(PRICES, None, None, 10_000, None, 0))
+    assert result.status is ss.Status.SOLVED
+    assert any("ended with COMPLETED" in reason for reason in result.plans[1].reasons)
