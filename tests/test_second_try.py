@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
@@ -55,6 +57,8 @@ def test_a_slow_method_spends_its_allowance_and_adaptive_sliding_finishes_from_i
     assert cost(switched.calls) <= 1.5 * allowance
     alone = ss.solve(problem, tol=1e-6, method="adaptive", costs=PRICES)
     assert cost(result.calls) <= cost(switched.calls) + 1.2 * cost(alone.calls)
+    # It starts at a good point, so fewer steps remain than from the start.
+    assert result.history[-1].step - switched.step < 0.7 * alone.history[-1].step
 
 
 def test_histories_calls_and_judging_are_those_of_both_runs():
@@ -76,6 +80,10 @@ def test_auto_uses_it():
     result = ss.solve(outside(), tol=1e-6, costs=(1.0, 1.0, 1.0))
     assert [plan.method for plan in result.plans] == ["opapc", "adaptive sliding"]
     assert result.status is ss.Status.SOLVED
+    # It stands still, and is stopped long before its allowance is spent: nearly nothing is lost.
+    alone = ss.solve(outside(), tol=1e-6, method="adaptive", costs=(1.0, 1.0, 1.0))
+    assert result.calls.f + result.calls.B <= 2.0 * (alone.calls.f + alone.calls.B)
+    assert result.calls.f + result.calls.B < predict_adaptive(outside(), 1e-6, (1.0, 1.0, 1.0)).cost
     again = ss.solve(outside(), tol=1e-6, costs=(1.0, 1.0, 1.0))
     assert again.x.tobytes() == result.x.tobytes()
     assert again.calls == result.calls
@@ -122,3 +130,14 @@ def test_a_method_that_ends_early_is_followed_too():
     result = with_second_try(problem, ends, Request(PRICES, None, None, 10_000, None, 0))
     assert result.status is ss.Status.SOLVED
     assert any("ended with COMPLETED" in reason for reason in result.plans[1].reasons)
+
+
+def test_the_committed_measurement_of_forced_methods_is_what_the_page_says():
+    root = Path(__file__).parent.parent
+    found = json.loads((root / "benchmarks" / "results" / "allowance.json").read_text(encoding="utf-8"))
+    ratios = [entry["ratio"] for row in found["rows"].values() for entry in row.values()]
+    went_on = sum(entry["went on"] for row in found["rows"].values() for entry in row.values())
+    page = (root / "docs" / "choice.md").read_text(encoding="utf-8")
+    sentence = f"of {len(ratios)} runs adaptive sliding had to\nfinish {went_on}; all reached the target, at "
+    assert sentence + f"{sorted(ratios)[36] / 2 + sorted(ratios)[37] / 2:.2f} times" in page
+    assert f"within 2 times in {sum(r <= 2.0 for r in ratios)},\nwithin 3.1 in {sum(r <= 3.1 for r in ratios)}." in page

@@ -18,13 +18,15 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.result import Moment, Result, Status
 
 Prices = tuple[float, float, float]
-# A preferred method may spend so many times what adaptive sliding is predicted to cost at the target.
+# A preferred method may spend so many times what adaptive sliding is predicted to cost at the target. After a tenth of
+# that it must show progress: the gap falls by a tenth while the cost doubles, which any useful rate does.
 PATIENCE = 1.0
+_TRIAL, _PROGRESS = 0.1, 0.9
 _UNFINISHED = (Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT, Status.NON_FINITE)
 
 
 class Allowance:
-    """A callback that ends a run once it has cost more than adaptive sliding is predicted to.
+    """A callback that ends a run once it has cost more than adaptive sliding is predicted to, or stands still.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class Allowance:
         self.problem, self.prices, self.then = problem, prices, then
         self.limit = math.nan
         self.used_up = False
+        self.seen: list[tuple[float, float]] = []
 
     def __call__(self, result: Result) -> None:
         """Look at an intermediate result; the caller's own callback comes first."""
@@ -47,9 +50,15 @@ class Allowance:
         if math.isnan(self.limit):
             # Only now a relative target is known in absolute terms.
             self.limit = PATIENCE * predict_adaptive(self.problem, result.target, self.prices).cost
-        if _cost(result.calls, self.prices) > self.limit:
+        self.seen.append((_cost(result.calls, self.prices), result.gap))
+        if self.seen[-1][0] > self.limit or self._stands_still():
             self.used_up = True
             raise StopIteration
+
+    def _stands_still(self) -> bool:
+        cost, gap = self.seen[-1]
+        before = [known for spent, known in self.seen if spent <= 0.5 * cost]
+        return bool(before) and cost > _TRIAL * self.limit and not gap <= _PROGRESS * before[-1]
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,7 @@ def with_second_try(problem: SaddleProblem, plan: MethodPlan, request: Request) 
     limits = request.left(first.calls)
     if steps <= 0 or any(limit <= 0 for limit in limits.values()):
         return replace(first, status=Status.CALL_LIMIT if steps > 0 else Status.STEP_LIMIT)
-    why = "its allowance was used up" if watched.used_up else f"it ended with {first.status.name}"
+    why = "it had used up its allowance or stood still" if watched.used_up else f"it ended with {first.status.name}"
     reason = f"{plan.method} had a gap of {first.gap:.4g} when {why}"
     return _followed(problem, first, request, limits, steps, reason)
 
