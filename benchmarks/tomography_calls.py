@@ -21,7 +21,8 @@ import numpy as np
 import scipy.linalg
 
 import saddleslide as ss
-from saddleslide.gallery.tomography import REGIMES, nonlocal_laplacian, projector
+from saddleslide.gallery.projectors import projector
+from saddleslide.gallery.tomography import REGIMES, nonlocal_laplacian
 from saddleslide.metrics import fit_spectral
 
 PAIRS = ((1, 0), (2, 1), (3, 2), (4, 0), (5, 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 
 import numpy as np
 import pytest
@@ -12,35 +11,11 @@ import scipy.sparse as sp
 
 import saddleslide as ss
 from saddleslide import cli
+from saddleslide.commands import SOLUTION_FILES, tasks
 from saddleslide.errors import InputError
 from saddleslide.gallery.files import read_array
-from saddleslide.gallery_command import GALLERY_EXAMPLES, GALLERY_OUT, SOLUTION_FILES
 
 PAYOFF = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 0.5]])
-
-
-def printed_examples():
-    pages = [
-        page.format(command=command) for page in GALLERY_EXAMPLES.values() for command in ("solve", "plan", "compare")
-    ]
-    lines = [line.strip() for page in (*pages, *GALLERY_OUT.values()) for line in page.splitlines()]
-    return sorted({line for line in lines if line.startswith("saddleslide ")})
-
-
-@pytest.mark.parametrize("line", printed_examples())
-def test_examples_of_the_help_pages_work_as_printed(line, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(shlex.split(line)[1:]) == 0
-    assert capsys.readouterr().out
-
-
-def test_every_problem_shows_its_examples(capsys):
-    for name in GALLERY_EXAMPLES:
-        with pytest.raises(SystemExit) as stop:
-            cli.main(["solve", name, "--help"])
-        assert stop.value.code == 0
-        out = capsys.readouterr().out
-        assert "examples:" in out or "my_file.py:problem" in out
 
 
 def stored(folder, name, kind):
@@ -197,6 +172,6 @@ def test_compare_runs_and_prints_the_table(capsys):
 
 def test_a_target_that_is_not_met_is_exit_code_1(capsys, monkeypatch):
     limited = ss.solve(ss.gallery.matrix_game(PAYOFF), tol=1e-12, max_steps=1)
-    monkeypatch.setattr(cli, "solve", lambda *_, **__: limited)
+    monkeypatch.setattr(tasks, "solve", lambda *_, **__: limited)
     assert cli.main(["solve", "game", "--rows", "2", "--columns", "3"]) == cli.EXIT_NOT_SOLVED
     assert "step_limit" in capsys.readouterr().out

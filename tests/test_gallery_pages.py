@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["games", "constrained", "transport", "pictures", "consensus", "inverse"]
+PAGES = ["tomography", "games", "constrained", "transport", "pictures", "consensus", "inverse"]
 
 
 def lines_of(page):
@@ -26,7 +26,7 @@ def test_lines_of_the_page_make_its_picture(page, tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
-    (picture,) = re.findall(r"!\[[^\]]+\]\(pictures/([^)]+)\)", text)
+    picture = re.findall(r"!\[[^\]]+\]\(pictures/([^)]+)\)", text)[0]
     made = (tmp_path / picture).read_bytes()
     assert made.startswith(b"\x89PNG")
     assert (ROOT / "docs" / "pictures" / picture).read_bytes().startswith(b"\x89PNG")
@@ -41,3 +41,18 @@ def test_ten_lines_are_enough(page):
 def test_every_page_is_linked_from_the_readme():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(f"(docs/{page}.md)" in readme for page in PAGES)
+
+
+def test_lines_of_the_realistic_instances_make_their_picture(tmp_path):
+    text = (ROOT / "docs" / "tomography.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python realistic\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    small = block.replace("size = None", "size = 16")
+    assert small != block
+    command = [sys.executable, "-W", "error", "-c", small]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line.split("|")[1].strip() for line in done.stdout.splitlines()] == re.findall(
+        r"^\| (\w+) \| \d", text, re.M
+    )
+    assert (tmp_path / "realistic.png").read_bytes().startswith(b"\x89PNG")
+    assert (ROOT / "docs" / "pictures" / "realistic.png").read_bytes().startswith(b"\x89PNG")

@@ -139,17 +139,17 @@ def _finish(ax: Any, label: str, panels: Sequence[Panel], gaps: Sequence[float],
         ax.spines[side].set_visible(False)
 
 
-def draw_reconstruction(truth: Array, image: Array, caption: str, path: str | Path | None = None) -> Any:
-    """The object, its reconstruction and their difference, side by side; returns the figure.
+def fill_reconstruction(figure: Any, truth: Array, image: Array, caption: str) -> None:
+    """The object, its reconstruction and their difference, side by side in an empty figure.
 
     Examples
     --------
     >>> import numpy as np
-    >>> figure = draw_reconstruction(np.zeros((4, 4)), np.ones((4, 4)), "reconstruction")
+    >>> figure = require_matplotlib()()
+    >>> fill_reconstruction(figure, np.zeros((4, 4)), np.ones((4, 4)), "reconstruction")
     >>> figure.axes[1].get_title()
     'reconstruction'
     """
-    figure = require_matplotlib()(figsize=(8.4, 2.9), dpi=150, layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     low, high = float(truth.min()), float(truth.max()) or 1.0
     for ax, picture, title in ((left, truth, "object"), (middle, image, caption)):
@@ -164,9 +164,6 @@ def draw_reconstruction(truth: Array, image: Array, caption: str, path: str | Pa
     for ax in (left, middle, right):
         ax.set_xticks([])
         ax.set_yticks([])
-    if path is not None:
-        figure.savefig(path)
-    return figure
 
 
 def draw_comparison(

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from saddleslide.arrays import Array
 from saddleslide.planning import Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
-from saddleslide.plotting import draw_reconstruction
 from saddleslide.result import Result
 
-FILES = ("result.json", "reconstruction.png", "convergence.png")
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def psnr(image: Array, truth: Array) -> float:
@@ -34,8 +31,10 @@ def psnr(image: Array, truth: Array) -> float:
     return 10.0 * math.log10(1.0 / error) if error > 0.0 else math.inf
 
 
-def summary(result: Result, truth: Array | None = None, facts: Mapping[str, object] | None = None) -> Table:
+def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
     """A result as a table for the terminal."""
+    from rich.table import Table
+
     table = Table(title=_title(result), title_justify="left")
     table.add_column("")
     table.add_column("value", justify="right")
@@ -47,15 +46,23 @@ def summary(result: Result, truth: Array | None = None, facts: Mapping[str, obje
         ("calls of f'", _count(result.calls.f)),
         ("calls of g'", _count(result.calls.g)),
         ("products with B, B^T", _count(result.calls.B)),
+        *_sampled_rows(result),
         (f"certificate, {_where(result)}", _certificate_calls(result)),
         ("seconds", f"{result.seconds:.3g}"),
     ]
-    if truth is not None:
-        rows.append(("PSNR against the object", f"{psnr(result.x, truth):.2f} dB"))
     rows += [(name, _said(value)) for name, value in (facts or {}).items()]
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _sampled_rows(result: Result) -> list[tuple[str, str]]:
+    """What sampled gradients drew, and what is known on average; nothing for exact ones."""
+    if not result.samples.total:
+        return []
+    rows = [("samples of f', g'", f"{result.samples.f:,}, {result.samples.g:,}")]
+    bounded = math.isfinite(result.expected_gap)
+    return rows + ([("bound on the expected gap", f"{result.expected_gap:.4g}")] if bounded else [])
 
 
 def _said(value: object) -> str:
@@ -90,16 +97,6 @@ def _certificate_calls(result: Result) -> str:
 
 def _count(calls: float) -> str:
     return f"{calls:,.12g}"
-
-
-def write_report(folder: Path, result: Result, truth: Array, asked: dict[str, Any]) -> None:
-    """FILES into a folder: the record and two pictures."""
-    decibels = psnr(result.x, truth)
-    record = {"command": {name: str(v) if isinstance(v, Path) else v for name, v in asked.items()}, "psnr": decibels}
-    text = json.dumps(plain(record | as_record(result)), indent=1, allow_nan=False)
-    (folder / FILES[0]).write_text(text + "\n", encoding="utf-8")
-    draw_reconstruction(truth, result.x, f"reconstruction, {decibels:.1f} dB", folder / FILES[1])
-    result.plot(path=folder / FILES[2])
 
 
 def as_record(result: Result) -> dict[str, Any]:

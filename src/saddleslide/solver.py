@@ -13,6 +13,8 @@ from saddleslide.adaptive_planner import planned, targets
 from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits
 from saddleslide.choice import Choice, choose
 from saddleslide.errors import InputError, raise_all
+from saddleslide.kernels.switch import compile_seconds
+from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method, method_plan
 from saddleslide.metrics import Metric
 from saddleslide.planning.method_plan import MethodPlan
@@ -41,6 +43,7 @@ def solve(
     callback: Callback | None = None,
     progress: bool = False,
     rng: int | np.random.Generator = 0,
+    threads: int = 1,
 ) -> Result:
     """Solve a saddle problem to a certified gap.
 
@@ -73,6 +76,8 @@ def solve(
     rng : int or numpy.random.Generator, optional
         All that is random: probes that fit a spectral metric, and draws of sampled gradients. The same seed, or a
         generator in the same state, gives the same bits.
+    threads : int, optional
+        Threads for products with large sparse matrices; the bits of the result do not depend on it.
 
     Returns
     -------
@@ -96,40 +101,46 @@ def solve(
     ('SOLVED', True)
     """
     check_limits(max_calls, max_steps, callback)
-    if isinstance(problem, SaddleProblem) and is_sampled(problem):
-        targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
-        if method != "auto" or options is not None:
-            raise InputError(
-                f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
-                "functions for a method by name."
-            )
+    with working_threads(threads, "solve"):
+        if isinstance(problem, SaddleProblem) and is_sampled(problem):
+            targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
+            if method != "auto" or options is not None:
+                raise InputError(
+                    f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
+                    "functions for a method by name."
+                )
+            with Progress(then=callback) if progress else nullcontext(callback) as watched:
+                return solve_sampled(
+                    problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
+                    max_steps=max_steps, callback=watched, rng=rng,
+                )  # fmt: skip
+        seed = as_seed(rng)
+        problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
+        compiled_before = compile_seconds()
+        unnamed = method in ("auto", ADAPTIVE)
+        raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
+        choice = (
+            _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
+        )
         with Progress(then=callback) if progress else nullcontext(callback) as watched:
-            return solve_sampled(
-                problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
-                max_steps=max_steps, callback=watched, rng=rng,
-            )  # fmt: skip
-    seed = as_seed(rng)
-    problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
-    unnamed = method in ("auto", ADAPTIVE)
-    raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
-    choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
-    with Progress(then=callback) if progress else nullcontext(callback) as watched:
-        limits: dict[str, Any] = {
-            "start": start, "max_calls": max_calls, "max_steps": max_steps, "callback": watched,
-        }  # fmt: skip
-        if choice.method == ADAPTIVE:
-            plan = planned(problem, tol, rtol, metric, start, costs, seed)
-            result = carry_out(problem, plan, **limits)
-        else:
-            named = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
-            if method == "auto":
-                asked = Request(choice.prices, start, max_calls, max_steps, watched, seed)
-                result = with_second_try(problem, named, asked)
+            limits: dict[str, Any] = {
+                "start": start, "max_calls": max_calls, "max_steps": max_steps, "callback": watched,
+            }  # fmt: skip
+            if choice.method == ADAPTIVE:
+                plan = planned(problem, tol, rtol, metric, start, costs, seed)
+                result = carry_out(problem, plan, **limits)
             else:
-                result = carry_out_method(problem, named, **limits)
-    # What the choice looked at was spent before the first step.
-    history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
-    return replace(result, calls=result.calls + choice.calls, history=history)
+                named = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
+                if method == "auto":
+                    asked = Request(choice.prices, start, max_calls, max_steps, watched, seed)
+                    result = with_second_try(problem, named, asked)
+                else:
+                    result = carry_out_method(problem, named, **limits)
+        # What the choice looked at was spent before the first step.
+        history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
+        # Planning makes products too, and may be the first to load their kernels.
+        compiled = compile_seconds() - compiled_before
+        return replace(result, calls=result.calls + choice.calls, history=history, compile_seconds=compiled)
 
 
 def _chosen(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.linalg import LinearOperator
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, read_only, received
 from saddleslide.couplings.base import Coupling
-from saddleslide.couplings.spectrum import NormBound
+from saddleslide.couplings.spectrum import NormBound, summation_error
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
+from saddleslide.kernels.threads import over_rows
 
 # A LinearOperator subclass must override one of these to have an adjoint.
 _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
@@ -66,6 +67,16 @@ class Matrix(Coupling):
             np.dot(matrix, v.ravel(), out=out.reshape(-1))
         return out
 
+    @cached_property
+    def product_error(self) -> float:
+        """From the entries: the norm of |B| is at most the root of its largest row sum times its largest column sum."""
+        sizes, used = abs(self.matrix), self.matrix != 0.0
+        if 0 in self.matrix.shape:
+            return 0.0
+        sums = [float(np.max(np.asarray(sizes.sum(axis=axis)))) for axis in (0, 1)]
+        longest = max(int(np.max(np.asarray(used.sum(axis=axis)))) for axis in (0, 1))
+        return summation_error(longest) * math.sqrt(sums[0]) * math.sqrt(sums[1])
+
     def dense(self) -> Array | None:
         if self.sparse and max(self.matrix.shape) > 4000:
             return None
@@ -75,7 +86,9 @@ class Matrix(Coupling):
 
 def _compiled_product(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
     target = out if out is not None and out.flags.c_contiguous else np.empty(shape)
-    load("products").sparse_product(*rows_of(matrix), np.ascontiguousarray(v).reshape(-1), target.reshape(-1))
+    product, rows = load("products").sparse_product, rows_of(matrix)
+    source, into = np.ascontiguousarray(v).reshape(-1), target.reshape(-1)
+    over_rows(lambda first, last: product(*rows, source, into, first, last), rows[2])
     if out is None or target is out:
         return target
     np.copyto(out, target)
@@ -202,8 +215,9 @@ def _lacks_rmatvec(operator: Any) -> bool:
     for name in ("_CustomLinearOperator__rmatvec_impl", "fc"):
         if hasattr(operator, name):
             return getattr(operator, name) is None
-    inherited = [getattr(type(operator), part, None) is getattr(LinearOperator, part) for part in _ADJOINT_PARTS]
-    return isinstance(operator, LinearOperator) and all(inherited)
+    plain = scipy.sparse.linalg.LinearOperator
+    inherited = [getattr(type(operator), part, None) is getattr(plain, part) for part in _ADJOINT_PARTS]
+    return isinstance(operator, plain) and all(inherited)
 
 
 def _read_matrix(matrix: Any) -> Any:

@@ -5,22 +5,32 @@ from saddleslide.gallery.constrained import ConstrainedSolution, constrained
 from saddleslide.gallery.game import GameSolution, matrix_game
 from saddleslide.gallery.inverse import InverseSolution, lp_inverse
 from saddleslide.gallery.phantoms import phantom, shaded_phantom
+from saddleslide.gallery.picture_solution import PictureSolution
 from saddleslide.gallery.pictures import blur, read_picture
+from saddleslide.gallery.projectors import Scanner, parallel_beam, projector
+from saddleslide.gallery.reconstruction import Reconstruction, reconstruct
 from saddleslide.gallery.restoration import RestoredPicture, deblur, denoise, inpaint
 from saddleslide.gallery.solution import Solution
-from saddleslide.gallery.synthetic import synthetic
-from saddleslide.gallery.tomography import nonlocal_laplacian, projector, realistic_tomography, tomography
+from saddleslide.gallery.synthetic import SyntheticSolution, synthetic
+from saddleslide.gallery.tomography import nonlocal_laplacian, realistic_tomography, tomography
 from saddleslide.gallery.transport import TransportSolution, transport
+from saddleslide.gallery.weights import ChosenWeight, choose_weight
 
 __all__ = [
+    "ChosenWeight",
     "ConsensusSolution",
     "ConstrainedSolution",
     "GameSolution",
     "InverseSolution",
+    "PictureSolution",
+    "Reconstruction",
     "RestoredPicture",
+    "Scanner",
     "Solution",
+    "SyntheticSolution",
     "TransportSolution",
     "blur",
+    "choose_weight",
     "consensus",
     "constrained",
     "deblur",
@@ -29,10 +39,12 @@ __all__ = [
     "lp_inverse",
     "matrix_game",
     "nonlocal_laplacian",
+    "parallel_beam",
     "phantom",
     "projector",
     "read_picture",
     "realistic_tomography",
+    "reconstruct",
     "shaded_phantom",
     "synthetic",
     "tomography",

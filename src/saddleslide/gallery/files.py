@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
+import scipy
 
 from saddleslide.errors import InputError
 from saddleslide.gallery.pictures import read_picture
@@ -38,6 +38,23 @@ def read_array(name: str | Path) -> Any:
         raise InputError(
             f"{str(name)!r} can not be read: {error}. Expected numbers in a {file.suffix} file."
         ) from error
+
+
+def read_archive(name: str | Path) -> dict[str, Any]:
+    """All arrays of a .npz file by name; none for a file of another kind, or with one of its arrays picked.
+
+    Examples
+    --------
+    >>> read_archive("table.csv")
+    {}
+    """
+    if Path(name).suffix.lower() != ".npz":
+        return {}
+    try:
+        with np.load(name, allow_pickle=False) as stored:
+            return {key: stored[key] for key in stored}
+    except Exception as error:
+        raise InputError(f"{str(name)!r} can not be read: {error}. Expected arrays in a .npz file.") from error
 
 
 def _archive(file: Path, key: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -14,11 +13,10 @@ from saddleslide.couplings import FiniteDifferences
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, Linear, Quadratic, Zero
+from saddleslide.gallery.picture_solution import PictureSolution
 from saddleslide.gallery.pictures import blur
-from saddleslide.gallery.solution import Fact, Solution
-from saddleslide.plotting import require_matplotlib
+from saddleslide.gallery.solution import Fact
 from saddleslide.problem import SaddleProblem
-from saddleslide.reporting import psnr
 from saddleslide.result import Result
 
 # Curvature of the deblurring problem in the directions that the blur wipes out.
@@ -27,7 +25,7 @@ _RIDGE = 1e-4
 
 @final
 @dataclass(frozen=True, eq=False)
-class RestoredPicture(Solution):
+class RestoredPicture(PictureSolution):
     """The picture, what it was made from, and how good it is.
 
     Examples
@@ -47,11 +45,6 @@ class RestoredPicture(Solution):
     result: Result
 
     @property
-    def image(self) -> Array:
-        """The restored picture."""
-        return self.result.x
-
-    @property
     def objective(self) -> float:
         """Misfit plus weight times (Huber) total variation, at the picture; the minimum is at least `lower`."""
         return self.f.value(self.image) + self.offset + self.weight * self.variation
@@ -61,50 +54,8 @@ class RestoredPicture(Solution):
         """Certified lower bound on the minimum."""
         return self.result.lower + self.offset
 
-    @property
-    def variation(self) -> float:
-        """Sum of the (Huber) absolute differences of neighbours, in rows and in columns."""
-        size = np.abs(FiniteDifferences(self.image.shape).forward(self.image))
-        if self.huber == 0.0:
-            return float(size.sum())
-        inside = np.minimum(size, self.huber)
-        return float((inside * inside / (2.0 * self.huber) + size - inside).sum())
-
-    def psnr(self, truth: Any) -> float:
-        """Peak signal-to-noise ratio against the true picture with values in [0, 1], in decibels.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> problem = ss.gallery.denoise(np.full((2, 2), 0.1), weight=0.1)
-        >>> round(problem.read(ss.solve(problem, tol=1e-9)).psnr(np.zeros((2, 2))), 3)
-        20.0
-        """
-        return psnr(self.image, as_real(truth, "psnr: truth", self.image.shape))
-
-    def save(self, path: str | Path) -> None:
-        """Write the picture as a file; values below 0 are black, above 1 white.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss, tempfile, pathlib
-        >>> problem = ss.gallery.denoise(np.full((2, 2), 0.5), weight=0.1)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = pathlib.Path(folder) / "clean.png"
-        ...     problem.read(ss.solve(problem, tol=1e-6)).save(file)
-        ...     ss.gallery.read_picture(file).round(2).tolist()
-        [[0.5, 0.5], [0.5, 0.5]]
-        """
-        require_matplotlib()
-        from matplotlib.image import imsave
-
-        imsave(path, np.clip(self.image, 0.0, 1.0), cmap="gray", vmin=0.0, vmax=1.0)
-
     def facts(self) -> dict[str, Fact]:
         return {"objective": self.objective, "minimum at least": self.lower, "total variation": self.variation}
-
-    def arrays(self) -> dict[str, Array]:
-        return {"image": self.image}
 
     def draw(self, figure: Any) -> None:
         for ax, picture, title in zip(

@@ -2,12 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, final
+
 import numpy as np
 
+from saddleslide.arrays import Array
 from saddleslide.couplings import as_coupling
 from saddleslide.domains import Box
 from saddleslide.functions import Power
+from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.plotting import STYLES
 from saddleslide.problem import SaddleProblem
+from saddleslide.result import Result
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SyntheticSolution(Solution):
+    """Both players' points, the bounds on the saddle value, and how many coordinates lie on the sides of the boxes.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> problem = ss.gallery.synthetic(1.0, 1.0, d=8)
+    >>> solution = problem.read(ss.solve(problem, tol=1e-8))
+    >>> round(solution.value, 6) == round(solution.result.lower, 6)
+    True
+    """
+
+    result: Result
+
+    @property
+    def value(self) -> float:
+        """Middle of the certified bounds on the saddle value; at most half the gap off."""
+        return 0.5 * (self.result.lower + self.result.upper)
+
+    def facts(self) -> dict[str, Fact]:
+        return {
+            "saddle value": self.value,
+            "coordinates of x on a side": float(np.sum(np.abs(self.result.x) == 1.0)),
+            "coordinates of y on a side": float(np.sum(np.abs(self.result.y) == 1.0)),
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        return {"x": self.result.x, "y": self.result.y}
+
+    def draw(self, figure: Any) -> None:
+        for ax, values, name, style in zip(
+            figure.subplots(1, 2, sharey=True), (self.result.x, self.result.y), ("x", "y"), STYLES, strict=False
+        ):
+            ax.bar(np.arange(values.size), values, color=style[0])
+            ax.set(title=name, xlabel="coordinate", ylim=(-1.05, 1.05))
 
 
 def synthetic(
@@ -58,4 +104,5 @@ def synthetic(
         B=as_coupling(B, norm=sigma_max),
         X=box,
         Y=box,
+        reader=SyntheticSolution,
     )

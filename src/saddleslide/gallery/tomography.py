@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.linalg import LinearOperator, cg
+import scipy
 
-from saddleslide.arrays import Array
-from saddleslide.couplings import FiniteDifferences, Matrix, as_coupling
+from saddleslide.arrays import Array, as_real
+from saddleslide.couplings import FiniteDifferences, Matrix
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Power, Quadratic
-from saddleslide.gallery.phantoms import phantom, pixel_grid, shaded_phantom
+from saddleslide.gallery.phantoms import phantom, shaded_phantom
+from saddleslide.gallery.projectors import paper_angles, pixel_units, projector
+from saddleslide.gallery.reconstruction import Reconstruction, huber_tomography
 from saddleslide.problem import SaddleProblem
 
 # The paper's parameters: ridge mu, dual curvature beta, TV weight lambda, nonlocal weight tau, Hölder coefficient c.
 RIDGE, BETA, TV_WEIGHT, NONLOCAL, HOLDER_COEFFICIENT, HOLDER_EXPONENT = 1e-3, 0.05, 5e-5, 0.05, 7.955e-3, 0.5
+# Views of the paper's benchmark.
+_ANGLES = 180
 REGIMES = ("standard", "nonlocal", "holder")
 # name: pixels per side, angles, relative noise, TV weight
 _REALISTIC = {
@@ -28,47 +31,6 @@ _REALISTIC = {
     "sparse_view": (128, 30, 0.02, 2e-4),
     "poisson": (64, 180, 0.0, 5e-5),
 }
-
-
-@lru_cache(maxsize=4)
-def projector(n: int, angles: int = 180) -> Matrix:
-    """Parallel-beam projector of an n x n picture, pixel-driven, divided by its spectral norm.
-
-    Every pixel is splatted linearly onto its two neighbouring detector bins; angles are k pi / angles.
-
-    Examples
-    --------
-    >>> projector(8, 6).y_shape
-    (66,)
-    """
-    x, y = (grid.ravel() for grid in pixel_grid(n))
-    bins = np.linspace(-np.sqrt(2.0), np.sqrt(2.0), round(n * np.sqrt(2.0)))
-    spacing = bins[1] - bins[0]
-    rows, weights = [], []
-    for k in range(angles):
-        turn = k * np.pi / angles
-        position = (x * np.cos(turn) + y * np.sin(turn) - bins[0]) / spacing
-        left = np.clip(np.floor(position).astype(np.intp), 0, bins.size - 2)
-        rows += [k * bins.size + left, k * bins.size + left + 1]
-        weights += [1.0 - (position - left), position - left]
-    columns = np.tile(np.arange(n * n), 2 * angles)
-    entries = (np.concatenate(weights), (np.concatenate(rows), columns))
-    matrix = scipy.sparse.csr_array(entries, shape=(angles * bins.size, n * n))
-    scaled = matrix / _perron_norm(matrix)
-    coupling = as_coupling(scaled, (n, n), (angles * bins.size,), norm=1.0 + 1e-9)
-    assert isinstance(coupling, Matrix)
-    return coupling
-
-
-def _perron_norm(matrix: Any) -> float:
-    """Spectral norm of a matrix with entries >= 0 by power iterations from the all-ones vector."""
-    v = np.ones(matrix.shape[1]) / np.sqrt(matrix.shape[1])
-    square = 0.0
-    for _ in range(200):
-        image = matrix.T @ (matrix @ v)
-        square = float(np.linalg.norm(image))
-        v = image / square
-    return float(np.sqrt(square))
 
 
 @lru_cache(maxsize=4)
@@ -118,6 +80,11 @@ def tomography(
     bounded : bool
         Use the paper's ball for x, which is never active; False takes the full space.
 
+    Returns
+    -------
+    SaddleProblem
+        `problem.read(result)` is a Reconstruction. For your own sinogram use `ss.gallery.reconstruct`.
+
     Examples
     --------
     >>> problem = tomography("nonlocal", n=16)
@@ -126,8 +93,8 @@ def tomography(
     """
     if regime not in REGIMES:
         raise InputError(f"tomography: regime is {regime!r}; expected one of {REGIMES}.")
-    A = projector(n)
-    truth = phantom(picture, n) if isinstance(picture, int) else np.asarray(picture, dtype=np.float64)
+    A = projector(n, _ANGLES)
+    truth = phantom(picture, n) if isinstance(picture, int) else as_real(picture, "tomography: picture", (n, n))
     clean = A.forward(truth)
     noise = np.random.default_rng(seed).standard_normal(clean.size)
     data = clean + 0.01 * np.linalg.norm(clean) / np.sqrt(clean.size) * noise
@@ -138,14 +105,20 @@ def tomography(
     if regime == "holder":
         g = g + Power(HOLDER_EXPONENT, weight=HOLDER_COEFFICIENT)
     X: Domain = Ball(_radius(f, n), shape=(n, n)) if bounded else FullSpace((n, n))
-    return SaddleProblem(f=f, g=g, B=FiniteDifferences((n, n)), X=X, Y=Box(-TV_WEIGHT, TV_WEIGHT, shape=(2, n, n)))
+    Y = Box(-TV_WEIGHT, TV_WEIGHT, shape=(2, n, n))
+    scale = pixel_units(A, _ANGLES)
+    sinogram = scale * data.reshape(_ANGLES, -1)
+    reader = partial(Reconstruction, sinogram, paper_angles(_ANGLES), scale, f, TV_WEIGHT, BETA * TV_WEIGHT, truth)
+    return SaddleProblem(f=f, g=g, B=FiniteDifferences((n, n)), X=X, Y=Y, reader=reader)
 
 
 def _radius(f: LeastSquares, n: int) -> float:
     """R = 1.05 (|xhat(0)| + |D| lambda sqrt(2 d) / mu): no primal minimiser leaves the ball."""
     size = n * n
-    operator = LinearOperator((size, size), matvec=lambda v: f.hessian_product(v.reshape(n, n)).ravel(), dtype=float)
-    ridge_solution, _ = cg(operator, f.A.adjoint(f.b).ravel(), rtol=1e-10, maxiter=2000)
+    operator = scipy.sparse.linalg.LinearOperator(
+        (size, size), matvec=lambda v: f.hessian_product(v.reshape(n, n)).ravel(), dtype=float
+    )
+    ridge_solution, _ = scipy.sparse.linalg.cg(operator, f.A.adjoint(f.b).ravel(), rtol=1e-10, maxiter=2000)
     reach = np.sqrt(8.0) * TV_WEIGHT * np.sqrt(2.0 * size) / RIDGE
     return float(1.05 * (np.linalg.norm(ridge_solution) + reach))
 
@@ -172,22 +145,18 @@ def realistic_tomography(name: str, *, seed: int = 1, n: int | None = None) -> S
     side, angles, noise, weight = _REALISTIC[name]
     side = side if n is None else n
     A = projector(side, angles)
-    clean = A.forward(shaded_phantom(side))
+    truth = shaded_phantom(side)
+    clean = A.forward(truth)
     rng = np.random.default_rng(seed)
     ridge, huber_threshold = 1e-4, 1e-3
-    f: Function
+    f: LeastSquares | PoissonTransmission
     if name == "poisson":
         intensity, attenuation = 1000.0, 3.0 / float(clean.max())
-        counts = rng.poisson(intensity * np.exp(-attenuation * clean)).astype(np.float64)
-        f = PoissonTransmission(A, counts, intensity, attenuation, ridge=ridge)
+        data = rng.poisson(intensity * np.exp(-attenuation * clean)).astype(np.float64)
+        f = PoissonTransmission(A, data, intensity, attenuation, ridge=ridge)
     else:
         data = clean + noise * np.linalg.norm(clean) / np.sqrt(clean.size) * rng.standard_normal(clean.size)
         f = LeastSquares(A, data, ridge=ridge)
-    shape = (2, side, side)
-    return SaddleProblem(
-        f=f,
-        g=Quadratic(huber_threshold / weight),
-        B=FiniteDifferences((side, side)),
-        X=FullSpace((side, side)),
-        Y=Box(-weight, weight, shape=shape),
-    )
+    scale = pixel_units(A, angles)
+    sinogram = data.reshape(angles, -1) * (1.0 if name == "poisson" else scale)
+    return huber_tomography(f, sinogram, paper_angles(angles), scale, weight, huber_threshold, truth)

@@ -16,6 +16,7 @@ from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, Linear, Noisy, Power, Quadratic, Zero
 from saddleslide.gallery import phantom, synthetic, tomography
+from saddleslide.gallery.projectors import projector
 from saddleslide.gallery.tomography import (
     BETA,
     HOLDER_COEFFICIENT,
@@ -23,7 +24,6 @@ from saddleslide.gallery.tomography import (
     NONLOCAL,
     RIDGE,
     nonlocal_laplacian,
-    projector,
 )
 from saddleslide.problem import SaddleProblem
 

@@ -69,9 +69,11 @@ def _adaptive(run: Run, given: Instance, judge: Judge) -> Outcome:
 
 
 def _without_coupling(run: Run, given: Instance, judge: Judge) -> Outcome:
-    """The minimiser of f alone, with the best reply of y: what a method that ignores the coupling would return."""
+    """The minimiser of f alone, with the best reply of y or with y = 0: what ignoring the coupling would return."""
     problem = given.problem
     x = tilted_minimum(problem.f, np.zeros(problem.X.shape), problem.X, problem.start()[0]).point
+    if not run.settings.get("reply", True):
+        return Outcome(x, problem.start()[1], Calls(), [0.0])
     reply = tilted_minimum(problem.g, -problem.coupling.forward(x), problem.Y, problem.start()[1]).point
     return Outcome(x, reply, Calls(), [0.0])
 

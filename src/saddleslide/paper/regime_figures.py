@@ -16,7 +16,9 @@ LEVELS = {"Bfg": "B outermost", "fgB": "f outermost"}
 
 def _line(ax: Any, number: int, points: Sequence[tuple[float, float]], label: str) -> None:
     colour, marker = STYLES[number]
-    ax.plot(*zip(*sorted(points), strict=True), color=colour, marker=marker, markersize=4, linewidth=1.5, label=label)
+    # Later lines have smaller markers: where two lines are one, both are seen.
+    ax.plot(*zip(*sorted(points), strict=True), color=colour, marker=marker, markersize=7.0 - 1.4 * number,
+            linewidth=2.4 - 0.5 * number, label=label)  # fmt: skip
 
 
 def _medians(rows: Sequence[Row], x: Callable[[Row], float], y: Callable[[Row], float]) -> list[tuple[float, float]]:
@@ -83,6 +85,9 @@ def _game(ax: Any, rows: Sequence[Row]) -> None:
         own = sorted((row for row in rows if row["settings"]["order"] == order), key=lambda row: row["calls"]["f"])
         _with_errors(ax, number, [row["calls"]["f"] for row in own], [_seen(row, 0) for row in own], label)
     finish(ax, "samples of f', and of g'")
+    counts = sorted({row["calls"]["f"] for row in rows})
+    ax.set_xticks(counts, [str(count) for count in counts])
+    ax.minorticks_off()
     ax.set_title("(b) bounded: noise dominates")
     ax.set_ylabel("gap: mean and bound")
     ax.legend(frameon=False)
@@ -94,6 +99,7 @@ def _stages(ax: Any, rows: Sequence[Row]) -> None:
             stages = range(1, len(row["monte_carlo"]["mean"]) + 1)
             _with_errors(ax, number, list(stages), [_seen(row, s - 1) for s in stages], f"{noise} sampled")
     finish(ax, "stage", log_x=False)
+    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_title("(c) restarts")
     ax.set_ylabel(r"$\Psi$: mean and promise")
     if rows:

@@ -146,13 +146,15 @@ def first_below(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
 def at_crossing(rows: Sequence[Row], column: Column, cells: Cells) -> float | None:
     """Median over the seeds of what the inspected curve holds where its gap first comes below the limit.
 
-    Where a seed has several runs (a grid of step sizes), the one with the smallest gap at the end counts.
+    Where a seed has several runs (a grid of step sizes), the one with the smallest gap at the end counts. A column may
+    look at every second (third, ...) inspection alone.
     """
     limit = float(cells[column["limit_from"]] if "limit_from" in column else column["limit"])
     found = []
     for seed in sorted({row["seed"] for row in rows}):
         best = min((row for row in rows if row["seed"] == seed), key=lambda row: float(row["gap"]))
-        crossed = next((point for point in best["curve"] if point[3] < limit), None)
+        every = int(column.get("every", 1))
+        crossed = next((point for point in best["curve"][every - 1 :: every] if point[3] < limit), None)
         if crossed is None:
             return None
         found.append(_part(crossed, column["part"]))

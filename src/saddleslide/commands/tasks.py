@@ -1,0 +1,83 @@
+"""What a command line asks for: a problem, and how to explain, solve and compare it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from saddleslide.adaptive_planner import adaptive_plan
+from saddleslide.certificate import exact_gap
+from saddleslide.comparison import Comparison, compare
+from saddleslide.driver import run
+from saddleslide.planning import Plan
+from saddleslide.plans import plan
+from saddleslide.problem import SaddleProblem
+from saddleslide.progress import Progress
+from saddleslide.result import Result
+from saddleslide.solver import solve
+
+
+@final
+@dataclass(frozen=True)
+class Task:
+    """A problem, and how to explain, solve and compare it."""
+
+    problem: SaddleProblem
+    explain: Callable[[], str]
+    solve: Callable[[Progress], Result]
+    compare: Callable[[bool], Comparison]
+
+
+def absolute(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[argparse.Namespace], Task]:
+    """Tasks with the target --tol."""
+
+    def task(chosen: argparse.Namespace) -> Task:
+        problem = make(chosen)
+        return Task(
+            problem,
+            lambda: adaptive_plan(problem, chosen.tol).explain(),
+            lambda progress: solve(problem, chosen.tol, callback=progress),
+            lambda really: compare(problem, chosen.tol, run=really),
+        )
+
+    return task
+
+
+def relative(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[argparse.Namespace], Task]:
+    """Tasks with the target --rtol and the option --metric."""
+
+    def task(chosen: argparse.Namespace) -> Task:
+        problem = make(chosen)
+        asked = {"rtol": chosen.rtol, "metric": chosen.metric}
+        return Task(
+            problem,
+            lambda: adaptive_plan(problem, **asked).explain(),
+            lambda progress: solve(problem, callback=progress, **asked),
+            lambda really: compare(problem, chosen.rtol * _gap_at_start(problem), run=really),
+        )
+
+    return task
+
+
+def by_plan(problem: SaddleProblem, intended: Plan, tol: float) -> Task:
+    """A task that carries a plan of the theorems out."""
+    return Task(
+        problem,
+        intended.explain,
+        lambda progress: run(problem, intended, callback=progress),
+        lambda really: compare(problem, tol, run=really),
+    )
+
+
+def papers_plan(problem: SaddleProblem, tol: float) -> Plan:
+    """The plan of the paper's synthetic experiments."""
+    intended = plan(problem, tol, regime="degenerate", metric="identity")
+    assert isinstance(intended, Plan)
+    return intended
+
+
+def _gap_at_start(problem: SaddleProblem) -> float:
+    x, y = problem.start()
+    return exact_gap(problem, x, y).gap
