@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.adaptive_planner import planned, targets
-from saddleslide.choice import ADAPTIVE, Choice, choose
+from saddleslide.choice import Choice, choose
 from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, controlled
 from saddleslide.driver import carried_out, with_header
 from saddleslide.errors import InputError, raise_all
@@ -24,8 +24,10 @@ from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
+from saddleslide.rivals import ADAPTIVE
 from saddleslide.sampled_solve import solve_sampled
 from saddleslide.sampling import as_seed, is_sampled, quiet_problem
+from saddleslide.second_try import with_second_try
 from saddleslide.work import chosen_costs
 
 
@@ -163,7 +165,11 @@ def _solve_exact(
         plan = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
     # What the choice looked at was spent before the first step.
     control = replace(with_header(control, problem, plan, start), before=choice.calls)
-    result = carried_out(problem, plan, start, control)
+    if method == "auto" and isinstance(plan, MethodPlan) and control.checkpoint is None:
+        result = with_second_try(problem, plan, start, control, choice.prices, seed)
+    else:
+        # A checkpoint holds one run, so a preferred method then has no allowance.
+        result = carried_out(problem, plan, start, control)
     # Planning makes products too, and may be the first to load their kernels.
     return replace(result, compile_seconds=compile_seconds() - compiled_before)
 
