@@ -40,6 +40,7 @@ LAYERS = [
     {"domains", "couplings", "planning"},
     {"kernels"},
     {"arrays", "holder"},
+    {"array_kinds"},
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
@@ -62,7 +63,7 @@ METHODS = {
     "regimes",
     "judging",
 }
-OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx"}
+OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl"}
 
 
 def room_of(path):

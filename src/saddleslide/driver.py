@@ -90,10 +90,12 @@ def run(
             "Plan this problem anew."
         )
     if isinstance(plan, AdaptivePlan):
-        return carry_out(problem, plan, start=start, callback=callback)
-    if isinstance(plan, MethodPlan):
-        return carry_out_method(problem, plan, start=start, callback=callback)
-    return _Progress(problem, plan, start, callback, as_generator(rng, "run")).carry_out()
+        result = carry_out(problem, plan, start=start, callback=callback)
+    elif isinstance(plan, MethodPlan):
+        result = carry_out_method(problem, plan, start=start, callback=callback)
+    else:
+        result = _Progress(problem, plan, start, callback, as_generator(rng, "run")).carry_out()
+    return result.of_kind(problem.arrays)
 
 
 class _Progress:

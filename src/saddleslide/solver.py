@@ -102,10 +102,13 @@ def solve(
                 "functions for a method by name."
             )
         with Progress(then=callback) if progress else nullcontext(callback) as watched:
-            return solve_sampled(
-                problem, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
+            # The plans that it runs hand their points on: as NumPy arrays.
+            inner = replace(problem, B=problem.coupling, arrays="numpy")
+            result = solve_sampled(
+                inner, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
                 max_steps=max_steps, callback=watched, rng=rng,
             )  # fmt: skip
+        return result.of_kind(problem.arrays)
     seed = as_seed(rng)
     problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
     unnamed = method in ("auto", ADAPTIVE)
@@ -123,7 +126,7 @@ def solve(
             result = carry_out_method(problem, named, **limits)
     # What the choice looked at was spent before the first step.
     history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
-    return replace(result, calls=result.calls + choice.calls, history=history)
+    return replace(result, calls=result.calls + choice.calls, history=history).of_kind(problem.arrays)
 
 
 def _chosen(

@@ -8,12 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
+from saddleslide.array_kinds import Built
 from saddleslide.arrays import Array, Shape
 from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, norm_bound, smallest_singular_value
 from saddleslide.errors import InputError
 
 
-class Coupling(ABC):
+class Coupling(Built, ABC):
     """A linear map B from arrays of `x_shape` to arrays of `y_shape`, with its adjoint.
 
     Examples
