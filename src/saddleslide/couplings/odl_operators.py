@@ -25,7 +25,8 @@ def is_odl(operator: Any) -> bool:
 def odl_products(operator: Any) -> tuple[Any, Any, Shape, Shape]:
     """Forward product, transposed product and the shapes of x and y.
 
-    ODL's adjoint belongs to the inner products <u, v> = sum w u v of its spaces. The transpose is w_x adjoint(y / w_y).
+    ODL's adjoint belongs to the inner products <u, v> = sum w u v of its spaces: the transpose is w_x adjoint(y / w_y).
+    Some of its operators forget the weights, so the one that fits is found by products with one random pair.
     """
     if not operator.is_linear:
         raise InputError(f"B: {type(operator).__name__} is not linear; expected a linear operator.")
@@ -41,15 +42,36 @@ def odl_products(operator: Any) -> tuple[Any, Any, Shape, Shape]:
     def forward(x: Array) -> Any:
         return operator(operator.domain.element(x.reshape(x_shape))).asarray()
 
-    def transpose(y: Array) -> Any:
-        return w_x * adjoint(operator.range.element(y.reshape(y_shape) / w_y)).asarray()
+    def plain(y: Array) -> Any:
+        return adjoint(operator.range.element(y.reshape(y_shape))).asarray()
 
-    return forward, transpose, x_shape, y_shape
+    def weighted(y: Array) -> Any:
+        return w_x * plain(y.reshape(y_shape) / w_y)
+
+    if w_x.size == w_y.size == 1 and float(w_x) == float(w_y):
+        return forward, plain, x_shape, y_shape
+    fits = [each for each in (weighted, plain) if _fits(forward, each, x_shape, y_shape)]
+    if not fits:
+        raise InputError(
+            f"B: the adjoint of {type(operator).__name__} is not its transpose, with or without the weights of its "
+            "spaces; expected one of both."
+        )
+    return forward, fits[0], x_shape, y_shape
+
+
+def _fits(forward: Any, transpose: Any, x_shape: Shape, y_shape: Shape) -> bool:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal(x_shape), rng.standard_normal(y_shape)
+    Bx = forward(x)
+    # A y that leans towards Bx: an independent one may be orthogonal to it and hide a wrong scale.
+    y += float(np.linalg.norm(y)) / max(float(np.linalg.norm(Bx)), 1e-300) * Bx
+    left, right = float(np.vdot(Bx, y)), float(np.vdot(x, transpose(y)))
+    return abs(left - right) <= 1e-5 * max(abs(left), abs(right))
 
 
 def _shape(space: Any) -> Shape:
     shape = tuple(int(n) for n in space.shape)
-    if math.prod(shape) != space.size:
+    if math.prod(shape) != space.size or not getattr(space, "is_power_space", True):
         raise InputError(f"B: {space!r} joins spaces of different shapes; expected one array, or a power of one space.")
     return shape
 

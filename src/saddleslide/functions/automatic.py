@@ -139,8 +139,8 @@ def from_torch(
             )
         if not value.requires_grad:
             raise InputError("from_torch: the value does not depend on x; expected it without detach() or item().")
-        (gradient,) = torch.autograd.grad(value.reshape(()), x)
-        return float(value), gradient
+        (gradient,) = torch.autograd.grad(value, x)
+        return float(value.detach()), gradient
 
     return Evaluated(evaluate, smoothness, strong_convexity, "from_torch", ArrayKind("torch", device))
 
