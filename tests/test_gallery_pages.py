@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["tomography", "games", "constrained", "transport", "pictures", "consensus", "inverse"]
+PAGES = ["tomography", "games", "constrained", "transport", "pictures", "consensus", "inverse", "synthetic"]
 
 
 def lines_of(page):
