@@ -47,6 +47,32 @@ def chambolle_pock(f, g, B, x, y, tau, sigma, theta=1.0, gamma=0.0, steps=20):
     return points
 
 
+def restarted_pdhg(f, g, B, x, y, weight, gap, rounds=20):
+    """Applegate et al. (2023), constants of PDLP: sufficient 0.2, necessary 0.8, artificial 0.36, smoothing 1/2.
+
+    Rounds of 16 steps; the better of the last point and the average since the restart after each, by the gap given.
+    """
+    norm, origin, last, at_restart, points = np.linalg.norm(B, 2), (x, y), math.inf, math.inf, []
+    visited = []
+    for n in range(1, rounds + 1):
+        for _ in range(16 if n < 17 else n - 1):
+            new = f.prox(x - B.T @ y / (norm * weight), 1 / (norm * weight))
+            y = g.prox(y + weight / norm * (B @ (2 * new - x)), weight / norm)
+            x = new
+            visited.append((x, y))
+        mean = tuple(np.mean([point[i] for point in visited], axis=0) for i in (0, 1))
+        best, chosen = min(((gap(*point), point) for point in ((x, y), mean)), key=lambda pair: pair[0])
+        points.append(chosen)
+        steps = 16 if n < 17 else n - 1
+        if best <= 0.2 * at_restart or last < best < 0.8 * at_restart or len(visited) >= 0.36 * steps * n:
+            moved = [np.linalg.norm(a - b) for a, b in zip(chosen, origin, strict=True)]
+            weight = math.sqrt(weight * moved[1] / moved[0])
+            (x, y), origin, visited, at_restart, last = chosen, chosen, [], best, math.inf
+        else:
+            last = best
+    return points
+
+
 def condat(gradient, g, B, x, y, tau, sigma, project, g_gradient=None, steps=20):
     """Algorithm 3.1 of Condat (2013) with relaxation 1; Vu's gradient of g."""
     points = []

@@ -36,7 +36,7 @@ LAYERS = [
     {"result", "candidate"},
     {"oracles", "plotting", "sampling"},
     {"problem"},
-    {"functions", "metrics"},
+    {"functions", "metrics", "rounding"},
     {"domains", "couplings", "planning"},
     {"kernels"},
     {"arrays", "holder"},

@@ -172,3 +172,31 @@ def test_rounding_is_inside_the_bounds(where):
         assert Fraction(certificate.lower) <= exact <= Fraction(certificate.upper), seed
         terms = np.abs(c * x).sum() + problem.coupling.norm.upper * np.linalg.norm(x) * np.linalg.norm(y)
         assert certificate.gap < 1e-12 * terms
+
+
+def test_rounding_in_products_is_in_every_bound():
+    """The sum 1e16 + 1 - 1e16 is lost in rounding: no bound may pretend otherwise."""
+    B = np.array([[1e16, 1.0, -1e16]])
+    X, Y, zero = ss.domains.Box(1.0, 1.0, shape=3), ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Zero()
+    problem = ss.SaddleProblem(f=zero, g=zero, B=B, X=X, Y=Y)
+    result = ss.solve(problem, 0.5)
+    assert result.upper >= 1.0 and result.status is not ss.Status.SOLVED
+    assert ss.certify(problem, np.ones(3), np.zeros(1)).upper >= 1.0
+
+
+def test_certified_gaps_of_null_vectors_are_not_below_the_exact_ones():
+    """Singular B with x and y in its kernels: the true gap is a rounding error, computed in exact fractions."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        n = int(rng.integers(2, 6))
+        left, right = rng.standard_normal((n, n - 1)), rng.standard_normal((n - 1, n))
+        B = left @ right
+        x, y = np.linalg.svd(B)[2][-1], np.linalg.svd(B.T)[2][-1]
+        box = ss.domains.Box(-1.0, 1.0, shape=n)
+        problem = ss.SaddleProblem(f=ss.functions.Zero(), g=ss.functions.Zero(), B=B, X=box, Y=box)
+        exact = [[Fraction(float(entry)) for entry in row] for row in B]
+        fx, fy = [Fraction(float(v)) for v in x], [Fraction(float(v)) for v in y]
+        rows = [sum(b * v for b, v in zip(row, fx, strict=True)) for row in exact]
+        columns = [sum(exact[i][j] * fy[i] for i in range(n)) for j in range(n)]
+        true = sum(map(abs, rows)) + sum(map(abs, columns))
+        assert Fraction(ss.certify(problem, x, y).gap) >= true

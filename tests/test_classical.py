@@ -19,6 +19,7 @@ from classical import (
     gradient_sliding,
     l_bfgs,
     opapc,
+    restarted_pdhg,
     universal_primal_dual,
 )
 from saddleslide.oracles import Oracles
@@ -115,6 +116,25 @@ def test_pdhg_linear(rng):
     points = chambolle_pock(f, g, B, x, y, tau=m / 0.8, sigma=m / 0.5, theta=1 / (1 + m))
     expected = means(points, [(1 + m) ** n for n in range(STEPS)])
     assert_same(run(problem, "pdhg", (x, y), variant="linear")[0], expected)
+
+
+def test_pdhg_restarted(rng):
+    problem, f, g, B, (x, y) = simple_problem(rng, 0.0, 0.0)
+
+    def gap(u, v):
+        return ss.exact_gap(problem, u, v).gap
+
+    expected = restarted_pdhg(f, g, B, x, y, 0.7, gap)
+    method = ss.methods["pdhg"](variant="restarted", weight=0.7)
+    method.start(Oracles(problem), (x, y), 1e-3)
+    found = []
+    for _ in range(STEPS):
+        method.advance()
+        method.learn([gap(candidate.x, candidate.y) for candidate in method.candidates()])
+        found.append(method.output())
+    assert 1 < method.restarting.restarts < STEPS
+    # Rounding grows over some 300 steps.
+    assert_same(found, expected, 1e-9)
 
 
 def test_pdhg_takes_the_variant_that_the_moduli_allow(rng):

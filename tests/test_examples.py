@@ -168,20 +168,28 @@ def test_numbers_of_the_metrics_section_come_from_its_example():
     runs = {name: names[name].calls.f for name in ("by_name", "by_hand", "fitted", "known", "operator")}
     assert all(names[name].success for name in runs)
     assert all(4 * runs[name] <= plain["box"] for name in ("by_name", "by_hand"))
-    assert f"{runs['by_name']:g} by name and {runs['by_hand']:g} by hand against {plain['box']:g}" in prose
-    assert f"{runs['fitted']:g} fitted and {runs['known']:g} known against {plain['periodic']:g}" in prose
-    assert f"{runs['operator']:g} with the operator against {plain['correlated']:g}" in prose
+    said = {
+        "box": f"{runs['by_name']:g} by name and {runs['by_hand']:g} by hand against ",
+        "periodic": f"{runs['fitted']:g} fitted and {runs['known']:g} known against ",
+        "correlated": f"{runs['operator']:g} with the operator against ",
+    }
+    for name, words in said.items():
+        # Runs of hundreds of steps depend on the order of sums: with and without compiled kernels, about the same.
+        found = re.search(re.escape(words) + r"about (\d+)", prose)
+        assert found is not None and abs(int(found[1]) - plain[name]) <= 0.05 * plain[name]
 
 
 def test_table_of_plan_quality_is_the_stored_measurement():
     stored = json.loads(text("benchmarks/results/plan_quality.json"))["rows"]
-    shown = tables_of_solve_page(columns=6)
+    shown = tables_of_solve_page(columns=9)
     assert len(shown) == len(stored) == 12
     for cells, row in zip(shown, stored, strict=True):
         assert cells[0] == row["problem"]
         assert list(map(float, cells[2:5])) == [row["rtol"], row["grid"], row["solve"]]
         assert cells[5] == f"{row['solve_over_grid']:.2f}"
         assert row["solve_status"] == "SOLVED" and row["solve_over_grid"] <= 1.3
+        assert cells[6:] == [f"{row['plan']:.0f}", row["plan_regime"], f"{row['plan_over_grid']:.2f}"]
+        assert row["plan_gap_over_tol"] <= 1.0 and row["plan_over_grid"] <= 1.3
 
 
 def test_stored_measurement_is_what_the_package_does():

@@ -251,7 +251,7 @@ PLANS = {
     "one number as loops": ({**EXPLICIT, "loops": 5}, r"loops is 5; expected 3 numbers"),
     "unknown metric": (
         {**EXPLICIT, "metric": "spherical"},
-        r"^plan: metric is 'spherical'; expected one of \('auto', 'identity'",
+        r"^plan: metric is 'spherical'; expected one of \('auto', 'blocks', 'identity'",
     ),
     "three weights": ({**EXPLICIT, "metric": (1.0, 1.0, 1.0)}, r"^plan: metric has 3 weights; expected \(w_x, w_y\)"),
     "weight 0": ({**EXPLICIT, "metric": (1.0, 0.0)}, r"^plan: metric weights are \(1\.0, 0\.0\); expected numbers > 0"),

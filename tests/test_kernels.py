@@ -12,9 +12,12 @@ import pytest
 import scipy.sparse
 
 import saddleslide as ss
+from saddleslide.errors import InputError
 from saddleslide.kernels import reference
-from saddleslide.kernels.switch import compile_seconds, jit, jit_enabled, load
+from saddleslide.kernels.switch import asked_for, compile_seconds, jit, jit_enabled, load
+from saddleslide.kernels.threads import over_rows, working_threads
 from saddleslide.oracles import Oracles
+from saddleslide.planning import Term, place
 from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import bilinear_recursion
 from saddleslide.sliding.innermost import compiled_sweep
@@ -146,6 +149,14 @@ def test_pictures_of_every_shape(shape, anchored):
     assert_twins(averages(problem, betas=(0.3, 0.2) if anchored else (0.0, 0.0)))
 
 
+@pytest.mark.parametrize("strip", [1, 9, 20, 1000])
+@pytest.mark.parametrize("X", ["full", "interval", "box", "ball"])
+@pytest.mark.parametrize("Y", ["full", "box"])
+def test_strips_of_every_height(monkeypatch, strip, X, Y):
+    monkeypatch.setattr("saddleslide.sliding.innermost._STRIP", strip)
+    assert_twins(averages(problem_on(COUPLINGS["differences"](), sets(PICTURE)[X], sets(FIELD)[Y])))
+
+
 @pytest.mark.parametrize("order", ["fgB", "gfB", "fBg", "Bfg"])
 @pytest.mark.parametrize("loops", [(1, 1, 1), (2, 3, 4), (4, 1, 7)])
 def test_every_order_and_length(order, loops):
@@ -154,6 +165,15 @@ def test_every_order_and_length(order, loops):
     assert compiled == (order[-1] == "B")
     assert calls == slow_calls
     assert np.abs(fast - slow).max() <= TOLERANCE * np.abs(slow).max()
+
+
+def test_a_single_level_stays_in_python():
+    problem = problem_on(COUPLINGS["dense"](), sets(PICTURE)["interval"], sets(FIELD)["interval"])
+    alone = place([Term("B", M=problem.coupling.norm.upper, weights=(1.0, 1.0), Omega=1.0)], (4,))
+    with jit(True):
+        recursion = bilinear_recursion(Oracles(problem), Stage(alone, 1.0), problem.start())
+    assert recursion.innermost is None
+    assert sum(1 for _ in recursion.steps()) == 4
 
 
 def test_unknown_parts_leave_the_loop_in_python():
@@ -166,10 +186,28 @@ def test_unknown_parts_leave_the_loop_in_python():
     assert_twins(averages(problem_on(flat, whole, Y)), compiled=False)
 
 
-def test_wide_indices_are_taken_too():
-    B = COUPLINGS["sparse"]()
-    B.matrix.indices, B.matrix.indptr = B.matrix.indices.astype(np.int64), B.matrix.indptr.astype(np.int64)
+def test_wide_indices_become_narrow_ones():
+    wide = sparse_matrix()
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    B = ss.couplings.Matrix(wide, PICTURE, FIELD)
+    assert B.matrix.indices.dtype == B.transpose.indptr.dtype == np.int32
+    assert wide.indices.dtype == np.int64
     assert_twins(averages(problem_on(B, sets(PICTURE)["full"], sets(FIELD)["interval"])))
+
+
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.3, 1.0])
+@pytest.mark.parametrize("into", ["new", "given", "strided"])
+def test_sparse_products_agree_with_the_dense_matrix(density, into):
+    rng = np.random.default_rng(7)
+    dense = rng.standard_normal((31, 17)) * (rng.uniform(size=(31, 17)) < density)
+    B = ss.couplings.Matrix(scipy.sparse.csr_array(dense))
+    with jit(True):
+        for product, matrix in ((B.forward, dense), (B.adjoint, dense.T)):
+            v = rng.standard_normal(2 * matrix.shape[1])[::2]
+            out = {"new": None, "given": np.empty(len(matrix)), "strided": np.empty(2 * len(matrix))[::2]}[into]
+            found = product(v, out)
+            assert out is None or found is out
+            np.testing.assert_allclose(found, matrix @ v, rtol=0.0, atol=1e-13)
 
 
 @pytest.mark.parametrize("coupling", COUPLINGS)
@@ -204,6 +242,43 @@ def test_a_ball_takes_numbers_whose_squares_overflow():
     assert np.linalg.norm(slow) > 0.5
 
 
+# Threads.
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_threads_change_no_bit(monkeypatch, count):
+    monkeypatch.setattr("saddleslide.kernels.threads.WORTHWHILE", 1)
+    rng = np.random.default_rng(9)
+    dense = rng.standard_normal((50, 40)) * (rng.uniform(size=(50, 40)) < 0.2)
+    A = ss.couplings.Matrix(scipy.sparse.csr_array(dense))
+    f = ss.functions.LeastSquares(A, rng.standard_normal(50), ridge=0.1)
+    box = ss.domains.Box(-0.3, 0.3, shape=40)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(0.5), B=np.eye(40), X=box, Y=box)
+    plan = ss.plan(problem, order="fgB", loops=(5, 2, 3))
+    with jit(True):
+        for work in (lambda **more: ss.solve(problem, tol=1e-6, **more), lambda **more: ss.run(problem, plan, **more)):
+            alone, together = work(), work(threads=count)
+            assert np.array_equal(alone.x, together.x) and alone.calls == together.calls
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 100])
+def test_threads_share_out_all_rows_once(monkeypatch, count):
+    monkeypatch.setattr("saddleslide.kernels.threads.WORTHWHILE", 1)
+    starts, seen = np.array([0, 0, 5, 5, 30, 31, 40]), []
+    with working_threads(count, "test"):
+        over_rows(lambda first, last: seen.extend(range(first, last)), starts)
+    assert sorted(seen) == list(range(6))
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "2", None])
+def test_wrong_numbers_of_threads_are_refused(wrong):
+    problem = problem_on(COUPLINGS["dense"](), sets(PICTURE)["interval"], sets(FIELD)["interval"])
+    with pytest.raises(InputError, match=r"threads is .*; expected a whole number >= 1"):
+        ss.solve(problem, tol=1e-2, threads=wrong)
+    with pytest.raises(InputError, match="threads is"):
+        ss.run(problem, ss.plan(problem, order="fgB", loops=(1, 1, 1)), threads=wrong)
+
+
 # The switch.
 
 
@@ -215,12 +290,18 @@ def test_a_ball_takes_numbers_whose_squares_overflow():
 def test_the_environment_switches_compiling_off(monkeypatch, name, value, expected):
     for known in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT"):
         monkeypatch.delenv(known, raising=False)
-    assert jit_enabled()
+    assert asked_for()
     monkeypatch.setenv(name, value)
-    assert jit_enabled() is expected
-    with jit(not expected):
-        assert jit_enabled() is not expected
-    assert jit_enabled() is expected
+    assert asked_for() is expected
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_switch_goes_back_to_where_it_was(on):
+    with jit(on):
+        with pytest.raises(ZeroDivisionError), jit(not on):
+            assert jit_enabled() is not on
+            raise ZeroDivisionError
+        assert jit_enabled() is on
 
 
 # An unknown coupling takes the vector updates alone, which compile in a second.

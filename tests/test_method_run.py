@@ -256,7 +256,7 @@ def test_a_method_says_everything_it_lacks_in_one_error():
     assert "no gradient to slide over" in refused(game, "mirror-prox-sliding")
     assert "max over y is not smooth" in refused(game, "accelerated-gradient")
     unbounded = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=free, Y=free)
-    for name in ("two-level-sliding", "lockstep"):
+    for name in ("two-level-sliding", "lockstep", "recursive-sliding"):
         text = refused(unbounded, name)
         assert "X = FullSpace" in text
         assert "Y = FullSpace" in text
@@ -265,6 +265,19 @@ def test_a_method_says_everything_it_lacks_in_one_error():
     assert "3 mismatches" in text
     for part in ("exponent 0.5", "best response", "max over y"):
         assert part in text
+    assert "best response" in refused(rough, "universal-gradient")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("lockstep", "two-level-sliding")])
+def test_domains_on_which_a_bound_does_not_apply_are_flagged_in_the_plan(name):
+    q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(3)
+    unbounded = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=free, Y=free)
+    bounded = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=ss.domains.Ball(1.0, shape=3), Y=ss.domains.Ball(1.0, shape=3))
+    for problem, flagged in ((unbounded, True), (bounded, False)):
+        start = problem.start((np.full(3, 0.3), np.full(3, 0.3)))
+        plan = ss.solve(problem, tol=1e-2, method=name, start=start, max_steps=3).plans[0]
+        assert any("does not apply" in note for note in plan.notes) == flagged
+        assert (ss.methods[name]().predicted_calls(problem, 1e-2) is None) == flagged
 
 
 def test_silent_functions_unknown_names_and_options_are_refused_before_any_call():

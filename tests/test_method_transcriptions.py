@@ -167,6 +167,21 @@ def test_lockstep_is_algorithm_1_with_inner_loops_of_one():
     assert_same(arena.library("lockstep", STEPS, steps=STEPS, metric="identity"), expected)
 
 
+def test_recursive_sliding_is_algorithm_1_with_the_loops_of_its_plan():
+    arena = Arena(seed=9)
+    f, g = parts_of(arena)
+    parts = {"f": f, "g": g, "B": Part(operator=arena.coupling, M=arena.norm)}
+    eps = 0.02
+    start = arena.split(arena.start)
+    levels = ss.methods["recursive-sliding"](metric="identity").levels(arena.problem, start, eps)
+    loops = tuple(level.T for level in levels)
+    assert loops[0] >= STEPS
+    assert max(loops[1:]) > 1
+    expected = algorithm_1([parts[level.term.name] for level in levels], product_space(arena), arena.start, loops)
+    found = arena.library("recursive-sliding", STEPS, tol=eps, loose=1.0, metric="identity")
+    assert_same(found, expected[:STEPS])
+
+
 class Minimisation:
     """phi(x) = f(x) + max over |y_i| <= 0.5 of <y, Bx> - modulus/2 |y|^2, and the library's problem."""
 

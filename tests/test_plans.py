@@ -80,6 +80,91 @@ def test_metrics_of_x_are_for_adaptive_sliding_unless_a_theorem_is_named():
     assert ss.plan(problem, 0.5, metric=weights, regime="degenerate").given is not None
 
 
+def quadratic_pair(X, Y, B=0.1, shift=0.0):
+    n = X.size
+    f = F.Quadratic(1.0) + F.Linear(np.full(n, shift))
+    return ss.SaddleProblem(f=f, g=F.Quadratic(1.0), B=B * np.eye(n), X=X, Y=Y)
+
+
+def test_psi_at_the_start_does_not_depend_on_the_units_of_the_metric():
+    n = 2
+    problem = ss.SaddleProblem(
+        f=F.LeastSquares(np.eye(n), np.full(n, 3.0)), g=F.LeastSquares(np.eye(n), np.zeros(n)), B=1e-8 * np.eye(n),
+        X=D.Box(-50.0, 50.0, shape=n), Y=D.Box(-1e-6, 1e-6, shape=n),
+    )  # fmt: skip
+    for scale in (1e-6, 1.0, 1e9):
+        weights = ss.metrics.Diagonal(np.full(n, scale))
+        plan = ss.plan(problem, 0.1, metric=weights, proved=True, interior=("x", "y"))
+        gap = ss.run(problem, plan).gap
+        assert not plan.proved or gap <= plan.bound
+        assert gap <= 0.1 or not plan.proved
+
+
+@pytest.mark.parametrize("setting", [{"inexact": {"f": (0.0, 1.0)}}, {"constants": {"H_x": 1.0}}])
+def test_declared_constants_are_euclidean_in_every_norm(setting):
+    problem = ss.SaddleProblem(
+        f=F.LeastSquares(np.eye(2), np.full(2, 3.0)), g=F.Zero(), B=1e-3 * np.eye(2),
+        X=D.Box(-4.0, 4.0, shape=2), Y=D.Box(-0.1, 0.1, shape=2),
+    )  # fmt: skip
+    same_norm = ((1e-4, 1.0), ss.metrics.Diagonal(np.full(2, 1e-4)))
+    plans = [ss.plan(problem, order="fgB", loops=(2, 1, 3), metric=metric, **setting) for metric in same_norm]
+    for plan in plans:
+        assert ss.run(problem, plan).gap <= plan.bound
+
+
+def test_restarts_from_another_start_are_no_proof():
+    problem = quadratic_pair(D.FullSpace(3), D.FullSpace(3))
+    plan = ss.plan(problem, 0.1, regime="restarts", proved=True)
+    assert plan.proved and plan.bound == 0.1
+    used = ss.run(problem, plan, start=(np.full(3, 1e3), np.full(3, 1e3))).plans[0]
+    assert not used.proved and math.isinf(used.bound)
+
+
+def test_a_plan_is_proved_only_where_its_bound_meets_the_target():
+    boxed = quadratic_pair(D.Box(-1.0, 1.0, shape=2), D.Box(-1.0, 1.0, shape=2), shift=2.0)
+    plan = ss.plan(boxed, 0.5, regime="restarts", proved=True)
+    assert plan.proof_constants and not plan.proved and math.isinf(plan.bound)
+    assert "which bounds no gap here" in plan.explain()
+    assert "nothing is proved beforehand" in ss.plan(boxed, 0.5, regime="restarts").explain()
+
+
+def test_simple_terms_on_unbounded_sets_are_refused_with_advice():
+    free = quadratic_pair(D.FullSpace(3), D.FullSpace(3))
+    with pytest.raises(InputError, match="needs bounded domains"):
+        ss.plan(free, 0.1, simple=("g",))
+    with pytest.raises(InputError, match="simple has"):
+        ss.plan(free, 0.1, simple=None)
+
+
+def test_one_run_of_the_recursion_is_chosen_only_where_it_proves_the_target():
+    rng = np.random.default_rng(5)
+    for seed in range(6):
+        chosen = ss.plan(ridge(seed=seed), 10.0 ** -rng.integers(1, 4))
+        assert chosen.regime != "degenerate" or chosen.proved
+    unknown = F.Custom(gradient=lambda x: 2.0 * x, value=lambda x: float(x @ x))
+    problem = ss.SaddleProblem(f=unknown, g=F.Zero(), B=np.eye(3), X=D.Box(-1.0, 1.0, shape=3), Y=D.Ball(1.0, shape=3))
+    assert ss.plan(problem, 1e-2).regime == "adaptive"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"regime": "restarts", "kappa": 2.0}, "kappa has no meaning in regime 'restarts'"),
+        ({"regime": "restarts", "metric": "levelwise"}, "metric has no meaning in regime 'restarts'"),
+        ({"regime": "restarts", "metric": (3.0, 7.0)}, "metric has no meaning"),
+        ({"regime": "degenerate", "anchors": True}, "anchors has no meaning in regime 'degenerate'"),
+        ({"regime": "degenerate", "factor": 2.0}, "factor has no meaning"),
+        ({"regime": "degenerate", "Psi0": 2.0}, "Psi0 has no meaning"),
+        ({"interior": ("z",)}, "interior has"),
+        ({"range_conditions": ("q",)}, "range_conditions has"),
+        ({"constants": {"H_x": 1.0, "mu_x": 2.0}}, "mu_x is 2 and H_x is 1"),
+    ],
+)
+def test_settings_that_would_be_ignored_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        ss.plan(ridge(), 0.1, **settings)
+
+
 def test_functions_without_values_get_a_plan_of_a_theorem():
     quiet = F.Custom(gradient=lambda x: x, smoothness=ss.Holder(1.0, 1.0))
     problem = ss.SaddleProblem(f=quiet, g=F.Quadratic(1.0), B=np.eye(3), X=D.Ball(1.0, shape=3), Y=D.Ball(1.0, shape=3))

@@ -927,7 +927,7 @@ def test_explain_names_regime_theorem_constants_and_bound():
     problem, settings = every_kind_of_plan()["mixed"]
     plan = ss.plan(problem, tol=1e-2, **settings)
     text = plan.explain()
-    for part in ("mixed", "mixed_gap_complexity", "practical constants", "gap at most inf", "on y; Psi must reach"):
+    for part in ("mixed", "mixed_gap_complexity", "practical constants", "nothing is proved", "on y; Psi must reach"):
         assert part in text
     assert f"{plan.regularisation.weight:.4g}" in text
     assert plan.bound == plan.Psi_bound == math.inf

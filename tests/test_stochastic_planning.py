@@ -266,7 +266,7 @@ def test_the_result_of_explain_says_which_floor_applies():
             {"anchor_batch": 4, "regime": "restarts"},
             "expected anchors=True, regime='restarts'",
         ),
-        (lambda: problem(), {"anchors": True, "anchor_batch": 4, "regime": "degenerate"}, "no sampled anchors"),
+        (lambda: problem(), {"anchors": True, "anchor_batch": 4, "regime": "degenerate"}, "anchors has no meaning"),
         (lambda: problem(f=Linear(np.ones(4)), X=ss.domains.FullSpace(4)), {}, "no statement for sampled gradients"),
         (lambda: problem(), {"regime": "mixed"}, "no statement for sampled gradients"),
         (lambda: problem(f=Power(0.5) + Quadratic(1.0)), {"regime": "restarts"}, "expect both 1"),

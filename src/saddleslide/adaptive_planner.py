@@ -62,7 +62,7 @@ def _predicted(problem: SaddleProblem, plan: AdaptivePlan, prices: tuple[float, 
         return replace(plan, costs=prices)
     rows = {row.method: row for row in predictions(problem, target, prices, with_plan=False) if row.applies}
     own = rows.pop(ADAPTIVE)
-    others = tuple((name, row.cost) for name, row in rows.items() if math.isfinite(row.cost))
+    others = tuple((f"method {name}", row.cost) for name, row in rows.items() if math.isfinite(row.cost))
     expected = None if own.expected is None else {name: float(getattr(own.expected, name)) for name in "fgB"}
     return replace(plan, costs=prices, predicted=expected, alternatives=others)
 
@@ -143,7 +143,7 @@ def targets(
         raise InputError(f"solve: problem is {type(problem).__name__}; expected a SaddleProblem.")
     complaints = []
     if isinstance(rng, bool) or not isinstance(rng, Integral) or rng < 0:
-        complaints.append(f"rng is {rng!r}; expected a seed >= 0.")
+        complaints.append(f"rng is {rng!r}; expected a seed >= 0 or a numpy.random.Generator.")
     if tol is None and rtol is None:
         complaints.append("tol and rtol are both missing; expected a target gap.")
     if not (isinstance(metric, Metric) or (isinstance(metric, str) and metric in METRICS)):

@@ -17,6 +17,7 @@ from saddleslide.couplings import Mirrored
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.judging import Judge
+from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.metric_choice import built_metric
 from saddleslide.metrics import Blocks, Entrywise, Metric, from_dict
 from saddleslide.oracles import Calls, Oracles
@@ -98,7 +99,8 @@ class _Run:
         self.slack_floor = 0.0 if self.smooth else self._slack_floor()
         self.plans = [plan]
         self.history: list[Moment] = []
-        self.seconds = 0.0
+        self.seconds, self.compiled_before = 0.0, compile_seconds()
+        prepare()
 
     def _slack_floor(self) -> float:
         """A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale."""
@@ -304,6 +306,7 @@ class _Run:
             tuple(self.plans),
             tuple(self.history),
             self.judge.target,
+            compile_seconds=compile_seconds() - self.compiled_before,
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -80,6 +82,20 @@ def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = Tr
     return number
 
 
+def key_of(*arrays: Array) -> str:
+    """A short key of the values of arrays, to tell whether two are the same.
+
+    Examples
+    --------
+    >>> key_of(np.zeros(2)) == key_of(np.zeros(2)), key_of(np.zeros(2)) == key_of(np.ones(2))
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
 def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:
     """Views of a flat vector, one per block, in the shape of that block.
 
@@ -90,7 +106,7 @@ def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:
     """
     views, start = [], 0
     for shape in shapes:
-        stop = start + int(np.prod(shape))
+        stop = start + math.prod(shape)
         views.append(flat[start:stop].reshape(shape))
         start = stop
     return views

@@ -16,6 +16,7 @@ from saddleslide.functions import Function, LowerModel, tilted_minimum
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Certificate
+from saddleslide.rounding import product_margin
 
 EPS = float(np.finfo(np.float64).eps)
 # Averages of projected points leave a set by rounding only.
@@ -79,8 +80,9 @@ def certify(
     sizes = problem.f.magnitude(x) + problem.g.magnitude(y)
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
-    rounding += _product_rounding(problem, x, above.point) + _product_rounding(problem, below.point, y)
-    upper, lower = f - above.lower + rounding, below.lower - g - rounding
+    from_Bx = _product_rounding(problem, x, problem.g, problem.Y, above.point)
+    from_BTy = _product_rounding(problem, y, problem.f, problem.X, below.point)
+    upper, lower = f - above.lower + rounding + from_Bx, below.lower - g - rounding - from_BTy
     # A NaN anywhere must read as unknown, never as a small gap.
     known = math.isfinite(lower) and math.isfinite(upper)
     reasons = [side.reason for side in (above, below) if side.reason]
@@ -90,7 +92,7 @@ def certify(
         lower if math.isfinite(lower) else -math.inf,
         upper if math.isfinite(upper) else math.inf,
         _kind(above, below, abs(upper) + abs(lower) + sizes) if known else "none",
-        above.error + below.error + 2.0 * rounding,
+        above.error + below.error + 2.0 * rounding + from_Bx + from_BTy,
         "" if known else " ".join(reasons),
         oracles.calls,
     )
@@ -147,14 +149,14 @@ def _side(
     return replace(best, spent=found.gradients)
 
 
-def _product_rounding(problem: SaddleProblem, x: Array | None, y: Array | None) -> float:
-    """What rounding in a product with B can do to <y, Bx>."""
-    if x is None or y is None or not (np.isfinite(x).all() and np.isfinite(y).all()):
-        return 0.0
-    # The bound on the norm is used only if it is known already: it costs products.
-    known = problem.coupling.__dict__.get("norm")
-    size = float(np.linalg.norm(x)) * float(np.linalg.norm(y))
-    return 8.0 * EPS * math.sqrt(x.size + y.size) * size * known.upper if known is not None else 0.0
+def _product_rounding(
+    problem: SaddleProblem, point: Array, function: Function, domain: Domain, reply: Array | None
+) -> float:
+    """What rounding in a product with B can do to the minimum over the other block."""
+    error = problem.coupling.product_error
+    size = float(np.linalg.norm(reply)) if reply is not None and np.isfinite(reply).all() else 0.0
+    modulus = function.strong_convexity(domain) if error > 0.0 else 0.0
+    return product_margin(error, point, domain, size, modulus)
 
 
 def _kind(above: _Side, below: _Side, size: float) -> str:

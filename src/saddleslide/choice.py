@@ -182,8 +182,8 @@ def predict_adaptive(problem: SaddleProblem, tol: float, costs: tuple[float, flo
     f_rest, g_rest = _rests(problem)
     if isinstance(f_rest, Zero) and isinstance(g_rest, Zero):
         bound = _bound(methods["pdhg"](variant=_variant(problem)), problem, tol)
-        curved = "primal-dual, flat" if _variant(problem) == "plain" else "primal-dual, curved"
-        return _priced(ADAPTIVE, bound, SHARES[curved], Calls(), costs)
+        share = SHARES["primal-dual, flat" if _variant(problem) == "plain" else "primal-dual, curved"]
+        return _priced(ADAPTIVE, bound, share, Calls(), costs)
     D_x, D_y = reach_from_start(problem)
     f, g = _gradients(f_rest, problem.X, D_x, tol), _gradients(g_rest, problem.Y, D_y, tol)
     if not math.isfinite(f + g):

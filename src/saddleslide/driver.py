@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 
 from saddleslide.adaptive_run import carry_out
-from saddleslide.arrays import Array, split
+from saddleslide.arrays import Array, key_of, split
 from saddleslide.certificate import certify
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
-from saddleslide.kernels.switch import compile_seconds
+from saddleslide.kernels.switch import compile_seconds, prepare
+from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method
+from saddleslide.metric_constants import noise_in
 from saddleslide.metrics import Metric, from_dict
 from saddleslide.oracles import Oracles
 from saddleslide.plan_settings import Setting
-from saddleslide.planning import Level, Plan
+from saddleslide.planning import Constant, Level, Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.noise import rests_on_estimate
@@ -47,6 +49,7 @@ def run(
     start: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
     rng: int | np.random.Generator = 0,
+    threads: int = 1,
 ) -> Result:
     """Carry out a plan and judge the point it gives.
 
@@ -62,6 +65,8 @@ def run(
         Called with an intermediate `Result` after every outermost step; raising StopIteration ends the run.
     rng : int or numpy.random.Generator, optional
         Where sampled gradients draw from; the same seed gives the same bits. Exact gradients draw nothing.
+    threads : int, optional
+        Threads for products with large sparse matrices; the bits of the result do not depend on it.
 
     Returns
     -------
@@ -89,13 +94,14 @@ def run(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
-    if isinstance(plan, AdaptivePlan):
-        result = carry_out(problem, plan, start=start, callback=callback)
-    elif isinstance(plan, MethodPlan):
-        result = carry_out_method(problem, plan, start=start, callback=callback)
-    else:
-        result = _Progress(problem, plan, start, callback, as_generator(rng, "run")).carry_out()
-    return result.of_kind(problem.arrays)
+    with working_threads(threads, "run"):
+        if isinstance(plan, AdaptivePlan):
+            result = carry_out(problem, plan, start=start, callback=callback)
+        elif isinstance(plan, MethodPlan):
+            result = carry_out_method(problem, plan, start=start, callback=callback)
+        else:
+            result = _Progress(problem, plan, start, callback, as_generator(rng, "run")).carry_out()
+        return result.of_kind(problem.arrays)
 
 
 class _Progress:
@@ -113,6 +119,7 @@ class _Progress:
         origin = problem.start(start)
         self.plan = plan = _fitted(plan, problem, origin)
         extra = plan.regularisation if isinstance(plan, RestartPlan) else None
+        self.promises = _promises(plan, problem, origin)
         self.samples = Samples()
         self.view = _view(problem, plan)
         seen = drawn_problem(self.view.problem, rng, self.samples)
@@ -122,6 +129,7 @@ class _Progress:
         self.raises = 0
         self.history: list[Moment] = []
         self.seconds, self.compiled_before = 0.0, compile_seconds()
+        prepare()
         self.judged = Certificate(reason="not judged yet")
         self.models: dict[str, LowerModel] = {}
 
@@ -142,7 +150,10 @@ class _Progress:
             self._judge()
         if self._solved():
             return self.result(Status.SOLVED)
-        return self.result(Status.COMPLETED if self.judged.kind != "none" else Status.NO_CERTIFICATE)
+        if self.judged.kind != "none":
+            return self.result(Status.COMPLETED)
+        promised = self.plan.tol is not None and self._expected_gap() <= self.plan.tol
+        return self.result(Status.EXPECTED if promised else Status.NO_CERTIFICATE)
 
     def _stages(self) -> tuple[Stage, ...]:
         return (Stage(self.plan.levels, math.nan),) if isinstance(self.plan, Plan) else self.plan.stages
@@ -198,10 +209,10 @@ class _Progress:
         self.models = {name: model for name, model in found.items() if name != changed}
 
     def _expected_gap(self) -> float:
-        """What the plan proves on average over all draws; an estimated variance proves nothing."""
+        """What the plan proves on average over all draws; NaN where nothing is drawn."""
         if not self.plan.sampled:
             return math.nan
-        return math.inf if rests_on_estimate(self.plan.constants) else self.plan.bound
+        return self.plan.bound if self.promises else math.inf
 
     def point(self) -> tuple[Array, Array]:
         x, y = split(self.last_finite, [self.problem.X.shape, self.problem.Y.shape])
@@ -245,9 +256,30 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
     if isinstance(plan, RestartPlan):
-        return plan
+        # Psi at the plan's start says nothing about another one.
+        elsewhere = plan.start_key not in ("", key_of(*origin))
+        return replace(plan, proof_constants=False) if elsewhere and plan.proof_constants else plan
     squares = Setting(problem, plan.simple, _metric(plan, problem), origin, {}).squares
     return replace(plan, levels=tuple(_measured_from(level, squares) for level in plan.levels))
+
+
+def _promises(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> bool:
+    """Whether what the plan proves on average is about this run: no estimate, the plan's start, no more noise."""
+    if not plan.sampled or rests_on_estimate(plan.constants):
+        return False
+    if isinstance(plan, RestartPlan) and plan.start_key not in ("", key_of(*origin)):
+        return False
+    noise = {
+        sigma2: Constant(function.variance(domain, point).value, "")
+        for sigma2, function, domain, point in (
+            ("sigma2_x", problem.f, problem.X, origin[0]),
+            ("sigma2_y", problem.g, problem.Y, origin[1]),
+        )
+        if function.sampled
+    }
+    known = noise_in(_metric(plan, problem), noise, problem.X.shape)
+    planned = {name: plan.constants[name].value if name in plan.constants else 0.0 for name in known}
+    return all(constant.value <= planned[name] * (1.0 + 1e-9) for name, constant in known.items())
 
 
 def _measured_from(level: Level, squares: tuple[float, float]) -> Level:

@@ -21,6 +21,7 @@ from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.residuals import EPS, ResidualBound
 from saddleslide.result import Certificate
+from saddleslide.rounding import product_margin
 
 # Part of the target that an iterative inner maximum may leave open.
 _INNER_PART = 0.05
@@ -54,6 +55,8 @@ class Judge:
         self.lower, self.upper = -math.inf, math.inf
         self.x, self.y = start
         self.kind = "none"
+        self._margin_below = self._margin_above = 0.0
+        self._moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
         self.reason = "no bound has been computed yet."
         self._set_sides(split)
         self.scale_above = math.nan
@@ -104,7 +107,8 @@ class Judge:
     def at_rounding(self) -> bool:
         """Whether the gap can not be told from rounding of the bounds themselves."""
         size = max(abs(self.upper) + abs(self.lower), self.magnitude)
-        return math.isfinite(self.gap) and self.gap <= _ROUNDING * size
+        margins = self._margin_above + self._margin_below
+        return math.isfinite(self.gap) and self.gap <= max(_ROUNDING * size, 1.5 * margins)
 
     def certificate(self) -> Certificate:
         """The bounds so far."""
@@ -230,11 +234,17 @@ class Judge:
             self.oracles.calls.g += 0.5
         return self.problem.g.value(y)
 
+    def _rounding(self, point: Array, domain: Domain, other: Array, modulus: float) -> float:
+        """What rounding in the product with `point` can do to a bound over the other block."""
+        reply = 2.0 * float(np.linalg.norm(other))
+        return product_margin(self.problem.coupling.product_error, point, domain, reply, modulus)
+
     def _accept_lower(self, bound: float, y: Array, kind: str) -> None:
-        bound -= 16.0 * EPS * abs(bound)
+        margin = self._rounding(y, self.problem.X, self.x, self._moduli[0])
+        bound -= 16.0 * EPS * abs(bound) + margin
         # Comparisons are written so that a NaN is never accepted. Nor is a linearisation at an infinite value a bound.
         if self.lower < bound < math.inf:
-            self.lower, self.y, self.kind = bound, y, kind
+            self.lower, self.y, self.kind, self._margin_below = bound, y, kind, margin
 
     def _raise_lower(self, y: Array, g_value: float, known: Linearisation | None) -> None:
         if known is None:
@@ -275,9 +285,10 @@ class Judge:
         self._accept_upper(value + found[1] + 16.0 * EPS * (abs(value) + abs(found[1])), x)
 
     def _accept_upper(self, bound: float, x: Array) -> None:
-        bound += 16.0 * EPS * abs(bound)
+        margin = self._rounding(x, self.problem.Y, self.y, self._moduli[1])
+        bound += 16.0 * EPS * abs(bound) + margin
         if -math.inf < bound < self.upper:
-            self.upper, self.x = bound, x
+            self.upper, self.x, self._margin_above = bound, x, margin
 
 
 def _first_curvature(f: Function, X: Domain) -> float:

@@ -18,6 +18,7 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import split_simple
 from saddleslide.inspecting import Inspector
 from saddleslide.judging import Judge
+from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
@@ -102,8 +103,9 @@ class _MethodRun:
         self.judge = Judge(problem, parts, plan.tol, plan.rtol, origin)
         self.inspector = Inspector(problem, parts, self.judge)
         self.history: list[Moment] = []
-        self.steps, self.seconds = 0, 0.0
+        self.steps, self.seconds, self.compiled_before = 0, 0.0, compile_seconds()
         self.last = origin
+        prepare()
 
     def carry_out(self) -> Result:
         """Run to the target or a limit."""
@@ -204,4 +206,5 @@ class _MethodRun:
             (self.plan,),
             tuple(self.history),
             judge.target,
+            compile_seconds=compile_seconds() - self.compiled_before,
         )

@@ -22,10 +22,12 @@ def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) 
     if isinstance(wanted, Metric):
         _check_given(problem, wanted)
         return "given", (f"metric {wanted.name} as given",)
-    free, uneven = _spectral_obstacles(problem), _diagonal_obstacles(problem, rest)
+    free = _spectral_obstacles(problem) if wanted != "diagonal" else []
+    # Looking at the diagonal of a Hessian takes a pass over its matrix.
+    uneven = _diagonal_obstacles(problem, rest) if wanted == "diagonal" else []
     hard = {"spectral": free, "fft": free, "diagonal": uneven}.get(wanted, [])
     if hard:
-        raise InputError(f"solve: metric {wanted!r} can not be used: {'; '.join(hard)}.")
+        raise InputError(f"metric {wanted!r} can not be used: {'; '.join(hard)}.")
     if wanted != "auto":
         return wanted, (f"metric {wanted} as asked",)
     if len(problem.X.shape) < 2:
@@ -33,6 +35,7 @@ def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) 
     if not free:
         return "spectral", ("x is an image on a free domain: the Hessian of f is fitted in the cosine basis",)
     why = (f"no spectral metric: {'; '.join(free)}",)
+    uneven = _diagonal_obstacles(problem, rest)
     if not uneven:
         weights = hessian_diagonal(rest, problem.X.shape)
         assert weights is not None
@@ -89,7 +92,7 @@ def _check_given(problem: SaddleProblem, metric: Metric) -> None:
         complaints.append(f"metric {metric.name!r} can not be used: X is {problem.X}, whose constraint mixes with it.")
     if not isinstance(metric, Entrywise) and _is_rough(problem.f, problem.X):
         complaints.append(f"metric {metric.name!r} needs a smooth f: a proximal step of f does not fit it.")
-    raise_all("solve", complaints)
+    raise_all("metric", complaints)
 
 
 def _is_rough(f: Function, X: Domain) -> bool:

@@ -30,7 +30,7 @@ def constants_in(
 ) -> dict[str, Constant]:
     """The constants of a plan with those of the x block in the norm of a metric that is attached to the coupling.
 
-    Declared constants are taken as they are: in the norm of the metric.
+    Declared constants are Euclidean, as everywhere, and are converted by the extreme eigenvalues of P.
 
     Examples
     --------
@@ -45,9 +45,48 @@ def constants_in(
     >>> [round(found[name].value, 6) for name in ("H_x", "mu_x", "L_xy")]
     [1.0, 1.0, 1.0]
     """
-    f_constants = _hessian_range(metric, problem.f, problem.X.shape) or _bounded(metric, problem.X.shape, used)
-    computed = {**f_constants, "L_xy": _coupling_norm(metric, problem.coupling)}
-    return {name: constant if name in declared else computed.get(name, constant) for name, constant in used.items()}
+    bounded = _bounded(metric, problem.X.shape, used)
+    exact = {} if "H_x" in declared else _hessian_range(metric, problem.f, problem.X.shape)
+    computed = {**bounded, **exact}
+    if "mu_x" in declared:
+        computed["mu_x"] = bounded["mu_x"]
+    if "L_xy" not in declared:
+        computed["L_xy"] = _coupling_norm(metric, problem.coupling)
+    return {name: computed.get(name, constant) for name, constant in used.items()}
+
+
+def oracles_in(
+    metric: Metric | None, oracles: Mapping[str, tuple[float, float]], shape: tuple[int, ...]
+) -> dict[str, tuple[float, float]]:
+    """Declared (delta, L)-oracles with the L of f in the norm of the metric: at most L over the smallest eigenvalue.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> oracles_in(ss.metrics.Diagonal([0.5, 4.0]), {"f": (0.1, 3.0), "g": (0.1, 3.0)}, (2,))
+    {'f': (0.1, 6.0), 'g': (0.1, 3.0)}
+    """
+    if metric is None or "f" not in oracles:
+        return dict(oracles)
+    smallest, _ = _smallest_eigenvalue(metric, shape)
+    delta, L = oracles["f"]
+    return {**oracles, "f": (delta, L / smallest)}
+
+
+def noise_in(metric: Metric | None, noise: dict[str, Constant], shape: tuple[int, ...]) -> dict[str, Constant]:
+    """Variances in the dual norm of the metric: at most sigma^2 over the smallest eigenvalue of P.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> noise_in(ss.metrics.Diagonal([0.5, 4.0]), {"sigma2_x": Constant(3.0, "declared")}, (2,))["sigma2_x"].value
+    6.0
+    """
+    if metric is None or "sigma2_x" not in noise:
+        return noise
+    smallest, mark = _smallest_eigenvalue(metric, shape)
+    known = noise["sigma2_x"]
+    return noise | {"sigma2_x": Constant(known.value / smallest, f"{known.origin}, in the dual norm of x{mark}")}
 
 
 def squared_radius_in(metric: Metric, domain: Domain, point: Array) -> float:
@@ -104,10 +143,13 @@ def _ritz_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> tuple[fl
 
 
 def _bounded(metric: Metric, shape: tuple[int, ...], used: Mapping[str, Constant]) -> dict[str, Constant]:
-    """H_x and mu_x from the Euclidean ones and the extreme eigenvalues of P."""
+    """H_x, mu_x and L_xy from the Euclidean ones and the extreme eigenvalues of P."""
     smallest, mark = _smallest_eigenvalue(metric, shape)
     found = Holder(used["nu_x"].value, used["H_x"].value).in_metric(smallest)
     bounds = {"H_x": Constant(found.H, f"{used['H_x'].origin}, and the smallest eigenvalue of P{mark}")}
+    bounds["L_xy"] = Constant(
+        used["L_xy"].value / math.sqrt(smallest), f"{used['L_xy'].origin}, and the smallest eigenvalue of P{mark}"
+    )
     if "mu_x" in used:
         origin = f"{used['mu_x'].origin}, and the largest eigenvalue of P"
         bounds["mu_x"] = Constant(used["mu_x"].value / metric.largest, origin)

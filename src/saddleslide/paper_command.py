@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +78,22 @@ def paper_main(asked: argparse.Namespace) -> int:
     else:
         prepare_folder(asked.out)
         try:
-            rows = _run(experiments, asked, console)
+            with _stoppable():
+                rows = _run(experiments, asked, console)
         except KeyboardInterrupt:
             console.print(f"Interrupted. What is finished is kept: run the same command again with --out {asked.out}.")
             return EXIT_INTERRUPTED
     return _show(experiments, rows, asked, console)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """A polite request to end is an interrupt: rows are kept, workers go, and the command says how to go on."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _listed() -> Grid:

@@ -17,7 +17,7 @@ from saddleslide.planning.levelwise import levelwise_terms
 
 # Norms of the x block that are not a number; the weight between the blocks is chosen beside them.
 BUILT_METRICS = ("diagonal", "spectral", "fft")
-METRICS = ("auto", "identity", "balanced", "levelwise", *BUILT_METRICS)
+METRICS = ("auto", "blocks", "identity", "balanced", "levelwise", *BUILT_METRICS)
 Weights = tuple[float, float]
 
 
@@ -41,7 +41,7 @@ def block_norms(metric: Any, squares: tuple[float, float]) -> list[tuple[str, We
             raise InputError(
                 f"plan: metric is {metric!r}; expected one of {METRICS}, a number, (w_x, w_y) or one of ss.metrics."
             )
-        metric = "auto" if metric in BUILT_METRICS else metric
+        metric = "auto" if metric in ("blocks", *BUILT_METRICS) else metric
         if metric in ("balanced", "levelwise") and not bounded:
             raise InputError(f"plan: metric {metric!r} needs bounded domains; pass the weights (w_x, w_y).")
         named = {"identity": (1.0, 1.0), "balanced": _balanced(squares) if bounded else None, "levelwise": None}

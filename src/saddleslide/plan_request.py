@@ -13,7 +13,7 @@ from saddleslide.arrays import as_number
 from saddleslide.errors import InputError, raise_all
 from saddleslide.metrics import Metric
 from saddleslide.plan_constants import declared_constants
-from saddleslide.plan_norms import block_norms
+from saddleslide.plan_norms import BUILT_METRICS, block_norms
 from saddleslide.planning.levels import check_loops
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import REGIMES
@@ -101,7 +101,34 @@ class Request:
                 as_number(number, f"plan: {name}", 0.0)
         problem.start(self.start)
         block_norms(self.metric, (1.0, 1.0))
+        self._check_names()
+        self._check_idle()
         assert isinstance(self.declared, dict) and isinstance(self.oracles, dict)
+
+    def _check_names(self) -> None:
+        for name, given in (("range_conditions", self.range_conditions), ("interior", self.interior)):
+            unknown = sorted(set(given) - {"x", "y"})
+            raise_all("plan", [f"{name} has {unknown}; expected 'x' and 'y'."] * bool(unknown))
+        if self.simple != "auto":
+            names = [self.simple] if isinstance(self.simple, str) else self.simple
+            unknown = sorted(map(str, set(names) - {"f", "g"})) if isinstance(names, Collection) else [repr(names)]
+            raise_all("plan", [f"simple has {unknown}; expected 'auto' or names among ['f', 'g']."] * bool(unknown))
+        for side in "xy":
+            nu, H, mu = (self.declared.get(f"{letter}_{side}") for letter in ("nu", "H", "mu"))
+            if H is not None and mu is not None and (nu or 1.0) == 1.0 and mu > H:
+                raise InputError(f"plan: mu_{side} is {mu:g} and H_{side} is {H:g}; expected mu <= H.")
+
+    def _check_idle(self) -> None:
+        """A setting that the regime asked for does not have is a mistake, not a wish."""
+        named = isinstance(self.metric, str) and self.metric in ("auto", "blocks", "identity", *BUILT_METRICS)
+        plain = named or isinstance(self.metric, Metric)
+        idle = []
+        if self.regime in ("restarts", "mixed"):
+            idle += ["kappa"] * (self.kappa is not None) + ["metric"] * (not plain)
+        if self.regime == "degenerate":
+            idle += ["anchors"] * self.anchors + ["factor"] * (self.factor is not None)
+            idle += ["Psi0"] * (self.Psi0 is not None)
+        raise_all("plan", [f"{name} has no meaning in regime {self.regime!r}; leave it out." for name in idle])
 
     def _check_target(self, problem: SaddleProblem) -> None:
         tol, order, complaints = self.tol, self.order, []

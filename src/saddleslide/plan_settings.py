@@ -8,7 +8,7 @@ from typing import Any
 
 from saddleslide.arrays import Array
 from saddleslide.domains import Ball
-from saddleslide.errors import InputError, raise_all
+from saddleslide.errors import InputError
 from saddleslide.functions import Zero
 from saddleslide.metric_choice import built_metric, choose_metric
 from saddleslide.metric_constants import constants_in, squared_radius_in
@@ -86,18 +86,12 @@ def settings(
     norms: list[Metric | None] = [_built(problem, metric, start)]
     if automatic:
         norms += _uneven_norm(problem, start)
-    kinds = [tuple(name for name in "fg" if name in _names(simple))] if simple != "auto" else [()]
+    kinds = [tuple(name for name in "fg" if name in simple)] if simple != "auto" else [()]
     able = _able(problem, declared) if automatic and simple == "auto" else ()
     kinds += [able] if able else []
     found = [Setting(problem, names, norm, start, declared) for norm in norms for names in kinds]
     idle = problem.coupling.norm.upper == 0.0
     return [setting for setting in found if not (idle and setting.simple)] or found[:1]
-
-
-def _names(simple: str | Collection[str]) -> Collection[str]:
-    unknown = sorted(set(simple) - {"f", "g"})
-    raise_all("plan", [f"simple has {unknown}; expected 'auto' or names among ['f', 'g']."] * bool(unknown))
-    return simple
 
 
 def _able(problem: SaddleProblem, declared: Mapping[str, float]) -> tuple[str, ...]:

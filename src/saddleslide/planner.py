@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from saddleslide.arrays import key_of
 from saddleslide.errors import InputError, raise_all
 from saddleslide.holder import Holder
+from saddleslide.metric_constants import noise_in, oracles_in
 from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES
 from saddleslide.plan_norms import block_norms, terms_in, usable_norms
 from saddleslide.plan_request import Request
@@ -61,8 +63,13 @@ def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Ite
     automatic = plain and request.regime == "auto" and not (request.narrowed or is_sampled(problem))
     for setting in settings(problem, request.metric, request.simple, origin, request.declared, automatic):
         bounded = all(map(math.isfinite, setting.squares))
-        if automatic and setting.simple and not bounded:
-            continue
+        if setting.simple and not bounded and request.loops is None:
+            if request.simple == "auto":
+                continue
+            raise InputError(
+                f"plan: simple={setting.simple} needs bounded domains, but X is {problem.X} and Y is {problem.Y}; "
+                "expected both bounded, or regime='adaptive', which takes simple terms anywhere."
+            )
         # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
         asked = request.narrowed or bool(setting.simple) or not (plain or setting.metric is not None)
         regimes = _regimes(request.regime, problem, request.declared, bounded, asked)
@@ -80,7 +87,8 @@ def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Ite
 def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], prices: Prices) -> Iterator[Candidate]:
     for name, weights in usable_norms(block_norms(request.metric, setting.squares), used):
         terms = with_variances(terms_in(used, weights, setting.squares), used)
-        terms = _with_oracles([term for term in terms if term.name in setting.levels], request.oracles)
+        terms = [term for term in terms if term.name in setting.levels]
+        terms = _with_oracles(terms, oracles_in(setting.metric, request.oracles, setting.problem.X.shape))
         made = replace(_fixed_plan(terms, used, name, request), simple=setting.simple, given=setting.metric)
         merit = made.bound if request.loops is not None else weighted_cost(made.predicted_calls, prices)
         yield f"degenerate, metric {name}{setting.label}", made, merit
@@ -102,11 +110,12 @@ def _restarted(
         interior=request.interior,
         Psi0=request.Psi0,
         constants=used,
+        squares=setting.squares,
         without_calls=without_calls,
         anchor_batch=request.anchor_batch,
     )
     merit = made.expected_share * weighted_cost(made.predicted_calls, prices)
-    return regime + setting.label, replace(made, given=setting.metric), merit
+    return regime + setting.label, replace(made, given=setting.metric, start_key=key_of(*setting.start)), merit
 
 
 def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
@@ -117,7 +126,7 @@ def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, C
         raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
     if is_sampled(setting.problem) and list(regimes) == ["degenerate"]:
         refuse_unbounded(setting.problem)
-    return used | noise_constants(setting.problem, setting.start)
+    return used | noise_in(setting.metric, noise_constants(setting.problem, setting.start), setting.problem.X.shape)
 
 
 def _check_levels(levels: Sequence[str], order: str | None, loops: Sequence[int] | None) -> None:
@@ -136,6 +145,9 @@ def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -
         complaints.append(f"regime 'mixed' regularises in the Euclidean norm; received metric {setting.metric.name!r}.")
     if setting.metric is not None and request.anchors:
         complaints.append(f"anchors are Euclidean; received metric {setting.metric.name!r}. Use anchors=False.")
+    drawn = [name for name in setting.simple if getattr(setting.problem, name).sampled]
+    if drawn:
+        complaints.append(f"simple has {drawn}, whose gradients are sampled; a proximal step would use exact values.")
     if setting.simple and list(regimes) != ["degenerate"]:
         complaints.append(f"simple terms are for regime 'degenerate'; received simple={setting.simple} with {regimes}.")
     raise_all("plan", complaints)

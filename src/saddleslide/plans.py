@@ -141,7 +141,7 @@ def plan(
     made = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
     if regime != "auto" or asked.theorem_settings or not asked.plain_metric or not _can_adapt(problem):
         return made
-    return _cheaper(made, _adaptive(problem, replace(asked, costs=made.costs)))
+    return _cheaper(made, _adaptive(problem, asked))
 
 
 def _is_norm_of_x(metric: Any) -> bool:
@@ -159,17 +159,26 @@ def _adaptive(problem: SaddleProblem, asked: Request) -> AdaptivePlan:
             f"plan: {', '.join(asked.theorem_settings)} are settings of the theorems; expected none of them for "
             "adaptive sliding. Name a regime of the paper, or leave them out."
         )
+    if is_sampled(problem):
+        raise InputError(
+            "plan: regime 'adaptive' needs exact gradients; expected a regime of the paper for sampled ones."
+        )
     metric: Any = asked.metric
     return adaptive_plan(problem, asked.tol, metric=metric, start=asked.start, costs=asked.costs)
 
 
 def _cheaper(made: Plan | RestartPlan, other: AdaptivePlan) -> Plan | RestartPlan | AdaptivePlan:
-    """The plan with the smaller expected cost, the other one in its list of alternatives."""
+    """The plan with the smaller expected cost, the other one in its list of alternatives.
+
+    One run of the recursion ends after its loops, whether or not the target is met, so it must prove it. Restarts are
+    judged after every stage, as adaptive sliding is after every step.
+    """
     assert made.costs is not None
+    kept = made.proved or (isinstance(made, RestartPlan) and other.predicted is not None)
     share = made.expected_share if isinstance(made, RestartPlan) else 1.0
     own = share * weighted_cost(made.predicted_calls, made.costs)
     rival = math.inf if other.predicted is None else weighted_cost(other.predicted, made.costs)
-    if own < rival:
+    if kept and own < rival:
         return replace(made, alternatives=((other.method, rival), *made.alternatives))
     label = f"plan {made.regime}" if isinstance(made, RestartPlan) else f"plan degenerate, metric {made.metric}"
     rejected = tuple((f"plan {name}", cost) for name, cost in made.alternatives)

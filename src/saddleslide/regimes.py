@@ -50,10 +50,14 @@ def restarted_plan(
     interior: Collection[str],
     Psi0: float | None,
     constants: Mapping[str, Constant],
+    squares: tuple[float, float],
     without_calls: bool = False,
     anchor_batch: int | None = None,
 ) -> RestartPlan:
-    """The plan of regime "restarts" or "mixed" for a target gap; Psi0 without any call where that is wanted."""
+    """The plan of regime "restarts" or "mixed" for a target gap; Psi0 without any call where that is wanted.
+
+    `squares` are the largest squared distances from the start, in the norms in which the constants are.
+    """
     noise = variances(constants)
     if any(noise):
         refuse_mixed(regime)
@@ -75,7 +79,7 @@ def restarted_plan(
             "Use regime='mixed' when one is 0, regime='degenerate' when both are, or anchors=True where the spectrum "
             "of B can give a block its curvature."
         )
-    first, origin = _first_Psi(problem, bare, extra, (x, y), Psi0, without_calls)
+    first, origin = _first_Psi(problem, bare, extra, (x, y), Psi0, squares if without_calls else None)
     target = extra.target if extra is not None else _Psi_target(tol, bare)
     count = restart_count(first, target) if first > target else 0
     # Proved lengths and those that were asked for are kept; one draw is no evidence about sampled ones.
@@ -134,19 +138,22 @@ def _first_Psi(
     extra: Regularisation | None,
     start: tuple[Array, Array],
     given: float | None,
-    without_calls: bool,
+    squares: tuple[float, float] | None,
 ) -> tuple[float, str]:
     if given is not None:
         return as_number(given, "plan: Psi0", 0.0), "declared"
-    if without_calls and extra is None and not _cheap(problem):
-        bound = _Psi_of_sizes(problem, curvature, start)
+    if squares is not None and extra is None and not _cheap(problem):
+        bound = _Psi_of_sizes(curvature, squares)
         if math.isfinite(bound):
             return bound, "sizes of the domains"
     seen = problem if extra is None else regularised_problem(problem, extra, start)
     gap = exact_gap(seen, *start).gap
     factor = SQUARE_PER_GAP * _uncovered(problem, curvature) + BREGMAN_PER_GAP
     if not math.isfinite(factor * gap):
-        raise InputError("plan: the gap at the start bounds no Psi0; expected Psi0= to be declared.")
+        raise InputError(
+            "plan: the gap at the start bounds no Psi0; expected a bound on Psi there, declared as Psi0= of ss.plan, "
+            "and ss.run with that plan."
+        )
     return factor * gap, f"{factor:g} times the certified gap at the start"
 
 
@@ -155,14 +162,14 @@ def _cheap(problem: SaddleProblem) -> bool:
     return problem.f.separable_form() is not None and problem.g.separable_form() is not None
 
 
-def _Psi_of_sizes(problem: SaddleProblem, curvature: Curvature, start: tuple[Array, Array]) -> float:
+def _Psi_of_sizes(curvature: Curvature, squares: tuple[float, float]) -> float:
     """|z - z*|_P^2 + 12 (D_f + D_g) on bounded sets, each Bregman distance at most H/(1 + nu) radius^(1 + nu)."""
     total = 0.0
-    for delta, smoothness, domain, point in (
-        (curvature.delta_x, curvature.f, problem.X, start[0]),
-        (curvature.delta_y, curvature.g, problem.Y, start[1]),
+    for delta, smoothness, square in (
+        (curvature.delta_x, curvature.f, squares[0]),
+        (curvature.delta_y, curvature.g, squares[1]),
     ):
-        radius, power = domain.radius(point), 1.0 + smoothness.nu
+        radius, power = math.sqrt(square), 1.0 + smoothness.nu
         total += delta * radius**2 + BREGMAN_PER_GAP * smoothness.H / power * float(radius**power)
     return total
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from saddleslide.arrays import Array
 from saddleslide.planning import Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.result import Result
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def psnr(image: Array, truth: Array) -> float:
@@ -31,6 +33,8 @@ def psnr(image: Array, truth: Array) -> float:
 
 def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
     """A result as a table for the terminal."""
+    from rich.table import Table
+
     table = Table(title=_title(result), title_justify="left")
     table.add_column("")
     table.add_column("value", justify="right")
@@ -42,6 +46,7 @@ def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
         ("calls of f'", _count(result.calls.f)),
         ("calls of g'", _count(result.calls.g)),
         ("products with B, B^T", _count(result.calls.B)),
+        *_sampled_rows(result),
         (f"certificate, {_where(result)}", _certificate_calls(result)),
         ("seconds", f"{result.seconds:.3g}"),
     ]
@@ -49,6 +54,15 @@ def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
     for name, value in rows:
         table.add_row(name, value)
     return table
+
+
+def _sampled_rows(result: Result) -> list[tuple[str, str]]:
+    """What sampled gradients drew, and what is known on average; nothing for exact ones."""
+    if not result.samples.total:
+        return []
+    rows = [("samples of f', g'", f"{result.samples.f:,}, {result.samples.g:,}")]
+    bounded = math.isfinite(result.expected_gap)
+    return rows + ([("bound on the expected gap", f"{result.expected_gap:.4g}")] if bounded else [])
 
 
 def _said(value: object) -> str:

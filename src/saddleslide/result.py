@@ -14,12 +14,11 @@ from saddleslide.array_kinds import NUMPY, ArrayKind
 from saddleslide.arrays import Array
 from saddleslide.errors import InputError
 from saddleslide.oracles import Calls
+from saddleslide.planning import AdaptivePlan, Plan
 from saddleslide.plotting import Panel, draw_convergence
 from saddleslide.sampling import Samples
 
 if TYPE_CHECKING:
-    from saddleslide.planning import Plan
-    from saddleslide.planning.adaptive import AdaptivePlan
     from saddleslide.planning.method_plan import MethodPlan
     from saddleslide.planning.restart_plan import RestartPlan
 
@@ -204,6 +203,21 @@ class Result:
         return self.certificate.calls
 
     @property
+    def simple_terms(self) -> tuple[str, ...]:
+        """What was minimised in the projection or proximal steps, at no oracle call.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=ss.functions.Quadratic(0.1), B=np.eye(3), X=simplex, Y=simplex)
+        >>> ss.solve(game, tol=1e-6).simple_terms
+        ('g = Quadratic(diagonal, any shape) by its proximal step',)
+        """
+        used = self.plans[-1] if self.plans else None
+        return used.simple_terms if isinstance(used, Plan | AdaptivePlan) else ()
+
+    @property
     def success(self) -> bool:
         """Whether the run did what was asked."""
         return self.status.success
@@ -255,6 +269,7 @@ class Result:
             *([("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)")] if self.floor > 0.0 else []),
             ("calls", _listed(self.calls)),
             *drawn,
+            *([("simple", "; ".join(self.simple_terms))] if self.simple_terms else []),
             ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g}"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),

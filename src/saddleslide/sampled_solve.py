@@ -20,6 +20,7 @@ from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
+from saddleslide.regimes import BREGMAN_PER_GAP, SQUARE_PER_GAP
 from saddleslide.result import Moment, Result, Status
 from saddleslide.sampling import Samples, as_generator
 
@@ -60,13 +61,17 @@ def solve_sampled(
         proved = theorem_plan(problem, goal, start=start, costs=costs, proved=True)
         return run_so_far.in_expectation(proved, start)
     point = problem.start(start)
-    accuracy = run_so_far.first_accuracy(point)
+    gap = run_so_far.gap_at(point)
+    # Loose plans warm up the dear ones.
+    accuracy = max(goal, FIRST * gap) if math.isfinite(gap) else goal
     for _ in range(MOST_PLANS):
-        made = theorem_plan(problem, accuracy, start=point, costs=costs)
+        # The gap is known, so Psi need not be judged again.
+        Psi0 = (SQUARE_PER_GAP + BREGMAN_PER_GAP) * gap if math.isfinite(gap) else None
+        made = theorem_plan(problem, accuracy, start=point, costs=costs, Psi0=Psi0)
         result = run_so_far.climb(replace(made, tol=goal), point)
         if result.status is not Status.COMPLETED:
             return result
-        accuracy, point = RATIO * accuracy, (result.x, result.y)
+        accuracy, point, gap = RATIO * accuracy, (result.x, result.y), result.gap
     return result
 
 
@@ -105,11 +110,11 @@ class _Ladder:
     history: tuple[Moment, ...] = ()
     limit: Status | None = None
 
-    def first_accuracy(self, point: tuple[Array, Array]) -> float:
-        """Half the gap at the start where it is known: loose plans warm up the dear ones. At least the target."""
+    def gap_at(self, point: tuple[Array, Array]) -> float:
+        """The certified gap at a point, what that took counted."""
         found = certify(self.problem, *point, max_gradients=GRADIENTS)
         self.judging = self.judging + found.calls
-        return max(self.target, FIRST * found.gap) if math.isfinite(found.gap) else self.target
+        return found.gap
 
     def climb(self, made: Plan | RestartPlan, point: tuple[Array, Array]) -> Result:
         """Carry one more plan out, and judge where it ends."""
@@ -123,10 +128,7 @@ class _Ladder:
 
     def in_expectation(self, made: Plan | RestartPlan, start: tuple[Any, Any] | None) -> Result:
         """Carry the proved plan out; what it promises is an average over all draws."""
-        found = self.climb(made, self.problem.start(start))
-        if found.status is Status.NO_CERTIFICATE and made.proved and made.bound <= self.target:
-            return replace(found, status=Status.EXPECTED)
-        return found
+        return self.climb(made, self.problem.start(start))
 
     def _merged(self, found: Result) -> Result:
         """A result of the present plan with what the plans before it spent."""

@@ -13,6 +13,8 @@ from saddleslide.adaptive_planner import planned, targets
 from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits
 from saddleslide.choice import ADAPTIVE, Choice, choose
 from saddleslide.errors import InputError, raise_all
+from saddleslide.kernels.switch import compile_seconds
+from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method, method_plan
 from saddleslide.metrics import Metric
 from saddleslide.planning.method_plan import MethodPlan
@@ -39,6 +41,7 @@ def solve(
     callback: Callback | None = None,
     progress: bool = False,
     rng: int | np.random.Generator = 0,
+    threads: int = 1,
 ) -> Result:
     """Solve a saddle problem to a certified gap.
 
@@ -71,6 +74,8 @@ def solve(
     rng : int or numpy.random.Generator, optional
         All that is random: probes that fit a spectral metric, and draws of sampled gradients. The same seed, or a
         generator in the same state, gives the same bits.
+    threads : int, optional
+        Threads for products with large sparse matrices; the bits of the result do not depend on it.
 
     Returns
     -------
@@ -94,39 +99,47 @@ def solve(
     ('SOLVED', True)
     """
     check_limits(max_calls, max_steps, callback)
-    if isinstance(problem, SaddleProblem) and is_sampled(problem):
-        targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
-        if method != "auto" or options is not None:
-            raise InputError(
-                f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
-                "functions for a method by name."
-            )
+    with working_threads(threads, "solve"):
+        if isinstance(problem, SaddleProblem) and is_sampled(problem):
+            targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
+            if method != "auto" or options is not None:
+                raise InputError(
+                    f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
+                    "functions for a method by name."
+                )
+            with Progress(then=callback) if progress else nullcontext(callback) as watched:
+                # The plans that it runs hand their points on: as NumPy arrays.
+                inner = replace(problem, B=problem.coupling, arrays="numpy")
+                result = solve_sampled(
+                    inner, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
+                    max_steps=max_steps, callback=watched, rng=rng,
+                )  # fmt: skip
+            return result.of_kind(problem.arrays)
+        seed = as_seed(rng)
+        problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
+        compiled_before = compile_seconds()
+        unnamed = method in ("auto", ADAPTIVE)
+        raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
+        choice = (
+            _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
+        )
         with Progress(then=callback) if progress else nullcontext(callback) as watched:
-            # The plans that it runs hand their points on: as NumPy arrays.
-            inner = replace(problem, B=problem.coupling, arrays="numpy")
-            result = solve_sampled(
-                inner, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
-                max_steps=max_steps, callback=watched, rng=rng,
-            )  # fmt: skip
+            limits: dict[str, Any] = {
+                "start": start, "max_calls": max_calls, "max_steps": max_steps, "callback": watched,
+            }  # fmt: skip
+            if choice.method == ADAPTIVE:
+                plan = planned(problem, tol, rtol, metric, start, costs, seed)
+                result = carry_out(problem, plan, **limits)
+            else:
+                named = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
+                result = carry_out_method(problem, named, **limits)
+        # What the choice looked at was spent before the first step.
+        history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
+        # Planning makes products too, and may be the first to load their kernels.
+        compiled = compile_seconds() - compiled_before
+        spent = result.calls + choice.calls
+        result = replace(result, calls=spent, history=history, compile_seconds=compiled)
         return result.of_kind(problem.arrays)
-    seed = as_seed(rng)
-    problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
-    unnamed = method in ("auto", ADAPTIVE)
-    raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
-    choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
-    with Progress(then=callback) if progress else nullcontext(callback) as watched:
-        limits: dict[str, Any] = {
-            "start": start, "max_calls": max_calls, "max_steps": max_steps, "callback": watched,
-        }  # fmt: skip
-        if choice.method == ADAPTIVE:
-            plan = planned(problem, tol, rtol, metric, start, costs, seed)
-            result = carry_out(problem, plan, **limits)
-        else:
-            named = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
-            result = carry_out_method(problem, named, **limits)
-    # What the choice looked at was spent before the first step.
-    history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
-    return replace(result, calls=result.calls + choice.calls, history=history).of_kind(problem.arrays)
 
 
 def _chosen(

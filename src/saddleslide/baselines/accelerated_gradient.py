@@ -7,7 +7,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method
-from saddleslide.baselines.field import calls_of
+from saddleslide.baselines.field import calls_of, unpromised
 from saddleslide.baselines.primal import Primal
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -57,7 +57,7 @@ class AcceleratedGradient(Method):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (f"L = {self.L:.6g}",)
+        return (f"L = {self.L:.6g}", *unpromised(self.primal.problem, "X"))
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         primal = Primal(Oracles(problem))

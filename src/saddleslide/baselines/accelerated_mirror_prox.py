@@ -7,7 +7,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
-from saddleslide.baselines.field import METRIC, Point, calls_of, field_of
+from saddleslide.baselines.field import METRIC, Point, calls_of, field_of, unpromised
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -84,7 +84,8 @@ class AcceleratedMirrorProx(Method):
         scale = float(self.options["scale"] or 1.0)
         short = scale < 1.0 or self.field.smooth_part > self.L
         outside = ("prox weight below that of the theory: not covered by the guarantee",) if short else ()
-        return (f"L = {self.L:.6g}, M = {self.M:.6g}, prox weight times {scale:g}", *outside)
+        about = f"L = {self.L:.6g}, M = {self.M:.6g}, prox weight times {scale:g}"
+        return (about, *outside, *unpromised(self.field.problem))
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()

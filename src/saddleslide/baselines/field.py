@@ -189,3 +189,18 @@ class Mean:
         part = weight / self.weight
         x, y = self.point
         self.point = (x + part * (z[0] - x), y + part * (z[1] - y))
+
+
+def unpromised(problem: SaddleProblem, blocks: str = "XY") -> tuple[str, ...]:
+    """A note for the plan where a bound over the domains does not apply.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> zero, free = ss.functions.Zero(), ss.domains.FullSpace(1)
+    >>> unpromised(ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=free, Y=ss.domains.Box(0.0, 1.0, shape=1)))
+    ('X is unbounded: the bound on the gap does not apply',)
+    """
+    free = [name for name in blocks if not getattr(problem, name).bounded]
+    verb = "are" if len(free) > 1 else "is"
+    return (f"{' and '.join(free)} {verb} unbounded: the bound on the gap does not apply",) if free else ()

@@ -7,7 +7,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
-from saddleslide.baselines.field import METRIC, Field, Mean, Point, calls_of, field_of
+from saddleslide.baselines.field import METRIC, Field, Mean, Point, calls_of, field_of, unpromised
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -71,6 +71,7 @@ class MirrorProx(Method):
         return (
             f"eta = {self.eta:.6g}, L = {L:.6g}, weights {self.field.norm.x:.4g} and {self.field.norm.y:.4g}",
             *(("the step is longer than 1/L: not covered by the guarantee",) if over else ()),
+            *(unpromised(self.field.problem) if self.options["output"] == "average" else ()),
         )
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:

@@ -7,7 +7,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method
-from saddleslide.baselines.field import METRIC, Mean, Point, calls_of, field_of
+from saddleslide.baselines.field import METRIC, Mean, Point, calls_of, field_of, unpromised
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -76,7 +76,8 @@ class MirrorProxSliding(Method):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (f"L = {self.L:.6g}, M = {self.M:.6g}: {self.M / self.L:.4g} more inner steps at every outer step",)
+        about = f"L = {self.L:.6g}, M = {self.M:.6g}: {self.M / self.L:.4g} more inner steps at every outer step"
+        return (about, *unpromised(self.field.problem))
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import final
 
-import scipy.optimize
+import scipy
 
 from saddleslide.arrays import Array
 

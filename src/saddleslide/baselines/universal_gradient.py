@@ -9,7 +9,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
-from saddleslide.baselines.field import calls_of
+from saddleslide.baselines.field import calls_of, unpromised
 from saddleslide.baselines.primal import Primal, Response
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -96,7 +96,8 @@ class UniversalGradient(Method):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (f"eps = {self.eps:.6g} in the backtracking test, L_0 = {self.options['L0']}",)
+        about = f"eps = {self.eps:.6g} in the backtracking test, L_0 = {self.options['L0']}"
+        return (about, *unpromised(self.primal.problem, "X"))
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         primal = Primal(Oracles(problem))

@@ -9,7 +9,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
-from saddleslide.baselines.field import METRIC, Mean, Point, calls_of, field_of
+from saddleslide.baselines.field import METRIC, Mean, Point, calls_of, field_of, unpromised
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -82,7 +82,8 @@ class UniversalMirrorProx(Method):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (f"eps = {self.eps:.6g} in the backtracking test, L_0 = {self.options['L0']}",)
+        about = f"eps = {self.eps:.6g} in the backtracking test, L_0 = {self.options['L0']}"
+        return (about, *unpromised(self.field.problem))
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()

@@ -10,7 +10,7 @@ import numpy as np
 
 from saddleslide.arrays import Array, as_shape
 from saddleslide.couplings.base import Coupling
-from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin
+from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
 from saddleslide.errors import InputError
 
 
@@ -76,6 +76,10 @@ class FiniteDifferences(Coupling):
     def norm(self) -> NormBound:
         exact = math.sqrt(float(self.eigenvalues(0)[-1] + self.eigenvalues(1)[-1]))
         return NormBound(exact * (1.0 + rounding_margin(4)), exact, "closed form")
+
+    @property
+    def product_error(self) -> float:
+        return summation_error(4) * self.norm.upper
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         if not positive or max(self.x_shape) == 1:

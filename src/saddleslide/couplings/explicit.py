@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.linalg import LinearOperator
+import scipy
 
 from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind, kind_of
 from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, received
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
-from saddleslide.couplings.spectrum import NormBound
+from saddleslide.couplings.spectrum import NormBound, summation_error
 from saddleslide.errors import InputError, MissingAdjointError
+from saddleslide.kernels.switch import jit_enabled, load
+from saddleslide.kernels.threads import over_rows
 
 # A LinearOperator subclass must override one of these to have an adjoint.
 _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
@@ -40,7 +42,7 @@ class Matrix(Coupling):
         self.x_shape, self.y_shape = _check_sizes((rows, columns), x_shape, y_shape)
         self.sparse = scipy.sparse.issparse(self.matrix)
         # A stored transpose makes the sparse adjoint a row-wise product too.
-        self.transpose = self.matrix.T.tocsr() if self.sparse else self.matrix.T
+        self.transpose = _with_small_indices(self.matrix.T.tocsr()) if self.sparse else self.matrix.T
 
     def __repr__(self) -> str:
         kind = "sparse" if self.sparse else "dense"
@@ -58,6 +60,8 @@ class Matrix(Coupling):
         return self._product(self.transpose, y, self.x_shape, out)
 
     def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+        if self.sparse and jit_enabled() and matrix.indices.dtype == np.int32:
+            return _compiled_product(matrix, v, shape, out)
         if out is None:
             return np.asarray(matrix @ v.ravel()).reshape(shape)
         if self.sparse or not out.flags.c_contiguous:
@@ -66,11 +70,37 @@ class Matrix(Coupling):
             np.dot(matrix, v.ravel(), out=out.reshape(-1))
         return out
 
+    @cached_property
+    def product_error(self) -> float:
+        """From the entries: the norm of |B| is at most the root of its largest row sum times its largest column sum."""
+        sizes, used = abs(self.matrix), self.matrix != 0.0
+        if 0 in self.matrix.shape:
+            return 0.0
+        sums = [float(np.max(np.asarray(sizes.sum(axis=axis)))) for axis in (0, 1)]
+        longest = max(int(np.max(np.asarray(used.sum(axis=axis)))) for axis in (0, 1))
+        return summation_error(longest) * math.sqrt(sums[0]) * math.sqrt(sums[1])
+
     def dense(self) -> Array | None:
         if self.sparse and max(self.matrix.shape) > 4000:
             return None
         matrix: Array = self.matrix.toarray() if self.sparse else self.matrix
         return matrix
+
+
+def _compiled_product(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+    target = out if out is not None and out.flags.c_contiguous else np.empty(shape)
+    product, rows = load("products").sparse_product, rows_of(matrix)
+    source, into = np.ascontiguousarray(v).reshape(-1), target.reshape(-1)
+    over_rows(lambda first, last: product(*rows, source, into, first, last), rows[2])
+    if out is None or target is out:
+        return target
+    np.copyto(out, target)
+    return out
+
+
+def rows_of(matrix: Any) -> tuple[Array, Any, Any]:
+    """Entries, columns and row starts of a CSR matrix with 32-bit indices, as compiled loops take them."""
+    return matrix.data, matrix.indices.view(np.uint32), matrix.indptr.view(np.uint32)
 
 
 @final
@@ -208,8 +238,9 @@ def _lacks_rmatvec(operator: Any) -> bool:
     for name in ("_CustomLinearOperator__rmatvec_impl", "fc"):
         if hasattr(operator, name):
             return getattr(operator, name) is None
-    inherited = [getattr(type(operator), part, None) is getattr(LinearOperator, part) for part in _ADJOINT_PARTS]
-    return isinstance(operator, LinearOperator) and all(inherited)
+    plain = scipy.sparse.linalg.LinearOperator
+    inherited = [getattr(type(operator), part, None) is getattr(plain, part) for part in _ADJOINT_PARTS]
+    return isinstance(operator, plain) and all(inherited)
 
 
 def _read_matrix(matrix: Any) -> Any:
@@ -218,11 +249,18 @@ def _read_matrix(matrix: Any) -> Any:
             raise InputError(f"B: dtype is {matrix.dtype}; expected real numbers.")
         rows = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
         as_real(rows.data, "B")
-        return rows
+        return _with_small_indices(rows)
     array = as_real(matrix, "B")
     if array.ndim != 2:
         raise InputError(f"B: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix.")
     return array
+
+
+def _with_small_indices(rows: Any) -> Any:
+    """Indices of 32 bits where they are enough: products read a quarter less."""
+    if rows.nnz < 2**31 and max(rows.shape) < 2**31:
+        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
 
 
 def _check_sizes(shape: tuple[int, int], x_shape: Shape | None, y_shape: Shape | None) -> tuple[Shape, Shape]:

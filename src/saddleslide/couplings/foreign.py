@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from saddleslide.array_kinds import kind_of
 from saddleslide.arrays import Array, Shape, as_real, received
 from saddleslide.couplings.base import Coupling
+from saddleslide.couplings.spectrum import summation_error
 
 
 @final
@@ -47,5 +49,13 @@ class ForeignMatrix(Coupling):
         product = self.kind.call(lambda v: self.matrix.T @ v, y.ravel())
         return received(product.reshape(self.x_shape), self.x_shape, "B^T y", out)
 
-    def dense(self) -> Array | None:
+    @cached_property
+    def product_error(self) -> float:
+        """From the entries, in any order of summation: see `Matrix`."""
+        sizes = np.abs(self.dense())
+        if 0 in sizes.shape:
+            return 0.0
+        return summation_error(max(sizes.shape)) * float(np.sqrt(sizes.sum(axis=0).max() * sizes.sum(axis=1).max()))
+
+    def dense(self) -> Array:
         return as_real(self.matrix, "B")

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from saddleslide.arrays import Array, as_real, as_shape
 from saddleslide.couplings.base import Coupling
-from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin
+from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
 from saddleslide.errors import InputError
 
 
@@ -59,6 +59,10 @@ class Gossip(Coupling):
     def norm(self) -> NormBound:
         largest = math.sqrt(float(self._values[-1]))
         return NormBound(largest * (1.0 + rounding_margin(len(self._root))), largest, "eigenvalues of W")
+
+    @property
+    def product_error(self) -> float:
+        return summation_error(len(self._root)) * self.norm.upper
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         if not positive:

@@ -10,7 +10,7 @@ import numpy as np
 
 from saddleslide.arrays import Array, as_shape
 from saddleslide.couplings.base import Coupling
-from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin
+from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
 from saddleslide.errors import InputError
 
 
@@ -49,6 +49,10 @@ class Marginals(Coupling):
     def norm(self) -> NormBound:
         exact = math.sqrt(sum(self.x_shape))
         return NormBound(exact * (1.0 + rounding_margin(4)), exact, "closed form")
+
+    @property
+    def product_error(self) -> float:
+        return summation_error(max(self.x_shape)) * self.norm.upper
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         """B B^T has the eigenvalues m + n, n (m - 1 times), m (n - 1 times) and 0."""

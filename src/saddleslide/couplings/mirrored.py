@@ -42,6 +42,10 @@ class Mirrored(Coupling):
         matrix = self.original.dense()
         return None if matrix is None else -matrix.T
 
+    @property
+    def product_error(self) -> float:
+        return self.original.product_error
+
     @cached_property
     def norm(self) -> NormBound:
         return self.original.norm

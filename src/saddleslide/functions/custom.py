@@ -96,7 +96,10 @@ class Custom(Function):
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         if self._gradient is None:
-            raise InputError("Custom: it has a sampled gradient only; expected gradient= where the exact one is used.")
+            raise InputError(
+                "Custom: it has a sampled gradient only, and an exact one is asked for; expected gradient=, or "
+                "smoothness= if only its constants are wanted."
+            )
         return received(self._gradient(read_only(x)), x.shape, "Custom: gradient", out)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:

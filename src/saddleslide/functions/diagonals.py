@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from saddleslide.arrays import Array, Shape
 from saddleslide.couplings import Matrix

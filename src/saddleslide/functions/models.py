@@ -52,6 +52,8 @@ class LowerModel:
         >>> LowerModel.at(np.array([2.0]), value=1.0, gradient=np.array([3.0])).constant
         -5.0
         """
+        if curvature == 0.0:
+            return cls(value - float(np.vdot(gradient, point)), gradient.copy())
         square = 0.5 * curvature * float(np.vdot(point, point))
         return cls(value - float(np.vdot(gradient, point)) + square, gradient - curvature * point, curvature)
 

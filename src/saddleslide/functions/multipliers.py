@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 from saddleslide.arrays import Array
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex

@@ -60,33 +60,41 @@ class Power(Function):
         return self._shape
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
-        out = np.empty_like(x) if out is None else out
-        if self.nu == 1.0:
-            np.multiply(self.weight, x, out=out)
-        elif self.nu == 0.0:
-            np.sign(x, out=out)
-            out *= self.weight
-        else:
-            np.abs(x, out=out)
-            np.power(out, self.nu, out=out)
-            out *= self.weight
-            np.copysign(out, x, out=out)
+        out = self._power_gradient(x, out)
         if self.curvature is not None:
             out += self.curvature * x
         if self.tilt is not None:
             out -= self.tilt
         return out
 
+    def _power_gradient(self, x: Array, out: Array | None) -> Array:
+        out = np.empty_like(x) if out is None else out
+        if self.nu == 1.0:
+            return np.multiply(self.weight, x, out=out)
+        if self.nu == 0.0:
+            np.sign(x, out=out)
+            out *= self.weight
+            return out
+        np.abs(x, out=out)
+        np.power(out, self.nu, out=out)
+        out *= self.weight
+        return np.copysign(out, x, out=out)
+
     def value(self, x: Array) -> float:
-        terms = self.weight * np.abs(x) ** (1.0 + self.nu) / (1.0 + self.nu)
-        if self.curvature is not None:
-            terms = terms + 0.5 * self.curvature * x * x
-        if self.tilt is not None:
-            terms = terms - self.tilt * x
-        return total(terms)
+        return self.value_and_gradient(x)[0]
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        return self.value(x), self.gradient(x, out)
+        """Both from one power: x times the gradient of |x|^(1+nu)/(1+nu) is |x|^(1+nu)."""
+        out = self._power_gradient(x, out)
+        value = float(np.vdot(x, out)) / (1.0 + self.nu)
+        if self.curvature is not None:
+            bent = self.curvature * x
+            value += 0.5 * float(np.vdot(x, bent))
+            out += bent
+        if self.tilt is not None:
+            value -= float(np.sum(self.tilt * x))
+            out -= self.tilt
+        return value, out
 
     def separable_form(self) -> SeparableForm:
         weight: Array | float = self.weight if self.weight.ndim else float(self.weight)

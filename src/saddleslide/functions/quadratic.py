@@ -6,8 +6,7 @@ import math
 from typing import Any, final
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_number, as_real
 from saddleslide.couplings import Coupling, Matrix, as_coupling

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_number
 from saddleslide.couplings import Matrix

@@ -128,6 +128,18 @@ def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: D
     return coupled_step(lambda c, w, free: free.project(_free_point(form, c, w)), center, weight, domain)
 
 
+def free_minimiser(form: SeparableForm, c: Array) -> Array:
+    """Minimiser of the form plus <c, x> on the full space, where its quadratic part is positive everywhere.
+
+    Examples
+    --------
+    >>> free_minimiser(SeparableForm(quadratic=2.0, powers=((1.0, 0.0),)), np.array([-5.0, 0.5])).tolist()
+    [2.0, -0.0]
+    """
+    pull = -(form.linear + c)
+    return _curved_point(form, pull, form.quadratic) if form.curved else np.divide(pull, form.quadratic)
+
+
 def _free_point(form: SeparableForm, center: Array, weight: Array | float) -> Array:
     """The step on the full space; clipping it to a box is the step on the box."""
     pull = weight * center - form.linear

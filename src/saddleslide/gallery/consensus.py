@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from saddleslide.arrays import Array, as_number, as_real, as_shape
 from saddleslide.couplings import Gossip
@@ -186,7 +185,7 @@ def _adjacency(graph: Any) -> Any:
 
 
 def _require_connected(W: Array) -> None:
-    parts, label = connected_components(scipy.sparse.csr_array(W != 0.0), directed=False)
+    parts, label = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(W != 0.0), directed=False)
     if parts > 1:
         shown = " and ".join(str(np.flatnonzero(label == part)[:5].tolist()) for part in (0, 1))
         raise InputError(

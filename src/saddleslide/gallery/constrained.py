@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, lsqr
+import scipy
 
 from saddleslide.arrays import Array, as_number, as_real
 from saddleslide.couplings import Coupling, Mirrored, as_coupling
@@ -183,13 +183,15 @@ def _nearest(A: Coupling, b: Array) -> Array:
 
 
 def _least_squares(A: Coupling, b: Array) -> Array:
-    operator = LinearOperator(
+    operator = scipy.sparse.linalg.LinearOperator(
         (b.size, int(np.prod(A.x_shape))),
         matvec=lambda v: A.forward(v.reshape(A.x_shape)).ravel(),
         rmatvec=lambda w: A.adjoint(w.reshape(A.y_shape)).ravel(),
         dtype=np.float64,
     )
-    found = lsqr(operator, b.ravel(), atol=1e-14, btol=1e-14, iter_lim=4 * min(operator.shape) + 20)[0]
+    found = scipy.sparse.linalg.lsqr(
+        operator, b.ravel(), atol=1e-14, btol=1e-14, iter_lim=4 * min(operator.shape) + 20
+    )[0]
     return np.asarray(found).reshape(A.x_shape)
 
 

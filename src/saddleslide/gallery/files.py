@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
+import scipy
 
 from saddleslide.errors import InputError
 from saddleslide.gallery.pictures import read_picture

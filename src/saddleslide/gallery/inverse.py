@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_number, as_shape
 from saddleslide.couplings import Coupling, FiniteDifferences, Matrix, as_coupling

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.couplings import Coupling, Matrix, as_coupling

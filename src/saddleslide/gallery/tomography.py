@@ -6,8 +6,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse.linalg import LinearOperator, cg
+import scipy
 
 from saddleslide.arrays import Array, as_real
 from saddleslide.couplings import FiniteDifferences, Matrix
@@ -118,8 +117,10 @@ def tomography(
 def _radius(f: LeastSquares, n: int) -> float:
     """R = 1.05 (|xhat(0)| + |D| lambda sqrt(2 d) / mu): no primal minimiser leaves the ball."""
     size = n * n
-    operator = LinearOperator((size, size), matvec=lambda v: f.hessian_product(v.reshape(n, n)).ravel(), dtype=float)
-    ridge_solution, _ = cg(operator, f.A.adjoint(f.b).ravel(), rtol=1e-10, maxiter=2000)
+    operator = scipy.sparse.linalg.LinearOperator(
+        (size, size), matvec=lambda v: f.hessian_product(v.reshape(n, n)).ravel(), dtype=float
+    )
+    ridge_solution, _ = scipy.sparse.linalg.cg(operator, f.A.adjoint(f.b).ravel(), rtol=1e-10, maxiter=2000)
     reach = np.sqrt(8.0) * TV_WEIGHT * np.sqrt(2.0 * size) / RIDGE
     return float(1.05 * (np.linalg.norm(ridge_solution) + reach))
 

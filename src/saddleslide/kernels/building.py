@@ -19,7 +19,8 @@ FLAT = types.float64[::1]
 # What is only read may be write-protected.
 READ = types.Array(types.float64, 1, "C", readonly=True)
 READ_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-READ_INDEX = types.Array(types.int32, 1, "C", readonly=True)
+# Unsigned, so that no index can mean "from the end".
+READ_INDEX = types.Array(types.uint32, 1, "C", readonly=True)
 EDGES = types.Array(types.int64, 1, "C", readonly=True)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import numpy as np
 from numba import types
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import INT, READ, READ_INDEX, READ_MATRIX, helper, summing
+from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, READ_INDEX, READ_MATRIX, helper, kernel, summing
 from saddleslide.kernels.kinds import DENSE, DIFFERENCES
 
 COUPLING = types.Tuple(
@@ -29,44 +30,71 @@ def _dense(matrix: Array, x: Array, y: Array, out_x: Array, out_y: Array) -> Non
         out_y[i] = -total
 
 
-@summing
-def _sparse(data: Array, indices: Any, starts: Any, v: Array, out: Array, sign: float) -> None:
-    for i in range(out.size):
-        total = 0.0
-        for k in range(starts[i], starts[i + 1]):
-            total += data[k] * v[indices[k]]
-        out[i] = sign * total
+@helper
+def _row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
+    """Sum of data[k] v[indices[k]] up to `end`, in four parts: one sum would wait for itself at every term."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    while k + three < end:
+        a += data[k] * v[indices[k]]
+        b += data[k + one] * v[indices[k + one]]
+        c += data[k + two] * v[indices[k + two]]
+        d += data[k + three] * v[indices[k + three]]
+        k += four
+    while k < end:
+        a += data[k] * v[indices[k]]
+        k += one
+    return (a + b) + (c + d)
 
 
 @helper
-def _differences(rows: int, columns: int, x: Array, y: Array, out_x: Array, out_y: Array) -> None:
-    """Row by row; the last column and the last row of differences are 0."""
-    size = rows * columns
-    out_x[:] = 0.0
-    for i in range(rows):
-        here, there = i * columns, (i + 1) * columns
-        inner = there - 1
-        right, left, across = x[here + 1 : there], x[here:inner], y[here:inner]
-        flow, low, high = out_y[here:inner], out_x[here:inner], out_x[here + 1 : there]
-        for j in range(flow.size):
-            flow[j] = left[j] - right[j]
-        for j in range(flow.size):
-            low[j] -= across[j]
-        for j in range(flow.size):
-            high[j] += across[j]
-        out_y[inner] = 0.0
-        below = out_y[size + here : size + there]
-        if i + 1 == rows:
-            below[:] = 0.0
-            continue
-        upper, lower = x[here:there], x[there : there + columns]
-        down, to_upper, to_lower = y[size + here : size + there], out_x[here:there], out_x[there : there + columns]
-        for j in range(columns):
-            below[j] = upper[j] - lower[j]
-        for j in range(columns):
-            to_upper[j] -= down[j]
-        for j in range(columns):
-            to_lower[j] += down[j]
+def _sparse(
+    data: Array, indices: Any, starts: Any, v: Array, out: Array, sign: float, first: int, last: int
+) -> None:  # fmt: skip
+    for i in range(first, last):
+        out[i] = sign * _row_sum(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+
+
+@kernel(NONE, READ, READ_INDEX, READ_INDEX, READ, FLAT, INT, INT, nogil=True)
+def sparse_product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
+    """Some rows of a sparse matrix times v."""
+    _sparse(data, indices, starts, v, out, 1.0, first, last)
+
+
+@kernel(NONE, INT, INT, FLOAT, READ, FLAT)
+def difference_forward(rows: int, columns: int, sign: float, x: Array, out: Array) -> None:
+    """Write out = sign * B x, a picture being one long row; the last column and the last row of differences are 0."""
+    size, inside = rows * columns, (rows - 1) * columns
+    across, below = out[:size], out[size:]
+    right, lower = x[1:], x[columns:]
+    for i in range(size - 1):
+        across[i] = sign * (right[i] - x[i])
+    for i in range(columns - 1, size, columns):
+        across[i] = 0.0
+    for i in range(inside):
+        below[i] = sign * (lower[i] - x[i])
+    below[inside:] = 0.0
+
+
+@kernel(NONE, INT, INT, READ, FLAT)
+def difference_adjoint(rows: int, columns: int, y: Array, out: Array) -> None:
+    """Write out = B^T y, row by row across, then in one long row down."""
+    size, inside = rows * columns, (rows - 1) * columns
+    across, below, lower, upper = y[:size], y[size:], out[columns:], out[:inside]
+    for i in range(size):
+        out[i] = -across[i]
+    shifted = out[1:]
+    for i in range(size - 1):
+        shifted[i] += across[i]
+    for i in range(columns - 1, size, columns):
+        # A row has no difference beyond its end: neither here nor into the next row.
+        out[i] = across[i - 1] if columns > 1 else 0.0
+        if i + 1 < size and columns > 1:
+            out[i + 1] = -across[i + 1]
+    for i in range(inside):
+        upper[i] -= below[i]
+    for i in range(inside):
+        lower[i] += below[i]
 
 
 @helper
@@ -75,9 +103,10 @@ def operator(coupling: CompiledCoupling, v: Array, n: int, out: Array) -> None:
     kind, rows, columns, matrix, data, indices, starts, data_t, indices_t, starts_t = coupling
     x, y, out_x, out_y = v[:n], v[n:], out[:n], out[n:]
     if kind == DIFFERENCES:
-        _differences(rows, columns, x, y, out_x, out_y)
+        difference_adjoint(rows, columns, y, out_x)
+        difference_forward(rows, columns, -1.0, x, out_y)
     elif kind == DENSE:
         _dense(matrix, x, y, out_x, out_y)
     else:
-        _sparse(data, indices, starts, x, out_y, -1.0)
-        _sparse(data_t, indices_t, starts_t, y, out_x, 1.0)
+        _sparse(data, indices, starts, x, out_y, -1.0, 0, out_y.size)
+        _sparse(data_t, indices_t, starts_t, y, out_x, 1.0, 0, out_x.size)

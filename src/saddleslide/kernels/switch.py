@@ -26,15 +26,21 @@ class Updates(Protocol):
     def correct(self, out: Array, ahead: Array, here: Array, there: Array, factors: Array, edges: Edges) -> None: ...
 
 
-class _Switch:
-    """State of the process: what a test has chosen, and the time that loading and compiling have taken."""
+def asked_for() -> bool:
+    """What the environment says: no compiling with SADDLESLIDE_JIT=0 or NUMBA_DISABLE_JIT=1."""
+    asked_off = os.environ.get("SADDLESLIDE_JIT", "1").strip().lower() in _OFF
+    return not asked_off and os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in {"", "0"}
 
-    chosen: bool | None = None
+
+class _Switch:
+    """State of the process: which kernels are used, and the time that loading and compiling have taken."""
+
+    on: bool = asked_for()
     seconds: float = 0.0
 
 
 def jit_enabled() -> bool:
-    """Whether compiled kernels are used: not with SADDLESLIDE_JIT=0 or NUMBA_DISABLE_JIT=1.
+    """Whether compiled kernels are used: as the environment said at import, or as `jit` says.
 
     Examples
     --------
@@ -42,21 +48,18 @@ def jit_enabled() -> bool:
     ...     jit_enabled()
     False
     """
-    if _Switch.chosen is not None:
-        return _Switch.chosen
-    asked_off = os.environ.get("SADDLESLIDE_JIT", "1").strip().lower() in _OFF
-    return not asked_off and os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in {"", "0"}
+    return _Switch.on
 
 
 @contextmanager
 def jit(on: bool) -> Iterator[None]:
     """Use compiled kernels or their NumPy twins for a while, whatever the environment says."""
-    before = _Switch.chosen
-    _Switch.chosen = on
+    before = _Switch.on
+    _Switch.on = on
     try:
         yield
     finally:
-        _Switch.chosen = before
+        _Switch.on = before
 
 
 def compile_seconds() -> float:
@@ -72,6 +75,13 @@ def load(name: str) -> Any:
         importlib.import_module(full)
         _Switch.seconds += time.perf_counter() - began
     return sys.modules[full]
+
+
+def prepare() -> None:
+    """Load now what a run may use, so that no clock of the run is charged with it."""
+    if jit_enabled():
+        for name in ("compiled", "products", "primal_dual"):
+            load(name)
 
 
 def updates() -> Updates:

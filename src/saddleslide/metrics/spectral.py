@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
-import scipy.fft
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.couplings import Coupling

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.paper.calibration import with_shared_prices
+from saddleslide.paper.regime_figures import DRAWINGS as REGIMES
 from saddleslide.paper.rows import Row
 from saddleslide.paper.spec import Experiment
 from saddleslide.paper.statistics import predicted_exponent, slope
@@ -126,4 +127,6 @@ def cost(rows: Sequence[Row]) -> Any:
     return figure
 
 
-DRAWINGS: dict[str, Drawing] = {"exponents": exponents, "separation": separation, "cost": cost, **TOMOGRAPHY}
+DRAWINGS: dict[str, Drawing] = {
+    "exponents": exponents, "separation": separation, "cost": cost, **REGIMES, **TOMOGRAPHY,
+}  # fmt: skip

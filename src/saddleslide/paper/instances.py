@@ -12,9 +12,9 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.couplings import as_coupling
-from saddleslide.domains import Box, FullSpace
+from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, LeastSquares, Power, Quadratic, Zero
+from saddleslide.functions import Function, LeastSquares, Linear, Noisy, Power, Quadratic, Zero
 from saddleslide.gallery import phantom, synthetic, tomography
 from saddleslide.gallery.projectors import projector
 from saddleslide.gallery.tomography import (
@@ -43,6 +43,8 @@ class Instance:
         The picture behind the data.
     judged : SaddleProblem, optional
         The problem whose gap counts, where it is another than the one that the method sees.
+    solution : pair of arrays, optional
+        The saddle point, where it is known.
 
     Examples
     --------
@@ -53,6 +55,29 @@ class Instance:
     problem: SaddleProblem
     truth: Array | None = None
     judged: SaddleProblem | None = None
+    solution: tuple[Array, Array] | None = None
+
+    def Psi(self, x: Array, y: Array) -> float:
+        """The Lyapunov function |z - z*|_P^2 + 12 D_f + 12 D_g with P = diag(mu_x, mu_y) (eq. Psi_s without beta).
+
+        Examples
+        --------
+        >>> given = instance({"family": "noisy", "bounded": False})
+        >>> given.Psi(*given.solution)
+        0.0
+        """
+        assert self.solution is not None
+        parts = zip(
+            (self.problem.f, self.problem.g), (self.problem.X, self.problem.Y), (x, y), self.solution, strict=True
+        )
+        return math.fsum(_distance(*part) for part in parts)
+
+
+def _distance(function: Function, domain: Domain, point: Array, solution: Array) -> float:
+    """One block of Psi: mu |x - x*|^2 + 12 D(x, x*)."""
+    step = point - solution
+    bregman = function.value(point) - function.value(solution) - float(function.gradient(solution) @ step)
+    return function.strong_convexity(domain) * float(step @ step) + 12.0 * bregman
 
 
 def instance(data: dict[str, Any]) -> Instance:
@@ -115,4 +140,34 @@ def _curved(
     return Instance(SaddleProblem(f=f, g=g, B=as_coupling(B, norm=norm), X=domain, Y=domain))
 
 
-FAMILIES: dict[str, Callable[..., Instance]] = {"synthetic": _synthetic, "tomography": _tomography, "curved": _curved}
+def _noisy(sigma_x: float = 1.0, sigma_y: float = 1.0, d: int = 6, kappa_xy: float = 1.0, **curved: Any) -> Instance:
+    """Quadratics of `curved` seen through Gaussian noise of variance sigma^2; without bounds the solution is known."""
+    exact = _curved(d=d, alpha=0.0, kappa_xy=kappa_xy, **curved).problem
+    f, g = Noisy(exact.f, sigma_x), Noisy(exact.g, sigma_y)
+    problem = SaddleProblem(f=f, g=g, B=exact.coupling, X=exact.X, Y=exact.Y)
+    return Instance(problem, solution=None if curved.get("bounded", True) else _linear_solution(exact))
+
+
+def _linear_solution(problem: SaddleProblem) -> tuple[Array, Array]:
+    """The saddle point of quadratics without bounds: one linear system."""
+    x, y = problem.start()
+    B = np.asarray(problem.coupling.dense())
+    H, G = (np.diag(p.gradient(np.ones_like(z)) - p.gradient(z)) for p, z in ((problem.f, x), (problem.g, y)))
+    slopes = np.concatenate([problem.f.gradient(x), problem.g.gradient(y)])
+    z = np.linalg.solve(np.block([[H, B.T], [-B, G]]), -slopes)
+    return z[: x.size], z[x.size :]
+
+
+def _noisy_game(sigma: float = 2.0, d: int = 6, seed: int = 0) -> Instance:
+    """A game on balls with a planted solution well inside them, where noise dominates the gap."""
+    rng = np.random.default_rng(seed)
+    U, V = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
+    B = (U * np.geomspace(0.4, 1.0, d)) @ V.T
+    x, y = (0.6 * v / np.linalg.norm(v) for v in rng.standard_normal((2, d)))
+    f, g, ball = Noisy(Linear(-B.T @ y), sigma), Noisy(Linear(B @ x), sigma), Ball(1.0, shape=d)
+    return Instance(SaddleProblem(f=f, g=g, B=as_coupling(B, norm=1.0), X=ball, Y=ball))
+
+
+FAMILIES: dict[str, Callable[..., Instance]] = {
+    "synthetic": _synthetic, "tomography": _tomography, "curved": _curved, "noisy": _noisy, "noisy game": _noisy_game,
+}  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,12 @@ from saddleslide.functions import tilted_minimum
 from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, TV_WEIGHT
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.paper.instances import Instance
+from saddleslide.paper.intended import about, intended_plan
 from saddleslide.paper.judge import Curve, Judge, Outcome
 from saddleslide.paper.one_level import OneLevel
-from saddleslide.paper.spec import Run, loops_of
-from saddleslide.planner import theorem_plan
-from saddleslide.planning import Plan, budget
-from saddleslide.planning.restart_plan import RestartPlan
+from saddleslide.paper.sampled import sampled
+from saddleslide.paper.spec import Run
+from saddleslide.planning import Plan
 from saddleslide.result import Result
 from saddleslide.solver import solve
 
@@ -35,7 +34,7 @@ def carried_out(run: Run, given: Instance, judge: Judge) -> Outcome:
 def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
     """A plan of the paper carried out `repeats` times, inspected every `inspect` outer steps if asked."""
     settings = run.settings
-    intended = _plan(given, run)
+    intended = intended_plan(given, run)
     curve: Curve = []
     inspect = int(settings.get("inspect", 0))
 
@@ -48,35 +47,18 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
         curve.clear()
         result = carry_out(given.problem, intended, callback=look if inspect else None)
         seconds.append(result.seconds)
-    more = {"status_of_run": result.status.name, **_about(intended, result.nit)}
+    more = {"status_of_run": result.status.name, **about(intended, result.nit)}
     bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
     data = intended.to_dict() if isinstance(intended, Plan) else None
     return Outcome(result.x, result.y, result.calls, seconds, data, intended.order, bound, curve, more)
 
 
-def _about(intended: Plan | RestartPlan, steps: int) -> dict[str, Any]:
-    """What a table may ask of a plan: budgets R_i, or stages planned and made and the calls of all of them."""
-    if isinstance(intended, Plan):
-        tol = intended.tol
-        return {} if tol is None else {"budgets": {le.term.name: budget(le.term, tol) for le in intended.levels}}
-    made = total = 0
-    for stage in intended.stages:
-        made, total = made + (total < steps), total + stage.levels[0].T
-    planned = intended.predicted_calls
-    count = max(len(intended.stages), 1)
-    return {
-        "stages": {"planned": len(intended.stages), "made": made},
-        "planned": planned,
-        "per_restart": {name: calls / count for name, calls in planned.items()},
-    }
-
-
 def _plan_only(run: Run, given: Instance, judge: Judge) -> Outcome:
     """No run: the plan and what it promises, at the starting point."""
-    intended = _plan(given, run)
-    assert isinstance(intended, Plan)
-    start = given.problem.start()
-    return Outcome(*start, Calls(), [0.0], None, intended.order, intended.printed_bound, more=_about(intended, 0))
+    intended = intended_plan(given, run)
+    bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
+    more = {"planned": intended.predicted_calls, **about(intended, 0)}
+    return Outcome(*given.problem.start(), Calls(), [0.0], None, intended.order, bound, more=more)
 
 
 def _adaptive(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -87,30 +69,13 @@ def _adaptive(run: Run, given: Instance, judge: Judge) -> Outcome:
 
 
 def _without_coupling(run: Run, given: Instance, judge: Judge) -> Outcome:
-    """The minimiser of f alone, with the best reply of y: what a method that ignores the coupling would return."""
+    """The minimiser of f alone, with the best reply of y or with y = 0: what ignoring the coupling would return."""
     problem = given.problem
     x = tilted_minimum(problem.f, np.zeros(problem.X.shape), problem.X, problem.start()[0]).point
+    if not run.settings.get("reply", True):
+        return Outcome(x, problem.start()[1], Calls(), [0.0])
     reply = tilted_minimum(problem.g, -problem.coupling.forward(x), problem.Y, problem.start()[1]).point
     return Outcome(x, reply, Calls(), [0.0])
-
-
-def _plan(given: Instance, run: Run) -> Plan | RestartPlan:
-    """The plan that the settings ask for; the paper's conventions where they are silent."""
-    settings = run.settings
-    names = ("order", "kappa", "proved", "factor", "regime", "metric", "constants")
-    asked: dict[str, Any] = {"metric": "identity", "regime": "degenerate"}
-    asked |= {name: settings[name] for name in names if name in settings}
-    if settings.get("all_stages", False):
-        return _with_all_stages(theorem_plan(given.problem, settings["tol"], **asked))
-    loops = loops_of(run.problem, settings)
-    if loops is not None:
-        asked["loops"] = loops
-    return theorem_plan(given.problem, settings.get("tol"), **asked)
-
-
-def _with_all_stages(intended: Plan | RestartPlan) -> Plan | RestartPlan:
-    """The same stages with a target that no certificate meets, so that the run makes all of them."""
-    return replace(intended, tol=5e-324)
 
 
 def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -174,6 +139,7 @@ def _diagnostics(run: Run, given: Instance, judge: Judge) -> Outcome:
 KINDS: dict[str, Callable[[Run, Instance, Judge], Outcome]] = {
     "recursion": _recursion,
     "plan": _plan_only,
+    "sampled": sampled,
     "saddleslide": _adaptive,
     "without coupling": _without_coupling,
     "diagnostics": _diagnostics,

@@ -69,13 +69,13 @@ def _asset(name: str) -> str:
 def _tiles(found: Mapping[str, int], rows: Mapping[str, Row]) -> str:
     judged = found["agrees"] + found["differs"] + found["failed"]
     done = sum(row["status"] == "done" for row in rows.values())
-    hours = sum(row.get("total_seconds", 0.0) for row in rows.values()) / 60.0
+    minutes = sum(row.get("total_seconds", 0.0) for row in rows.values()) / 60.0
     tiles = (
         (f"{found['agrees']} of {judged}", "judged cells agree with print"),
         (str(found["differs"] + found["failed"]), "differ"),
         (str(found["measured"] + found["ours"]), "measured, or not in print"),
         (str(found["partial"] + found["not run"]), "not run here"),
-        (str(done), f"runs, {hours:.0f} min of work"),
+        (str(done), f"runs, {minutes:.0f} min of work"),
     )
     return "".join(f'<div class="tile"><b>{escape(big)}</b><span>{escape(small)}</span></div>' for big, small in tiles)
 
@@ -96,10 +96,13 @@ def _summary(experiments: Sequence[Experiment], found: Mapping[str, dict[str, di
         lines.append(
             f'<tr><th><a href="#{experiment.name}">{escape(experiment.name)}</a></th>'
             f'<td class="words">{escape(experiment.title)}</td>'
-            f"<td>{counts.get('agrees', 0)} of {judged}</td><td>{bar}</td><td>{missing or ''}</td></tr>"
+            f"<td>{counts.get('agrees', 0)} of {judged}</td>"
+            f'<td class="bars">{bar}</td><td>{missing or ""}</td></tr>'
         )
-    head = '<tr><th>experiment</th><th class="words">what it shows</th><th>agree</th><th></th><th>not run</th></tr>'
-    return f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
+    heads = (
+        '<th>experiment</th><th class="words">what it shows</th><th>agree</th><th class="bars"></th><th>not run</th>'
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
 def _differing(found: Mapping[str, list[dict[str, str]]]) -> str:

@@ -17,7 +17,7 @@ from saddleslide.errors import InputError
 
 # The order in which people meet them: cheap and central first.
 NAMES = (
-    "budgets", "separation", "ordering", "cost", "exponents", "restarts", "tomography", "limits",
+    "budgets", "separation", "ordering", "cost", "exponents", "restarts", "stochastic", "tomography", "limits",
 )  # fmt: skip
 SEED = "problem.seed"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from saddleslide.paper.powers import POWERS
 from saddleslide.paper.rows import Row, field_of
 
 Column = Mapping[str, Any]
@@ -145,13 +146,15 @@ def first_below(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
 def at_crossing(rows: Sequence[Row], column: Column, cells: Cells) -> float | None:
     """Median over the seeds of what the inspected curve holds where its gap first comes below the limit.
 
-    Where a seed has several runs (a grid of step sizes), the one with the smallest gap at the end counts.
+    Where a seed has several runs (a grid of step sizes), the one with the smallest gap at the end counts. A column may
+    look at every second (third, ...) inspection alone.
     """
     limit = float(cells[column["limit_from"]] if "limit_from" in column else column["limit"])
     found = []
     for seed in sorted({row["seed"] for row in rows}):
         best = min((row for row in rows if row["seed"] == seed), key=lambda row: float(row["gap"]))
-        crossed = next((point for point in best["curve"] if point[3] < limit), None)
+        every = int(column.get("every", 1))
+        crossed = next((point for point in best["curve"][every - 1 :: every] if point[3] < limit), None)
         if crossed is None:
             return None
         found.append(_part(crossed, column["part"]))
@@ -174,33 +177,6 @@ def predicted_exponent(rows: Sequence[Row], column: Column, cells: Cells) -> flo
     """The exponent that the paper's table promises, from the Hölder exponent of the row."""
     nu = float(values(rows, column)[0])
     return 2.0 / (1.0 + 3.0 * nu)
-
-
-def slope_in_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Exponent of a count, median over the seeds, in one over the target eps."""
-    counts: dict[float, list[float]] = {}
-    for row in rows:
-        counts.setdefault(float(row["settings"]["tol"]), []).append(float(field_of(row, column["field"])))
-    points = [(median(counts[target]), target) for target in sorted(counts, reverse=True)]
-    return _fitted(points, len(points)) + 0.0
-
-
-def growth(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Exponent of a count in a setting: calls of the oracle that the runs name, in all or per restart."""
-    per = column.get("per_restart", False)
-    points: dict[float, list[float]] = {}
-    for row in rows:
-        oracle = row["settings"]["oracle"]
-        count = row["calls"][oracle] / (row["stages"]["made"] if per else 1.0)
-        points.setdefault(float(field_of(row, f"problem.{row['settings']['grows_with']}")), []).append(count)
-    logs = np.log([[setting, median(points[setting])] for setting in sorted(points)])
-    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])
-
-
-def as_planned(rows: Sequence[Row], column: Column, cells: Cells) -> str:
-    """How many runs made exactly the calls that were planned."""
-    good = sum(all(row["calls"][name] == row["planned"][name] for name in "fgB") for row in rows)
-    return f"{good} of {len(rows)}"
 
 
 def gap_to_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
@@ -248,7 +224,7 @@ STATISTICS: dict[str, Statistic] = {
     for function in (
         same, middle, smallest, largest, spread, quotient, crossover, violations, gap_to_bound, slope, slope_spread,
         decades, first_below, at_crossing, gradients, predicted_exponent,
-        slope_in_target, growth, as_planned, gap_to_target,
+        gap_to_target, *POWERS,
         weighted, wall, wall_spread, ranking, selected,
     )
 }  # fmt: skip

@@ -174,11 +174,11 @@ def _cell(column: dict[str, Any], wanted: list[Run], found: list[Row], values: d
     except (KeyError, ZeroDivisionError, ValueError, IndexError, TypeError):
         # A statistic that needs runs which are not there yet.
         return blank
+    complete = {run.key for run in wanted} == {row["key"] for row in found} or column.get("any_run", False)
     if value is None:
-        return replace(blank, ours="never", verdict=Verdict.DIFFERS)
+        return replace(blank, ours="never", verdict=Verdict.DIFFERS if complete and paper else Verdict.PARTIAL)
     values[column["head"]] = value
     ours = formatted(value, column.get("format", "{}"))
-    complete = {run.key for run in wanted} == {row["key"] for row in found} or column.get("any_run", False)
     verdict = _verdict(column, value, ours, paper, complete)
     apart = "0" if ours == paper and numbers(paper) else difference(value, paper)
     return replace(blank, ours=ours, difference=apart, verdict=verdict)

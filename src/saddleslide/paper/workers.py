@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +27,19 @@ class _Worker:
 
 
 def _serve(task: Callable[[Any], Any], pipe: Connection) -> None:
-    """Answer jobs until None comes. Interrupts are for the parent to deal with."""
+    """Answer jobs until None comes. Interrupts are for the parent to deal with; without a parent there is no work."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while (job := pipe.recv()) is not None:
         pipe.send(task(job))
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed can not stop its workers: they see its end themselves."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def in_processes(

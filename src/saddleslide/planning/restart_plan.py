@@ -42,8 +42,8 @@ class RestartPlan:
         "restarts" (both effective moduli positive) or "mixed" (one is zero; that block is regularised).
     tol : float
         Target gap; the run stops as soon as a certificate meets it.
-    proved : bool
-        Whether the stages use the constants of the proofs.
+    proof_constants : bool
+        Whether the stages use the constants of the proofs. `proved` says whether they bound the gap by `tol`.
     constants : dict
         Every constant used, with its origin.
     regularisation : Regularisation or None
@@ -56,6 +56,8 @@ class RestartPlan:
         little.
     given : object or dict or None
         Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
+    start_key : str
+        Which start Psi0 belongs to; from another one nothing is promised.
 
     Examples
     --------
@@ -70,7 +72,7 @@ class RestartPlan:
     stages: tuple[Stage, ...]
     regime: str
     tol: float
-    proved: bool
+    proof_constants: bool
     constants: dict[str, Constant] = field(default_factory=dict)
     regularisation: Regularisation | None = None
     transfers: bool = False
@@ -79,6 +81,7 @@ class RestartPlan:
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     fixed: bool = False
     given: Any = None
+    start_key: str = ""
 
     @property
     def order(self) -> str:
@@ -93,7 +96,7 @@ class RestartPlan:
     @property
     def expected_share(self) -> float:
         """Part of the stages that a run is expected to need: the certificate stops it long before Psi is proved."""
-        if self.proved or not self.stages:
+        if self.proof_constants or not self.stages:
             return 1.0
         ratio = self.constants["Psi0"].value / (PSI_PER_GAP * self.tol) if "Psi0" in self.constants else math.inf
         if not math.isfinite(ratio):
@@ -119,7 +122,7 @@ class RestartPlan:
     @property
     def Psi_bound(self) -> float:
         """What the proved constants promise for Psi at the end; infinite for practical ones."""
-        if not self.proved or rests_on_estimate(self.constants):
+        if not self.proof_constants or rests_on_estimate(self.constants):
             return math.inf
         if not self.stages:
             return self.constants["Psi0"].value
@@ -128,7 +131,8 @@ class RestartPlan:
     @property
     def sampled(self) -> bool:
         """Whether a gradient is sampled, so that every bound is in expectation."""
-        return any(is_noisy(level.term for level in stage.levels) for stage in self.stages)
+        declared = any(self.constants[name].value > 0.0 for name in ("sigma2_x", "sigma2_y") if name in self.constants)
+        return declared or any(is_noisy(level.term for level in stage.levels) for stage in self.stages)
 
     @property
     def predicted_samples(self) -> dict[str, int]:
@@ -137,9 +141,15 @@ class RestartPlan:
 
     @property
     def bound(self) -> float:
-        """Bound on the gap: `tol` where a theorem promises it, else infinite."""
-        known = self.proved and self.transfers and not rests_on_estimate(self.constants)
-        return self.tol if known else math.inf
+        """Bound on the gap: `tol` where a theorem promises it, else infinite; a floor of anchors may lie above it."""
+        known = self.proof_constants and self.transfers and not rests_on_estimate(self.constants)
+        reached = "Psi_end" not in self.constants or self.Psi_bound <= self.constants["Psi_end"].value * (1.0 + 1e-9)
+        return self.tol if known and reached else math.inf
+
+    @property
+    def proved(self) -> bool:
+        """Whether a theorem promises `tol` for the gap; Psi alone may be proved where it does not bound the gap."""
+        return self.bound <= self.tol
 
     @property
     def theorem(self) -> str:
@@ -173,23 +183,35 @@ class RestartPlan:
         ...
         """
         calls = self.predicted_calls
-        proof = "proved constants" if self.proved else "practical constants: judge by the gap"
+        proof = "proved constants" if self.proof_constants else "practical constants: judge by the gap"
         lines = [
             f"Plan {self.regime}, {len(self.stages)} stages, first {self.order} with loops {self.loops}",
             f"  theory   {self.theorem}, {proof}",
-            f"  target   {self.tol:g}; proved: gap at most {self.bound:.4g}, Psi at most {self.Psi_bound:.4g}"
+            f"  target   {self.tol:g}; {self._promise()}"
             f"{'; a constant is an estimate: ' + ESTIMATE if rests_on_estimate(self.constants) else ''}",
             f"  calls    at most f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}",
         ]
         if self.regularisation is not None:
             extra = self.regularisation
             lines.append(f"  lambda   {extra.weight:.4g} on {extra.block}; Psi must reach {extra.target:.4g}")
+        block = "delta_x" if self.given is None else "delta_x P_x"
+        lines.append(f"  metric   P = diag({block}, delta_y), the norm of Section 4")
         lines += metric_lines(self.given)
         if self.sampled:
             lines += stage_noise_lines(self.stages, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
         lines += cost_lines(self.predicted_calls, self.costs, self.alternatives, self.expected_share)
         return "\n".join(lines)
+
+    def _promise(self) -> str:
+        """What is proved, in words."""
+        if self.proved:
+            return f"proved: gap at most {self.bound:.4g}, Psi at most {self.Psi_bound:.4g}"
+        if math.isfinite(self.Psi_bound):
+            return (
+                f"proved: Psi at most {self.Psi_bound:.4g}, which bounds no gap here (an active constraint, or a floor)"
+            )
+        return "nothing is proved beforehand"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON.
@@ -203,7 +225,7 @@ class RestartPlan:
         return {
             "regime": self.regime,
             "tol": self.tol,
-            "proved": self.proved,
+            "proved": self.proof_constants,
             "transfers": self.transfers,
             "constants": {name: [c.value, c.origin] for name, c in self.constants.items()},
             "regularisation": None if extra is None else [extra.block, extra.weight, extra.target],
@@ -212,6 +234,7 @@ class RestartPlan:
             "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
             "fixed": self.fixed,
             "given": metric_to_data(self.given),
+            "start_key": self.start_key,
             "stages": [
                 {
                     "loops": [level.T for level in stage.levels],
@@ -261,6 +284,7 @@ class RestartPlan:
                 shapes_from_data(data["shapes"]),
                 bool(data["fixed"]),
                 data.get("given"),
+                str(data.get("start_key", "")),
             )
         except (KeyError, TypeError) as error:
             raise InputError(f"RestartPlan.from_dict: {error!r}; expected what to_dict wrote.") from error

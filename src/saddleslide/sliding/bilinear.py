@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from saddleslide.arrays import Array, split
+from saddleslide.arrays import Array, Shape, split
 from saddleslide.domains import Product
 from saddleslide.functions import Function, LowerModel, Zero
 from saddleslide.oracles import Oracles
@@ -17,6 +17,22 @@ from saddleslide.sliding.component import Writer
 from saddleslide.sliding.innermost import Anchors, compiled_sweep
 from saddleslide.sliding.recursion import Piece, Recursion
 from saddleslide.sliding.view import View
+
+
+class Views:
+    """Blocks of flat vectors. A run asks for the same few vectors again and again, so their views are kept."""
+
+    def __init__(self, shapes: list[Shape]) -> None:
+        self.shapes = shapes
+        self._kept: dict[int, tuple[Array, list[Array]]] = {}
+
+    def __call__(self, flat: Array) -> list[Array]:
+        kept = self._kept.get(id(flat))
+        if kept is None or kept[0] is not flat:
+            if len(self._kept) > 32:
+                self._kept.clear()
+            kept = self._kept[id(flat)] = (flat, split(flat, self.shapes))
+        return kept[1]
 
 
 def product_domain(problem: SaddleProblem) -> Product:
@@ -42,6 +58,8 @@ def bilinear_recursion(
         gradients["B"] = anchor_writer(oracles, anchors)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
+    # The outermost loop stays in Python: callers look at every one of its steps.
+    inside = len(names) > 1 and names[-1] in operators and view.plain
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
@@ -49,7 +67,7 @@ def bilinear_recursion(
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
-        compiled_sweep(oracles, stage.levels[-1], anchors) if names[-1] in operators and view.plain else None,
+        compiled_sweep(oracles, stage.levels[-1], anchors) if inside else None,
         view.base(),
     )
 
@@ -61,13 +79,14 @@ def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
     `values` under the name of its function.
     """
     problem = view.problem
+    blocks = Views([problem.X.shape, problem.Y.shape])
     pieces: dict[str, Piece] = {}
     for block, (name, function, domain, simple) in enumerate(
         (("f", problem.f, problem.X, view.f_simple), ("g", problem.g, problem.Y, view.g_simple))
     ):
         # A model of the rest alone says nothing about the whole.
         if _is_modelled(function) and isinstance(simple, Zero):
-            pieces[name] = _piece(view, name, values, block, function.strong_convexity(domain))
+            pieces[name] = _piece(view, name, values, block, blocks, function.strong_convexity(domain))
     return pieces
 
 
@@ -75,11 +94,9 @@ def _is_modelled(function: Function) -> bool:
     return function.has_value and not function.separable
 
 
-def _piece(view: View, name: str, values: dict[str, float], block: int, modulus: float) -> Piece:
-    shapes = [view.problem.X.shape, view.problem.Y.shape]
-
+def _piece(view: View, name: str, values: dict[str, float], block: int, blocks: Views, modulus: float) -> Piece:
     def piece(z: Array, gradient: Array) -> tuple[float, Array]:
-        point, slope = split(z, shapes)[block], split(gradient, shapes)[block]
+        point, slope = blocks(z)[block], blocks(gradient)[block]
         slope = view.slope(slope) if block == 0 else slope
         model = LowerModel.at(point, values[name], slope, modulus)
         return model.constant, model.slope
@@ -110,12 +127,12 @@ def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) ->
 def anchor_writer(oracles: Oracles, anchors: Anchors) -> Writer:
     """Gradient of p_3 = beta_x/2 |Bx - g'(y_in)|^2 + beta_y/2 |B^T y + f'(x_in)|^2; two products per active term."""
     shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
-    beta_x, beta_y = anchors.beta_x, anchors.beta_y
+    blocks, beta_x, beta_y = Views(shapes), anchors.beta_x, anchors.beta_y
     at_f, at_g = anchors.at_f.reshape(shapes[0]), anchors.at_g.reshape(shapes[1])
 
     def write_anchors(z: Array, out: Array) -> None:
-        x, y = split(z, shapes)
-        out_x, out_y = split(out, shapes)
+        x, y = blocks(z)
+        out_x, out_y = blocks(out)
         if beta_x > 0.0:
             oracles.adjoint(beta_x * (oracles.forward(x) - at_g), out_x)
         if beta_y > 0.0:
@@ -137,22 +154,22 @@ def gradient_writers(oracles: Oracles, values: dict[str, float] | None = None) -
     Values that models need go to `values`, where it is given.
     """
     problem = oracles.problem
-    shapes = [problem.X.shape, problem.Y.shape]
+    blocks = Views([problem.X.shape, problem.Y.shape])
 
     def write_f(z: Array, out: Array) -> None:
-        oracles.f_gradient(split(z, shapes)[0], split(out, shapes)[0])
+        oracles.f_gradient(blocks(z)[0], blocks(out)[0])
 
     def write_g(z: Array, out: Array) -> None:
-        oracles.g_gradient(split(z, shapes)[1], split(out, shapes)[1])
+        oracles.g_gradient(blocks(z)[1], blocks(out)[1])
 
     if values is None:
         return {"f": write_f, "g": write_g}
 
     def write_f_keeping_value(z: Array, out: Array) -> None:
-        values["f"], _ = oracles.f_value_and_gradient(split(z, shapes)[0], split(out, shapes)[0])
+        values["f"], _ = oracles.f_value_and_gradient(blocks(z)[0], blocks(out)[0])
 
     def write_g_keeping_value(z: Array, out: Array) -> None:
-        values["g"], _ = oracles.g_value_and_gradient(problem.g, split(z, shapes)[1], split(out, shapes)[1])
+        values["g"], _ = oracles.g_value_and_gradient(problem.g, blocks(z)[1], blocks(out)[1])
 
     return {
         "f": write_f_keeping_value if _is_modelled(problem.f) else write_f,
@@ -162,11 +179,11 @@ def gradient_writers(oracles: Oracles, values: dict[str, float] | None = None) -
 
 def coupling_writer(oracles: Oracles) -> Writer:
     """Q(x, y) = (B^T y, -B x): two products."""
-    shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
+    blocks = Views([oracles.problem.X.shape, oracles.problem.Y.shape])
 
     def write_coupling(z: Array, out: Array) -> None:
-        x, y = split(z, shapes)
-        out_x, out_y = split(out, shapes)
+        x, y = blocks(z)
+        out_x, out_y = blocks(out)
         oracles.adjoint(y, out_x)
         oracles.forward(x, out_y)
         np.negative(out_y, out=out_y)

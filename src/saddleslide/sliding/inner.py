@@ -18,7 +18,8 @@ from saddleslide.candidate import Linearisation
 from saddleslide.functions import Function
 from saddleslide.metrics import Entrywise
 from saddleslide.oracles import Calls, Oracles, Seconds
-from saddleslide.sliding.coupling_loop import CouplingLoop, DualModel
+from saddleslide.sliding.coupling_loop import CouplingLoop
+from saddleslide.sliding.plain_steps import CouplingProblem, DualModel
 
 if TYPE_CHECKING:
     from saddleslide.sliding.adaptive import AdaptiveSliding
@@ -80,10 +81,8 @@ class Proximal(Inner):
         self.fixed, self.curvature_of_y = model, float(np.mean(model.curvature))
 
     def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
-        X, x, y, _ = self.loop.solve(
-            step.gradient, step.center, step.L, step.origin, step.origin, step.rho, self.fixed, self.steps,
-            self.tolerance,
-        )  # fmt: skip
+        given = CouplingProblem(step.gradient, step.center, step.L, step.origin, step.origin, step.rho, self.fixed)
+        X, x, y, _ = self.loop.solve(given, self.steps, self.tolerance)
         self.forward_product = self.loop.forward_product
         return X, x, y
 
@@ -105,9 +104,8 @@ class Linearised(Inner):
         center = y
         while True:
             model = DualModel(self.slope, self.curvature, center)
-            X, x, y, taken = self.loop.solve(
-                step.gradient, step.center, step.L, (X, y), step.origin, step.rho, model, left, self.tolerance
-            )
+            given = CouplingProblem(step.gradient, step.center, step.L, (X, y), step.origin, step.rho, model)
+            X, x, y, taken = self.loop.solve(given, left, self.tolerance)
             left -= taken
             error = self._linearise(y, center)
             travelled = float(np.linalg.norm(y - step.origin[1]))

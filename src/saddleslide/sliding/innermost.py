@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from saddleslide.arrays import Array
-from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
-from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level, alpha_sequence
+from saddleslide.sliding.known import NOTHING, known_coupling, known_set
 
 # Products of one iteration of the coupling's level: B and B^T at z and at z~.
 PRODUCTS = 4
-_NOTHING = np.zeros(0)
-_NO_INDEX = np.zeros(0, dtype=np.int32)
+# Pixels of a strip of a picture: small enough for a cache, large enough for long loops.
+_STRIP = 65536
 
 
 class Above(Protocol):
@@ -51,28 +50,30 @@ class Anchors:
         return 2 * (self.beta_x > 0.0) + 2 * (self.beta_y > 0.0)
 
 
-NO_ANCHORS = Anchors(0.0, 0.0, _NOTHING, _NOTHING)
+NO_ANCHORS = Anchors(0.0, 0.0, NOTHING, NOTHING)
 
 
 def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS) -> Sweep | None:
     """The coupling's level as one compiled loop on counted oracles; None where some part is of no known kind."""
     problem = oracles.problem
-    sets = _known_set(problem.X), _known_set(problem.Y)
-    coupling = _known_coupling(problem.coupling)
+    sets = known_set(problem.X), known_set(problem.Y)
+    coupling = known_coupling(problem.coupling)
     if not jit_enabled() or coupling is None or sets[0] is None or sets[1] is None:
         return None
     kind, rows, columns = coupling[:3]
     size = problem.X.size + problem.Y.size
     own, alphas = np.array(level.term.weights, dtype=np.float64), np.array(alpha_sequence(level.T))
     count = (PRODUCTS + anchors.products) * level.T
-    if kind == kinds.DIFFERENCES and not anchors.products:
-        fused, scratch = load("difference_sweeps").difference_sweep, _vectors(3, size)
+    if kind == kinds.DIFFERENCES and not anchors.products and sets[1][0] <= kinds.BOX:
+        fused = load("difference_sweeps").difference_sweep
+        height = rows if sets[0][0] > kinds.BOX else min(rows, max(1, _STRIP // columns))
+        strips, fold = _vectors(2, 3 * (height + 2) * columns), np.empty(size)
 
         def difference_sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
             with oracles.products(count):
                 fused(
-                    rows, columns, *sets, level.T, Gamma, level.step, alphas, own, above.weights, above.pull,
-                    above.slope, z, average, *scratch,
+                    rows, columns, height, *sets, level.T, Gamma, level.step, alphas, own, above.weights, above.pull,
+                    above.slope, z, average, *strips, fold,
                 )  # fmt: skip
 
         return difference_sweep
@@ -91,43 +92,3 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
 
 def _vectors(count: int, size: int) -> list[Array]:
     return [np.empty(size) for _ in range(count)]
-
-
-def _known_set(domain: Domain) -> tuple[int, Array, Array, float, Array] | None:
-    """A set as compiled loops take it."""
-    if isinstance(domain, FullSpace):
-        return kinds.FULL, _NOTHING, _NOTHING, 0.0, _NOTHING
-    if isinstance(domain, Box):
-        alike = domain.uniform
-        lower, upper = (np.ascontiguousarray(side).ravel() for side in (domain.lower, domain.upper))
-        if alike is not None:
-            lower, upper = np.array(alike[:1]), np.array(alike[1:])
-        return kinds.BOX if alike is None else kinds.INTERVAL, lower, upper, 0.0, _NOTHING
-    if isinstance(domain, Ball):
-        center = _NOTHING if domain.center is None else domain.center.ravel()
-        return kinds.BALL, _NOTHING, _NOTHING, domain.ball_radius, center
-    return (kinds.SIMPLEX, _NOTHING, _NOTHING, 0.0, _NOTHING) if isinstance(domain, Simplex) else None
-
-
-def _known_coupling(coupling: Coupling) -> tuple[Any, ...] | None:
-    """A coupling as compiled loops take it."""
-    no_sparse = (_NOTHING, _NO_INDEX, _NO_INDEX)
-    no_matrix = np.zeros((0, 0))
-    if isinstance(coupling, FiniteDifferences):
-        return kinds.DIFFERENCES, *coupling.x_shape, no_matrix, *no_sparse, *no_sparse
-    if not isinstance(coupling, Matrix):
-        return None
-    if not coupling.sparse:
-        return kinds.DENSE, *coupling.matrix.shape, coupling.matrix, *no_sparse, *no_sparse
-    parts = [_rows_of(matrix) for matrix in (coupling.matrix, coupling.transpose)]
-    if any(indices.dtype != np.int32 for _, indices, _ in parts):
-        # More than 2^31 entries.
-        return None
-    return kinds.SPARSE, *coupling.matrix.shape, no_matrix, *parts[0], *parts[1]
-
-
-def _rows_of(matrix: Any) -> tuple[Array, Any, Any]:
-    """Entries, columns and row starts; 32-bit indices where they are enough."""
-    small = matrix.nnz < 2**31 and max(matrix.shape) < 2**31
-    index = np.int32 if small else np.int64
-    return matrix.data, matrix.indices.astype(index, copy=False), matrix.indptr.astype(index, copy=False)

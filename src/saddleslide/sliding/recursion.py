@@ -40,18 +40,19 @@ class _Rung(_Floor):
     """State of one level: iterate, running average, and what it passes down."""
 
     def __init__(
-        self, level: Level, gradient: Writer | None, operator: Writer | None, start: Array, blocks: int
+        self, level: Level, gradient: Writer | None, operator: Writer | None, start: Array, blocks: int, whole: bool
     ) -> None:
-        super().__init__(start.size, blocks)
+        # A level that is swept as a whole passes nothing down, and no vector is kept for what is absent.
+        super().__init__(0 if whole else start.size, blocks)
         self.level = level
         self.own_weights = np.array(level.term.weights, dtype=np.float64)
         self.write_gradient, self.write_operator = gradient, operator
         self.iterate = start.copy()
         self.average = start.copy()
-        self.point = np.zeros(start.size)
-        self.gradient = np.zeros(start.size)
-        self.operator = np.zeros(start.size)
-        self.operator_ahead = np.zeros(start.size)
+        linearised = start.size if gradient is not None and not whole else 0
+        corrected = start.size if operator is not None and not whole else 0
+        self.point, self.gradient = np.zeros(linearised), np.zeros(linearised)
+        self.operator, self.operator_ahead = np.zeros(corrected), np.zeros(corrected)
         self.points_below = False
         # Averaged lower models of this level's function and of those below: constant and slope.
         self.models: dict[int, tuple[float, Array]] = {}
@@ -108,10 +109,13 @@ class Recursion:
         self.edges = np.cumsum([0, *self.sizes], dtype=np.int64)
         self.kernels = updates()
         self.alphas = alpha_sequence(max(level.T for level in levels))
-        parts = zip(levels, gradients, operators, strict=True)
-        self.rungs = [_Rung(level, p, Q, start.ravel(), len(self.sizes)) for level, p, Q in parts]
+        flat, last = start.ravel(), len(levels) - 1
+        self.rungs = [
+            _Rung(level, p, Q, flat, len(self.sizes), whole=i == last and innermost is not None)
+            for i, (level, p, Q) in enumerate(zip(levels, gradients, operators, strict=True))
+        ]
         self.floor = _Floor(start.size, len(self.sizes))
-        self.solution = start.ravel().copy()
+        self.solution = flat.copy() if innermost is None else np.zeros(0)
         self.scratch = np.empty(start.size)
         below = False
         for rung in reversed(self.rungs):
@@ -174,7 +178,8 @@ class Recursion:
                 continue
             new = piece(rung.point, rung.gradient) if i == k else self.rungs[k + 1].models[i]
             if alpha == 1.0:
-                rung.models[i] = (new[0], new[1].copy())
+                # A piece of this level is a new vector; one from below is overwritten there.
+                rung.models[i] = (new[0], new[1] if i == k else new[1].copy())
                 continue
             constant, slope = rung.models[i]
             slope *= 1.0 - alpha

@@ -1,0 +1,52 @@
+"""All speed measurements side by side in one run.
+
+    python -m benchmarks                     measure, print the tables, compare with the committed ratios
+    python -m benchmarks --out FILE          and write the measurements (benchmarks/results/speed.json is committed)
+    python -m benchmarks --rounds 3          fewer repetitions
+
+One thread for everything. Exit code 1 when a ratio is worse than the committed one by more than the slack of
+`benchmarks.speed.report`. Times of other solvers are measured by `python -m benchmarks.peers`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+COMMITTED = Path(__file__).parent / "results" / "speed.json"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--rounds", type=int, default=7, help="interleaved repetitions (default 7)")
+    chosen = parser.parse_args()
+    # Before NumPy is imported: its threads are counted then.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    from benchmarks.speed import inner, plans, process, report, solving
+
+    found = {
+        "rounds": chosen.rounds,
+        "plans": plans.measured(chosen.rounds),
+        "small": inner.small(chosen.rounds),
+        "growth": inner.growth(chosen.rounds),
+        "outer": inner.outer(chosen.rounds),
+        "start-up": process.start_up(chosen.rounds),
+        "memory": process.memory(),
+        "solve": solving.measured(chosen.rounds),
+    }
+    print(report.tables(found))
+    committed = json.loads(COMMITTED.read_text(encoding="utf-8")) if COMMITTED.exists() else found
+    worse = report.regressions(found, committed)
+    print("\n".join(["", *(worse or ["No ratio is worse than the committed one."])]))
+    if chosen.out is not None:
+        chosen.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if worse:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How fast the package is: ratios measured side by side in one run."""

@@ -1,0 +1,130 @@
+"""The measurements as tables, and the comparison of their ratios with committed ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# What must hold, as (name, limit, whether small is good).
+LIMITS = (
+    ("wall_over_weighted", 0.95, True), ("gain", 1.6, False), ("distance", 1e-12, True), ("overhead", 3.0, True),
+    ("exponent", 1.1, True), ("import", 0.35, True), ("first solve adds", 1.0, True), ("memory", 1e9, True),
+)  # fmt: skip
+# A ratio may move by this factor between two runs before it counts as a regression.
+SLACK = 1.25
+
+
+def ratios(found: dict[str, Any]) -> dict[str, tuple[float, bool]]:
+    """Every ratio that does not depend on the speed of the machine, and whether small is good."""
+    listed = {}
+    for row in found["plans"]:
+        listed[f"plan {row['regime']}: wall over weighted"] = (row["wall_over_weighted"], True)
+        listed[f"plan {row['regime']}: gain over NumPy"] = (row["gain"], False)
+    listed["growth: exponent"] = (found["growth"]["exponent"], True)
+    for row in found["solve"]:
+        listed[f"solve {row['instance']} {row['rtol']:.0e}: gain over NumPy"] = (row["gain"], False)
+    for name, row in found["memory"].items():
+        listed[f"memory {name}: vectors"] = (row["vectors"], True)
+    return listed
+
+
+def regressions(new: dict[str, Any], old: dict[str, Any]) -> list[str]:
+    """Ratios that are worse than committed ones by more than the slack.
+
+    >>> plan = {"regime": "a", "wall_over_weighted": 0.5, "gain": 3.0}
+    >>> rest = {"growth": {"exponent": 1.0}, "solve": [], "memory": {}}
+    >>> regressions({"plans": [plan | {"gain": 2.0}], **rest}, {"plans": [plan], **rest})
+    ['plan a: gain over NumPy: 2 now, 3 committed']
+    """
+    before = ratios(old)
+    return [
+        f"{name}: {value:.3g} now, {before[name][0]:.3g} committed"
+        for name, (value, small) in ratios(new).items()
+        if name in before and (value > SLACK * before[name][0] if small else value < before[name][0] / SLACK)
+    ]
+
+
+def verdicts(found: dict[str, Any]) -> list[tuple[str, float, float, bool]]:
+    """(what, value, limit, whether it holds) for every line that is judged."""
+    plans = found["plans"]
+    values = {
+        "wall_over_weighted": max(row["wall_over_weighted"] for row in plans),
+        "gain": min(row["gain"] for row in plans),
+        "distance": max(max(row["distance"].values()) for row in plans),
+        "overhead": found["small"]["overhead"],
+        "exponent": found["growth"]["exponent"],
+        "import": found["start-up"]["import"]["wall"],
+        "first solve adds": found["start-up"]["first solve adds"]["wall"],
+        "memory": max(row["bytes"] for row in found["memory"].values()),
+    }
+    return [
+        (name, values[name], limit, values[name] <= limit if small else values[name] >= limit)
+        for name, limit, small in LIMITS
+    ]
+
+
+def tables(found: dict[str, Any]) -> str:
+    """All measurements as Markdown."""
+    return "\n\n".join((_plans(found), _inner(found), _processes(found), _solve(found), _judged(found)))
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _plans(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            row["regime"],
+            *[f"{seconds['wall']:.3f}" for seconds in (row["weighted"], row["compiled"], row["numpy"])],
+            f"{row['wall_over_weighted']:.2f}", f"{row['cpu_over_weighted']:.2f}", f"{row['gain']:.2f}",
+            f"{max(row['distance'].values()):.1e}",
+        ]
+        for row in found["plans"]
+    ]  # fmt: skip
+    head = ["regime", "weighted, s", "compiled, s", "NumPy, s", "wall/weighted", "cpu/weighted", "gain", "distance"]
+    return _table(head, rows)
+
+
+def _inner(found: dict[str, Any]) -> str:
+    small, outer = found["small"]["microseconds"], found["outer"]["overhead"]
+    growth = found["growth"]
+    rows = [
+        ["60 x 60 dense", f"{small['compiled']:.2f}", f"NumPy {small['numpy']:.1f}, two products alone "
+         f"{small['two products']:.2f}"],
+        *[[f"TV {row['side']} x {row['side']}", f"{row['wall']:.1f}", f"processor {row['cpu']:.1f}"]
+          for row in growth["microseconds"]],
+        ["exponent of pixels", f"{growth['exponent']:.2f}", f"processor {growth['cpu_exponent']:.2f}"],
+        *[[f"outer iteration, T_3 = {pair}", f"{value:.0f}", "overhead at 64 x 64"] for pair, value in outer.items()],
+    ]  # fmt: skip
+    return _table(["inner iteration", "microseconds", "beside it"], rows)
+
+
+def _processes(found: dict[str, Any]) -> str:
+    start = found["start-up"]
+    rows = [[name, f"{row['wall']:.2f} s", f"processor {row['cpu']:.2f} s"] for name, row in start.items()]
+    rows += [
+        [f"memory, {name}", f"{row['bytes'] / 1e9:.2f} GB", f"{row['vectors']:.1f} vectors"]
+        for name, row in found["memory"].items()
+    ]
+    return _table(["process", "value", "beside it"], rows)
+
+
+def _solve(found: dict[str, Any]) -> str:
+    rows = [
+        [
+            row["instance"], f"{row['rtol']:.0e}", f"{1e3 * row['method']:.1f}", f"{1e3 * row['numpy method']:.1f}",
+            f"{1e3 * row['with certificate']['wall']:.1f}", f"{row['gain']:.2f}", f"{row['cpu_gain']:.2f}",
+        ]
+        for row in found["solve"]
+    ]  # fmt: skip
+    head = ["instance", "rtol", "method, ms", "NumPy, ms", "with certificate, ms", "gain", "gain, processor"]
+    return _table(head, rows)
+
+
+def _judged(found: dict[str, Any]) -> str:
+    rows = [
+        [name, f"{value:.3g}", f"{limit:g}", "holds" if holds else "does not hold"]
+        for name, value, limit, holds in verdicts(found)
+    ]
+    return _table(["judged", "measured", "limit", ""], rows)

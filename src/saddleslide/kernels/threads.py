@@ -1,0 +1,58 @@
+"""Threads for kernels that gain from them: rows are shared out, each is computed as before, so that no bit changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from saddleslide.errors import InputError
+
+# Fewer entries than this are done before another thread has begun.
+WORTHWHILE = 100_000
+_POOL: ContextVar[tuple[int, ThreadPoolExecutor] | None] = ContextVar("pool", default=None)
+
+
+@contextmanager
+def working_threads(count: Any, name: str) -> Iterator[None]:
+    """Let kernels use so many threads for a while; one is the default."""
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+        raise InputError(f"{name}: threads is {count!r}; expected a whole number >= 1.")
+    if count == 1:
+        yield
+        return
+    with ThreadPoolExecutor(int(count) - 1) as pool:
+        token = _POOL.set((int(count), pool))
+        try:
+            yield
+        finally:
+            _POOL.reset(token)
+
+
+def over_rows(work: Callable[[int, int], object], starts: npt.NDArray[Any]) -> None:
+    """Call work(first, last) on ranges that cover all rows, with equally many entries each; rows begin at `starts`.
+
+    Examples
+    --------
+    >>> ranges = []
+    >>> over_rows(lambda first, last: ranges.append((first, last)), np.array([0, 2, 5]))
+    >>> ranges
+    [(0, 2)]
+    """
+    rows, entries, given = len(starts) - 1, int(starts[-1]), _POOL.get()
+    if given is None or entries < WORTHWHILE:
+        work(0, rows)
+        return
+    count, pool = given
+    cuts = np.searchsorted(starts, np.arange(1, count) * (entries / count)).tolist()
+    edges = [0, *cuts, rows]
+    waiting = [pool.submit(work, *edges[i : i + 2]) for i in range(1, count)]
+    work(*edges[:2])
+    for each in waiting:
+        each.result()
