@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape
 from saddleslide.couplings import Matrix, as_coupling
