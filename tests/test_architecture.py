@@ -42,6 +42,7 @@ LAYERS = [
     {"domains", "couplings", "planning"},
     {"kernels"},
     {"arrays", "holder"},
+    {"array_kinds"},
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
@@ -69,7 +70,7 @@ METHODS = {
     "snapshot",
     "resuming",
 }
-OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx"}
+OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl"}
 
 
 def room_of(path):

@@ -1,7 +1,9 @@
-"""Functions from callables and from JAX: the same numbers, the same calls as the catalogue's own."""
+"""Functions from callables, PyTorch and JAX: the same numbers, the same calls as the catalogue's own."""
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 
 import numpy as np
@@ -76,7 +78,7 @@ def test_what_is_no_function_is_refused():
 
 
 def test_jax_differentiates_to_rounding_and_leaves_its_precision_alone():
-    jax = pytest.importorskip("jax")
+    jax = need("jax")
 
     def loss(x):
         r = A @ x - b
@@ -96,7 +98,99 @@ def test_jax_differentiates_to_rounding_and_leaves_its_precision_alone():
     assert ss.solve(problem(f), tol=1e-8, method="adaptive").status is ss.Status.SOLVED
 
 
-def test_without_jax_the_message_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "jax", None)
-    with pytest.raises(MissingExtraError, match=r"saddleslide\[jax\]"):
-        ss.functions.from_jax(lambda x: x.sum())
+def need(library):
+    """The library; a missing one is a failure in CI, where the extra `test` has them."""
+    if os.environ.get("CI") == "true":
+        return importlib.import_module(library)
+    return pytest.importorskip(library, reason="install the extra test")
+
+
+def huber_fit(module, A, b):
+    """One function in the words that both libraries share: a Huber loss, a logistic loss and a ridge."""
+
+    def loss(x):
+        r = A @ x - b
+        size = module.abs(r)
+        huber = module.where(size <= 0.5, r * r, size - 0.25)
+        return huber.sum() + module.log(1.0 + module.exp(-r)).sum() + 0.05 * (x @ x)
+
+    return loss
+
+
+def both():
+    torch, jax = need("torch"), need("jax")
+    with jax.enable_x64(True):
+        data = jax.numpy.asarray(A), jax.numpy.asarray(b)
+    tensors = torch.tensor(A), torch.tensor(b)
+    return (
+        ss.functions.from_torch(huber_fit(torch, *tensors), strong_convexity=0.1),
+        ss.functions.from_jax(huber_fit(jax.numpy, *data), strong_convexity=0.1),
+    )
+
+
+def test_torch_and_jax_forms_of_one_function_agree_to_rounding_and_count_the_same():
+    by_torch, by_jax = both()
+    for seed in range(5):
+        x = np.random.default_rng(seed).standard_normal(5)
+        first, second = by_torch.value_and_gradient(x), by_jax.value_and_gradient(x)
+        assert first[0] == pytest.approx(second[0], rel=1e-14)
+        assert first[1] == pytest.approx(second[1], rel=1e-13, abs=1e-14)
+        h = 1e-6 * np.eye(5)[seed]
+        slope = (by_torch.value(x + h) - by_torch.value(x - h)) / 2e-6
+        assert first[1][seed] == pytest.approx(slope, rel=1e-7)
+    first, second = (ss.solve(problem(f), tol=1e-8, method="adaptive", max_steps=5) for f in (by_torch, by_jax))
+    assert first.calls == second.calls and first.x == pytest.approx(second.x, abs=1e-12)
+    solved = [ss.solve(problem(f), tol=1e-8, method="adaptive") for f in (by_torch, by_jax)]
+    assert all(one.success and isinstance(one.x, np.ndarray) for one in solved)
+
+
+def test_torch_code_is_evaluated_as_often_as_code_with_a_gradient_by_hand():
+    need("torch")
+    made = {"torch": 0, "hand": 0}
+
+    def by_torch(x):
+        made["torch"] += 1
+        return 0.5 * (x * x).sum()
+
+    def with_gradient(x):
+        made["hand"] += 1
+        return 0.5 * float(x @ x), x
+
+    known = {"smoothness": ss.Holder(1.0, 1.0), "strong_convexity": 1.0}
+    functions = ss.functions.from_torch(by_torch, **known), ss.functions.from_callable(with_gradient, **known)
+    results = [ss.run(problem(f), ss.plan(problem(f), order="fgB", loops=(4, 2, 3))) for f in functions]
+    assert [result.calls.f for result in results] == [4, 4]
+    # The calls of the plan, and those of the certificate beside them.
+    assert made["torch"] == made["hand"] >= 4
+    steps = [ss.solve(problem(f), tol=1e-6, method="adaptive") for f in functions]
+    assert steps[0].calls == steps[1].calls and made["torch"] == made["hand"]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_constants_that_are_not_declared_are_estimated_and_marked(which):
+    f = both()[which]
+    with pytest.raises(UnknownConstantError, match="was not declared"):
+        f.smoothness(ss.domains.FullSpace(5))
+    assert "estimate" in ss.plan(problem(f), order="fgB", loops=(4, 2, 3)).explain()
+    assert any("smoothness of f was not declared" in why for why in ss.adaptive_plan(problem(f), tol=1e-3).reasons)
+
+
+def test_wrong_torch_code_is_refused():
+    torch = need("torch")
+    for function, words in (
+        (lambda x: x, r"torch.float64 of shape \(5,\); expected one number"),
+        (lambda x: x.float().sum(), "torch.float32 of shape"),
+        (lambda x: 3.0, "expected one number, a float64 tensor"),
+        (lambda x: (x * x).sum().detach(), "does not depend on x"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ss.functions.from_torch(function).value_and_gradient(np.ones(5))
+    with torch.no_grad():
+        assert ss.functions.from_torch(lambda x: (x * x).sum()).gradient(np.ones(2)).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("library", ["jax", "torch"])
+def test_without_the_library_the_message_names_the_extra(library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=rf"saddleslide\[{library}\]"):
+        getattr(ss.functions, f"from_{library}")(lambda x: x.sum())

@@ -114,6 +114,16 @@ def test_plan_prints_the_plan_and_solves_nothing(problem, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("Plan")
 
 
+def test_an_absolute_target_takes_the_place_of_the_relative_one(capsys):
+    arguments = ["solve", "tomography", "--size", "16", "--tol", "1e-3"]
+    assert cli.main(arguments) == cli.EXIT_SOLVED
+    result = ss.solve(ss.gallery.tomography(n=16), tol=1e-3)
+    out = capsys.readouterr().out
+    assert f"{result.gap:.4g}" in out and "of the gap at the start" not in out
+    assert cli.main(["compare", *arguments[1:]]) == 0
+    assert "target 0.001," in capsys.readouterr().out
+
+
 def test_metric_reaches_the_plan(capsys):
     assert cli.main(["plan", "tomography", "--size", "16", "--metric", "blocks"]) == 0
     assert "metric blocks" in capsys.readouterr().out
@@ -142,6 +152,7 @@ def test_anything_but_solved_is_exit_code_1(status, capsys, monkeypatch):
         (["solve", "tomography", "--picture", "1", "--instance", "poisson"], "--picture: not allowed"),
         (["solve", "tomography", "--instance", "nothing"], "invalid choice: 'nothing'"),
         (["plan", "tomography", "--out", "x"], "unrecognized arguments"),
+        (["solve", "tomography", "--tol", "1", "--rtol", "1"], "not allowed with argument"),
         (["solve"], "required"),
         ([], "required"),
     ],

@@ -175,3 +175,71 @@ def test_a_target_that_is_not_met_is_exit_code_1(capsys, monkeypatch):
     monkeypatch.setattr(tasks, "solve", lambda *_, **__: limited)
     assert cli.main(["solve", "game", "--rows", "2", "--columns", "3"]) == cli.EXIT_NOT_SOLVED
     assert "step_limit" in capsys.readouterr().out
+
+
+def test_constrained_from_files(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    A, c = rng.standard_normal((2, 6)), rng.standard_normal(6)
+    Q, b = np.diag(np.arange(1.0, 7.0)), A @ np.ones(6)
+    for name, values in {"A": A, "b": b, "Q": Q, "c": c}.items():
+        np.savetxt(tmp_path / f"{name}.csv", values, delimiter=",")
+    given = [word for name in "AbQc" for word in (f"--{name}", str(tmp_path / f"{name}.csv"))]
+    assert cli.main(["solve", "constrained", *given, "--tol", "1e-9", "--out", str(tmp_path / "out")]) == 0
+    kkt = np.block([[Q, A.T], [A, np.zeros((2, 2))]])
+    expected = np.linalg.solve(kkt, np.r_[-c, b])
+    with np.load(tmp_path / "out" / "arrays.npz") as arrays:
+        assert arrays["x"] == pytest.approx(expected[:6], abs=1e-3)
+    capsys.readouterr()
+    assert cli.main(["solve", "constrained", *given[:2]]) == cli.EXIT_USAGE
+    assert "expected both or none" in capsys.readouterr().err
+    np.savetxt(tmp_path / "A.csv", np.vstack([A[0], A[0]]), delimiter=",")
+    assert cli.main(["solve", "constrained", *given]) == cli.EXIT_USAGE
+    assert "away from the range of A" in capsys.readouterr().err
+    np.savetxt(tmp_path / "A.csv", A[0], delimiter=",")
+    assert cli.main(["solve", "constrained", *given]) == cli.EXIT_USAGE
+    assert "expected a matrix" in capsys.readouterr().err
+
+
+def test_inverse_from_files(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "data.npz", A=rng.standard_normal((8, 5)), b=rng.standard_normal(8))
+    given = ["--A", f"{tmp_path}/data.npz:A", "--b", f"{tmp_path}/data.npz:b"]
+    assert cli.main(["solve", "inverse", *given, "--p", "2", "--out", str(tmp_path / "out")]) == 0
+    with np.load(tmp_path / "data.npz") as data, np.load(tmp_path / "out" / "arrays.npz") as arrays:
+        D = np.diff(np.eye(5), axis=0)
+        expected = np.linalg.solve(data["A"].T @ data["A"] + D.T @ D, data["A"].T @ data["b"])
+        assert arrays["signal"] == pytest.approx(expected, abs=2e-3)
+    capsys.readouterr()
+    assert cli.main(["solve", "inverse", "--p", "1.5"]) == cli.EXIT_USAGE
+    assert "p is 1.5" in capsys.readouterr().err
+
+
+def test_pictures_are_deblurred_and_completed_from_files(tmp_path, capsys):
+    from matplotlib.image import imsave
+
+    sharp = np.zeros((10, 12))
+    sharp[3:7, 4:9] = 1.0
+    kernel = np.outer([0.25, 0.5, 0.25], [0.25, 0.5, 0.25])
+    imsave(tmp_path / "blurred.png", ss.gallery.blur(kernel, sharp.shape).forward(sharp), cmap="gray", vmin=0, vmax=1)
+    np.save(tmp_path / "kernel.npy", kernel)
+    given = ["--picture", f"{tmp_path}/blurred.png", "--kernel", f"{tmp_path}/kernel.npy", "--out", f"{tmp_path}/sharp"]
+    assert cli.main(["solve", "deblur", *given]) == 0
+    assert ss.gallery.read_picture(tmp_path / "sharp" / "image.png") == pytest.approx(sharp, abs=0.1)
+    known = np.random.default_rng(0).random(sharp.shape) < 0.7
+    holes = np.where(known, sharp, np.nan)
+    np.save(tmp_path / "holes.npy", holes)
+    imsave(tmp_path / "known.png", known, cmap="gray")
+    for masked in ([], ["--known", f"{tmp_path}/known.png"]):
+        arguments = ["solve", "inpaint", "--picture", f"{tmp_path}/holes.npy", *masked, "--out", f"{tmp_path}/whole"]
+        assert cli.main(arguments) == 0
+        with np.load(tmp_path / "whole" / "arrays.npz") as arrays:
+            assert arrays["image"][known] == pytest.approx(sharp[known], abs=0.15)
+    capsys.readouterr()
+    for wrong, words in (
+        (["inpaint", "--picture", f"{tmp_path}/blurred.png"], "has no holes"),
+        (["inpaint", "--missing", "2"], "expected a part below 1"),
+        (["deblur", "--kernel", f"{tmp_path}/holes.npy"], "NaN"),
+        (["deblur", "--picture", f"{tmp_path}/absent.png"], "can not be read"),
+    ):
+        assert cli.main(["solve", *wrong]) == cli.EXIT_USAGE
+        assert words in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["tomography", "games", "constrained", "transport", "pictures", "consensus", "inverse"]
+PAGES = ["tomography", "games", "constrained", "transport", "pictures", "consensus", "inverse", "synthetic"]
 
 
 def lines_of(page):
@@ -56,3 +57,15 @@ def test_lines_of_the_realistic_instances_make_their_picture(tmp_path):
     )
     assert (tmp_path / "realistic.png").read_bytes().startswith(b"\x89PNG")
     assert (ROOT / "docs" / "pictures" / "realistic.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("language", ["python", "python torch"])
+def test_lines_on_your_own_operators_and_arrays_run(language, tmp_path):
+    text = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
+    if "torch" in language and os.environ.get("CI") != "true":
+        pytest.importorskip("torch", reason="install the extra test")
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    command = [sys.executable, "-W", "error", "-c", block]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("torch.Tensor" if "torch" in language else "solved") in done.stdout

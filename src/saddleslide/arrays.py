@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from saddleslide.array_kinds import NUMPY, to_host
 from saddleslide.errors import InputError
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -44,7 +45,9 @@ def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = Tr
     array([1., 2.])
     """
     try:
-        array = np.asarray(value)
+        array = to_host(value)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
     except ValueError:
         raise InputError(f"{name}: received rows of different lengths; expected an array of real numbers.") from None
     if array.dtype == object or array.dtype.kind not in "biuf":
@@ -117,8 +120,7 @@ def read_only(array: Array) -> Array:
     >>> read_only(np.zeros(2)).flags.writeable
     False
     """
-    view = array.view()
-    view.flags.writeable = False
+    view: Array = NUMPY.wrap(array)
     return view
 
 
@@ -130,7 +132,7 @@ def received(value: Any, shape: Shape, name: str, out: Array | None = None) -> A
     >>> received([1, 2], (2,), "B x")
     array([1., 2.])
     """
-    array = np.asarray(value)
+    array = to_host(value)
     if array.dtype.kind not in "biuf" or array.shape != shape:
         raise InputError(
             f"{name}: received shape {array.shape}, dtype {array.dtype}; expected real numbers of shape {shape}."

@@ -11,11 +11,12 @@ from typing import Any, final
 
 import numpy as np
 
+from saddleslide.array_kinds import Built
 from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, split
 from saddleslide.errors import InputError, raise_all
 
 
-class Domain(ABC):
+class Domain(Built, ABC):
     """A closed convex set of arrays of one shape.
 
     Examples

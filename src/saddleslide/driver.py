@@ -114,6 +114,7 @@ def run(
         )
     with working_threads(threads, "run"):
         result = carried_out(problem, plan, start, with_header(control, problem, plan, start), rng)
+    result = result.of_kind(problem.arrays)
     return result.or_raise() if strict else result
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from saddleslide.array_kinds import as_kind, origin_of, to_host
 from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Domain
@@ -35,6 +36,8 @@ class SaddleProblem:
         Closed convex sets.
     reader : callable, optional
         What `read` makes of a result; the functions of `ss.gallery` set it.
+    arrays : "numpy", "torch", "jax", "cupy" or an array of theirs, optional
+        Kind of the x and y of results; by default that of the arrays which the problem is made of.
 
     Examples
     --------
@@ -52,6 +55,7 @@ class SaddleProblem:
     X: Domain
     Y: Domain
     reader: Callable[[Any], Any] = field(default=as_it_is, repr=False)
+    arrays: Any = field(default=None, repr=False)
     coupling: Coupling = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +76,11 @@ class SaddleProblem:
             if not complaints:
                 raise
             complaints.append(str(error))
+        except InputError as error:
+            complaints.append(str(error))
+        try:
+            kind = origin_of(self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else self.arrays
+            object.__setattr__(self, "arrays", as_kind(kind, "arrays"))
         except InputError as error:
             complaints.append(str(error))
         raise_all("SaddleProblem", complaints)
@@ -102,12 +111,12 @@ class SaddleProblem:
             getattr(getattr(result, "x", None), "shape", None),
             getattr(getattr(result, "y", None), "shape", None),
         )
-        if shapes != (self.X.shape, self.Y.shape):
+        if tuple(map(_plain, shapes)) != (self.X.shape, self.Y.shape):
             raise InputError(
                 f"read: received {type(result).__name__} with x, y of shapes {shapes}; expected a result of this "
                 f"problem, shapes {(self.X.shape, self.Y.shape)}."
             )
-        return self.reader(result)
+        return self.reader(on_host(result))
 
     def start(self, given: tuple[Any, Any] | None = None) -> tuple[Array, Array]:
         """Feasible starting point: the given one checked, or the projections of 0.
@@ -134,6 +143,17 @@ class SaddleProblem:
         ]
         raise_all("start", outside)
         return self.X.project(x), self.Y.project(y)
+
+
+def _plain(shape: Any) -> Any:
+    """A shape of any library as a tuple."""
+    return None if shape is None else tuple(shape)
+
+
+def on_host(result: Any) -> Any:
+    """The result with NumPy arrays: readers compute with them."""
+    x, y = to_host(result.x), to_host(result.y)
+    return result if x is result.x and y is result.y else replace(result, x=x, y=y)
 
 
 def _shape(domain: object) -> Shape | None:

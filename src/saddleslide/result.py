@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from saddleslide.array_kinds import NUMPY, ArrayKind
 from saddleslide.arrays import Array
 from saddleslide.errors import InputError, OutcomeError
 from saddleslide.oracles import Calls
@@ -137,7 +138,7 @@ class Result:
     Parameters
     ----------
     x, y : Array
-        Feasible points.
+        Feasible points: NumPy arrays, or of the kind that the problem was built of.
     status : Status
         What happened; `message` says it in three sentences. `success` is True only if what was asked was reached.
     certificate : Certificate
@@ -256,6 +257,19 @@ class Result:
         """Outermost steps."""
         return len(self.history)
 
+    def of_kind(self, kind: ArrayKind) -> Result:
+        """The same result with x and y as arrays of a kind: see the `arrays` of a problem.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> game = ss.gallery.matrix_game([[1.0, -1.0], [-1.0, 1.0]])
+        >>> result = ss.solve(game, tol=1e-9)
+        >>> result.of_kind(game.arrays) is result
+        True
+        """
+        return self if kind == NUMPY else replace(self, x=kind.wrap(self.x), y=kind.wrap(self.y))
+
     def __repr__(self) -> str:
         return "\n".join(f"{name:>8}: {text}" for name, text in self._rows())
 
@@ -283,7 +297,7 @@ class Result:
             *([("simple", "; ".join(self.simple_terms))] if self.simple_terms else []),
             ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g}"),
-            ("x, y", f"{self.x.shape}, {self.y.shape}"),
+            ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
             ("message", self.message),
         ]
 

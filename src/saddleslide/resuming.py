@@ -107,6 +107,7 @@ def resume(
         raise CheckpointError(f"checkpoint {fspath(path)!r} lacks a part: {error!r}. Start anew.") from error
     run.control = replace(run.control, dry=False)
     result = run.carry_out()
+    result = result.of_kind(problem.arrays)
     return result.or_raise() if strict else result
 
 

@@ -138,6 +138,7 @@ def solve(
             result = solve_sampled(problem, tol, rtol, metric, start, costs, control, rng)
         else:
             result = _solve_exact(problem, tol, rtol, method, options, metric, start, costs, control, as_seed(rng))
+    result = result.of_kind(problem.arrays)
     return result.or_raise() if strict else result
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays import as_number
-from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
+from saddleslide.couplings import Coupling, FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, MiniBatch, Noisy
 from saddleslide.functions.base import Scaled, Sum
@@ -35,7 +35,7 @@ def product_cost(coupling: Coupling) -> float:
     size = math.prod(coupling.x_shape) + math.prod(coupling.y_shape)
     if isinstance(coupling, FiniteDifferences):
         return 2.0 * size
-    if isinstance(coupling, Matrix):
+    if isinstance(coupling, Matrix | ForeignMatrix):
         return 2.0 * coupling.stored
     return _UNKNOWN * size
 

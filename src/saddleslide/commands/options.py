@@ -83,7 +83,9 @@ class Entry:
         target = max(_COMPARED, self.tol) if command == "compare" else self.tol
         if self.relative:
             says = f"target, relative to the gap at the start ({target:g})"
-            one.add_argument("--rtol", type=positive, default=target, help=says)
+            targets = one.add_mutually_exclusive_group()
+            targets.add_argument("--rtol", type=positive, default=target, help=says)
+            targets.add_argument("--tol", type=positive, help="target gap, in place of a relative one")
         else:
             one.add_argument("--tol", type=positive, default=target, help=f"target gap ({target:g})")
         if command == "solve":

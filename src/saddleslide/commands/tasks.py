@@ -46,16 +46,17 @@ def absolute(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[a
 
 
 def relative(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[argparse.Namespace], Task]:
-    """Tasks with the target --rtol and the option --metric."""
+    """Tasks with the target --rtol, or --tol in its place, and the option --metric."""
 
     def task(chosen: argparse.Namespace) -> Task:
         problem = make(chosen)
-        asked = {"rtol": chosen.rtol, "metric": chosen.metric}
+        target = {"rtol": chosen.rtol} if chosen.tol is None else {"tol": chosen.tol}
+        asked = target | {"metric": chosen.metric}
         return Task(
             problem,
             lambda: adaptive_plan(problem, **asked).explain(),
             lambda progress: solve(problem, callback=progress, **asked),
-            lambda really: compare(problem, chosen.rtol * _gap_at_start(problem), run=really),
+            lambda really: compare(problem, chosen.tol or chosen.rtol * _gap_at_start(problem), run=really),
         )
 
     return task

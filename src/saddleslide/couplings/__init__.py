@@ -3,6 +3,7 @@
 from saddleslide.couplings.base import Coupling, adjoint_mismatch, check_adjoint
 from saddleslide.couplings.differences import FiniteDifferences
 from saddleslide.couplings.explicit import Matrix, Products, as_coupling
+from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.gossip import Gossip
 from saddleslide.couplings.marginals import Marginals
 from saddleslide.couplings.mirrored import Mirrored
@@ -11,6 +12,7 @@ from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue
 __all__ = [
     "Coupling",
     "FiniteDifferences",
+    "ForeignMatrix",
     "Gossip",
     "Marginals",
     "Matrix",

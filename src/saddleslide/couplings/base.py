@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from saddleslide.array_kinds import Built
 from saddleslide.arrays import Array, Shape
 from saddleslide.couplings.spectrum import (
     NormBound,
@@ -19,7 +20,7 @@ from saddleslide.couplings.spectrum import (
 from saddleslide.errors import InputError
 
 
-class Coupling(ABC):
+class Coupling(Built, ABC):
     """A linear map B from arrays of `x_shape` to arrays of `y_shape`, with its adjoint.
 
     Examples

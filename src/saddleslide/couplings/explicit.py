@@ -11,8 +11,11 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, read_only, received
+from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind, kind_of
+from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, received
 from saddleslide.couplings.base import Coupling
+from saddleslide.couplings.foreign import ForeignMatrix
+from saddleslide.couplings.odl_operators import is_odl, odl_products
 from saddleslide.couplings.spectrum import NormBound, summation_error
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
@@ -113,34 +116,44 @@ class Products(Coupling):
     """
 
     def __init__(
-        self, forward: Callable[[Array], Any], adjoint: Callable[[Array], Any], x_shape: Shape, y_shape: Shape
+        self,
+        forward: Callable[[Any], Any],
+        adjoint: Callable[[Any], Any],
+        x_shape: Shape,
+        y_shape: Shape,
+        kind: ArrayKind = NUMPY,
     ) -> None:
         self._forward, self._adjoint = forward, adjoint
+        # Arrays of this kind are what the callables take.
+        self.origin = kind
         self.x_shape, self.y_shape = x_shape, y_shape
 
     def __repr__(self) -> str:
         return f"Products({self.x_shape} -> {self.y_shape})"
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return received(self._forward(read_only(x)), self.y_shape, "B x", out)
+        return received(self.origin.call(self._forward, x), self.y_shape, "B x", out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return received(self._adjoint(read_only(y)), self.x_shape, "B^T y", out)
+        return received(self.origin.call(self._adjoint, y), self.x_shape, "B^T y", out)
 
 
 def as_coupling(
-    B: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, norm: float | None = None
+    B: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, norm: float | None = None, like: Any = None
 ) -> Coupling:
-    """Make a Coupling of an array, a sparse matrix, a LinearOperator (SciPy, PyLops) or a pair of callables.
+    """Make a Coupling of an array, a sparse matrix, an operator (SciPy, PyLops, ODL) or a pair of callables.
 
     Parameters
     ----------
-    B : array_like, sparse matrix, LinearOperator, (forward, adjoint) or Coupling
-        A LinearOperator is anything with `shape`, `matvec` and `rmatvec`.
+    B : array_like, sparse matrix, LinearOperator, ODL operator, (forward, adjoint) or Coupling
+        A LinearOperator is anything with `shape`, `matvec` and `rmatvec`. A matrix of PyTorch, JAX or CuPy stays there,
+        and so do its products.
     x_shape, y_shape : tuple of int, optional
         Shapes of x and of Bx; needed for callables, flat by default for matrices.
     norm : float, optional
         A known upper bound on the spectral norm; saves the products that bounding it would cost.
+    like : "torch", "jax", "cupy" or an array of theirs, optional
+        Kind of arrays that a pair of callables takes, on the device of that array; NumPy when missing.
 
     Examples
     --------
@@ -151,7 +164,7 @@ def as_coupling(
     """
     x_shape = None if x_shape is None else as_shape(x_shape, "B: x_shape")
     y_shape = None if y_shape is None else as_shape(y_shape, "B: y_shape")
-    coupling = _made(B, x_shape, y_shape)
+    coupling = _made(B, x_shape, y_shape, as_kind(like, "B: like"))
     if norm is not None:
         declared = as_number(norm, "B: norm", 0.0)
         # A copy: the caller's own coupling keeps its norm.
@@ -160,7 +173,7 @@ def as_coupling(
     return coupling
 
 
-def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None) -> Coupling:
+def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind) -> Coupling:
     if isinstance(B, Coupling):
         # Only the sizes must agree: an image and its ravel are the same vector.
         wrong = [
@@ -174,9 +187,16 @@ def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None) -> Coupling:
     if isinstance(B, tuple | list) and len(B) == 2 and all(callable(part) for part in B):
         if x_shape is None or y_shape is None:
             raise InputError("B: a pair of callables has no shapes; pass x_shape= and y_shape=.")
-        return Products(B[0], B[1], x_shape, y_shape)
+        return Products(B[0], B[1], x_shape, y_shape, kind)
     if hasattr(B, "matvec") and hasattr(B, "shape"):
         return _from_linear_operator(B, x_shape, y_shape)
+    if is_odl(B):
+        forward, transpose, own_x, own_y = odl_products(B)
+        # An image and its ravel are the same vector: the shapes asked for win over the spaces' own.
+        _check_sizes((math.prod(own_y), math.prod(own_x)), x_shape or own_x, y_shape or own_y)
+        return _reshaped(forward, transpose, x_shape or own_x, y_shape or own_y)
+    if kind_of(B) != NUMPY and B.ndim == 2:
+        return ForeignMatrix(B, *_check_sizes(tuple(B.shape), x_shape, y_shape))
     if callable(B) and not hasattr(B, "__array__"):
         raise MissingAdjointError(
             "B: received one callable; expected a pair (forward, adjoint). "
@@ -195,11 +215,14 @@ def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape |
             f"B: {type(operator).__name__} of shape {operator.shape} has no rmatvec; expected "
             "an operator with its adjoint. Pass rmatvec= when building it."
         )
+    return _reshaped(lambda x: operator.matvec(x.ravel()), lambda y: operator.rmatvec(y.ravel()), x_shape, y_shape)
+
+
+def _reshaped(
+    forward: Callable[[Array], Any], adjoint: Callable[[Array], Any], x_shape: Shape, y_shape: Shape
+) -> Coupling:
     return Products(
-        lambda x: np.reshape(operator.matvec(x.ravel()), y_shape),
-        lambda y: np.reshape(operator.rmatvec(y.ravel()), x_shape),
-        x_shape,
-        y_shape,
+        lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape), x_shape, y_shape
     )
 
 

@@ -1,6 +1,6 @@
 """Functions f and g: a catalogue, sums, scalings, and the user's own."""
 
-from saddleslide.functions.automatic import Evaluated, from_callable, from_jax
+from saddleslide.functions.automatic import Evaluated, from_callable, from_jax, from_torch
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.blockwise import Blockwise
 from saddleslide.functions.custom import Custom
@@ -43,6 +43,7 @@ __all__ = [
     "estimated_smoothness",
     "from_callable",
     "from_jax",
+    "from_torch",
     "has_prox",
     "hessian_diagonal",
     "prox",

@@ -1,13 +1,13 @@
-"""Functions from code that returns value and gradient together, and from JAX code that is differentiated here."""
+"""Functions from code that returns value and gradient together, or from PyTorch or JAX code that is differentiated."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any, final
 
-import numpy as np
-
-from saddleslide.arrays import Array, as_number, read_only, received
+from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind
+from saddleslide.arrays import Array, as_number, received
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError
 from saddleslide.functions.base import Function
@@ -16,7 +16,9 @@ from saddleslide.holder import Holder
 
 @final
 class Evaluated(Function):
-    """A convex function given by one callable x -> (value, gradient); `from_callable` and `from_jax` make it.
+    """A convex function given by one callable x -> (value, gradient).
+
+    `from_callable`, `from_torch` and `from_jax` make it.
 
     Examples
     --------
@@ -27,23 +29,25 @@ class Evaluated(Function):
 
     def __init__(
         self,
-        evaluate: Callable[[Array], Any],
+        evaluate: Callable[[Any], Any],
         smoothness: Holder | None = None,
         strong_convexity: float = 0.0,
         name: str = "from_callable",
+        kind: ArrayKind = NUMPY,
     ) -> None:
         if not callable(evaluate):
             raise InputError(f"{name}: received {type(evaluate).__name__}; expected a function of x.")
         if not (smoothness is None or isinstance(smoothness, Holder)):
             raise InputError(f"{name}: smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient, or None.")
-        self._evaluate, self._smoothness, self._name = evaluate, smoothness, name
+        self._evaluate, self._smoothness, self._name, self._kind = evaluate, smoothness, name, kind
         self._strong_convexity = as_number(strong_convexity, f"{name}: strong_convexity", 0.0)
 
     def __repr__(self) -> str:
         return f"{self._name}({self._smoothness or 'smoothness unknown'})"
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        answer = self._evaluate(read_only(x))
+        with self._kind.scope():
+            answer = self._evaluate(self._kind.wrap(x))
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise InputError(
                 f"{self._name}: the function returned {type(answer).__name__}; expected (value, gradient)."
@@ -60,7 +64,11 @@ class Evaluated(Function):
 
 
 def from_callable(
-    value_and_gradient: Callable[[Array], Any], *, smoothness: Holder | None = None, strong_convexity: float = 0.0
+    value_and_gradient: Callable[[Any], Any],
+    *,
+    smoothness: Holder | None = None,
+    strong_convexity: float = 0.0,
+    like: Any = None,
 ) -> Function:
     """A convex function from one callable x -> (value, gradient).
 
@@ -72,6 +80,8 @@ def from_callable(
         Hölder condition of the gradient. `solve` does without; plans of the paper's method estimate it and say so.
     strong_convexity : float, optional
         Modulus in the Euclidean norm, >= 0.
+    like : "torch", "jax", "cupy" or an array of theirs, optional
+        Kind of arrays that the callable takes and returns, on the device of that array; NumPy when missing.
 
     Examples
     --------
@@ -80,7 +90,59 @@ def from_callable(
     >>> f.value_and_gradient(np.array([2.0]))
     (4.0, array([8.]))
     """
-    return Evaluated(value_and_gradient, smoothness, strong_convexity)
+    kind = as_kind(like, "from_callable: like")
+    made = Evaluated(value_and_gradient, smoothness, strong_convexity, kind=kind)
+    made.origin = kind
+    return made
+
+
+def from_torch(
+    function: Callable[[Any], Any],
+    *,
+    smoothness: Holder | None = None,
+    strong_convexity: float = 0.0,
+    device: Any = "cpu",
+) -> Function:
+    """A convex function from PyTorch code, differentiated by autograd in double precision.
+
+    Parameters
+    ----------
+    function : callable
+        A function of a tensor (float64) that returns a scalar tensor. Tensors that it uses must be float64 too.
+    smoothness, strong_convexity
+        As for `from_callable`.
+    device : str or torch.device, optional
+        Where the tensor lies.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> ss.functions.from_torch(3)
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: from_torch: received int; expected a function of x.
+    """
+    if not callable(function):
+        raise InputError(f"from_torch: received {type(function).__name__}; expected a function of x.")
+    torch = _require("torch", "PyTorch")
+
+    def evaluate(x: Any) -> tuple[float, Any]:
+        x.requires_grad_()
+        # The caller may be inside torch.no_grad().
+        with torch.enable_grad():
+            value = function(x)
+        if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.dtype != torch.float64:
+            kind = f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value)
+            raise InputError(
+                f"from_torch: the function returned {kind}; expected one number, a float64 tensor. Turn the tensors "
+                "that it uses into float64 with .double()."
+            )
+        if not value.requires_grad:
+            raise InputError("from_torch: the value does not depend on x; expected it without detach() or item().")
+        (gradient,) = torch.autograd.grad(value, x)
+        return float(value.detach()), gradient
+
+    return Evaluated(evaluate, smoothness, strong_convexity, "from_torch", ArrayKind("torch", device))
 
 
 def from_jax(
@@ -105,24 +167,16 @@ def from_jax(
     """
     if not callable(function):
         raise InputError(f"from_jax: received {type(function).__name__}; expected a function of x.")
-    jax = _require_jax()
-    differentiated = jax.jit(jax.value_and_grad(function))
-
-    def evaluate(x: Array) -> tuple[float, Array]:
-        # Single precision, JAX's default, would spoil every certificate; the switch is local to this call.
-        with jax.enable_x64(True):
-            value, gradient = differentiated(jax.numpy.asarray(x))
-            return float(value), np.asarray(gradient)
-
-    return Evaluated(evaluate, smoothness, strong_convexity, "from_jax")
+    jax = _require("jax", "JAX")
+    # Single precision, JAX's default, would spoil every certificate; the kind's scope lifts it for each call alone.
+    return Evaluated(jax.jit(jax.value_and_grad(function)), smoothness, strong_convexity, "from_jax", ArrayKind("jax"))
 
 
-def _require_jax() -> Any:
+def _require(package: str, name: str) -> Any:
     try:
-        import jax
+        return importlib.import_module(package)
     except ImportError as missing:
         raise MissingExtraError(
-            "from_jax: JAX is not installed; expected it for automatic gradients. Install it with "
-            "pip install 'saddleslide[jax]', or write the gradient yourself and use from_callable."
+            f"from_{package}: {name} is not installed; expected it for automatic gradients. Install it with "
+            f"pip install 'saddleslide[{package}]', or write the gradient yourself and use from_callable."
         ) from missing
-    return jax

@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from saddleslide.array_kinds import Built
 from saddleslide.arrays import Array, Shape, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
@@ -15,7 +16,7 @@ from saddleslide.functions.variance import EXACT, Variance
 from saddleslide.holder import Holder
 
 
-class Function(ABC):
+class Function(Built, ABC):
     """A convex function with (sub)gradients. Add them with `+`, scale them with a number >= 0.
 
     Three structural facts let exact gaps be computed: `separable` (a sum over entries), `quadratic` (constant

@@ -16,6 +16,7 @@ from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Blockwise, Function, Zero
 from saddleslide.gallery.constrained import multiplier_guess
+from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.plotting import STYLES
 from saddleslide.problem import SaddleProblem
@@ -104,6 +105,7 @@ class ConsensusSolution(Solution):
         right.set(title="certified gap", xlabel="rounds of communication", yscale="log")
 
 
+@keeping_kind
 def consensus(
     functions: Sequence[Function], graph: Any, shape: Any = None, *, bound: float | None = None
 ) -> SaddleProblem:

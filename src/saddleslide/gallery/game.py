@@ -13,6 +13,7 @@ from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Simplex
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero
+from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.plotting import STYLES
 from saddleslide.problem import SaddleProblem
@@ -88,6 +89,7 @@ class GameSolution(Solution):
         figure.suptitle(f"value {self.value:.6g}, exploitability at most {self.exploitability:.1e}")
 
 
+@keeping_kind
 def matrix_game(payoff: Any, *, row: Function | None = None, column: Function | None = None) -> SaddleProblem:
     """The zero-sum game in which the column player pays payoff[i, j] to the row player.
 

@@ -14,6 +14,7 @@ from saddleslide.couplings import Coupling, FiniteDifferences, Matrix, as_coupli
 from saddleslide.domains import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Power
+from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.plotting import STYLES
 from saddleslide.problem import SaddleProblem
@@ -83,6 +84,7 @@ class InverseSolution(Solution):
         right.legend(frameon=False)
 
 
+@keeping_kind
 def lp_inverse(
     A: Any, b: Any, *, weight: float, p: float = 3.0, D: Any = None, ridge: float = 0.0, x_shape: Shape | None = None
 ) -> SaddleProblem:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape
 from saddleslide.couplings import Matrix, as_coupling
@@ -110,9 +110,16 @@ def parallel_beam(shape: int | Shape, angles: Any, bins: int, spacing: float | N
     width = as_number(width, "parallel_beam: spacing", 0.0)
     if width == 0.0:
         raise InputError("parallel_beam: spacing is 0; expected the width of a bin in pixels, > 0.")
+    return _scanner(rows, columns, turns.tobytes(), bins, width)
+
+
+@lru_cache(maxsize=4)
+def _scanner(rows: int, columns: int, angles: bytes, bins: int, width: float) -> Scanner:
+    """Kept for the next problem of the same geometry: the search for a weight makes a dozen of them."""
+    turns = np.frombuffer(angles)
     x, y = np.meshgrid(np.arange(columns) - (columns - 1) / 2, (rows - 1) / 2 - np.arange(rows))
-    # A pixel's mass is spread over bins of this width.
     centres: Array = (np.arange(bins, dtype=np.float64) - (bins - 1) / 2) * width
+    # A pixel's mass is spread over bins of this width.
     matrix = _splat(x, y, (float(t) for t in turns), centres) / width
     scale = _norm_bound(matrix)
     coupling = as_coupling(matrix / scale, (rows, columns), (turns.size * bins,), norm=1.0 + 1e-12)

@@ -13,6 +13,7 @@ from saddleslide.couplings import FiniteDifferences
 from saddleslide.domains import Box, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Quadratic, Zero
+from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.picture_solution import PictureSolution
 from saddleslide.gallery.projectors import parallel_beam
 from saddleslide.gallery.solution import Fact
@@ -96,6 +97,7 @@ class Reconstruction(PictureSolution):
         right.set(title="reconstruction", xticks=[], yticks=[])
 
 
+@keeping_kind
 def reconstruct(
     sinogram: Any,
     angles: Any,

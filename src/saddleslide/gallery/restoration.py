@@ -8,11 +8,13 @@ from typing import Any, final
 
 import numpy as np
 
+from saddleslide.array_kinds import to_host
 from saddleslide.arrays import Array, as_number, as_real
 from saddleslide.couplings import FiniteDifferences
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, Linear, Quadratic, Zero
+from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.picture_solution import PictureSolution
 from saddleslide.gallery.pictures import blur
 from saddleslide.gallery.solution import Fact
@@ -65,6 +67,7 @@ class RestoredPicture(PictureSolution):
             ax.set(title=title, xticks=[], yticks=[])
 
 
+@keeping_kind
 def denoise(picture: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem:
     """Remove noise: min 1/2 |x - picture|^2 + weight TV(x).
 
@@ -94,6 +97,7 @@ def denoise(picture: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem
     return _problem(f, given, offset, weight, huber, FullSpace(given.shape), "denoise")
 
 
+@keeping_kind
 def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem:
     """Fill holes: min 1/2 |known (x - picture)|^2 + weight TV(x).
 
@@ -114,7 +118,7 @@ def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> S
     >>> problem.read(ss.solve(problem, tol=1e-9)).image.round(3)
     array([[1., 1., 1.]])
     """
-    mask = np.asarray(known)
+    mask, picture = to_host(known), to_host(picture)
     if mask.dtype != bool or mask.shape != np.shape(picture) or not mask.any():
         raise InputError(
             f"inpaint: known has shape {mask.shape}, dtype {mask.dtype}, {int(np.count_nonzero(mask))} known pixels; "
@@ -127,6 +131,7 @@ def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> S
     return _problem(f, given, 0.5 * float(np.vdot(given, given)), weight, huber, sides, "inpaint")
 
 
+@keeping_kind
 def deblur(picture: Any, kernel: Any, weight: float, *, huber: float = 0.0, ridge: float = _RIDGE) -> SaddleProblem:
     """Remove blur: min 1/2 |kernel * x - picture|^2 + ridge/2 |x|^2 + weight TV(x).
 

@@ -13,6 +13,7 @@ from saddleslide.couplings import FiniteDifferences, Matrix
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Power, Quadratic
+from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.phantoms import phantom, shaded_phantom
 from saddleslide.gallery.projectors import paper_angles, pixel_units, projector
 from saddleslide.gallery.reconstruction import Reconstruction, huber_tomography
@@ -62,6 +63,7 @@ def nonlocal_laplacian(n: int, reach: int = 5, width: float = 2.5) -> Any:
     return scipy.sparse.block_diag([laplacian, laplacian], format="csr")
 
 
+@keeping_kind
 def tomography(
     regime: str = "standard", *, seed: int = 1, picture: int | Array = 0, n: int = 64, bounded: bool = True
 ) -> SaddleProblem:

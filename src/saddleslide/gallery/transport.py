@@ -14,6 +14,7 @@ from saddleslide.couplings import Marginals
 from saddleslide.domains import Box
 from saddleslide.errors import raise_all
 from saddleslide.functions import Function, Linear, Quadratic
+from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.plotting import STYLES
 from saddleslide.problem import SaddleProblem
@@ -100,6 +101,7 @@ class TransportSolution(Solution):
         )
 
 
+@keeping_kind
 def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0.0) -> SaddleProblem:
     """Move `source` to `target`: min over plans P >= 0 with these sums of <costs, P> + regularisation/2 |P|^2.
 

@@ -1,0 +1,177 @@
+"""Arrays of other libraries (PyTorch, JAX, CuPy, the array API): where they came from, there and back."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+
+from saddleslide.errors import InputError, MissingExtraError
+
+_NAMES = ("numpy", "torch", "jax", "cupy")
+
+
+@final
+@dataclass(frozen=True)
+class ArrayKind:
+    """A library of arrays and one of its devices; knows the way there and back, in double precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NUMPY.wrap(np.ones(2)), NUMPY.call(lambda x: 2 * x, np.ones(2))
+    (array([1., 1.]), array([2., 2.]))
+    """
+
+    library: str
+    device: Any = None
+
+    def __repr__(self) -> str:
+        return self.library if self.device is None else f"{self.library} on {self.device}"
+
+    def wrap(self, array: Any) -> Any:
+        """A new array of this kind with the values of a NumPy array; a read-only view for NumPy itself."""
+        if self.library == "numpy":
+            view = array.view()
+            view.flags.writeable = False
+            return view
+        module = importlib.import_module(self.library)
+        if self.library == "torch":
+            return module.tensor(array, dtype=module.float64, device=self.device)
+        if self.library == "jax":
+            with self.scope():
+                return module.device_put(module.numpy.array(array, dtype="float64"), self.device)
+        if self.library == "cupy":
+            with module.cuda.Device(self.device):
+                return module.array(array, dtype="float64")
+        return module.asarray(array, dtype=module.float64, device=self.device, copy=True)
+
+    def scope(self) -> AbstractContextManager[Any]:
+        """Where code of this kind runs: JAX rounds to single precision unless told otherwise."""
+        if self.library != "jax":
+            return nullcontext()
+        scope: AbstractContextManager[Any] = importlib.import_module("jax").enable_x64(True)
+        return scope
+
+    def call(self, function: Callable[[Any], Any], array: Any) -> Any:
+        """What the function returns for the values of a NumPy array, on the host again."""
+        with self.scope():
+            return to_host(function(self.wrap(array)))
+
+
+NUMPY = ArrayKind("numpy")
+
+
+def kind_of(value: Any) -> ArrayKind:
+    """The kind of an array; NumPy for everything that is no array of another library.
+
+    Examples
+    --------
+    >>> kind_of([1.0, 2.0]), kind_of(np.ones(2))
+    (numpy, numpy)
+    """
+    if isinstance(value, np.ndarray | np.generic) or not hasattr(type(value), "__dlpack__"):
+        return NUMPY
+    package = type(value).__module__.partition(".")[0]
+    library = {"jaxlib": "jax"}.get(package, package)
+    if library not in _NAMES:
+        if not hasattr(value, "__array_namespace__"):
+            return NUMPY
+        library = value.__array_namespace__().__name__
+    device = getattr(value, "device", None)
+    # CuPy's device is an object with a number, the others' are passed on as they are.
+    return ArrayKind(library, getattr(device, "id", 0) if library == "cupy" else device)
+
+
+def to_host(value: Any) -> Any:
+    """The values of an array of any library as a NumPy array, without a copy where they lie on the host.
+
+    Examples
+    --------
+    >>> to_host([1.0, 2.0])
+    array([1., 2.])
+    """
+    library = kind_of(value).library
+    if library == "torch":
+        return _torch_to_host(value)
+    if library == "cupy":
+        return value.get()
+    return np.asarray(value) if library in ("numpy", "jax") else np.from_dlpack(value)
+
+
+def _torch_to_host(tensor: Any) -> Any:
+    if str(tensor.layout) != "torch.strided":
+        raise InputError(
+            f"received a tensor of layout {tensor.layout}; expected a dense one. Use scipy.sparse for sparse matrices."
+        )
+    here = tensor.detach().cpu()
+    # NumPy has no bfloat16.
+    return (here.double() if here.is_floating_point() else here).numpy()
+
+
+def as_kind(like: Any, name: str) -> ArrayKind:
+    """The kind that "torch", "jax", "cupy" or an array of that library stands for.
+
+    Examples
+    --------
+    >>> as_kind("numpy", "like"), as_kind(None, "like")
+    (numpy, numpy)
+    """
+    if like is None or isinstance(like, ArrayKind):
+        return like or NUMPY
+    if not isinstance(like, str):
+        return kind_of(like)
+    if like not in _NAMES:
+        raise InputError(f"{name} is {like!r}; expected one of {', '.join(_NAMES)}, or an array of that library.")
+    try:
+        importlib.import_module(like)
+    except ImportError as missing:
+        raise MissingExtraError(f"{name}: {like} is not installed; expected it for its arrays.") from missing
+    return ArrayKind(like, {"torch": "cpu", "cupy": 0}.get(like))
+
+
+def origin_of(*values: Any) -> ArrayKind:
+    """The one kind beside NumPy among arrays, things built of arrays, and lists of them.
+
+    Examples
+    --------
+    >>> origin_of(np.ones(2), [1.0], "text")
+    numpy
+    """
+    found: ArrayKind = NUMPY
+    for value in values:
+        if isinstance(value, Mapping):
+            kind = origin_of(*value.values())
+        elif isinstance(value, tuple | list):
+            kind = origin_of(*(part for part in value if not isinstance(part, float | int | str)))
+        else:
+            kind = value.origin if isinstance(value, Built) else kind_of(value)
+        if kind.library not in ("numpy", found.library) and found != NUMPY:
+            raise InputError(f"received arrays of {found.library} and of {kind.library}; expected one kind.")
+        found = kind if found == NUMPY else found
+    return found
+
+
+class Built:
+    """What remembers the kind of arrays that it was built of.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> ss.domains.Box([0.0], [1.0]).origin
+    numpy
+    """
+
+    origin: ArrayKind = NUMPY
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        kind = origin_of(*args, *kwargs.values())
+        if kind != NUMPY:
+            # Some of them are frozen.
+            object.__setattr__(made, "origin", kind)
+        return made
