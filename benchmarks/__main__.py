@@ -3,6 +3,7 @@
     python -m benchmarks                     measure, print the tables, compare with the committed ratios
     python -m benchmarks --out FILE          and write the measurements (benchmarks/results/speed.json is committed)
     python -m benchmarks --rounds 3          fewer repetitions
+    python -m benchmarks --docs              put the committed measurements into docs/speed.md, and measure nothing
 
 One thread for everything. Exit code 1 when a ratio is worse than the committed one by more than the slack of
 `benchmarks.speed.report`. Times of other solvers are measured by `python -m benchmarks.peers`.
@@ -15,6 +16,7 @@ import json
 import os
 from pathlib import Path
 
+PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
 COMMITTED = Path(__file__).parent / "results" / "speed.json"
 
 
@@ -22,12 +24,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved repetitions (default 7)")
+    parser.add_argument("--docs", action="store_true", help="rewrite the tables of docs/speed.md from the results")
     chosen = parser.parse_args()
     # Before NumPy is imported: its threads are counted then.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
     from benchmarks.speed import inner, plans, process, report, solving
 
+    if chosen.docs:
+        stored = json.loads(COMMITTED.read_text(encoding="utf-8"))
+        PAGE.write_text(report.in_page(PAGE.read_text(encoding="utf-8"), stored), encoding="utf-8")
+        return
     found = {
         "rounds": chosen.rounds,
         "plans": plans.measured(chosen.rounds),

@@ -275,3 +275,13 @@ def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(MissingExtraError, match="cupy is not installed"):
         as_kind("cupy", "like")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_runs_on_other_arrays_can_be_saved_and_resumed(library, tmp_path):
+    made = problem(*(there(library, part) for part in (A, b, B, LOW, HIGH)))
+    settings = {"tol": 1e-8, "method": "adaptive"}
+    ss.solve(made, **settings, max_steps=2, checkpoint=tmp_path / "run.npz")
+    resumed = ss.resume(tmp_path / "run.npz", made, max_steps=1000)
+    assert is_kind(resumed.x, library)
+    assert (to_host(resumed.x) == to_host(ss.solve(made, **settings).x)).all()

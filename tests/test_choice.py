@@ -11,8 +11,9 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.break_even import break_even
-from saddleslide.choice import ADAPTIVE, SHARES, choose, predict, predict_adaptive, predictions
+from saddleslide.choice import choose, predict, predict_adaptive, predictions
 from saddleslide.planning.plan import weighted_cost
+from saddleslide.rivals import ADAPTIVE, SHARES, kind_of, rivals_on
 
 ZERO = ss.functions.Zero()
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
@@ -59,12 +60,43 @@ def test_a_smooth_dual_takes_l_bfgs_unless_its_own_work_outweighs_the_products()
     assert choose(clipped(), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=True).method == ADAPTIVE
 
 
+def fused():
+    """One costly function, and a g that is not linear: OPAPC does not apply."""
+    f = ss.functions.LeastSquares(normal(10, 30, 12), normal(11, 30), ridge=0.1)
+    Y = ss.domains.Box(-1.0, 1.0, shape=3)
+    return ss.SaddleProblem(f=f, g=ss.functions.Quadratic(0.1), B=normal(9, 3, 12), X=ss.domains.FullSpace(12), Y=Y)
+
+
 def test_where_no_rival_applies_nothing_is_called():
-    problem = constrained()
-    choice = choose(problem, 1e-6, 0.0, (1.0, 1.0, 1e6), estimated=False)
-    # OPAPC would be predicted to be cheaper, but whether the multiplier lies inside Y is not known.
-    assert predict("opapc", problem, 1e-6, (1.0, 1.0, 1e6)).applies
+    choice = choose(fused(), 1e-6, 0.0, (1.0, 1.0, 1e6), estimated=False)
     assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(0, 0, 0))
+
+
+def test_linear_constraints_take_opapc_where_it_is_cheaper():
+    assert choose(constrained(), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=False).method == "opapc"
+    assert choose(constrained(), 1e-6, 0.0, (1e6, 1.0, 1.0), estimated=False).method == ADAPTIVE
+
+
+def test_opapc_is_not_asked_where_its_assumption_fails_or_is_dear_to_check():
+    problem = constrained()
+    assert rivals_on(problem) == ["opapc"]
+    f, X = ss.functions.Quadratic(np.diag([1.0, 2.0])), ss.domains.FullSpace(2)
+    # Three equations for two unknowns: no multiplier inside Y.
+    Y, g = ss.domains.Ball(50.0, shape=3), ss.functions.Linear(np.ones(3))
+    assert rivals_on(ss.SaddleProblem(f=f, g=g, B=normal(9, 3, 2), X=X, Y=Y)) == []
+    # Products without a matrix: singular values would take products.
+    B = ss.couplings.as_coupling(
+        (lambda x: problem.B @ x, lambda y: problem.B.T @ y), x_shape=(12,), y_shape=(3,), norm=10.0
+    )
+    assert rivals_on(ss.SaddleProblem(f=problem.f, g=problem.g, B=B, X=problem.X, Y=problem.Y)) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(smooth, "both costly"), (fused, "one costly"), (clipped, "simple, curved"), (game, "simple, flat")],
+)
+def test_kinds_of_problems(make, kind):
+    assert kind_of(make()) == kind
 
 
 def test_auto_is_the_chosen_method_and_counts_the_gradients_of_the_choice():
@@ -103,7 +135,7 @@ def test_a_prediction_is_its_share_of_the_bound_and_the_judging_at_the_prices():
     row = predict("apdg", smooth(), 1e-3, (2.0, 3.0, 5.0))
     bound = ss.methods["apdg"]().predicted_calls(smooth(), 1e-3)
     parts = [
-        price * (SHARES["apdg"] * getattr(bound, letter) + getattr(row.judging, letter))
+        price * (SHARES["both costly"]["apdg"] * getattr(bound, letter) + getattr(row.judging, letter))
         for letter, price in zip("fgB", (2.0, 3.0, 5.0), strict=True)
     ]
     assert row.cost == pytest.approx(sum(parts))
@@ -192,9 +224,12 @@ def test_crossover_comes_from_the_calls_of_both_runs():
 
 
 def test_shares_are_the_medians_of_the_calibration():
-    medians = json.loads((RESULTS / "calibration.json").read_text(encoding="utf-8"))["medians"]
-    for name, share in SHARES.items():
-        assert share == pytest.approx(medians[name], rel=0.02)
+    found = json.loads((RESULTS / "calibration.json").read_text(encoding="utf-8"))
+    assert set(SHARES) == set(found["medians"])
+    for kind, shares in SHARES.items():
+        assert [name for name in shares if name != ADAPTIVE] == found["rivals"][kind]
+        for name, share in shares.items():
+            assert share == pytest.approx(found["medians"][kind][name], rel=0.02)
 
 
 def test_the_committed_regret_meets_its_target_and_the_docs_repeat_it():

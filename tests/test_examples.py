@@ -268,3 +268,17 @@ def test_notation_names_exist_in_their_files():
         for code in codes:
             for word in re.findall(r"\w+", code):
                 assert any(re.search(rf"\b{word}\b", source) for source in sources), (code, files)
+
+
+def test_tables_of_the_speed_page_are_the_stored_measurements():
+    sys.path.insert(0, str(ROOT))
+    try:
+        from benchmarks.speed import report
+    finally:
+        sys.path.remove(str(ROOT))
+    stored, page = json.loads(text("benchmarks/results/speed.json")), text("docs/speed.md")
+    assert report.in_page(page, stored) == page
+    assert not report.regressions(stored, stored)
+    worse = json.loads(text("benchmarks/results/speed.json"))
+    worse["plans"][0]["cpu_over_weighted"] *= 1.5
+    assert len(report.regressions(worse, stored)) == 1

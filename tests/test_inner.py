@@ -119,7 +119,7 @@ def method_calls(kappa_y, seed, linearised=False, costs=None):
     plan = ss.adaptive_plan(both.problem, rtol=1e-6, costs=costs)
     if linearised:
         plan = replace(plan, g_steps=0, steps_per_g=0)
-    result = adaptive_run.carry_out(both.problem, plan, max_calls={"g": 5000})
+    result = ss.run(both.problem, plan, max_calls={"g": 5000})
     assert result.success or linearised
     return result.calls.f - result.certificate_calls.f, result.calls.g - result.certificate_calls.g
 

@@ -38,7 +38,7 @@ def test_vector_updates_agree_with_their_twins(size):
     edges, weights = np.array([0, size // 3, size]), np.array([0.7, 3.0])
     cases = [
         ("combine", (0.3, a, -1.7, b, e)),
-        ("collect", (a, b, weights, edges)),
+        ("collect", (e.copy(), a, b, c, a, weights, edges)),
         ("resolve", (a, b, weights, edges)),
         ("correct", (a, b, c, weights, edges)),
     ]
@@ -47,6 +47,15 @@ def test_vector_updates_agree_with_their_twins(size):
         getattr(fast, name)(ours, *arguments)
         getattr(reference, name)(theirs, *arguments)
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-14 * max(1.0, np.abs(theirs).max()), err_msg=name)
+
+
+def test_collecting_adds_the_slopes_too():
+    above, above_slope, z, gradient = vectors(4, 10)
+    for kernels in (load("compiled"), reference):
+        pull, slope = np.empty(10), np.empty(10)
+        kernels.collect(pull, slope, above, above_slope, z, gradient, np.array([2.0]), np.array([0, 10]))
+        np.testing.assert_allclose(pull, above + 2.0 * z, rtol=0.0, atol=1e-15)
+        assert np.array_equal(slope, above_slope + gradient)
 
 
 def test_a_sum_may_be_written_onto_one_of_its_terms():

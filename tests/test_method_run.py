@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -327,3 +328,16 @@ def test_the_page_of_methods_says_what_the_code_says():
     for member in ss.methods.values():
         for option in member.description.options:
             assert f"`{option.name}`" in page
+
+
+def test_the_page_names_checks_that_exist_for_every_method():
+    root = Path(ss.__file__).parents[2]
+    page = (root / "docs" / "methods.md").read_text(encoding="utf-8")
+    table = page.split("## Where each one was checked")[1].split("## Settings")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    listed = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])}
+    assert listed == set(ss.methods)
+    source = "".join(path.read_text(encoding="utf-8") for path in (root / "tests").glob("test_*.py"))
+    named = set(re.findall(r"`(test_\w+)`", table))
+    assert len(named) >= 20
+    assert {name for name in named if f"def {name}(" not in source} == set()

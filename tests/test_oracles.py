@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -307,14 +308,30 @@ def test_nan_from_the_coupling_ends_the_run_without_a_certificate():
     assert "not finite" in result.certificate.reason
 
 
-def test_every_status_is_a_full_sentence_and_only_good_ends_are_successes():
+def test_every_status_says_what_happened_what_it_means_and_what_to_try():
+    assert {status.name for status in Status} == {
+        "SOLVED", "EXPECTED", "COMPLETED", "RUNNING", "STOPPED", "INTERRUPTED", "CALL_LIMIT", "TIME_LIMIT",
+        "STEP_LIMIT", "NUMERICAL_LIMIT", "NON_FINITE", "INCONSISTENT", "NO_CERTIFICATE",
+    }  # fmt: skip
     for status in Status:
-        assert status.value.endswith(".")
-        assert len(status.value.split()) > 8
-    for good in (Status.SOLVED, Status.COMPLETED, Status.NO_CERTIFICATE):
-        assert good.success
-    for other in (Status.RUNNING, Status.STOPPED, Status.NON_FINITE):
-        assert not other.success
+        sentences = re.findall(r"[^.]+(?:\.\w[^.]*)*\.(?: |$)", status.value)
+        assert len(sentences) == 3, (status, sentences)
+        assert all(sentence[0].isupper() and len(sentence.split()) >= 3 for sentence in sentences)
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_only_reached_targets_and_plans_without_one_are_successes(status):
+    point = np.zeros(1)
+    for target in (0.1, math.nan):
+        result = ss.Result(point, point, status, ss.Certificate(), ss.Calls(), 0.0, (), target=target)
+        reached = status in (Status.SOLVED, Status.EXPECTED) or (status is Status.COMPLETED and math.isnan(target))
+        assert result.success is reached
+        if reached:
+            assert result.or_raise() is result
+        else:
+            with pytest.raises(ss.errors.OutcomeError, match=re.escape(status.value)) as raised:
+                result.or_raise()
+            assert raised.value.result is result
 
 
 def test_result_prints_what_it_knows():

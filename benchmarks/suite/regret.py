@@ -64,7 +64,7 @@ def measured(instance: Instance, name: str, limit: float, seconds: float) -> dic
         return {"method": name, "status": "GIVEN_UP"}
     total = weighted(result.calls, prices)
     return {
-        "method": getattr(result.plans[0], "method", "adaptive"),
+        "method": ", then ".join(dict.fromkeys(getattr(plan, "method", "adaptive") for plan in result.plans)),
         "status": result.status.name,
         "cost": total,
         "own": total - weighted(result.certificate_calls, prices),

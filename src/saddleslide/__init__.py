@@ -18,6 +18,7 @@ from saddleslide.plans import plan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Certificate, Result, Status
+from saddleslide.resuming import resume
 from saddleslide.sliding import Component, component_levels, slide
 from saddleslide.solver import solve
 
@@ -53,6 +54,7 @@ __all__ = [
     "plan",
     "plan_from_dict",
     "planning",
+    "resume",
     "run",
     "slide",
     "solve",

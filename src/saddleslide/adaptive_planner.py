@@ -10,7 +10,7 @@ from typing import Any
 
 from saddleslide.adaptive_run import first_curvature, mirror
 from saddleslide.arrays import as_number
-from saddleslide.choice import ADAPTIVE, predictions, start_scale
+from saddleslide.choice import predictions, start_scale
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions import Function, Zero, split_simple
@@ -18,6 +18,7 @@ from saddleslide.metric_choice import METRICS, choose_metric
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
+from saddleslide.rivals import ADAPTIVE
 from saddleslide.work import (
     FEWEST_ON_G,
     chosen_costs,

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from numbers import Integral
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_number
+from saddleslide.arrays import Array
 from saddleslide.candidate import Candidate, Split
+from saddleslide.control import EARLY, Control, Watch, where_in
 from saddleslide.couplings import Mirrored
-from saddleslide.errors import InputError, UnknownConstantError, raise_all
+from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.judging import Judge
 from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.metric_choice import built_metric
-from saddleslide.metrics import Blocks, Entrywise, Metric, from_dict
+from saddleslide.metrics import Blocks, Entrywise, Metric, Spectral, from_dict
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
@@ -29,9 +29,6 @@ from saddleslide.sliding.coupling_loop import CouplingLoop
 from saddleslide.sliding.inner import Inner, Linearised, Proximal, Slid
 from saddleslide.sliding.primal_dual import PrimalDual
 
-Callback = Callable[[Result], object]
-LIMITS = ("f", "g", "B")
-MOST_STEPS = 100_000
 # A restart pays when the gap has fallen by this factor since the last one (Applegate et al.: 0.2).
 _SUFFICIENT = 0.2
 # Steps without a better gap after which the inner work is doubled.
@@ -45,62 +42,57 @@ _MOST_STALLS, _TINY = 12, 1e-10
 
 
 def carry_out(
-    problem: SaddleProblem,
-    plan: AdaptivePlan,
-    *,
-    start: tuple[Any, Any] | None = None,
-    max_calls: Mapping[str, float] | None = None,
-    max_steps: int = MOST_STEPS,
-    callback: Callback | None = None,
+    problem: SaddleProblem, plan: AdaptivePlan, start: tuple[Any, Any] | None = None, control: Control | None = None
 ) -> Result:
     """Run an adaptive plan."""
-    limits = check_limits(max_calls, max_steps, callback)
-    origin = problem.start(start)
-    run = _Run(problem, plan, origin, limits, max_steps, callback)
-    return run.carry_out()
+    return AdaptiveRun(problem, plan, problem.start(start), control or Control()).carry_out()
 
 
-def check_limits(max_calls: Any, max_steps: Any, callback: Any) -> dict[str, float]:
-    """Limits by oracle, after refusing what can not be one."""
-    complaints = []
-    if max_calls is not None and not isinstance(max_calls, Mapping):
-        complaints.append(f"max_calls is {max_calls!r}; expected a mapping such as {{'f': 200}}.")
-    if isinstance(max_steps, bool) or not isinstance(max_steps, Integral) or max_steps < 0:
-        complaints.append(f"max_steps is {max_steps!r}; expected a whole number >= 0.")
-    if callback is not None and not callable(callback):
-        complaints.append(f"callback is {callback!r}; expected a function of an intermediate Result.")
-    raise_all("solve", complaints)
-    given = max_calls or {}
-    unknown = sorted(set(given) - set(LIMITS))
-    raise_all("solve", [f"max_calls has {unknown}; expected names among {list(LIMITS)}."] * bool(unknown))
-    return {name: as_number(limit, f"solve: max_calls[{name!r}]", 0.0) for name, limit in given.items()}
+@dataclass
+class Pace:
+    """How a run has been getting on: what decides when to work harder, to restart, or to give up."""
+
+    best: float = math.inf
+    waited: int = 0
+    stalls: int = 0
+    mark: int = 0
+    marked: float = math.inf
+    restart_gap: float = math.inf
+    previous: float = math.inf
 
 
-class _Run:
-    """One adaptive run: the method, the judge, the limits and the history."""
+class AdaptiveRun:
+    """One adaptive run: the method, the judge, the limits and the history. All of its state is in its attributes."""
+
+    restored_first: ClassVar[tuple[str, ...]] = ("plan", "plans", "origin", "begun")
 
     def __init__(
-        self,
-        problem: SaddleProblem,
-        plan: AdaptivePlan,
-        origin: tuple[Array, Array],
-        limits: dict[str, float],
-        max_steps: int,
-        callback: Callback | None,
+        self, problem: SaddleProblem, plan: AdaptivePlan, origin: tuple[Array, Array], control: Control
     ) -> None:
-        self.plan, self.limits, self.max_steps = plan, limits, max_steps
-        self.callback = callback
+        self.plan, self.control = plan, control
         self.problem = mirror(problem) if plan.mirrored else problem
         self.origin = (origin[1], origin[0]) if plan.mirrored else origin
-        self.oracles = Oracles(self.problem)
+        self.watch = Watch(control, self, self._calls, plan.mirrored)
+        self.oracles = Oracles(self.problem, self.watch.gate, control.dry)
         self.split = _split(self.problem, plan)
-        self.judge = Judge(self.problem, self.split, plan.tol, plan.rtol, self.origin)
+        self.history: list[Moment] = []
+        self.judge = Judge(self.problem, self.split, plan.tol, plan.rtol, self.origin, control.dry)
         self.smooth = _is_smooth(self.split.f_rest, self.problem)
         self.slack_floor = 0.0 if self.smooth else self._slack_floor()
         self.plans = [plan]
-        self.history: list[Moment] = []
         self.seconds, self.compiled_before = 0.0, compile_seconds()
         prepare()
+        self.pace = Pace()
+        self.begun = False
+        self.method: AdaptiveSliding | PrimalDual | None = None
+
+    def rebuild(self) -> None:
+        """The method of the plan that was under way, before its state is restored."""
+        if not self.begun:
+            return
+        self.split = _split(self.problem, self.plan)
+        self.judge.resplit(self.split)
+        self.method = self._first_method()
 
     def _slack_floor(self) -> float:
         """A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale."""
@@ -113,11 +105,16 @@ class _Run:
         return 1e-3 * max(self.plan.rtol, 1e-12) * smoothness.H * float(reach ** (1.0 + smoothness.nu))
 
     def carry_out(self) -> Result:
-        """Run to the target or a limit."""
+        """Run to the target or a limit, from where the run stands."""
         if not math.isfinite(self.problem.coupling.norm.upper):
             return self._result(Status.NON_FINITE)
-        status = self._primal_dual() if self.plan.method == METHODS[1] else self._adaptive()
-        return self._result(Status.SOLVED if self.judge.solved else status)
+        status = self.watch.carried_out(self._iterate, self._where)
+        if not self.history and status in EARLY:
+            self.judge.judge_start()
+        return self._result(Status.SOLVED if self.judge.solved and status is not Status.INCONSISTENT else status)
+
+    def _where(self) -> str:
+        return where_in(self.plan, len(self.history), self.oracles, self.judge.oracles, self.plan.mirrored)
 
     def _timed(self, work: Callable[[], Any]) -> Any:
         began = time.perf_counter()
@@ -125,50 +122,73 @@ class _Run:
         self.seconds += time.perf_counter() - began
         return answer
 
-    def _adaptive(self) -> Status:
-        method = self._timed(lambda: self._method(self.plan, self.origin))
-        best, waited, stalls = math.inf, 0, 0
-        mark, marked = 0, math.inf
-        while True:
-            stop = self._limit_reached(len(self.history))
+    def _iterate(self) -> Status:
+        if self.method is None:
+            stop = self.watch.between_steps(0)
             if stop is not None:
                 return stop
-            if not self.smooth:
-                # Nesterov (2015): a Hölder gradient passes the curvature test up to a part of the target.
-                method.slack = 0.25 * max(self.judge.target, self.slack_floor) / method.t
-            candidate = self._timed(method.advance)
-            if not (self.oracles.finite(candidate.x, candidate.y) and math.isfinite(candidate.value)):
-                return Status.NON_FINITE
-            if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
-                return Status.NO_CERTIFICATE
-            if not isinstance(method.metric, Entrywise) and not self.problem.X.contains(candidate.x):
-                method = self._in_blocks(method)
-                continue
-            self.judge.allowance = self.oracles.calls
-            solved = self.judge.consider(candidate)
-            if self._record():
-                return Status.STOPPED
-            if solved:
-                return Status.SOLVED
-            if self.judge.at_rounding:
-                return Status.NUMERICAL_LIMIT
-            if self.judge.gap < 0.9 * best:
-                best, waited, stalls = self.judge.gap, 0, 0
-            else:
-                waited += 1
-            if len(self.history) >= mark + _STRIDE:
-                # Creeping is not converging: the inner loop may be too short for the coupling.
-                if self.judge.gap > 0.5 * marked:
-                    method.inner.work_harder()
-                mark, marked = len(self.history), self.judge.gap
-            if waited >= _PATIENCE:
-                method.inner.work_harder()
-                waited = 0
-                stalls += 1
-                if self._settled(candidate):
+            self.method = self._timed(self._first_method)
+            self.begun = True
+            if isinstance(self.method, PrimalDual):
+                self.judge.gap_at(Candidate(*self.origin, 0.0))
+                if self.judge.solved:
                     return Status.SOLVED
-                if stalls >= _MOST_STALLS and self.judge.gap <= _TINY * self.judge.magnitude:
-                    return Status.NUMERICAL_LIMIT
+        while True:
+            stop = self.watch.between_steps(len(self.history))
+            if stop is not None:
+                return stop
+            status = self._adaptive_step() if isinstance(self.method, AdaptiveSliding) else self._primal_dual_step()
+            if status is not None:
+                return status
+
+    def _first_method(self) -> AdaptiveSliding | PrimalDual:
+        return self._primal_dual() if self.plan.method == METHODS[1] else self._method(self.plan, self.origin)
+
+    def _adaptive_step(self) -> Status | None:
+        method = self.method
+        assert isinstance(method, AdaptiveSliding)
+        if not self.smooth:
+            # Nesterov (2015): a Hölder gradient passes the curvature test up to a part of the target.
+            method.slack = 0.25 * max(self.judge.target, self.slack_floor) / method.t
+        candidate = self._timed(method.advance)
+        if not (self.oracles.finite(candidate.x, candidate.y) and math.isfinite(candidate.value)):
+            return Status.NON_FINITE
+        if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
+            return Status.NO_CERTIFICATE
+        if not isinstance(method.metric, Entrywise) and not self.problem.X.contains(candidate.x):
+            self.method = self._in_blocks(method)
+            return None
+        self.judge.allowance = self.oracles.calls
+        solved = self.judge.consider(candidate)
+        if self._record():
+            return Status.STOPPED
+        if solved:
+            return Status.SOLVED
+        if self.judge.at_rounding:
+            return Status.NUMERICAL_LIMIT
+        return self._paced(method, candidate)
+
+    def _paced(self, method: AdaptiveSliding, candidate: Candidate) -> Status | None:
+        """More inner work where the gap creeps; a status when nothing helps any more."""
+        pace = self.pace
+        if self.judge.gap < 0.9 * pace.best:
+            pace.best, pace.waited, pace.stalls = self.judge.gap, 0, 0
+        else:
+            pace.waited += 1
+        if len(self.history) >= pace.mark + _STRIDE:
+            # Creeping is not converging: the inner loop may be too short for the coupling.
+            if self.judge.gap > 0.5 * pace.marked:
+                method.inner.work_harder()
+            pace.mark, pace.marked = len(self.history), self.judge.gap
+        if pace.waited < _PATIENCE:
+            return None
+        method.inner.work_harder()
+        pace.waited = 0
+        pace.stalls += 1
+        if self._settled(candidate):
+            return Status.SOLVED
+        rounding = pace.stalls >= _MOST_STALLS and self.judge.gap <= _TINY * self.judge.magnitude
+        return Status.NUMERICAL_LIMIT if rounding else None
 
     def _settled(self, candidate: Candidate) -> bool:
         """No progress: perhaps only the cheap bounds lag. Spend as many gradients on judging as the method has."""
@@ -215,7 +235,7 @@ class _Run:
         """The method with the roles of x and y exchanged, and its coupling loop."""
         seen = mirror(self.problem)
         split = Split(self.split.g_rest, self.split.g_simple, Zero(), self.split.f_simple)
-        oracles, metric = Oracles(seen), Blocks(1.0, seen.coupling.norm.upper)
+        oracles, metric = Oracles(seen, dry=self.oracles.dry), Blocks(1.0, seen.coupling.norm.upper)
         coupling = Proximal(CouplingLoop(oracles, metric, split), plan.steps_per_g, Settings().nested_tolerance)
         modulus = split.f_rest.strong_convexity(seen.X)
         # Many steps per step on f, all on the same g: what is known of its curvature lasts.
@@ -231,67 +251,59 @@ class _Run:
             return given.attached(self.problem.coupling)
         if plan.metric == "blocks":
             return Blocks(1.0, self.problem.coupling.norm.upper)
+        if self.oracles.dry and plan.metric != "diagonal":
+            # The fitted symbol is restored.
+            basis = "fft" if plan.metric == "fft" else "dct"
+            return Spectral(np.ones(x.shape), basis=basis).attached(self.problem.coupling)
         return built_metric(plan.metric, self.oracles, self.split.f_rest, x, plan.seed)
 
-    def _primal_dual(self) -> Status:
+    def _primal_dual(self) -> PrimalDual:
         radii = self.problem.X.radius(self.origin[0]), self.problem.Y.radius(self.origin[1])
         usable = all(math.isfinite(radius) and radius > 0.0 for radius in radii)
         norm = self.problem.coupling.norm.upper
-        method = PrimalDual(self.oracles, self.origin, norm, radii[1] / radii[0] if usable else 1.0)
-        restart_gap, previous = math.inf, math.inf
-        self.judge.gap_at(Candidate(*self.origin, 0.0))
+        return PrimalDual(self.oracles, self.origin, norm, radii[1] / radii[0] if usable else 1.0)
+
+    def _primal_dual_step(self) -> Status | None:
+        method, pace = self.method, self.pace
+        assert isinstance(method, PrimalDual)
+        candidates = self._timed(method.advance)
+        if not all(self.oracles.finite(c.x, c.y) for c in candidates):
+            return Status.NON_FINITE
+        gaps = [self.judge.gap_at(candidate) for candidate in candidates]
+        if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
+            return Status.NO_CERTIFICATE
+        if self._record():
+            return Status.STOPPED
         if self.judge.solved:
             return Status.SOLVED
-        while True:
-            stop = self._limit_reached(len(self.history))
-            if stop is not None:
-                return stop
-            candidates = self._timed(method.advance)
-            if not all(self.oracles.finite(c.x, c.y) for c in candidates):
-                return Status.NON_FINITE
-            gaps = [self.judge.gap_at(candidate) for candidate in candidates]
-            if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
-                return Status.NO_CERTIFICATE
-            if self._record():
-                return Status.STOPPED
-            if self.judge.solved:
-                return Status.SOLVED
-            if self.judge.at_rounding:
-                return Status.NUMERICAL_LIMIT
-            best = min(gaps)
-            chosen = candidates[gaps.index(best)]
-            stalled = best > previous and best < 0.8 * restart_gap
-            if best <= _SUFFICIENT * restart_gap or stalled or method.length >= 0.36 * method.chunk * len(self.history):
-                method.restart((chosen.x, chosen.y))
-                restart_gap, previous = best, math.inf
-            else:
-                previous = best
-            method.chunk = min(1024, max(16, len(self.history)))
-
-    def _limit_reached(self, steps: int) -> Status | None:
-        total = self._calls()
-        if any(getattr(total, name) >= limit for name, limit in self.limits.items()):
-            return Status.CALL_LIMIT
-        return Status.STEP_LIMIT if steps >= self.max_steps else None
+        if self.judge.at_rounding:
+            return Status.NUMERICAL_LIMIT
+        best = min(gaps)
+        chosen = candidates[gaps.index(best)]
+        stalled = pace.previous < best < 0.8 * pace.restart_gap
+        long = method.length >= 0.36 * method.chunk * len(self.history)
+        if best <= _SUFFICIENT * pace.restart_gap or stalled or long:
+            method.restart((chosen.x, chosen.y))
+            pace.restart_gap, pace.previous = best, math.inf
+        else:
+            pace.previous = best
+        method.chunk = min(1024, max(16, len(self.history)))
+        return None
 
     def _calls(self) -> Calls:
         total = self.oracles.calls + self.judge.oracles.calls
-        return Calls(total.g, total.f, total.B) if self.plan.mirrored else total
+        return (Calls(total.g, total.f, total.B) if self.plan.mirrored else total) + self.control.before
 
     def _record(self) -> bool:
         """Add a row to the history and call the callback; True when it asks to stop."""
         self.history.append(Moment(len(self.history) + 1, self._calls(), self.seconds, self.judge.gap))
-        if self.callback is None:
-            return False
-        try:
-            self.callback(self._result(Status.RUNNING))
-        except StopIteration:
-            return True
-        return False
+        return self.watch.stops(lambda: self._result(Status.RUNNING))
 
     def _result(self, status: Status) -> Result:
         seen = self.judge.certificate()
         x, y = self.judge.x, self.judge.y
+        if status is Status.INCONSISTENT:
+            seen = Certificate(reason=self.watch.reason, calls=seen.calls)
         if self.plan.mirrored:
             x, y = y, x
             calls = Calls(seen.calls.g, seen.calls.f, seen.calls.B)
@@ -307,6 +319,7 @@ class _Run:
             tuple(self.history),
             self.judge.target,
             compile_seconds=compile_seconds() - self.compiled_before,
+            time_limit=self.control.time_limit,
         )
 
 

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from saddleslide.choice import ADAPTIVE
 from saddleslide.errors import raise_all
 from saddleslide.oracles import Calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Result
+from saddleslide.rivals import ADAPTIVE
 from saddleslide.solver import solve
 
 

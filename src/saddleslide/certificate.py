@@ -13,6 +13,7 @@ from saddleslide.arrays import Array, as_real
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions import Function, LowerModel, tilted_minimum
+from saddleslide.guards import adjoint_complaint
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Certificate
@@ -72,6 +73,9 @@ def certify(
     Bx, BTy = oracles.forward(x), oracles.adjoint(y)
     if not oracles.finite(Bx, BTy):
         return Certificate(reason="B x or B^T y is not finite.", calls=oracles.calls)
+    complaint = adjoint_complaint(problem.coupling, x, Bx, y, BTy)
+    if complaint:
+        return Certificate(reason=complaint, calls=oracles.calls)
     above = _side(problem.g, -Bx, problem.Y, y, models.get("g"), accuracy, max_gradients)
     below = _side(problem.f, BTy, problem.X, x, models.get("f"), accuracy, max_gradients)
     oracles.calls.g += above.spent

@@ -17,30 +17,15 @@ from saddleslide.baselines.reach import reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, Zero, split_simple
+from saddleslide.functions import Function, Zero
 from saddleslide.oracles import Calls
 from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.problem import SaddleProblem
+from saddleslide.rivals import ADAPTIVE, SHARES, costly_parts, kind_of, pdhg_variant, rivals_on
 
-ADAPTIVE = "adaptive"
 PLAN = "plan"
-# Part of the bound that runs to a certified gap have used: medians over the calibration set.
-SHARES = {
-    ADAPTIVE: 0.28,
-    "primal-dual, curved": 0.28,
-    "primal-dual, flat": 0.011,
-    "pdhg": 0.59,
-    "l-bfgs": 0.085,
-    "universal-primal-dual": 0.078,
-    "apdg": 0.12,
-    "opapc": 0.076,
-}
-# Methods that auto may prefer to adaptive sliding where f and g are costly, and where both are simple. OPAPC is not
-# among them: it converges only if the solution in y lies inside Y, which can not be known beforehand.
-RIVALS_COSTLY = ("apdg",)
-RIVALS_SIMPLE = ("l-bfgs", "pdhg", "universal-primal-dual")
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
 # Coupling steps per outer step of adaptive sliding, two products each; gradients that a certificate may always take.
@@ -132,10 +117,7 @@ def predict(name: str, problem: SaddleProblem, tol: float, costs: tuple[float, f
     why_not = tuple(method.lacks(problem))
     if why_not:
         return Prediction(name, None, 1.0, Calls(), math.inf, why_not)
-    bound, share = _bound(method, problem, tol), SHARES.get(name, 1.0)
-    if name == "pdhg" and _variant(problem) == "plain":
-        # Restarted there, like adaptive sliding.
-        share = SHARES["primal-dual, flat"]
+    bound, share = _bound(method, problem, tol), SHARES[kind_of(problem)].get(name, 1.0)
     return _priced(name, bound, share, _judging(problem, bound, share), costs)
 
 
@@ -179,10 +161,9 @@ def predict_adaptive(problem: SaddleProblem, tol: float, costs: tuple[float, flo
     >>> predict_adaptive(problem, 1e-3, (1.0, 1.0, 1.0)).bound
     Calls(f=35, g=0, B=840)
     """
-    f_rest, g_rest = _rests(problem)
+    (f_rest, g_rest), share = costly_parts(problem), SHARES[kind_of(problem)][ADAPTIVE]
     if isinstance(f_rest, Zero) and isinstance(g_rest, Zero):
-        bound = _bound(methods["pdhg"](variant=_variant(problem)), problem, tol)
-        share = SHARES["primal-dual, flat" if _variant(problem) == "plain" else "primal-dual, curved"]
+        bound = _bound(methods["pdhg"](variant=pdhg_variant(problem)), problem, tol)
         return _priced(ADAPTIVE, bound, share, Calls(), costs)
     D_x, D_y = reach_from_start(problem)
     f, g = _gradients(f_rest, problem.X, D_x, tol), _gradients(g_rest, problem.Y, D_y, tol)
@@ -192,12 +173,12 @@ def predict_adaptive(problem: SaddleProblem, tol: float, costs: tuple[float, flo
     # A costly g inside is linearised at least once an outer step.
     inner_g = 0 if isinstance(g_rest, Zero) else max(outer, math.ceil(g))
     calls = Calls(0 if isinstance(f_rest, Zero) else outer, inner_g, 2 * _INNER_STEPS * outer)
-    return _priced(ADAPTIVE, calls, SHARES[ADAPTIVE], Calls(), costs)
+    return _priced(ADAPTIVE, calls, share, Calls(), costs)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What `method="auto"` stands for, why, and the calls that finding out took.
+    """What `method="auto"` stands for, why, the calls that finding out took, and the prices it went by.
 
     Examples
     --------
@@ -208,6 +189,7 @@ class Choice:
     method: str
     reason: str
     calls: Calls = field(default_factory=Calls)
+    prices: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
 def choose(
@@ -225,10 +207,8 @@ def choose(
     >>> choose(game, 1e-3, 0.0, (1.0, 1.0, 1.0), estimated=False).method
     'adaptive'
     """
-    costly = tuple(not isinstance(rest, Zero) for rest in _rests(problem))
-    # A simple f or g costs adaptive sliding nothing, which no rival for costly functions can use.
-    allowed = RIVALS_COSTLY if all(costly) else () if any(costly) else RIVALS_SIMPLE
-    rivals = [name for name in allowed if not methods[name]().lacks(problem)]
+    costly = tuple(not isinstance(rest, Zero) for rest in costly_parts(problem))
+    rivals = rivals_on(problem)
     if not rivals:
         return Choice(ADAPTIVE, "no method that could be cheaper applies")
     # Distances from the start take one gradient of each function; those of simple terms are not counted.
@@ -241,7 +221,7 @@ def choose(
     best = min(others)
     name = rivals[others.index(best)]
     if best * MARGIN < own:
-        return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", spent)
+        return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", spent, costs)
     return Choice(ADAPTIVE, f"predicted cost {own:.4g} against {best:.4g} of {name}", spent)
 
 
@@ -262,24 +242,14 @@ def _priced(
     return Prediction(name, bound, share, judging, weighted_cost(total, costs))
 
 
-def _rests(problem: SaddleProblem) -> tuple[Function, Function]:
-    """The parts of f and g without a proximal step."""
-    return split_simple(problem.f, problem.X)[0], split_simple(problem.g, problem.Y)[0]
-
-
 def _judging(problem: SaddleProblem, bound: Calls | None, share: float) -> Calls:
     """Certificates of a named method solve for a costly function as often as the method calls it, or 25 times."""
     if bound is None:
         return Calls()
-    f_rest, g_rest = _rests(problem)
+    f_rest, g_rest = costly_parts(problem)
     f = 0.0 if isinstance(f_rest, Zero) else max(share * bound.f, _FEWEST_GRADIENTS)
     g = 0.0 if isinstance(g_rest, Zero) else max(share * bound.g, _FEWEST_GRADIENTS)
     return Calls(f, g, math.ceil(0.1 * share * bound.B))
-
-
-def _variant(problem: SaddleProblem) -> str:
-    moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
-    return ("plain", "accelerated", "linear")[sum(modulus > 0.0 for modulus in moduli)]
 
 
 def _gradients(rest: Function, domain: Domain, D: float, tol: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 from saddleslide.arrays import as_number
 from saddleslide.baselines import methods
-from saddleslide.choice import ADAPTIVE, PLAN, Prediction, predictions
+from saddleslide.choice import PLAN, Prediction, predictions
 from saddleslide.driver import run as run_plan
 from saddleslide.errors import InputError, raise_all
 from saddleslide.oracles import Calls
@@ -20,6 +20,7 @@ from saddleslide.planning.plan import weighted_cost
 from saddleslide.plotting import draw_comparison
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Result
+from saddleslide.rivals import ADAPTIVE
 from saddleslide.sampling import is_sampled
 from saddleslide.solver import solve
 from saddleslide.work import chosen_costs

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from os import PathLike
+from typing import Any, ClassVar
 
 import numpy as np
 
 from saddleslide.adaptive_run import carry_out
 from saddleslide.arrays import Array, key_of, split
 from saddleslide.certificate import certify
+from saddleslide.checkpoint import fingerprint
+from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Watch, controlled, where_in
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
 from saddleslide.kernels.switch import compile_seconds, prepare
@@ -20,7 +23,7 @@ from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method
 from saddleslide.metric_constants import noise_in
 from saddleslide.metrics import Metric, from_dict
-from saddleslide.oracles import Oracles
+from saddleslide.oracles import Calls, Oracles
 from saddleslide.plan_settings import Setting
 from saddleslide.planning import Constant, Level, Plan
 from saddleslide.planning.adaptive import AdaptivePlan
@@ -28,18 +31,22 @@ from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.noise import rests_on_estimate
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
+from saddleslide.planning.stored import AnyPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import regularised_problem
 from saddleslide.result import Certificate, Moment, Result, Status
 from saddleslide.sampling import Samples, as_generator, drawn_problem, is_sampled
 from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
+from saddleslide.sliding.bilinear import taken_anchors
+from saddleslide.sliding.innermost import Anchors
 from saddleslide.sliding.view import View, view_of
 
-Callback = Callable[[Result], object]
 # A certificate may always take this many gradients; beyond, no more than the plan itself.
 FEWEST_GRADIENTS = 25
 # A practical stage that leaves more than this part of the gap was too short: budgets double, at most so often.
 TOO_LITTLE, MOST_RAISES = 0.9, 4
+# What may end a run in the middle of a stage.
+UNJUDGED = (*EARLY, Status.INTERRUPTED)
 
 
 def run(
@@ -50,6 +57,13 @@ def run(
     callback: Callback | None = None,
     rng: int | np.random.Generator = 0,
     threads: int = 1,
+    max_calls: Mapping[str, float] | None = None,
+    max_steps: int = MOST_STEPS,
+    time_limit: float | None = None,
+    strict: bool = False,
+    on_interrupt: str = "raise",
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
 ) -> Result:
     """Carry out a plan and judge the point it gives.
 
@@ -67,6 +81,8 @@ def run(
         Where sampled gradients draw from; the same seed gives the same bits. Exact gradients draw nothing.
     threads : int, optional
         Threads for products with large sparse matrices; the bits of the result do not depend on it.
+    max_calls, max_steps, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
+        As in `ss.solve`.
 
     Returns
     -------
@@ -87,43 +103,60 @@ def run(
         raise InputError(
             f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
         )
-    if callback is not None and not callable(callback):
-        raise InputError(f"run: callback is {callback!r}; expected a function of an intermediate Result.")
+    control = controlled(
+        "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
+        on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+    )  # fmt: skip
     if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
         raise InputError(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
     with working_threads(threads, "run"):
-        if isinstance(plan, AdaptivePlan):
-            result = carry_out(problem, plan, start=start, callback=callback)
-        elif isinstance(plan, MethodPlan):
-            result = carry_out_method(problem, plan, start=start, callback=callback)
-        else:
-            result = _Progress(problem, plan, start, callback, as_generator(rng, "run")).carry_out()
-        return result.of_kind(problem.arrays)
+        result = carried_out(problem, plan, start, with_header(control, problem, plan, start), rng)
+    result = result.of_kind(problem.arrays)
+    return result.or_raise() if strict else result
 
 
-class _Progress:
-    """State of one run: oracles, recursion, clock and history."""
+def carried_out(
+    problem: SaddleProblem,
+    plan: AnyPlan,
+    start: tuple[Any, Any] | None,
+    control: Control,
+    rng: int | np.random.Generator = 0,
+) -> Result:
+    """Carry any plan out under a control."""
+    if isinstance(plan, AdaptivePlan):
+        return carry_out(problem, plan, start, control)
+    if isinstance(plan, MethodPlan):
+        return carry_out_method(problem, plan, start, control)
+    return PlanRun(problem, plan, start, control, as_generator(rng, "run")).carry_out()
+
+
+class PlanRun:
+    """One run of a theorem's plan: oracles, recursion, clock and history. All of its state is in its attributes."""
+
+    restored_first: ClassVar[tuple[str, ...]] = ("plans", "plan", "done", "step", "stage_start", "anchors")
 
     def __init__(
         self,
         problem: SaddleProblem,
         plan: Plan | RestartPlan,
         start: tuple[Any, Any] | None,
-        callback: Callback | None,
+        control: Control,
         rng: np.random.Generator,
     ) -> None:
-        self.problem, self.callback = problem, callback
+        self.problem, self.control, self.rng = problem, control, rng
         origin = problem.start(start)
         self.plan = plan = _fitted(plan, problem, origin)
         extra = plan.regularisation if isinstance(plan, RestartPlan) else None
         self.promises = _promises(plan, problem, origin)
         self.samples = Samples()
         self.view = _view(problem, plan)
+        self.watch = Watch(control, self, self._spent)
         seen = drawn_problem(self.view.problem, rng, self.samples)
-        self.oracles = Oracles(seen if extra is None else regularised_problem(seen, extra, origin))
+        whole = seen if extra is None else regularised_problem(seen, extra, origin)
+        self.oracles = Oracles(whole, self.watch.gate, control.dry)
         self.last_finite = np.concatenate([part.ravel() for part in origin])
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0
@@ -132,28 +165,53 @@ class _Progress:
         prepare()
         self.judged = Certificate(reason="not judged yet")
         self.models: dict[str, LowerModel] = {}
+        # Stages done, and where the present one stands.
+        self.done = self.step = 0
+        self.stage_start: tuple[Array, Array] | None = None
+        self.anchors: Anchors | None = None
+        self.recursion: Recursion | None = None
+
+    def rebuild(self) -> None:
+        """The recursion of the stage under way, before its state is restored."""
+        if self.stage_start is not None:
+            stage = self._stages()[self.done]
+            self.recursion = bilinear_recursion(self.oracles, stage, self.stage_start, self.view, self.anchors)
 
     def carry_out(self) -> Result:
         """All stages, or fewer when a certificate meets the target between two of them."""
-        done = 0
-        while done < len(self._stages()):
-            outcome = self._carry_out_stage(self._stages()[done])
-            done += 1
+        status = self.watch.carried_out(self._work, self._where)
+        if status in UNJUDGED:
+            # Cut short in the middle of a stage: the point is judged as at any other end.
+            self._judge()
+        if status is Status.INCONSISTENT:
+            self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
+        return self.result(Status.SOLVED if self._solved() else status)
+
+    def _where(self) -> str:
+        return where_in(self.plan, len(self.history), self.oracles)
+
+    def _spent(self) -> Calls:
+        return self.oracles.calls + self.control.before
+
+    def _work(self) -> Status:
+        while self.done < len(self._stages()):
+            outcome = self._carry_out_stage(self._stages()[self.done])
+            if outcome in UNJUDGED:
+                return outcome
+            self.done += 1
             before = self.judged.gap
             self._judge()
             if self._solved():
-                return self.result(Status.SOLVED)
+                return Status.SOLVED
             if outcome is not None:
-                return self.result(outcome)
-            self._raise_budgets(done, before)
-        if done == 0:
+                return outcome
+            self._raise_budgets(self.done, before)
+        if self.done == 0:
             self._judge()
-        if self._solved():
-            return self.result(Status.SOLVED)
         if self.judged.kind != "none":
-            return self.result(Status.COMPLETED)
+            return Status.COMPLETED
         promised = self.plan.tol is not None and self._expected_gap() <= self.plan.tol
-        return self.result(Status.EXPECTED if promised else Status.NO_CERTIFICATE)
+        return Status.EXPECTED if promised else Status.NO_CERTIFICATE
 
     def _stages(self) -> tuple[Stage, ...]:
         return (Stage(self.plan.levels, math.nan),) if isinstance(self.plan, Plan) else self.plan.stages
@@ -181,25 +239,33 @@ class _Progress:
 
     def _carry_out_stage(self, stage: Stage) -> Status | None:
         """Run all outermost steps of a stage; a status when the run must end here."""
-        recursion = bilinear_recursion(self.oracles, stage, self.point(), self.view)
-        steps = recursion.steps()
-        while True:
-            began = time.perf_counter()
-            average = next(steps, None)
-            self.seconds += time.perf_counter() - began
-            if average is None:
-                self._keep_models(recursion, stage)
-                return None
-            if not np.isfinite(average).all():
-                return Status.NON_FINITE
-            np.copyto(self.last_finite, average)
-            spent = self.oracles.calls.copy(), self.seconds
-            self.history.append(Moment(len(self.history) + 1, *spent, samples=self.samples.copy()))
-            if self.callback is not None:
-                try:
-                    self.callback(self.result(Status.RUNNING))
-                except StopIteration:
-                    return Status.STOPPED
+        if self.recursion is None:
+            stop = self.watch.between_steps(len(self.history))
+            if stop is not None:
+                return stop
+            self.anchors = taken_anchors(self.oracles, stage, self.point())
+            self.recursion = bilinear_recursion(self.oracles, stage, self.point(), self.view, self.anchors)
+            self.step, self.stage_start = 0, self.point()
+        recursion = self.recursion
+        while self.step < stage.levels[0].T:
+            status = self.watch.between_steps(len(self.history)) or self._outermost_step(recursion)
+            if status is not None:
+                return status
+        self._keep_models(recursion, stage)
+        self.recursion, self.stage_start = None, None
+        return None
+
+    def _outermost_step(self, recursion: Recursion) -> Status | None:
+        began = time.perf_counter()
+        average = recursion.step(self.step)
+        self.step += 1
+        self.seconds += time.perf_counter() - began
+        if not np.isfinite(average).all():
+            return Status.NON_FINITE
+        np.copyto(self.last_finite, average)
+        spent = self.oracles.calls.copy(), self.seconds
+        self.history.append(Moment(len(self.history) + 1, *spent, samples=self.samples.copy()))
+        return Status.STOPPED if self.watch.stops(lambda: self.result(Status.RUNNING)) else None
 
     def _keep_models(self, recursion: Recursion, stage: Stage) -> None:
         """Lower models of f and g at the end of a stage; those of a regularised function are not f's or g's own."""
@@ -231,7 +297,18 @@ class _Progress:
             expected_gap=self._expected_gap(),
             floor=self.plan.constants["floor"].value if "floor" in self.plan.constants else 0.0,
             compile_seconds=compile_seconds() - self.compiled_before,
+            time_limit=self.control.time_limit,
         )
+
+
+def with_header(
+    control: Control, problem: SaddleProblem, plan: AnyPlan, start: tuple[Any, Any] | None, **more: Any
+) -> Control:
+    """The control with what a checkpoint says of problem, plan and start; what can not be written is refused."""
+    if control.checkpoint is None:
+        return control
+    header = {"plan": plan.to_dict(), "problem": fingerprint(problem), **more}
+    return replace(control, header=header, start=problem.start(start))
 
 
 def _metric(plan: Plan | RestartPlan, problem: SaddleProblem) -> Metric | None:

@@ -1,11 +1,13 @@
-"""What the caller did wrong. Every error here is raised before any oracle is called.
+"""What the caller did wrong. An error here is raised before any work, but for two.
 
-Outcomes of work are not errors: they are statuses (see `saddleslide.result`).
+Outcomes of work are not errors: they are statuses (see `saddleslide.result`). `strict=True` turns those that are no
+success into an OutcomeError. What user code returns is looked at when it does, and refused with an InputError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class SaddleslideError(Exception):
@@ -79,6 +81,37 @@ class MissingExtraError(SaddleslideError, ImportError):
     --------
     >>> from saddleslide.errors import MissingExtraError
     >>> issubclass(MissingExtraError, ImportError)
+    True
+    """
+
+
+class OutcomeError(SaddleslideError, RuntimeError):
+    """With `strict=True`: a run ended without what was asked. It says the status, and `result` is the whole result.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.diag([1.0, 2.0, 3.0]), X=simplex, Y=simplex)
+    >>> try:
+    ...     ss.solve(game, tol=1e-9, max_steps=1, strict=True)
+    ... except ss.errors.OutcomeError as error:
+    ...     print(error.result.status.name, error.result.gap < 1.0)
+    STEP_LIMIT True
+    """
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class CheckpointError(InputError):
+    """A checkpoint can not be used: damaged, of another version, or of another problem.
+
+    Examples
+    --------
+    >>> from saddleslide.errors import CheckpointError, InputError
+    >>> issubclass(CheckpointError, InputError)
     True
     """
 

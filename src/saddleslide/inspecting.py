@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, read_only
 from saddleslide.candidate import Candidate, Linearisation, Split
 from saddleslide.errors import InputError
 from saddleslide.functions import Zero, prox
@@ -75,8 +75,9 @@ class Inspector:
         """A value alone is half a gradient."""
         if not math.isnan(candidate.value):
             return candidate
-        self.judge.oracles.calls.f += 0 if isinstance(self.split.f_rest, Zero) else 0.5
-        return replace(candidate, value=self.split.f_rest.value(candidate.x))
+        rest, x = self.split.f_rest, candidate.x
+        count = 0.0 if isinstance(rest, Zero) else 0.5
+        return replace(candidate, value=self.judge.oracles.made("f", count, lambda: rest.value(read_only(x))))
 
     def _linearised(self, candidate: Candidate) -> Candidate:
         """Value, gradient and product at the point, where the method does not know them."""
@@ -84,8 +85,8 @@ class Inspector:
             candidate = replace(candidate, Bx=self.judge.oracles.forward(candidate.x))
         if candidate.linearisation is not None and not math.isnan(candidate.value):
             return candidate
-        value, gradient = self.split.f_rest.value_and_gradient(candidate.x)
-        self.judge.oracles.calls.f += 1
+        rest, x = self.split.f_rest, candidate.x
+        value, gradient = self.judge.oracles.made("f", 1, lambda: rest.value_and_gradient(read_only(x)))
         return replace(candidate, value=value, linearisation=Linearisation(candidate.x, value, gradient))
 
     def _consider(self, candidate: Candidate, own: Calls) -> None:

@@ -12,11 +12,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, read_only
 from saddleslide.candidate import Candidate, Linearisation, Split
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions import Function, Zero, prox, tilted_minimum
+from saddleslide.guards import PairGuard, adjoint_complaint, inconsistent
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.residuals import EPS, ResidualBound
@@ -47,11 +48,21 @@ class Judge:
         Absolute target, and target relative to the gap at the start; the larger one counts.
     start : (x, y)
         Where the run begins.
+    dry : bool
+        Call nothing: the state will be restored.
     """
 
-    def __init__(self, problem: SaddleProblem, split: Split, tol: float, rtol: float, start: tuple[Array, Array]):
+    def __init__(
+        self,
+        problem: SaddleProblem,
+        split: Split,
+        tol: float,
+        rtol: float,
+        start: tuple[Array, Array],
+        dry: bool = False,
+    ) -> None:
         self.problem, self.split, self.tol, self.rtol = problem, split, tol, rtol
-        self.oracles = Oracles(problem)
+        self.oracles = Oracles(problem, dry=dry)
         self.lower, self.upper = -math.inf, math.inf
         self.x, self.y = start
         self.kind = "none"
@@ -70,7 +81,7 @@ class Judge:
         self.allowance = Calls()
         self._costly_g = not isinstance(split.g_rest, Zero)
         self._descended = False
-        if rtol > 0.0:
+        if rtol > 0.0 and not dry:
             self._open_scale()
 
     def resplit(self, split: Split) -> None:
@@ -79,6 +90,8 @@ class Judge:
         self._set_sides(split)
 
     def _set_sides(self, split: Split) -> None:
+        self.pair_f = PairGuard("f", split.f_rest, self.problem.X)
+        self.pair_g = PairGuard("g", split.g_rest, self.problem.Y)
         self.below = ResidualBound(split.f_rest, split.f_simple, self.problem.X)
         self.above = ResidualBound(split.g_rest, split.g_simple, self.problem.Y)
 
@@ -123,8 +136,7 @@ class Judge:
         x, y = self._start
         self._start_pull = self.oracles.adjoint(y)
         Bx = self.oracles.forward(x)
-        value = self.problem.f.value(x)
-        self.oracles.calls.f += 0 if isinstance(self.split.f_rest, Zero) else 0.5
+        value = self._f_value(x)
         found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
         if found is not None:
             best, _ = found
@@ -138,13 +150,11 @@ class Judge:
         x, X = self._start[0], self.problem.X
         rest, simple, pull = self.split.f_rest, self.split.f_simple, self._start_pull
         assert pull is not None
-        slope = rest.gradient(x) + pull
-        self.oracles.calls.f += 1
+        slope = self.oracles.made("f", 1, lambda: rest.gradient(x)) + pull
         L = _first_curvature(rest, X)
         for _ in range(20):
             step = prox(simple, x - slope / L, L, X)
-            self.oracles.calls.f += 0.5
-            self.scale_below = min(self.scale_below, self.problem.f.value(step) + float(np.vdot(pull, step)))
+            self.scale_below = min(self.scale_below, self._f_value(step) + float(np.vdot(pull, step)))
             if self.start_gap > 0.0 or np.array_equal(step, x):
                 return
             L *= 8.0
@@ -160,7 +170,8 @@ class Judge:
                 self._descend_from_start()
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         g_value = self._g_value(candidate.y) if candidate.g_value is None else candidate.g_value
-        self._raise_lower(candidate.y, g_value, candidate.linearisation)
+        self._guard(candidate)
+        self._raise_lower(candidate.x, Bx, candidate.y, g_value, candidate.linearisation)
         if candidate.averaged is not None and self.problem.X.bounded and self.below.modulus == 0.0:
             self._raise_lower_by_average(candidate.averaged)
         self._note_size(value, g_value, float(np.vdot(candidate.y, Bx)))
@@ -186,10 +197,16 @@ class Judge:
         value = candidate.value + self.below.simple_value(candidate.x)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         self._lower_upper(candidate.x, value, Bx)
-        pull = self.oracles.adjoint(candidate.y)
+        pull = self._pull(candidate.x, Bx, candidate.y)
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
         try:
-            found = tilted_minimum(self.problem.f, pull, self.problem.X, candidate.x, accuracy, max_gradients)
+            found = self.oracles.made(
+                "f",
+                0,
+                lambda: tilted_minimum(
+                    self.problem.f, pull, self.problem.X, read_only(candidate.x), accuracy, max_gradients
+                ),
+            )
         except NoExactMinimumError as missing:
             self.reason = str(missing)
             return self.solved
@@ -199,6 +216,16 @@ class Judge:
         self._accept_lower(found.lower - self._g_value(candidate.y), candidate.y, "exact")
         return self.solved
 
+    def judge_start(self) -> None:
+        """Bounds at the start, for a run that ends before its first step."""
+        x, y = self._start
+        self.allowance = Calls(_FEWEST_GRADIENTS, self.oracles.calls.g + _FEWEST_GRADIENTS, 0)
+        rest = self.split.f_rest
+        count = 0.0 if isinstance(rest, Zero) else 0.5
+        value = self.oracles.made("f", count, lambda: rest.value(read_only(x)))
+        if self.oracles.finite(x, y):
+            self.settle(Candidate(x, y, value), 0.0, _FEWEST_GRADIENTS)
+
     def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
         """Gap of this candidate alone, by `settle`."""
         return self.apart(lambda: self.settle(candidate, accuracy, max_gradients))
@@ -207,13 +234,15 @@ class Judge:
         """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
         upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
         self.upper, self.lower = math.inf, -math.inf
-        work()
-        gap = self.gap
-        if upper <= self.upper:
-            self.upper, self.x = upper, x
-        if lower >= self.lower:
-            self.lower, self.y, self.kind = lower, y, kind
-        return gap
+        try:
+            work()
+            return self.gap
+        finally:
+            # Also when an interrupt or an exception cuts the work short.
+            if upper <= self.upper:
+                self.upper, self.x = upper, x
+            if lower >= self.lower:
+                self.lower, self.y, self.kind = lower, y, kind
 
     def _feasible(self, candidate: Candidate) -> bool:
         """A bound at an infeasible point is no bound."""
@@ -229,10 +258,13 @@ class Judge:
             self.magnitude = size
 
     def _g_value(self, y: Array) -> float:
-        if not isinstance(self.split.g_rest, Zero):
-            # A value alone is half a gradient.
-            self.oracles.calls.g += 0.5
-        return self.problem.g.value(y)
+        # A value alone is half a gradient.
+        count = 0.0 if isinstance(self.split.g_rest, Zero) else 0.5
+        return self.oracles.made("g", count, lambda: self.problem.g.value(read_only(y)))
+
+    def _f_value(self, x: Array) -> float:
+        count = 0.0 if isinstance(self.split.f_rest, Zero) else 0.5
+        return self.oracles.made("f", count, lambda: self.problem.f.value(read_only(x)))
 
     def _rounding(self, point: Array, domain: Domain, other: Array, modulus: float) -> float:
         """What rounding in the product with `point` can do to a bound over the other block."""
@@ -246,13 +278,30 @@ class Judge:
         if self.lower < bound < math.inf:
             self.lower, self.y, self.kind, self._margin_below = bound, y, kind, margin
 
-    def _raise_lower(self, y: Array, g_value: float, known: Linearisation | None) -> None:
+    def _guard(self, candidate: Candidate) -> None:
+        """Values and gradients that the method knows anyway must fit those of the last candidate."""
+        for guard, known in (
+            (self.pair_f, candidate.linearisation),
+            (self.pair_g, candidate.g_linearisation),
+        ):
+            if known is not None:
+                guard.look(known)
+
+    def _pull(self, x: Array, Bx: Array, y: Array) -> Array:
+        """B^T y, which must fit the product Bx."""
+        pull = self.oracles.adjoint(y)
+        complaint = adjoint_complaint(self.problem.coupling, x, Bx, y, pull)
+        if complaint:
+            raise inconsistent(complaint)
+        return pull
+
+    def _raise_lower(self, x: Array, Bx: Array, y: Array, g_value: float, known: Linearisation | None) -> None:
         if known is None:
             return
         if not self.below.possible:
             self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
             return
-        bound = self.below.minimum(self.oracles.adjoint(y), known)
+        bound = self.below.minimum(self._pull(x, Bx, y), known)
         self._accept_lower(bound - g_value - 16.0 * EPS * abs(g_value), y, "residual")
 
     def _lower_upper_cheaply(self, x: Array, value: float, Bx: Array, known: Linearisation | None) -> None:
@@ -269,7 +318,11 @@ class Judge:
     def _best_response(self, Bx: Array, accuracy: float, most: int) -> tuple[Array, float] | None:
         """A maximiser of <y, Bx> - g(y) and a certified upper bound of the maximum."""
         try:
-            found = tilted_minimum(self.problem.g, -Bx, self.problem.Y, self._response, accuracy, most)
+            found = self.oracles.made(
+                "g",
+                0,
+                lambda: tilted_minimum(self.problem.g, -Bx, self.problem.Y, read_only(self._response), accuracy, most),
+            )
         except NoExactMinimumError as missing:
             self.reason = str(missing)
             return None

@@ -6,14 +6,14 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from saddleslide.adaptive_run import MOST_STEPS, Callback, check_limits
 from saddleslide.arrays import Array
 from saddleslide.baselines import Method, methods
 from saddleslide.candidate import Candidate, Split
+from saddleslide.control import EARLY, Control, Watch, where_in
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import split_simple
 from saddleslide.inspecting import Inspector
@@ -22,7 +22,7 @@ from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Moment, Result, Status
+from saddleslide.result import Certificate, Moment, Result, Status
 
 # Without a finite gap after this many inspections there will be none.
 _HOPELESS = 48
@@ -56,13 +56,7 @@ def method_plan(
 
 
 def carry_out_method(
-    problem: SaddleProblem,
-    plan: MethodPlan,
-    *,
-    start: tuple[Any, Any] | None = None,
-    max_calls: Mapping[str, float] | None = None,
-    max_steps: int = MOST_STEPS,
-    callback: Callback | None = None,
+    problem: SaddleProblem, plan: MethodPlan, start: tuple[Any, Any] | None = None, control: Control | None = None
 ) -> Result:
     """Run a method to its target or a limit; every call is counted, those of certificates included.
 
@@ -74,69 +68,87 @@ def carry_out_method(
     >>> carry_out_method(game, method_plan(game, "mirror-prox", tol=1e-2)).status.name
     'SOLVED'
     """
-    limits = check_limits(max_calls, max_steps, callback)
     shapes = (problem.X.shape, problem.Y.shape)
     if plan.shapes is not None and plan.shapes != shapes:
         raise InputError(f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}.")
     # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
     full = method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
-    return _MethodRun(problem, full, problem.start(start), limits, max_steps, callback).carry_out()
+    return MethodRun(problem, full, problem.start(start), control or Control()).carry_out()
 
 
-class _MethodRun:
-    """One run: the method, the judge, the limits and the history."""
+class MethodRun:
+    """One run: the method, the judge, the limits and the history. All of its state is in its attributes."""
 
-    def __init__(
-        self,
-        problem: SaddleProblem,
-        plan: MethodPlan,
-        origin: tuple[Array, Array],
-        limits: dict[str, float],
-        max_steps: int,
-        callback: Callback | None,
-    ) -> None:
-        self.problem, self.plan, self.origin = problem, plan, origin
-        self.limits, self.max_steps, self.callback = limits, max_steps, callback
+    restored_first: ClassVar[tuple[str, ...]] = ("plan", "origin", "begun", "tol_at_start", "steps")
+
+    def __init__(self, problem: SaddleProblem, plan: MethodPlan, origin: tuple[Array, Array], control: Control) -> None:
+        self.problem, self.plan, self.origin, self.control = problem, plan, origin, control
         self.method: Method = methods[plan.method](**plan.options)
-        self.oracles = Oracles(problem)
+        self.watch = Watch(control, self, self._calls)
+        self.oracles = Oracles(problem, self.watch.gate, control.dry)
         parts = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
-        self.judge = Judge(problem, parts, plan.tol, plan.rtol, origin)
+        self.judge = Judge(problem, parts, plan.tol, plan.rtol, origin, control.dry)
         self.inspector = Inspector(problem, parts, self.judge)
         self.history: list[Moment] = []
         self.steps, self.seconds, self.compiled_before = 0, 0.0, compile_seconds()
+        self.begun, self.tol_at_start = False, 0.0
+        self.due = self.plan.next_inspection(0)
         self.last = origin
         prepare()
 
+    def rebuild(self) -> None:
+        """The method as it began, before its state is restored; or, where it keeps that to itself, as it went on."""
+        if not self.begun:
+            return
+        self.oracles.dry = self.method.storable
+        self.method.start(self.oracles, self.origin, self.tol_at_start)
+        for _ in range(0 if self.method.storable else self.steps):
+            self.method.advance()
+
     def carry_out(self) -> Result:
-        """Run to the target or a limit."""
+        """Run to the target or a limit, from where the run stands."""
         if not math.isfinite(self.problem.coupling.norm.upper):
             return self._result(Status.NON_FINITE)
-        if self.plan.rtol > 0.0:
-            # A relative target needs the gap at the start.
-            self.inspector.exact_gap_of(Candidate(*self.origin, math.nan), self.oracles.calls)
-            if self.judge.solved:
-                return self._result(Status.SOLVED)
-        self._timed(lambda: self.method.start(self.oracles, self.origin, self.judge.target))
-        self.plan = replace(self.plan, notes=self.method.notes)
-        status = self._iterate()
-        return self._result(Status.SOLVED if self.judge.solved else status)
+        status = self.watch.carried_out(self._work, self._where)
+        if not self.history and status in EARLY:
+            self.judge.judge_start()
+        return self._result(Status.SOLVED if self.judge.solved and status is not Status.INCONSISTENT else status)
 
-    def _iterate(self) -> Status:
-        due = self.plan.next_inspection(0)
-        while True:
-            stop = self._limit_reached()
+    def _where(self) -> str:
+        return where_in(self.plan, self.steps, self.oracles, self.judge.oracles)
+
+    def _work(self) -> Status:
+        if not self.begun:
+            stop = self.watch.between_steps(0)
             if stop is not None:
-                return stop if stop is Status.CALL_LIMIT or self._inspected else self._inspect() or stop
-            self._timed(self.method.advance)
-            self.steps += 1
-            if not (self._is_due(due) or self.method.finished):
-                continue
-            status = self._inspect()
+                return stop
+            if self.plan.rtol > 0.0:
+                # A relative target needs the gap at the start.
+                self.inspector.exact_gap_of(Candidate(*self.origin, math.nan), self.oracles.calls)
+                if self.judge.solved:
+                    return Status.SOLVED
+            self.tol_at_start = self.judge.target
+            self._timed(lambda: self.method.start(self.oracles, self.origin, self.tol_at_start))
+            self.begun = True
+            self.plan = replace(self.plan, notes=self.method.notes)
+        while True:
+            status = self._step()
             if status is not None:
                 return status
-            if self.method.finished:
-                return Status.COMPLETED if math.isfinite(self.judge.gap) else Status.NO_CERTIFICATE
-            due = self.plan.next_inspection(self.steps)
+
+    def _step(self) -> Status | None:
+        stop = self.watch.between_steps(self.steps)
+        if stop is not None:
+            return self._inspect() or stop if stop is Status.STEP_LIMIT and not self._inspected else stop
+        self._timed(self.method.advance)
+        self.steps += 1
+        if not (self._is_due(self.due) or self.method.finished):
+            return None
+        status = self._inspect()
+        if status is None and self.method.finished:
+            return Status.COMPLETED if math.isfinite(self.judge.gap) else Status.NO_CERTIFICATE
+        self.due = self.plan.next_inspection(self.steps)
+        return status
 
     @property
     def _inspected(self) -> bool:
@@ -172,39 +184,31 @@ class _MethodRun:
         self.seconds += time.perf_counter() - began
 
     def _calls(self) -> Calls:
-        return self.oracles.calls + self.judge.oracles.calls
-
-    def _limit_reached(self) -> Status | None:
-        total = self._calls()
-        if any(getattr(total, name) >= limit for name, limit in self.limits.items()):
-            return Status.CALL_LIMIT
-        return Status.STEP_LIMIT if self.steps >= self.max_steps else None
+        return self.oracles.calls + self.judge.oracles.calls + self.control.before
 
     def _record(self) -> bool:
         """Add a row to the history and call the callback; True when it asks to stop."""
         self.history.append(Moment(self.steps, self._calls(), self.seconds, self.judge.gap))
-        if self.callback is None:
-            return False
-        try:
-            self.callback(self._result(Status.RUNNING))
-        except StopIteration:
-            return True
-        return False
+        return self.watch.stops(lambda: self._result(Status.RUNNING))
 
     def _result(self, status: Status) -> Result:
         judge = self.judge
         # Without a bound the judge still holds the start; the method's own point is the better answer.
         x = judge.x if math.isfinite(judge.upper) else self.last[0]
         y = judge.y if math.isfinite(judge.lower) else self.last[1]
+        seen = judge.certificate()
+        if status is Status.INCONSISTENT:
+            seen = Certificate(reason=self.watch.reason, calls=seen.calls)
         return Result(
             np.array(x),
             np.array(y),
             status,
-            judge.certificate(),
+            seen,
             self._calls(),
             self.seconds,
             (self.plan,),
             tuple(self.history),
             judge.target,
             compile_seconds=compile_seconds() - self.compiled_before,
+            time_limit=self.control.time_limit,
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,6 +15,8 @@ from saddleslide.functions.lifted import Lifted, PlainLift, lifted
 from saddleslide.problem import SaddleProblem
 
 _Answer = TypeVar("_Answer")
+# Called with the oracle and what the next call counts.
+Gate = Callable[[str, float], None]
 
 
 @dataclass
@@ -55,8 +56,24 @@ class Seconds:
     B: float = 0.0
 
 
+class RunEnded(Exception):
+    """The run can not go on: a limit, or oracles that contradict each other; `status` is the name of a status."""
+
+    def __init__(self, status: str, reason: str = "") -> None:
+        super().__init__(reason or status)
+        self.status, self.reason = status, reason
+
+
+def always_open(name: str, count: float) -> None:
+    """The gate of a run without limits."""
+
+
 class Oracles:
     """The oracles of one problem with their counters; one instance per run.
+
+    `gate` is asked before every call and may raise RunEnded. A call counts when it begins, and `active` names the
+    oracle while user code runs, so that an exception can say where it came from. A `dry` instance calls nothing and
+    answers with zeros: it builds a run whose state will be restored.
 
     Examples
     --------
@@ -68,70 +85,72 @@ class Oracles:
     (array([1., 1.]), Calls(f=1, g=0, B=0))
     """
 
-    def __init__(self, problem: SaddleProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: SaddleProblem, gate: Gate = always_open, dry: bool = False) -> None:
+        self.problem, self.gate, self.dry = problem, gate, dry
         self.calls = Calls()
         self.seconds = Seconds()
+        self.active = ""
+
+    def made(
+        self, name: str, count: float, work: Callable[[], _Answer], dry: Callable[[], _Answer] | None = None
+    ) -> _Answer:
+        """Make a call: the gate, the count, the clock; `dry` answers where nothing may be called."""
+        if self.dry and dry is not None:
+            return dry()
+        self.gate(name, count)
+        self.active = name
+        # Whole numbers stay integers, so that counts print as counts.
+        total = getattr(self.calls, name) + count
+        setattr(self.calls, name, int(total) if total == int(total) else total)
+        began = time.perf_counter()
+        answer = work()
+        setattr(self.seconds, name, getattr(self.seconds, name) + time.perf_counter() - began)
+        self.active = ""
+        return answer
 
     def f_gradient(self, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of f at x."""
-        began = time.perf_counter()
-        gradient = self.problem.f.gradient(read_only(x), out)
-        self.seconds.f += time.perf_counter() - began
-        self.calls.f += 1
-        return gradient
+        return self.made("f", 1, lambda: self.problem.f.gradient(read_only(x), out), lambda: np.zeros(x.shape))
 
     def g_gradient(self, y: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of g at y."""
-        began = time.perf_counter()
-        gradient = self.problem.g.gradient(read_only(y), out)
-        self.seconds.g += time.perf_counter() - began
-        self.calls.g += 1
-        return gradient
+        return self.made("g", 1, lambda: self.problem.g.gradient(read_only(y), out), lambda: np.zeros(y.shape))
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """B x, in the shape of y."""
-        coupling = self.problem.coupling
-        began = time.perf_counter()
+        coupling, shape = self.problem.coupling, self.problem.Y.shape
         target = None if out is None else out.reshape(coupling.y_shape)
-        product = coupling.forward(x.reshape(coupling.x_shape), target)
-        self.seconds.B += time.perf_counter() - began
-        self.calls.B += 1
-        return product.reshape(self.problem.Y.shape)
+        return self.made(
+            "B",
+            1,
+            lambda: coupling.forward(read_only(x).reshape(coupling.x_shape), target).reshape(shape),
+            lambda: np.zeros(shape),
+        )
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         """B^T y, in the shape of x."""
-        coupling = self.problem.coupling
-        began = time.perf_counter()
+        coupling, shape = self.problem.coupling, self.problem.X.shape
         target = None if out is None else out.reshape(coupling.x_shape)
-        product = coupling.adjoint(y.reshape(coupling.y_shape), target)
-        self.seconds.B += time.perf_counter() - began
-        self.calls.B += 1
-        return product.reshape(self.problem.X.shape)
+        return self.made(
+            "B",
+            1,
+            lambda: coupling.adjoint(read_only(y).reshape(coupling.y_shape), target).reshape(shape),
+            lambda: np.zeros(shape),
+        )
 
-    @contextmanager
-    def products(self, count: int) -> Iterator[None]:
-        """Count and time products that a compiled loop makes by itself."""
-        began = time.perf_counter()
-        yield
-        self.seconds.B += time.perf_counter() - began
-        self.calls.B += count
+    def products(self, count: int, work: Callable[[], None]) -> None:
+        """Products that a compiled loop makes by itself."""
+        self.made("B", count, work, lambda: None)
 
     def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of f at x: one call of f'."""
-        began = time.perf_counter()
-        found = self.problem.f.value_and_gradient(read_only(x), out)
-        self.seconds.f += time.perf_counter() - began
-        self.calls.f += 1
-        return found
+        return self.made(
+            "f", 1, lambda: self.problem.f.value_and_gradient(read_only(x), out), lambda: (0.0, np.zeros(x.shape))
+        )
 
     def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of (a part of) g at y: one call of g'."""
-        began = time.perf_counter()
-        found = g.value_and_gradient(read_only(y), out)
-        self.seconds.g += time.perf_counter() - began
-        self.calls.g += 1
-        return found
+        return self.made("g", 1, lambda: g.value_and_gradient(read_only(y), out), lambda: (0.0, np.zeros(y.shape)))
 
     def lifted(self, f: Function) -> CountedLift:
         """(A part of) f through its lift, counted in gradients of f."""
@@ -150,22 +169,15 @@ class CountedLift:
         self.affine_gradient, self.has_hessian = inner.affine_gradient, inner.has_hessian
         self.plain = isinstance(inner, PlainLift)
 
-    def _counted(self, cost: float, work: Callable[[], _Answer]) -> _Answer:
-        began = time.perf_counter()
-        answer = work()
-        self._oracles.seconds.f += time.perf_counter() - began
-        # Whole numbers stay integers, so that counts print as counts.
-        total = self._oracles.calls.f + cost
-        self._oracles.calls.f = int(total) if total == int(total) else total
-        return answer
-
     def lift(self, x: Array) -> Array:
         """The lift of x."""
-        return self._counted(self._inner.lift_cost, lambda: self._inner.lift(x))
+        inner = self._inner
+        return self._oracles.made("f", inner.lift_cost, lambda: inner.lift(read_only(x)), lambda: inner.blank(x))
 
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x) from the lift of x."""
-        return self._counted(self._inner.gradient_cost, lambda: self._inner.gradient(x, q))
+        inner = self._inner
+        return self._oracles.made("f", inner.gradient_cost, lambda: inner.gradient(x, q), lambda: np.zeros(x.shape))
 
     def value(self, x: Array, q: Array) -> float:
         """f(x) from the lift of x."""
@@ -173,9 +185,10 @@ class CountedLift:
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         """f(x) - f(v) - <f'(v), x - v> from lifts and f'(v)."""
-        return self._counted(self._inner.bregman_cost, lambda: self._inner.bregman(x, q, v, qv, gradient))
+        inner = self._inner
+        return self._oracles.made("f", inner.bregman_cost, lambda: inner.bregman(x, q, v, qv, gradient), lambda: 0.0)
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""
         product = self._inner.hessian(q)
-        return lambda v: self._counted(1.0, lambda: product(v))
+        return lambda v: self._oracles.made("f", 1.0, lambda: product(v), lambda: np.zeros(v.shape))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from saddleslide.array_kinds import NUMPY, ArrayKind
 from saddleslide.arrays import Array
-from saddleslide.errors import InputError
+from saddleslide.errors import InputError, OutcomeError
 from saddleslide.oracles import Calls
 from saddleslide.planning import AdaptivePlan, Plan
 from saddleslide.plotting import Panel, draw_convergence
@@ -24,24 +24,36 @@ if TYPE_CHECKING:
 
 
 class Status(Enum):
-    """Outcome of a run. The value is the sentence that people read.
+    """Outcome of a run. The value says what happened, what the numbers mean now, and what to try.
 
     Examples
     --------
-    >>> Status.SOLVED.success
-    True
+    >>> Status.SOLVED.value.split(". ")[0]
+    'The certified gap is at most the target'
     """
 
     SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
+    EXPECTED = (
+        "The plan was carried out, and its bound on the expected gap is at most the target. It holds on average over "
+        "all draws; the gap of this point is not known. See certificate.reason for what is missing."
+    )
     COMPLETED = (
         "The plan was carried out; it had no target or its target was not reached. The bounds are true as "
         "they stand. For a smaller gap use larger loops or a smaller tol."
     )
     RUNNING = "The run is under way. The point is the current one. Wait, or raise StopIteration to stop."
     STOPPED = "The callback stopped the run. The point is the current one, its bounds are true. Run on with start=."
+    INTERRUPTED = (
+        "The run was interrupted from the keyboard. The point and its bounds are the best so far and true. Run on from "
+        "the point with start=, or from a checkpoint with ss.resume."
+    )
     CALL_LIMIT = (
         "The call budget was used up before the target. The point and its bounds are the best so far and true. Raise "
         "max_calls, or run on from the point with start=."
+    )
+    TIME_LIMIT = (
+        "The time limit was reached before the target. The point and its bounds are the best so far and true. Raise "
+        "time_limit, or run on from the point with start=."
     )
     STEP_LIMIT = (
         "The limit on steps was reached before the target. The point and its bounds are the best so far and true. "
@@ -55,20 +67,14 @@ class Status(Enum):
         "An oracle returned numbers that are not finite. The point is the last finite one. Check the oracles "
         "and the declared constants."
     )
+    INCONSISTENT = (
+        "The oracles contradict each other or what was declared of them. The point is the last one, its bounds can not "
+        "be trusted and are left out. See certificate.reason for what was seen, and mend that oracle or constant."
+    )
     NO_CERTIFICATE = (
         "The plan was carried out, but no bound on the gap is known. The point is the plan's, its gap is "
         "unknown. See certificate.reason for what is missing."
     )
-
-    EXPECTED = (
-        "The plan was carried out, and its bound on the expected gap is at most the target. It holds on average over "
-        "all draws; the gap of this point is not known. See certificate.reason for what is missing."
-    )
-
-    @property
-    def success(self) -> bool:
-        """Whether the run did what was asked."""
-        return self in (Status.SOLVED, Status.EXPECTED, Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,7 @@ class Result:
     x, y : Array
         Feasible points: NumPy arrays, or of the kind that the problem was built of.
     status : Status
-        What happened; `message` is its sentence and `success` its verdict.
+        What happened; `message` says it in three sentences. `success` is True only if what was asked was reached.
     certificate : Certificate
         `gap`, `lower` and `upper` come from here.
     calls : Calls
@@ -157,6 +163,8 @@ class Result:
         What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
     compile_seconds : float
         Time spent on importing Numba and on compiling or loading kernels; not in `seconds`.
+    time_limit : float
+        Seconds that the run was allowed; infinite without a limit. A run with a limit may end elsewhere the next time.
 
     Examples
     --------
@@ -181,6 +189,7 @@ class Result:
     expected_gap: float = math.nan
     floor: float = 0.0
     compile_seconds: float = 0.0
+    time_limit: float = math.inf
 
     @property
     def gap(self) -> float:
@@ -219,8 +228,24 @@ class Result:
 
     @property
     def success(self) -> bool:
-        """Whether the run did what was asked."""
-        return self.status.success
+        """Whether what was asked was reached: the target, or the end of a plan without one."""
+        if self.status is Status.COMPLETED:
+            return not self.known_target > 0.0
+        return self.status in (Status.SOLVED, Status.EXPECTED)
+
+    def or_raise(self) -> Result:
+        """The result itself, or an OutcomeError that carries it where it is not a success.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> point = np.zeros(1)
+        >>> ss.Result(point, point, Status.SOLVED, Certificate(0.0, 0.1), Calls(), 0.1, ()).or_raise().success
+        True
+        """
+        if not self.success:
+            raise OutcomeError(f"{self.status.name}: {self.message}", self)
+        return self
 
     @property
     def message(self) -> str:

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.certificate import certify
-from saddleslide.driver import run
+from saddleslide.checkpoint import fingerprint
+from saddleslide.control import Control
+from saddleslide.driver import PlanRun
 from saddleslide.errors import InputError, raise_all
 from saddleslide.oracles import Calls
 from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan
-from saddleslide.planning.adaptive import AdaptivePlan
-from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import BREGMAN_PER_GAP, SQUARE_PER_GAP
 from saddleslide.result import Moment, Result, Status
 from saddleslide.sampling import Samples, as_generator
+from saddleslide.work import chosen_costs
 
-Callback = Callable[[Result], object]
 # Each plan aims at half the accuracy of the one before: four times the samples, so all before cost a third of it.
 RATIO = 0.5
 MOST_PLANS = 60
@@ -35,15 +35,12 @@ GRADIENTS = 25
 
 def solve_sampled(
     problem: SaddleProblem,
-    tol: float | None = None,
-    *,
-    rtol: float | None = None,
-    metric: object = "auto",
-    start: tuple[Any, Any] | None = None,
-    costs: Sequence[float] | str | None = None,
-    max_calls: Mapping[str, float] | None = None,
-    max_steps: int,
-    callback: Callback | None = None,
+    tol: float | None,
+    rtol: float | None,
+    metric: object,
+    start: tuple[Any, Any] | None,
+    costs: Sequence[float] | str | None,
+    control: Control,
     rng: int | np.random.Generator = 0,
 ) -> Result:
     """Run to the target with sampled gradients; the gap of the output is judged with exact ones where there are any.
@@ -55,24 +52,19 @@ def solve_sampled(
         raise InputError(f"solve: metric {metric!r} needs exact gradients of f; expected 'auto' with sampled ones.")
     known = problem.f.has_value and problem.g.has_value
     goal, judging = _target(problem, tol, rtol, start, known)
-    run_so_far = _Ladder(problem, goal, callback, dict(max_calls or {}), max_steps, as_generator(rng, "solve"))
-    run_so_far.judging = judging
-    if not known:
-        proved = theorem_plan(problem, goal, start=start, costs=costs, proved=True)
-        return run_so_far.in_expectation(proved, start)
     point = problem.start(start)
-    gap = run_so_far.gap_at(point)
-    # Loose plans warm up the dear ones.
+    gap = math.inf
+    if known:
+        found = certify(problem, *point, max_gradients=GRADIENTS)
+        judging, gap = judging + found.calls, found.gap
+    # Half the gap at the start where it is known: loose plans warm up the dear ones. At least the target.
     accuracy = max(goal, FIRST * gap) if math.isfinite(gap) else goal
-    for _ in range(MOST_PLANS):
-        # The gap is known, so Psi need not be judged again.
-        Psi0 = (SQUARE_PER_GAP + BREGMAN_PER_GAP) * gap if math.isfinite(gap) else None
-        made = theorem_plan(problem, accuracy, start=point, costs=costs, Psi0=Psi0)
-        result = run_so_far.climb(replace(made, tol=goal), point)
-        if result.status is not Status.COMPLETED:
-            return result
-        accuracy, point, gap = RATIO * accuracy, (result.x, result.y), result.gap
-    return result
+    prices = chosen_costs(problem, costs, "solve") if costs is not None else None
+    if control.checkpoint is not None:
+        control = replace(control, header={"plan": None, "problem": fingerprint(problem)}, start=point)
+    ladder = Ladder(problem, goal, accuracy, known, point, prices, control, as_generator(rng, "solve"))
+    ladder.judging, ladder.gap = judging, gap
+    return ladder.carry_out()
 
 
 def _target(
@@ -92,43 +84,87 @@ def _target(
     return max(absolute, rtol * gap), found.calls
 
 
-@dataclass
-class _Ladder:
-    """Runs of several plans as one: calls, samples, time, plans and history add up."""
+class Ladder:
+    """Runs of several plans as one: calls, samples, time, plans and history add up. Its attributes are its state."""
 
-    problem: SaddleProblem
-    target: float
-    callback: Callback | None
-    max_calls: dict[str, float]
-    max_steps: int
-    rng: np.random.Generator
-    calls: Calls = field(default_factory=Calls)
-    judging: Calls = field(default_factory=Calls)
-    samples: Samples = field(default_factory=Samples)
-    seconds: float = 0.0
-    plans: tuple[Plan | RestartPlan | AdaptivePlan | MethodPlan, ...] = ()
-    history: tuple[Moment, ...] = ()
-    limit: Status | None = None
+    restored_first: ClassVar[tuple[str, ...]] = ("made", "point", "climbed", "climbing")
 
-    def gap_at(self, point: tuple[Array, Array]) -> float:
-        """The certified gap at a point, what that took counted."""
-        found = certify(self.problem, *point, max_gradients=GRADIENTS)
-        self.judging = self.judging + found.calls
-        return found.gap
+    def __init__(
+        self,
+        problem: SaddleProblem,
+        target: float,
+        accuracy: float,
+        known: bool,
+        point: tuple[Array, Array],
+        costs: tuple[float, float, float] | None,
+        control: Control,
+        rng: np.random.Generator,
+    ) -> None:
+        self.problem, self.target, self.accuracy, self.known = problem, target, accuracy, known
+        self.point, self.costs, self.control, self.rng = point, costs, control, rng
+        self.calls, self.judging, self.samples = Calls(), Calls(), Samples()
+        self.seconds, self.climbed, self.climbing = 0.0, 0, False
+        # The certified gap at the point: Psi need not be judged again.
+        self.gap = math.inf
+        self.plans: list[Plan | RestartPlan] = []
+        self.history: list[Moment] = []
+        self.made: Plan | RestartPlan | None = None
+        self.rung: PlanRun | None = None
 
-    def climb(self, made: Plan | RestartPlan, point: tuple[Array, Array]) -> Result:
-        """Carry one more plan out, and judge where it ends."""
-        # Watching copies the history at every step, so only if there is something to watch for.
-        watched = self.callback is not None or bool(self.max_calls) or _steps(made) + len(self.history) > self.max_steps
-        found = run(self.problem, made, start=point, callback=self._watch if watched else None, rng=self.rng)
-        total = self._merged(found)
-        self.calls, self.samples, self.seconds = total.calls, total.samples, total.seconds
-        self.judging, self.plans, self.history = total.certificate_calls, total.plans, total.history
-        return total
+    def rebuild(self) -> None:
+        """The run of the plan under way, before its state is restored."""
+        if self.climbing:
+            assert self.made is not None
+            self.rung = PlanRun(self.problem, self.made, self.point, self._control(), self.rng)
 
-    def in_expectation(self, made: Plan | RestartPlan, start: tuple[Any, Any] | None) -> Result:
-        """Carry the proved plan out; what it promises is an average over all draws."""
-        return self.climb(made, self.problem.start(start))
+    def carry_out(self) -> Result:
+        """Plan after plan, from where the ladder stands."""
+        while True:
+            if not self.climbing:
+                self.made = self._planned()
+                self.rung = PlanRun(self.problem, self.made, self.point, self._control(), self.rng)
+                self.climbing = True
+            assert self.rung is not None
+            assert self.made is not None
+            found = self._merged(self.rung.carry_out())
+            if not self.known:
+                return found
+            if found.status is not Status.COMPLETED or self.climbed + 1 >= MOST_PLANS:
+                return found
+            self._keep(found)
+
+    def _planned(self) -> Plan | RestartPlan:
+        if not self.known:
+            # What it promises is an average over all draws.
+            return theorem_plan(self.problem, self.target, start=self.point, costs=self.costs, proved=True)
+        Psi0 = (SQUARE_PER_GAP + BREGMAN_PER_GAP) * self.gap if math.isfinite(self.gap) else None
+        made = theorem_plan(self.problem, self.accuracy, start=self.point, costs=self.costs, Psi0=Psi0)
+        return replace(made, tol=self.target)
+
+    def _control(self) -> Control:
+        """What the plans before have left of the limits; the caller sees and saves all plans as one run."""
+        given = self.control
+        spent = self.calls + self.judging
+        callback = given.callback
+        return replace(
+            given,
+            max_calls={name: most - getattr(spent, name) for name, most in given.max_calls.items()},
+            max_steps=max(given.max_steps - len(self.history), 0),
+            callback=None if callback is None else lambda found: callback(self._merged(found)),
+            saved=self,
+        )
+
+    def _keep(self, found: Result) -> None:
+        """One plan is done: the next starts where it ended, for half the accuracy."""
+        self.calls, self.seconds, self.judging = found.calls, found.seconds, found.certificate_calls
+        self.samples = found.samples
+        self.plans, self.history = (
+            [plan for plan in found.plans if isinstance(plan, Plan | RestartPlan)],
+            [*found.history],
+        )
+        self.accuracy, self.point, self.gap = RATIO * self.accuracy, (found.x, found.y), found.gap
+        self.climbed += 1
+        self.climbing, self.rung = False, None
 
     def _merged(self, found: Result) -> Result:
         """A result of the present plan with what the plans before it spent."""
@@ -144,10 +180,8 @@ class _Ladder:
         )
         if history and found.status is not Status.RUNNING:
             history = (*history[:-1], replace(history[-1], gap=found.gap))
-        status = self.limit if found.status is Status.STOPPED and self.limit is not None else found.status
         return replace(
             found,
-            status=status,
             certificate=replace(found.certificate, calls=found.certificate.calls + self.judging),
             calls=found.calls + self.calls,
             samples=found.samples + self.samples,
@@ -156,21 +190,3 @@ class _Ladder:
             history=(*self.history, *history),
             target=self.target,
         )
-
-    def _watch(self, found: Result) -> None:
-        """After every outermost step: the limits, then the caller's own callback."""
-        total = self._merged(found)
-        spent = total.calls + self.judging
-        if any(getattr(spent, name) >= most for name, most in self.max_calls.items()):
-            self.limit = Status.CALL_LIMIT
-        elif len(total.history) >= self.max_steps:
-            self.limit = Status.STEP_LIMIT
-        if self.callback is not None:
-            self.callback(total)
-        if self.limit is not None:
-            raise StopIteration
-
-
-def _steps(made: Plan | RestartPlan) -> int:
-    """Outermost steps of a plan."""
-    return made.loops[0] if isinstance(made, Plan) else sum(stage.levels[0].T for stage in made.stages)

@@ -5,24 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from saddleslide.adaptive_planner import planned, targets
-from saddleslide.adaptive_run import MOST_STEPS, Callback, carry_out, check_limits
-from saddleslide.choice import ADAPTIVE, Choice, choose
+from saddleslide.choice import Choice, choose
+from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, controlled
+from saddleslide.driver import carried_out, with_header
 from saddleslide.errors import InputError, raise_all
 from saddleslide.kernels.switch import compile_seconds
 from saddleslide.kernels.threads import working_threads
-from saddleslide.method_run import carry_out_method, method_plan
+from saddleslide.method_run import method_plan
 from saddleslide.metrics import Metric
+from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.result import Result
+from saddleslide.rivals import ADAPTIVE
 from saddleslide.sampled_solve import solve_sampled
 from saddleslide.sampling import as_seed, is_sampled, quiet_problem
+from saddleslide.second_try import with_second_try
 from saddleslide.work import chosen_costs
 
 
@@ -38,10 +43,15 @@ def solve(
     costs: Sequence[float] | str | None = None,
     max_calls: Mapping[str, float] | None = None,
     max_steps: int = MOST_STEPS,
+    time_limit: float | None = None,
     callback: Callback | None = None,
     progress: bool = False,
     rng: int | np.random.Generator = 0,
     threads: int = 1,
+    strict: bool = False,
+    on_interrupt: str = "raise",
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
 ) -> Result:
     """Solve a saddle problem to a certified gap.
 
@@ -67,6 +77,8 @@ def solve(
         Limits on the calls of "f", "g" and "B", the certificate's included.
     max_steps : int, optional
         Limit on outer steps.
+    time_limit : float, optional
+        Limit in seconds. Where the clock decides, the same run may end elsewhere the next time.
     callback : callable, optional
         Called with an intermediate Result after every outer step; raising StopIteration ends the run.
     progress : bool, optional
@@ -76,6 +88,15 @@ def solve(
         generator in the same state, gives the same bits.
     threads : int, optional
         Threads for products with large sparse matrices; the bits of the result do not depend on it.
+    strict : bool, optional
+        Raise `ss.errors.OutcomeError`, with the result attached, unless what was asked was reached.
+    on_interrupt : "raise" or "return", optional
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best certified point with status INTERRUPTED.
+    checkpoint : path, optional
+        A file from which `ss.resume` continues: written every `checkpoint_every` outer steps, and when the run ends
+        early.
+    checkpoint_every : int, optional
+        Outer steps between two writes.
 
     Returns
     -------
@@ -98,8 +119,15 @@ def solve(
     >>> result.status.name, result.gap <= 1e-8
     ('SOLVED', True)
     """
-    check_limits(max_calls, max_steps, callback)
-    with working_threads(threads, "solve"):
+    control = controlled(
+        "solve", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
+        on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+    )  # fmt: skip
+    with (
+        working_threads(threads, "solve"),
+        Progress(then=callback) if progress else nullcontext(callback) as watched,
+    ):
+        control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
             targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
             if method != "auto" or options is not None:
@@ -107,39 +135,44 @@ def solve(
                     f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
                     "functions for a method by name."
                 )
-            with Progress(then=callback) if progress else nullcontext(callback) as watched:
-                # The plans that it runs hand their points on: as NumPy arrays.
-                inner = replace(problem, B=problem.coupling, arrays="numpy")
-                result = solve_sampled(
-                    inner, tol, rtol=rtol, metric=metric, start=start, costs=costs, max_calls=max_calls,
-                    max_steps=max_steps, callback=watched, rng=rng,
-                )  # fmt: skip
-            return result.of_kind(problem.arrays)
-        seed = as_seed(rng)
-        problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
-        compiled_before = compile_seconds()
-        unnamed = method in ("auto", ADAPTIVE)
-        raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
-        choice = (
-            _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
-        )
-        with Progress(then=callback) if progress else nullcontext(callback) as watched:
-            limits: dict[str, Any] = {
-                "start": start, "max_calls": max_calls, "max_steps": max_steps, "callback": watched,
-            }  # fmt: skip
-            if choice.method == ADAPTIVE:
-                plan = planned(problem, tol, rtol, metric, start, costs, seed)
-                result = carry_out(problem, plan, **limits)
-            else:
-                named = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
-                result = carry_out_method(problem, named, **limits)
-        # What the choice looked at was spent before the first step.
-        history = tuple(replace(moment, calls=moment.calls + choice.calls) for moment in result.history)
-        # Planning makes products too, and may be the first to load their kernels.
-        compiled = compile_seconds() - compiled_before
-        spent = result.calls + choice.calls
-        result = replace(result, calls=spent, history=history, compile_seconds=compiled)
-        return result.of_kind(problem.arrays)
+            result = solve_sampled(problem, tol, rtol, metric, start, costs, control, rng)
+        else:
+            result = _solve_exact(problem, tol, rtol, method, options, metric, start, costs, control, as_seed(rng))
+    result = result.of_kind(problem.arrays)
+    return result.or_raise() if strict else result
+
+
+def _solve_exact(
+    problem: SaddleProblem,
+    tol: float | None,
+    rtol: float | None,
+    method: str,
+    options: Mapping[str, Any] | None,
+    metric: str | Metric,
+    start: tuple[Any, Any] | None,
+    costs: Any,
+    control: Control,
+    seed: int,
+) -> Result:
+    problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
+    compiled_before = compile_seconds()
+    unnamed = method in ("auto", ADAPTIVE)
+    raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
+    choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
+    plan: AdaptivePlan | MethodPlan
+    if choice.method == ADAPTIVE:
+        plan = planned(problem, tol, rtol, metric, start, costs, seed)
+    else:
+        plan = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
+    # What the choice looked at was spent before the first step.
+    control = replace(with_header(control, problem, plan, start), before=choice.calls)
+    if method == "auto" and isinstance(plan, MethodPlan) and control.checkpoint is None:
+        result = with_second_try(problem, plan, start, control, choice.prices, seed)
+    else:
+        # A checkpoint holds one run, so a preferred method then has no allowance.
+        result = carried_out(problem, plan, start, control)
+    # Planning makes products too, and may be the first to load their kernels.
+    return replace(result, compile_seconds=compile_seconds() - compiled_before)
 
 
 def _chosen(

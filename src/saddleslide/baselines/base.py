@@ -103,6 +103,8 @@ class Method(ABC):
     """
 
     description: ClassVar[Description]
+    # Whether its attributes are its state. Else a resumed run repeats its iterations.
+    storable: ClassVar[bool] = True
 
     def __init__(self, **options: Value) -> None:
         known = {option.name: option for option in self.description.options}

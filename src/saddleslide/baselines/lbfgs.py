@@ -50,6 +50,8 @@ class Lbfgs(Method):
         ),
     )
 
+    storable = False
+
     def lacks(self, problem: SaddleProblem) -> list[str]:
         wanted = self.options["side"]
         found = {side: _obstacles(problem, side) for side in SIDES[1:] if wanted in ("auto", side)}

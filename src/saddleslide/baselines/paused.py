@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import final
+from typing import ClassVar, final
 
 import scipy
 
@@ -54,6 +54,9 @@ class PausedLbfgs:
     >>> points[-1].round(6).tolist()
     [1.0, 1.0]
     """
+
+    # SciPy keeps its state to itself: a checkpoint can not hold it.
+    stored: ClassVar[bool] = False
 
     def __init__(self, evaluated: Evaluated, start: Array, bounds: Bounds, memory: int) -> None:
         self._turn = _Turn()

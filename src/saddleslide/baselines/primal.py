@@ -14,8 +14,10 @@ from saddleslide.functions import Zero, tilted_minimum
 from saddleslide.holder import Holder
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
+from saddleslide.snapshot import kept_as_record
 
 
+@kept_as_record
 @dataclass(frozen=True)
 class Response:
     """The best y at a point: where it is, the maximum there, and the product it answers to."""

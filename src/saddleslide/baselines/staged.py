@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class Staged(Method):
     kappa_n = 1) are followed by stages for half the target, a quarter, ...
     """
 
+    restored_first: ClassVar[tuple[str, ...]] = ("stage", "point", "left")
+
     @abstractmethod
     def levels(self, problem: SaddleProblem, origin: tuple[Array, Array], eps: float) -> tuple[Level, ...]:
         """Levels of a stage for the target eps; the letters in a level's name say which terms it holds."""
@@ -45,13 +47,17 @@ class Staged(Method):
     def _begin(self) -> None:
         self.stage = self.levels(self.oracles.problem, self.output(), self.eps)
         self.left = self.stage[0].T
-        self.steps: Iterator[Array] = level_recursion(self.oracles, self.stage, self.point).steps()
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """The recursion of the present stage."""
+        self.recursion = level_recursion(self.oracles, self.stage, self.point)
 
     def advance(self) -> None:
         if self.left == 0 and not self.explicit:
             self.eps *= 0.5
             self._begin()
-        self.point = next(self.steps).copy()
+        self.point = self.recursion.step(self.stage[0].T - self.left).copy()
         self.left -= 1
 
     def output(self) -> tuple[Array, Array]:

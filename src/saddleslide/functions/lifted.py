@@ -35,6 +35,10 @@ class Lifted(ABC):
     def lift(self, x: Array) -> Array:
         """The lift of x."""
 
+    def blank(self, x: Array) -> Array:
+        """Zeros in the shape of a lift."""
+        return np.zeros(x.shape)
+
     @abstractmethod
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x), given the lift of x."""
@@ -101,6 +105,9 @@ class LinearModelLift(Lifted):
 
     def lift(self, x: Array) -> Array:
         return self.f.A.forward(x)
+
+    def blank(self, x: Array) -> Array:
+        return np.zeros(self.f.A.y_shape)
 
     def gradient(self, x: Array, q: Array) -> Array:
         return self.f.A.adjoint(self.f.loss_gradient(q)) + self.f.ridge * x

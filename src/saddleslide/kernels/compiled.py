@@ -14,13 +14,16 @@ def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) 
         out[i] = a * x[i] + b * y[i]
 
 
-@kernel(NONE, FLAT, READ, READ, READ, EDGES)
-def collect(out: Array, above: Array, z: Array, weights: Array, edges: Edges) -> None:
-    """Write out = above + weight * z block by block."""
+@kernel(NONE, FLAT, FLAT, READ, READ, READ, READ, READ, EDGES)
+def collect(
+    pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array, edges: Edges
+) -> None:
+    """Write pull = above + weight * z block by block, and slope = above_slope + gradient."""
     for k in range(weights.size):
         weight = weights[k]
         for i in range(edges[k], edges[k + 1]):
-            out[i] = weight * z[i] + above[i]
+            pull[i] = weight * z[i] + above[i]
+            slope[i] = above_slope[i] + gradient[i]
 
 
 @kernel(NONE, FLAT, READ, READ, READ, EDGES)

@@ -134,13 +134,12 @@ def difference_sweep(
     alphas: Array, own: Array, above: Array, pull: Array, slope: Array, z: Array, average: Array, ahead: Array,
     moved: Array, fold: Array,
 ) -> None:  # fmt: skip
-    """All T steps of the level of finite differences; `z` and `average` are updated in place, the rest is scratch.
+    """T steps of the level of finite differences; `z` and `average` are updated in place, the rest is scratch.
 
     `ahead` and `moved` are strips of `height` rows and two more, all rows at once where X couples its entries.
     """
     n, m = rows * columns, (height + 2) * columns
     fold_levels(fold, pull, slope)
-    average[:] = z
     for j in range(T):
         alpha = alphas[j]
         eta_x, eta_y = Gamma * alpha * step * own[0], Gamma * alpha * step * own[1]

@@ -28,19 +28,22 @@ def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) 
     out += scratch
 
 
-def collect(out: Array, above: Array, z: Array, weights: Array, edges: Edges) -> None:
-    """Write out = above + weight * z block by block.
+def collect(
+    pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array, edges: Edges
+) -> None:
+    """Write pull = above + weight * z block by block, and slope = above_slope + gradient.
 
     Examples
     --------
-    >>> out = np.zeros(3)
-    >>> collect(out, np.ones(3), np.ones(3), np.array([2.0, 5.0]), np.array([0, 1, 3]))
-    >>> out
-    array([3., 6., 6.])
+    >>> pull, slope, ones = np.zeros(3), np.zeros(3), np.ones(3)
+    >>> collect(pull, slope, ones, ones, ones, 2.0 * ones, np.array([2.0, 5.0]), np.array([0, 1, 3]))
+    >>> pull, slope
+    (array([3., 6., 6.]), array([3., 3., 3.]))
     """
     for weight, low, high in zip(weights, edges, edges[1:], strict=False):
-        np.multiply(z[low:high], weight, out=out[low:high])
-    out += above
+        np.multiply(z[low:high], weight, out=pull[low:high])
+    pull += above
+    np.add(above_slope, gradient, out=slope)
 
 
 def resolve(out: Array, pull: Array, slope: Array, weights: Array, edges: Edges) -> None:

@@ -71,12 +71,11 @@ def coupling_sweep(
     step: float, alphas: Array, own: Array, above: Array, base: Array, pull: Array, slope: Array, z: Array,
     average: Array, ahead: Array, moved: Array, fold: Array, q: Array, point: Array,
 ) -> None:  # fmt: skip
-    """All T steps of the coupling's level; `average` and `z` are updated in place, the other vectors are scratch.
+    """T steps of the coupling's level; `average` and `z` are updated in place, the other vectors are scratch.
 
-    `point` may be empty without anchors.
+    `point` may be empty without anchors. `average` is z before the first step; a level may be swept in pieces.
     """
     fold_levels(fold, pull, slope)
-    average[:] = z
     for j in range(T):
         alpha = alphas[j]
         eta_x, eta_y = Gamma * alpha * step * own[0], Gamma * alpha * step * own[1]

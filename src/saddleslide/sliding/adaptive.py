@@ -62,7 +62,7 @@ class Settings:
 
 
 @dataclass
-class _Point:
+class Point:
     """An iterate with its coordinates, its lift and its product."""
 
     x: Array
@@ -111,7 +111,7 @@ class AdaptiveSliding:
         self.inner = inner
         self.L, self.modulus, self.slack = curvature, modulus, slack
         x, y = start
-        self.here = _Point(x, metric.to_basis(x), self.f.lift(x))
+        self.here = Point(x, metric.to_basis(x), self.f.lift(x))
         self.before = self.here
         self.y = y
         self.momentum, self.t = 0.0, 1.0
@@ -181,7 +181,7 @@ class AdaptiveSliding:
         balance = self.metric.balance
         return self.L * balance if math.isfinite(balance) else 1.0
 
-    def _step(self, v: Array, lift_v: Array, C: Array, gradient: Array, G: Array) -> tuple[_Point, Array, bool]:
+    def _step(self, v: Array, lift_v: Array, C: Array, gradient: Array, G: Array) -> tuple[Point, Array, bool]:
         """Inner loop and curvature test; repeated only when the test fails badly."""
         failed = False
         while True:
@@ -193,14 +193,14 @@ class AdaptiveSliding:
             excess = self.f.bregman(x, lift, v, lift_v, gradient) - self.slack
             # What can not be told from rounding of the values says nothing about the curvature.
             if not math.isfinite(excess):
-                return _Point(x, X, lift), y, failed
+                return Point(x, X, lift), y, failed
             noise = _NOISE * abs(self.f.value(v, lift_v))
             measured = 2.0 * excess / square if square > 0.0 and excess > noise else 0.0
             if measured <= self.L * (1.0 + 1e-9):
                 if self.outer_steps == 0 and not failed and 0.0 < measured < 0.1 * self.L:
                     # The first estimate was far too large: there is no need to creep down to the truth.
                     self.L = self.settings.margin * measured
-                return _Point(x, X, lift), y, failed
+                return Point(x, X, lift), y, failed
             failed = True
             self.violations += 1
             if measured <= self.settings.shorten * self.L and self.slack == 0.0:
@@ -214,7 +214,7 @@ class AdaptiveSliding:
 
     def _shortened(
         self, v: Array, lift_v: Array, C: Array, D: Array, x: Array, lift: Array, gradient: Array, measured: float
-    ) -> _Point:
+    ) -> Point:
         """Go only part of the way, where the test holds: lifts along the segment cost nothing."""
         square = self.metric.squared_norm(D)
         while True:
@@ -228,7 +228,7 @@ class AdaptiveSliding:
             measured *= 1.2
         self.L = self.settings.margin * measured
         self.inner.forward_product = None
-        return _Point(x_part, C + part * D, lift_part)
+        return Point(x_part, C + part * D, lift_part)
 
     def _average_models(self, constant: float, slope: Array, y: Array) -> None:
         """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
@@ -244,7 +244,7 @@ class AdaptiveSliding:
             keep * old_y + weight * y,
         )
 
-    def _balance(self, new: _Point, y: Array) -> None:
+    def _balance(self, new: Point, y: Array) -> None:
         """Set rho to sqrt(rho |dy| / |B dx|): the weight that makes both blocks travel equally far."""
         dual = float(np.linalg.norm(y - self.y))
         primal = math.sqrt(self.metric.coupling_squared_norm(new.coordinates - self.here.coordinates))
@@ -264,7 +264,7 @@ class AdaptiveSliding:
         caution = min(max(self.violations - self.settings.forgiven, 0), _MOST_CAUTION)
         return float(self.settings.shrink ** (1.0 / (1.0 + caution)))
 
-    def _accelerate(self, new: _Point, C: Array, failed: bool) -> None:
+    def _accelerate(self, new: Point, C: Array, failed: bool) -> None:
         """Next curvature and momentum; restart when the step points against the last one."""
         next_L = self.L if failed else self._shrinkage() * self.L
         next_L = max(next_L, self.modulus)

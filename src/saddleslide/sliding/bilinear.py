@@ -41,11 +41,15 @@ def product_domain(problem: SaddleProblem) -> Product:
 
 
 def bilinear_recursion(
-    oracles: Oracles, stage: Stage, start: tuple[Array, Array], view: View | None = None
+    oracles: Oracles,
+    stage: Stage,
+    start: tuple[Array, Array],
+    view: View | None = None,
+    anchors: Anchors | None = None,
 ) -> Recursion:
     """The recursion of one stage on counted oracles, any permutation of f, g and B on the levels.
 
-    With a view, the oracles are those of its problem, possibly sampled or regularised.
+    With a view, the oracles are those of its problem, possibly sampled or regularised. Anchors are taken when missing.
     """
     view = View(oracles.problem) if view is None else replace(view, problem=oracles.problem)
     names = [level.term.name for level in stage.levels]
@@ -53,7 +57,7 @@ def bilinear_recursion(
     gradients, operators = gradient_writers(oracles, values), {}
     if any(level.term.M > 0.0 for level in stage.levels):
         operators["B"] = coupling_writer(oracles)
-    anchors = taken_anchors(oracles, stage, start)
+    anchors = taken_anchors(oracles, stage, start) if anchors is None else anchors
     if anchors.products:
         gradients["B"] = anchor_writer(oracles, anchors)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])

@@ -43,8 +43,7 @@ class Workshop:
         out = self.pulled.reshape(self.x_shape)
         if not isinstance(coupling, FiniteDifferences):
             return self.oracles.adjoint(y.reshape(self.y_shape), out)
-        with self.oracles.products(1):
-            self.products.difference_adjoint(*coupling.x_shape, y, self.pulled)
+        self.oracles.products(1, lambda: self.products.difference_adjoint(*coupling.x_shape, y, self.pulled))
         return out
 
     def forward(self, x: Array) -> Array:
@@ -52,8 +51,8 @@ class Workshop:
         coupling = self.oracles.problem.coupling
         if not isinstance(coupling, FiniteDifferences):
             return self.oracles.forward(x, self.Bx.reshape(self.y_shape)).reshape(-1)
-        with self.oracles.products(1):
-            self.products.difference_forward(*coupling.x_shape, 1.0, x.reshape(-1), self.Bx)
+        flat = x.reshape(-1)
+        self.oracles.products(1, lambda: self.products.difference_forward(*coupling.x_shape, 1.0, flat, self.Bx))
         return self.Bx
 
 

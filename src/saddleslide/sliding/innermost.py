@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from saddleslide.arrays import Array
+from saddleslide.couplings import Coupling, Matrix
 from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
@@ -18,6 +20,8 @@ from saddleslide.sliding.known import NOTHING, known_coupling, known_set
 PRODUCTS = 4
 # Pixels of a strip of a picture: small enough for a cache, large enough for long loops.
 _STRIP = 65536
+# Entries that one compiled call may touch, some tenths of a second at most.
+_MOST_ENTRIES = 2**25
 
 
 class Above(Protocol):
@@ -63,31 +67,48 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
     kind, rows, columns = coupling[:3]
     size = problem.X.size + problem.Y.size
     own, alphas = np.array(level.term.weights, dtype=np.float64), np.array(alpha_sequence(level.T))
-    count = (PRODUCTS + anchors.products) * level.T
+    count = PRODUCTS + anchors.products
+    chunks = _chunks(level.T, size + _entries(problem.coupling))
     if kind == kinds.DIFFERENCES and not anchors.products and sets[1][0] <= kinds.BOX:
         fused = load("difference_sweeps").difference_sweep
         height = rows if sets[0][0] > kinds.BOX else min(rows, max(1, _STRIP // columns))
         strips, fold = _vectors(2, 3 * (height + 2) * columns), np.empty(size)
 
         def difference_sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
-            with oracles.products(count):
-                fused(
-                    rows, columns, height, *sets, level.T, Gamma, level.step, alphas, own, above.weights, above.pull,
-                    above.slope, z, average, *strips, fold,
+            average[:] = z
+            for part in chunks:
+                length = part.stop - part.start
+                work = partial(
+                    fused, rows, columns, height, *sets, length, Gamma, level.step, alphas[part], own, above.weights,
+                    above.pull, above.slope, z, average, *strips, fold,
                 )  # fmt: skip
+                oracles.products(count * length, work)
 
         return difference_sweep
     kernel, held = load("sweeps").coupling_sweep, (anchors.beta_x, anchors.beta_y, anchors.at_f, anchors.at_g)
     scratch = _vectors(4, size) + _vectors(1, size if anchors.products else 0)
 
     def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
-        with oracles.products(count):
-            kernel(
-                coupling, *sets, problem.X.size, held, level.T, Gamma, level.step, alphas, own, above.weights,
-                above.base, above.pull, above.slope, z, average, *scratch,
+        average[:] = z
+        for part in chunks:
+            length = part.stop - part.start
+            work = partial(
+                kernel, coupling, *sets, problem.X.size, held, length, Gamma, level.step, alphas[part], own,
+                above.weights, above.base, above.pull, above.slope, z, average, *scratch,
             )  # fmt: skip
+            oracles.products(count * length, work)
 
     return sweep
+
+
+def _chunks(T: int, entries: int) -> list[slice]:
+    """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
+    most = max(1, _MOST_ENTRIES // max(entries, 1))
+    return [slice(first, min(first + most, T)) for first in range(0, T, most)]
+
+
+def _entries(coupling: Coupling) -> int:
+    return coupling.stored if isinstance(coupling, Matrix) else 0
 
 
 def _vectors(count: int, size: int) -> list[Array]:

@@ -117,6 +117,9 @@ class Recursion:
         self.floor = _Floor(start.size, len(self.sizes))
         self.solution = flat.copy() if innermost is None else np.zeros(0)
         self.scratch = np.empty(start.size)
+        # The gradient of a level that has neither function nor operator; never written to.
+        idle = any(p is None and Q is None for p, Q in zip(gradients, operators, strict=True))
+        self.nothing = np.zeros(start.size if idle else 0)
         below = False
         for rung in reversed(self.rungs):
             below = below or rung.write_gradient is not None
@@ -139,11 +142,16 @@ class Recursion:
 
     def steps(self) -> Iterator[Array]:
         """Run the outermost loop; after each step yield the running average (a view, valid until the next step)."""
+        for j in range(self.rungs[0].level.T):
+            yield self.step(j)
+
+    def step(self, j: int) -> Array:
+        """Outermost step j, from 0, after those before it."""
         outermost = self.rungs[0]
-        outermost.average[:] = outermost.iterate
-        for j in range(outermost.level.T):
-            self._advance(0, j, 1.0, self.floor)
-            yield outermost.average
+        if j == 0:
+            outermost.average[:] = outermost.iterate
+        self._advance(0, j, 1.0, self.floor)
+        return outermost.average
 
     def _sweep(self, k: int, Gamma: float, above: _Floor) -> Array:
         """RecursiveProcedure(k, t): all iterations of level k (from 0), or the base case below the last one."""
@@ -182,8 +190,8 @@ class Recursion:
                 rung.models[i] = (new[0], new[1] if i == k else new[1].copy())
                 continue
             constant, slope = rung.models[i]
-            slope *= 1.0 - alpha
-            slope += alpha * new[1]
+            flat = slope.reshape(-1)
+            self.kernels.combine(flat, alpha, new[1].reshape(-1), 1.0 - alpha, flat, self.scratch[: flat.size])
             rung.models[i] = (alpha * new[0] + (1.0 - alpha) * constant, slope)
 
     def lower_models(self) -> dict[int, tuple[float, Array]]:
@@ -203,14 +211,14 @@ class Recursion:
     def _pull(self, rung: _Rung, eta: float, above: _Floor) -> None:
         """Add this level's proximal and linear terms to those of the levels above."""
         np.multiply(rung.own_weights, eta, out=rung.weights)
-        self.kernels.collect(rung.pull, above.pull, rung.iterate, rung.weights, self.edges)
+        present = [(rung.write_gradient, rung.gradient), (rung.write_operator, rung.operator)]
+        parts = [part for writer, part in present if writer is not None] or [self.nothing]
+        self.kernels.collect(
+            rung.pull, rung.slope, above.pull, above.slope, rung.iterate, parts[0], rung.weights, self.edges
+        )
         rung.weights += above.weights
-        slope = above.slope
-        for present, part in ((rung.write_gradient, rung.gradient), (rung.write_operator, rung.operator)):
-            if present is not None:
-                slope = np.add(slope, part, out=rung.slope)
-        if slope is above.slope:
-            np.copyto(rung.slope, slope)
+        for part in parts[1:]:
+            rung.slope += part
 
     def _resolve(self, above: _Floor) -> Array:
         """Base case: the minimiser over Z of the collected linear and proximal terms, and of simple terms."""

@@ -1,0 +1,62 @@
+"""What a wrong preference costs: methods forced on the calibration instances, on the allowance that auto gives them.
+
+Weighted cost of the method and of adaptive sliding after it, over that of adaptive sliding alone.
+
+    python -m benchmarks.suite.allowance --out benchmarks/results/allowance.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import saddleslide as ss
+from benchmarks.suite.problems import CALIBRATION, Instance
+from benchmarks.suite.regret import weighted
+from saddleslide.method_run import method_plan
+from saddleslide.rivals import ADAPTIVE
+from saddleslide.second_try import Request, with_second_try
+from saddleslide.work import estimated_costs
+
+FORCED = ("apdg", "opapc", "l-bfgs", "pdhg", "universal-primal-dual", "condat-vu", "mirror-prox", "admm")
+
+
+def ratios(instance: Instance) -> dict[str, Any]:
+    """By method: the ratio, and whether adaptive sliding had to go on."""
+    problem = instance.make()
+    prices = instance.costs or estimated_costs(problem)
+    alone = weighted(ss.solve(problem, rtol=instance.rtol, method=ADAPTIVE, costs=prices).calls, prices)
+    found = {}
+    for name in FORCED:
+        if ss.methods[name]().lacks(problem):
+            continue
+        plan = method_plan(problem, name, rtol=instance.rtol)
+        result = with_second_try(problem, plan, Request(prices, None, None, 100_000, None, 0))
+        assert result.status is ss.Status.SOLVED, (instance.name, name)
+        found[name] = {"ratio": weighted(result.calls, prices) / alone, "went on": len(result.plans) > 1}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path)
+    out = parser.parse_args().out
+    rows = {instance.name: ratios(instance) for instance in CALIBRATION}
+    every = [entry["ratio"] for row in rows.values() for entry in row.values()]
+    total = {
+        "runs": len(every),
+        "median": statistics.median(every),
+        "within 2": sum(ratio <= 2.0 for ratio in every),
+        "within 3.1": sum(ratio <= 3.1 for ratio in every),
+        "worst": max(every),
+    }
+    print(json.dumps(total, indent=1))
+    if out:
+        out.write_text(json.dumps({**total, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,271 @@
+"""What ends, watches and saves a run, whatever its method: limits, callback, interrupts, checkpoints."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from pathlib import Path
+from typing import Any, ClassVar
+
+from saddleslide.arrays import Array, as_number
+from saddleslide.checkpoint import check_place, write_checkpoint
+from saddleslide.errors import raise_all
+from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open
+from saddleslide.planning.method_plan import MethodPlan
+from saddleslide.planning.stored import AnyPlan
+from saddleslide.result import Result, Status
+from saddleslide.snapshot import Snapshot, snapshot
+
+Callback = Callable[[Result], object]
+LIMITS = ("f", "g", "B")
+MOST_STEPS = 100_000
+# A run that ends so before its first step returns the start, judged.
+EARLY = (Status.STEP_LIMIT, Status.CALL_LIMIT, Status.TIME_LIMIT)
+ON_INTERRUPT = ("raise", "return")
+# Outer steps between two writes of a checkpoint, and seconds between two states kept in memory for an interrupt.
+EVERY, _FRESH = 10, 0.2
+
+
+@dataclass(frozen=True)
+class Control:
+    """Limits, callback, what Ctrl-C does and where checkpoints go; checked once, the same for every kind of run.
+
+    Parameters
+    ----------
+    max_calls : mapping
+        Limits on calls by oracle.
+    max_steps : int
+        Limit on outer steps.
+    time_limit : float
+        Seconds from `began`.
+    callback : callable or None
+        Called with an intermediate Result after every outer step.
+    on_interrupt : str
+        "raise" or "return".
+    checkpoint : Path or None
+        File that is written every `checkpoint_every` outer steps and when the run ends early.
+    before : Calls
+        What was spent before the run began.
+    header, start : dict and (x, y)
+        What a checkpoint says beside the state of the run, and where the run began.
+    saved : object or None
+        What a checkpoint holds in place of the run: the whole of which the run is a part.
+    dry : bool
+        The run is built to be restored: nothing is called before that.
+
+    Examples
+    --------
+    >>> controlled("solve", max_calls={"f": 3}).max_calls
+    {'f': 3.0}
+    """
+
+    stored: ClassVar[bool] = False
+
+    max_calls: Mapping[str, float] = field(default_factory=dict)
+    max_steps: int = MOST_STEPS
+    time_limit: float = math.inf
+    callback: Callback | None = None
+    on_interrupt: str = "raise"
+    checkpoint: Path | None = None
+    checkpoint_every: int = EVERY
+    before: Calls = field(default_factory=Calls)
+    header: Mapping[str, Any] = field(default_factory=dict)
+    start: tuple[Array, Array] | None = None
+    saved: object = None
+    dry: bool = False
+    began: float = field(default_factory=time.perf_counter)
+
+    def limits(self) -> dict[str, Any]:
+        """The limits as plain data, for a checkpoint."""
+        return {
+            "max_calls": dict(self.max_calls),
+            "max_steps": self.max_steps,
+            "time_limit": None if math.isinf(self.time_limit) else self.time_limit,
+            "checkpoint_every": self.checkpoint_every,
+        }
+
+
+def controlled(
+    name: str,
+    *,
+    max_calls: Any = None,
+    max_steps: Any = MOST_STEPS,
+    time_limit: Any = None,
+    callback: Any = None,
+    on_interrupt: Any = "raise",
+    checkpoint: Any = None,
+    checkpoint_every: Any = EVERY,
+) -> Control:
+    """A Control from what a caller passed, after one error with everything that can not be used.
+
+    Examples
+    --------
+    >>> controlled("solve", time_limit=2).time_limit
+    2.0
+    """
+    complaints = _complaints(max_calls, max_steps, callback, on_interrupt, checkpoint_every)
+    raise_all(name, complaints)
+    limits = {key: as_number(limit, f"{name}: max_calls[{key!r}]", 0.0) for key, limit in (max_calls or {}).items()}
+    seconds = math.inf if time_limit is None else as_number(time_limit, f"{name}: time_limit", 0.0, finite=False)
+    place = None if checkpoint is None else check_place(checkpoint, name)
+    return Control(limits, int(max_steps), seconds, callback, on_interrupt, place, int(checkpoint_every))
+
+
+def _complaints(max_calls: Any, max_steps: Any, callback: Any, on_interrupt: Any, checkpoint_every: Any) -> list[str]:
+    complaints = []
+    if max_calls is not None and not isinstance(max_calls, Mapping):
+        complaints.append(f"max_calls is {max_calls!r}; expected a mapping such as {{'f': 200}}.")
+    elif max_calls and set(max_calls) - set(LIMITS):
+        unknown = sorted(set(max_calls) - set(LIMITS), key=str)
+        complaints.append(f"max_calls has {unknown}; expected names among {list(LIMITS)}.")
+    for name, value, least in (("max_steps", max_steps, 0), ("checkpoint_every", checkpoint_every, 1)):
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+            complaints.append(f"{name} is {value!r}; expected a whole number >= {least}.")
+    if callback is not None and not callable(callback):
+        complaints.append(f"callback is {callback!r}; expected a function of an intermediate Result.")
+    if on_interrupt not in ON_INTERRUPT:
+        complaints.append(f"on_interrupt is {on_interrupt!r}; expected 'raise' or 'return'.")
+    return complaints
+
+
+class Watch:
+    """Looks after one run: asks before every call, between steps, and when something goes wrong.
+
+    Parameters
+    ----------
+    control : Control
+        What the caller asked for.
+    run : object
+        The run, whose attributes are its state.
+    spent : callable
+        All calls so far, in the problem's own names.
+    mirrored : bool
+        Whether the run sees the problem with the roles of x and y exchanged.
+    """
+
+    stored: ClassVar[bool] = False
+
+    def __init__(self, control: Control, run: object, spent: Callable[[], Calls], mirrored: bool = False) -> None:
+        self.control, self._spent = control, spent
+        self._saved = run if control.saved is None else control.saved
+        self._names = {"f": "g", "g": "f", "B": "B"} if mirrored else {"f": "f", "g": "g", "B": "B"}
+        self._kept: Snapshot | None = None
+        self._kept_at, self._written = -math.inf, -math.inf
+        self.reason = ""
+
+    @property
+    def gate(self) -> Gate:
+        """What the oracles ask before every call; nothing where there is nothing to ask."""
+        limited = self.control.max_calls or math.isfinite(self.control.time_limit)
+        return self._gate if limited else always_open
+
+    def _gate(self, name: str, count: float) -> None:
+        own = self._names[name]
+        limit = self.control.max_calls.get(own, math.inf)
+        if count > 0 and limit < math.inf and getattr(self._spent(), own) + count > limit:
+            raise RunEnded(Status.CALL_LIMIT.name)
+        if self._late():
+            raise RunEnded(Status.TIME_LIMIT.name)
+
+    def _late(self) -> bool:
+        limit = self.control.time_limit
+        return math.isfinite(limit) and time.perf_counter() - self.control.began >= limit
+
+    def between_steps(self, steps: int) -> Status | None:
+        """Keep the state where it is asked for; a status when a limit has been reached."""
+        limit = self._limit(steps)
+        if self.control.checkpoint is not None:
+            due = steps - self._written >= self.control.checkpoint_every or limit is not None
+            if due or time.perf_counter() - self._kept_at >= _FRESH:
+                self._kept, self._kept_at = snapshot(self._saved), time.perf_counter()
+            if due:
+                self.write(steps)
+        return limit
+
+    def _limit(self, steps: int) -> Status | None:
+        total = self._spent()
+        if any(getattr(total, name) >= limit for name, limit in self.control.max_calls.items()):
+            return Status.CALL_LIMIT
+        if self._late():
+            return Status.TIME_LIMIT
+        return Status.STEP_LIMIT if steps >= self.control.max_steps else None
+
+    def write(self, steps: int | None = None) -> None:
+        """Write the last kept state, if there is one."""
+        if self.control.checkpoint is None or self._kept is None:
+            return
+        header = {**self.control.header, "limits": self.control.limits(), "before": _listed(self.control.before)}
+        header["elapsed"] = time.perf_counter() - self.control.began
+        arrays = [*self._kept.arrays, *(self.control.start or ())]
+        write_checkpoint(self.control.checkpoint, {**header, "state": self._kept.tree}, arrays)
+        self._written = self._written if steps is None else float(steps)
+
+    def stops(self, result: Callable[[], Result]) -> bool:
+        """Call the callback; True when it asks to stop."""
+        if self.control.callback is None:
+            return False
+        try:
+            self.control.callback(result())
+        except StopIteration:
+            return True
+        return False
+
+    def carried_out(self, work: Callable[[], Status], where: Callable[[], str]) -> Status:
+        """The status of `work`, whatever ends it; exceptions of user code pass with a note."""
+        try:
+            return work()
+        except RunEnded as ended:
+            self.reason = ended.reason
+            self.write()
+            return Status[ended.status]
+        except KeyboardInterrupt:
+            self.write()
+            if self.control.on_interrupt == "raise":
+                raise
+            return Status.INTERRUPTED
+        except Exception as error:
+            self.write()
+            error.add_note(f"saddleslide: raised {where()}.")
+            raise
+
+
+def where_in(
+    plan: AnyPlan, steps: int, oracles: Oracles, judging: Oracles | None = None, mirrored: bool = False
+) -> str:
+    """Oracle, call number, level and step, for the note on an exception.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=1)
+    >>> oracles = Oracles(ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=box, Y=box))
+    >>> oracles.active, oracles.calls.B = "B", 7
+    >>> where_in(MethodPlan("pdhg"), 2, oracles)
+    'by B in call 7 of the method pdhg, outer step 3'
+    """
+    active, judged = oracles, False
+    if not oracles.active and judging is not None and judging.active:
+        active, judged = judging, True
+    name = {"f": "g", "g": "f"}.get(active.active, active.active) if mirrored else active.active
+    step = f"outer step {steps + 1}"
+    if not name:
+        return f"between two calls, {step}"
+    number = getattr(active.calls, active.active)
+    oracle = name if name == "B" else f"{name}'"
+    if judged:
+        return f"by {oracle} while the point was judged, call {number:g} of judging, {step}"
+    return f"by {oracle} in call {number:g} of {_level(plan, name)}, {step}"
+
+
+def _level(plan: AnyPlan, name: str) -> str:
+    if isinstance(plan, MethodPlan):
+        return f"the method {plan.method}"
+    order = plan.order
+    return f"level {order.index(name) + 1} of {order}" if name in order else "the run"
+
+
+def _listed(calls: Calls) -> list[float]:
+    return [calls.f, calls.g, calls.B]

@@ -1,0 +1,116 @@
+"""What true oracles can not do: checks of products, values and gradients that are known already, at no call.
+
+Each guard raises RunEnded with the status INCONSISTENT and what was seen. The margins are far above rounding, so that
+a true oracle in single precision passes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.candidate import Linearisation
+from saddleslide.couplings import Coupling
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError
+from saddleslide.functions import Function
+from saddleslide.oracles import RunEnded
+
+# Relative to the sizes of the terms: what is above can not be rounding.
+ADJOINT, CONVEXITY = 1e-6, 1e-6
+
+
+def inconsistent(reason: str) -> RunEnded:
+    """The end of a run whose oracles contradict each other."""
+    return RunEnded("INCONSISTENT", reason)
+
+
+def adjoint_complaint(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Array) -> str:
+    """What is wrong with <Bx, y> = <x, B^T y>; empty where nothing is.
+
+    Examples
+    --------
+    >>> B = np.array([[2.0]])
+    >>> from saddleslide.couplings import as_coupling
+    >>> adjoint_complaint(as_coupling(B), np.ones(1), np.full(1, 2.0), np.ones(1), np.full(1, 2.0))
+    ''
+    >>> adjoint_complaint(as_coupling(B), np.ones(1), np.full(1, 2.0), np.ones(1), np.full(1, 3.0))[:18]
+    '<Bx, y> = 2 and <x'
+    """
+    first, second = float(np.vdot(Bx, y)), float(np.vdot(x, BTy))
+    sizes = float(np.linalg.norm(x)), float(np.linalg.norm(y))
+    known = coupling.__dict__.get("norm")
+    # Both products may be small by cancellation: rounding is relative to the norm of B, where that is known.
+    scale = max(float(np.linalg.norm(Bx)) * sizes[1], float(np.linalg.norm(BTy)) * sizes[0])
+    scale = max(scale, known.upper * sizes[0] * sizes[1]) if known is not None else scale
+    difference = abs(first - second)
+    if not math.isfinite(difference) or difference <= ADJOINT * scale:
+        return ""
+    return (
+        f"<Bx, y> = {first:.6g} and <x, B^T y> = {second:.6g} at one point: the adjoint of B is not the transpose of "
+        "its forward product. Check signs, scaling and boundaries."
+    )
+
+
+class PairGuard:
+    """Linearisations of one function at stored points, each compared with the one before.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> guard = PairGuard("f", ss.functions.Quadratic(1.0), ss.domains.FullSpace(1))
+    >>> guard.look(Linearisation(np.zeros(1), 0.0, np.zeros(1)))
+    >>> guard.look(Linearisation(np.ones(1), 0.5, np.ones(1)))
+    """
+
+    def __init__(self, name: str, function: Function, domain: Domain) -> None:
+        self.name, self.function, self.domain = name, function, domain
+        self.last: Linearisation | None = None
+
+    def look(self, new: Linearisation) -> None:
+        """Compare with the last one, and keep this one."""
+        old, self.last = self.last, new
+        if old is None or old.point is new.point or not _known(old) or not _known(new):
+            return
+        complaint = self._complaint(old, new) or self._complaint(new, old)
+        if complaint:
+            raise inconsistent(complaint)
+
+    def _complaint(self, at: Linearisation, other: Linearisation) -> str:
+        """Convexity, f(other) >= f(at) + <f'(at), other - at>, with its declared modulus."""
+        way = other.point - at.point
+        slope = float(np.vdot(at.gradient, way))
+        rest = other.value - at.value - slope
+        terms = float((np.abs(at.gradient) * (np.abs(other.point) + np.abs(at.point))).sum())
+        size = abs(other.value) + abs(at.value) + terms
+        square = float(np.vdot(way, way))
+        inside = self.domain.contains(at.point, 1e-9) and self.domain.contains(other.point, 1e-9)
+        modulus = self.function.strong_convexity(self.domain) if inside else 0.0
+        least = 0.5 * modulus * square
+        if rest < least - CONVEXITY * (size + least):
+            what = "convex" if modulus == 0.0 else f"strongly convex with the modulus {modulus:g}"
+            return (
+                f"{self.name} is not {what}, or its gradient is wrong: between two points the value lies "
+                f"{least - rest:.3g} below what the gradient promises."
+            )
+        return self._smoothness_complaint(rest, square, size, inside)
+
+    def _smoothness_complaint(self, rest: float, square: float, size: float, inside: bool) -> str:
+        """The declared Hölder condition bounds the distance from the tangent by H |way|^(1 + nu) / (1 + nu)."""
+        try:
+            smoothness = self.function.smoothness(self.domain)
+        except InputError:
+            return ""
+        most = smoothness.H * square ** (0.5 * (1.0 + smoothness.nu)) / (1.0 + smoothness.nu)
+        if not inside or rest <= most + CONVEXITY * (size + most):
+            return ""
+        return (
+            f"{self.name} is not as smooth as declared, (nu, H) = ({smoothness.nu:g}, {smoothness.H:g}): between two "
+            f"points it leaves its tangent by {rest:.3g}, at most {most:.3g} is allowed. Declare a larger H."
+        )
+
+
+def _known(known: Linearisation) -> bool:
+    return math.isfinite(known.value) and bool(np.isfinite(known.gradient).all())

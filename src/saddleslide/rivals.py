@@ -1,0 +1,111 @@
+"""Which methods auto may prefer to adaptive sliding, and what part of their bounds they use.
+
+Both are measured by kind of problem. `python -m benchmarks.suite.calibrate` makes the numbers, on other instances than
+the suite on which the choice is judged.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddleslide.baselines import methods
+from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
+from saddleslide.functions import Function, Zero, split_simple
+from saddleslide.problem import SaddleProblem
+
+ADAPTIVE = "adaptive"
+# Part of the bound that runs to a certified gap have used: medians. Only of methods that mostly reached the target on
+# problems of that kind, with parts that agree within a factor of 20; any other method counts with its whole bound.
+SHARES: dict[str, dict[str, float]] = {
+    "both costly": {ADAPTIVE: 0.166, "apdg": 0.110},
+    "one costly": {ADAPTIVE: 0.364, "opapc": 0.0764},
+    "simple, curved": {
+        ADAPTIVE: 0.277,
+        "pdhg": 0.594,
+        "admm": 0.00425,
+        "l-bfgs": 0.0847,
+        "universal-primal-dual": 0.0788,
+    },
+    "simple, flat": {ADAPTIVE: 0.0110, "pdhg": 0.0101, "accelerated-mirror-prox": 0.00298},
+}
+# Operations that finding out the singular values of B may take.
+_MOST_FACTORING = 2e8
+
+
+def kind_of(problem: SaddleProblem) -> str:
+    """What the shares depend on: how many of f and g are costly, and whether there is curvature where none is.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> kind_of(ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex))
+    'simple, flat'
+    """
+    costly = sum(not isinstance(rest, Zero) for rest in costly_parts(problem))
+    if costly:
+        return ("one costly", "both costly")[costly - 1]
+    return "simple, flat" if pdhg_variant(problem) == "plain" else "simple, curved"
+
+
+def costly_parts(problem: SaddleProblem) -> tuple[Function, Function]:
+    """The parts of f and g without a proximal step.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> costly_parts(ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex))
+    (Zero(), Zero())
+    """
+    return split_simple(problem.f, problem.X)[0], split_simple(problem.g, problem.Y)[0]
+
+
+def pdhg_variant(problem: SaddleProblem) -> str:
+    """The bound of PDHG that the moduli allow.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> q, free, zero = ss.functions.Quadratic(1.0), ss.domains.FullSpace(3), ss.functions.Zero()
+    >>> pdhg_variant(ss.SaddleProblem(f=q, g=zero, B=np.eye(3), X=free, Y=free))
+    'accelerated'
+    """
+    moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
+    return ("plain", "accelerated", "linear")[sum(modulus > 0.0 for modulus in moduli)]
+
+
+def rivals_on(problem: SaddleProblem) -> list[str]:
+    """Methods with a measured share that apply, and whose assumptions are not known to fail; no oracle is called.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> rivals_on(ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex))
+    ['pdhg', 'accelerated-mirror-prox']
+    """
+    measured = [name for name in SHARES[kind_of(problem)] if name != ADAPTIVE]
+    return [name for name in measured if _worth_asking(name, problem)]
+
+
+def _worth_asking(name: str, problem: SaddleProblem) -> bool:
+    if name == "opapc" and not (problem.g.linear and _solvable(problem) and _known_spectrum(problem.coupling)):
+        return False
+    return not methods[name]().lacks(problem)
+
+
+def _solvable(problem: SaddleProblem) -> bool:
+    """Whether Bx = b may have a solution for g = <b, y>: a multiplier inside Y needs one."""
+    b = problem.g.gradient(np.zeros(problem.Y.shape))
+    return not b.any() or problem.Y.size <= problem.X.size
+
+
+def _known_spectrum(coupling: Coupling) -> bool:
+    """Whether the singular values come without products, and at little work."""
+    if not isinstance(coupling, Matrix):
+        return isinstance(coupling, FiniteDifferences)
+    sides = math.prod(coupling.y_shape), math.prod(coupling.x_shape)
+    return math.prod(sides) * min(sides) <= _MOST_FACTORING
