@@ -106,7 +106,8 @@ def resume(
     except (KeyError, IndexError, TypeError) as error:
         raise CheckpointError(f"checkpoint {fspath(path)!r} lacks a part: {error!r}. Start anew.") from error
     run.control = replace(run.control, dry=False)
-    result = run.carry_out().of_kind(problem.arrays)
+    result = run.carry_out()
+    result = result.of_kind(problem.arrays)
     return result.or_raise() if strict else result
 
 
