@@ -13,7 +13,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind, kind_of, origin_of, to_host
-from saddleslide.errors import InputError, MissingExtraError
+from saddleslide.errors import CheckpointError, InputError, MissingExtraError
 
 LIBRARIES = ["torch", "jax"]
 rng = np.random.default_rng(0)
@@ -275,3 +275,16 @@ def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(MissingExtraError, match="cupy is not installed"):
         as_kind("cupy", "like")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_runs_on_other_arrays_can_be_saved_and_resumed(library, tmp_path):
+    made = problem(*(there(library, part) for part in (A, b, B, LOW, HIGH)))
+    settings = {"tol": 1e-8, "method": "adaptive"}
+    ss.solve(made, **settings, max_steps=2, checkpoint=tmp_path / "run.npz")
+    resumed = ss.resume(tmp_path / "run.npz", made, max_steps=1000)
+    assert is_kind(resumed.x, library)
+    assert (to_host(resumed.x) == to_host(ss.solve(made, **settings).x)).all()
+    other = problem(*(there(library, part) for part in (A, b, 2.0 * B, LOW, HIGH)))
+    with pytest.raises(CheckpointError, match="belongs to another problem"):
+        ss.resume(tmp_path / "run.npz", other)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from saddleslide.array_kinds import NUMPY, kind_of, to_host
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.problem import SaddleProblem
 
@@ -138,6 +139,8 @@ def _feed(digest: Any, value: Any) -> None:
     digest.update(type(value).__name__.encode())
     if scipy.sparse.issparse(value):
         value = (value.shape, value.data, value.indices, value.indptr)
+    if kind_of(value) != NUMPY:
+        value = to_host(value)
     if isinstance(value, np.ndarray):
         digest.update(f"{value.dtype.kind}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes() if value.dtype != object else b"")
