@@ -18,8 +18,8 @@ from saddleslide.planning import Level, alpha_sequence
 
 # Products of one iteration of the coupling's level: B and B^T at z and at z~.
 PRODUCTS = 4
-# Entries that one compiled call may touch, some tenths of a second at most.
-_MOST_ENTRIES = 2**25
+# Entries that one compiled call may touch, and steps it may make: some tenths of a second at most.
+_MOST_ENTRIES, _MOST_STEPS = 2**25, 100_000
 _NOTHING = np.zeros(0)
 _NO_INDEX = np.zeros(0, dtype=np.int32)
 
@@ -101,7 +101,7 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
 
 def _chunks(T: int, entries: int) -> list[slice]:
     """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
-    most = max(1, _MOST_ENTRIES // max(entries, 1))
+    most = min(max(1, _MOST_ENTRIES // max(entries, 1)), _MOST_STEPS)
     return [slice(first, min(first + most, T)) for first in range(0, T, most)]
 
 
