@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.cli import main
 from saddleslide.oracles import Oracles
 from small_problems import bits, noisy, problems
 
@@ -267,3 +268,31 @@ def test_ctrl_c_while_compiled_loops_run(monkeypatch):
     timer.join()
     assert result.status is ss.Status.INTERRUPTED and np.isfinite(result.gap)
     assert 0 < result.calls.B < 12_000_000
+
+
+def test_the_command_line_leaves_a_checkpoint_and_exits_with_130(tmp_path, monkeypatch, capsys):
+    path, arguments = tmp_path / "run.npz", ["solve", "game", "--rows", "5", "--columns", "4", "--tol", "1e-9"]
+    assert main(arguments) == 0
+    clean = capsys.readouterr().out
+    with monkeypatch.context() as patch:
+        patch.setattr("saddleslide.progress.Progress.__call__", interrupting(2))
+        assert main([*arguments, "--checkpoint", str(path)]) == 130
+    assert "--resume" in capsys.readouterr().err
+    assert main([*arguments, "--checkpoint", str(path), "--resume"]) == 0
+    after = capsys.readouterr().out
+
+    def numbers(text):
+        return [line for line in text.splitlines() if "seconds" not in line]
+
+    assert numbers(after) == numbers(clean)
+    assert main([*arguments, "--resume"]) == 2
+
+
+def interrupting(step):
+    calls = itertools.count(1)
+
+    def shown(self, result):
+        if next(calls) == step:
+            raise KeyboardInterrupt
+
+    return shown

@@ -126,6 +126,7 @@ class AdaptiveRun:
             stop = self.watch.between_steps(0)
             if stop is not None:
                 return stop
+            self.watch.test_adjoint(self.oracles)
             self.method = self._timed(self._first_method)
             self.begun = True
             if isinstance(self.method, PrimalDual):

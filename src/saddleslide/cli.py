@@ -16,7 +16,7 @@ from saddleslide.adaptive_planner import adaptive_plan
 from saddleslide.arrays import Array
 from saddleslide.comparison import compare
 from saddleslide.driver import run
-from saddleslide.errors import InputError, SaddleslideError
+from saddleslide.errors import InputError, SaddleslideError, raise_all
 from saddleslide.gallery import phantom, realistic_tomography, shaded_phantom, synthetic, tomography
 from saddleslide.gallery.tomography import REGIMES
 from saddleslide.gallery_command import add_gallery, facts_of, gallery_problem, write_solution
@@ -28,9 +28,10 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.progress import Progress
 from saddleslide.reporting import FILES, summary, write_report
 from saddleslide.result import Result, Status
+from saddleslide.resuming import resume
 from saddleslide.solver import solve
 
-EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE = 0, 1, 2
+EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 INSTANCES = ("low_dose", "low_dose_128", "strong_tv", "sparse_view", "poisson")
 _SMALLEST_PICTURE = 8
 
@@ -42,7 +43,7 @@ EXAMPLES = """examples:
   saddleslide compare consensus
   saddleslide paper run all --quick
 
-exit codes: 0 solved, 1 not solved, 2 wrong arguments
+exit codes: 0 solved, 1 not solved, 2 wrong arguments, 130 interrupted
 """
 SYNTHETIC_EXAMPLES = """examples:
   saddleslide {command} synthetic
@@ -103,9 +104,17 @@ def parser() -> argparse.ArgumentParser:
         _add_synthetic(problems, command)
         _add_tomography(problems, command)
         add_gallery(problems, command, _positive, _whole)
+        if command == "solve":
+            for each in problems.choices.values():
+                _add_checkpoint(each)
     _add_compare(commands)
     add_paper(commands, _whole)
     return top
+
+
+def _add_checkpoint(one: Any) -> None:
+    one.add_argument("--checkpoint", type=Path, metavar="FILE", help="save the run there, also on Ctrl-C")
+    one.add_argument("--resume", action="store_true", help="go on from the checkpoint")
 
 
 def _add_compare(commands: Any) -> None:
@@ -170,7 +179,7 @@ class Task:
     problem: SaddleProblem
     truth: Array | None
     explain: Callable[[], str]
-    solve: Callable[[Progress], Result]
+    solve: Callable[..., Result]
 
 
 def _synthetic_task(chosen: argparse.Namespace) -> Task:
@@ -180,10 +189,10 @@ def _synthetic_task(chosen: argparse.Namespace) -> Task:
             problem,
             None,
             lambda: adaptive_plan(problem, chosen.tol).explain(),
-            lambda progress: solve(problem, chosen.tol, callback=progress),
+            lambda **control: solve(problem, chosen.tol, **control),
         )
     intended = plan(problem, chosen.tol, regime="degenerate", metric="identity")
-    return Task(problem, None, intended.explain, lambda progress: run(problem, intended, callback=progress))
+    return Task(problem, None, intended.explain, lambda **control: run(problem, intended, **control))
 
 
 def _tomography_task(chosen: argparse.Namespace) -> Task:
@@ -199,7 +208,7 @@ def _tomography_task(chosen: argparse.Namespace) -> Task:
         problem,
         truth,
         lambda: adaptive_plan(problem, **asked).explain(),
-        lambda progress: solve(problem, callback=progress, **asked),
+        lambda **control: solve(problem, **asked, **control),
     )
 
 
@@ -209,7 +218,7 @@ def _gallery_task(chosen: argparse.Namespace) -> Task:
         problem,
         None,
         lambda: adaptive_plan(problem, chosen.tol).explain(),
-        lambda progress: solve(problem, chosen.tol, callback=progress),
+        lambda **control: solve(problem, chosen.tol, **control),
     )
 
 
@@ -234,7 +243,7 @@ def _prepare_folder(folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments.
+    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments, 130 after Ctrl-C.
 
     Examples
     --------
@@ -264,9 +273,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             console.print(task.explain(), markup=False)
             return EXIT_SOLVED
         with Progress() as progress:
-            result = task.solve(progress)
+            result = _solved(task, chosen, progress)
     except SaddleslideError as error:
         return _refuse(str(error))
+    except KeyboardInterrupt:
+        return _interrupted(chosen)
     console.print(summary(result, task.truth, facts_of(task.problem, result)))
     console.print(result.message, markup=False)
     if folder is not None and task.truth is not None:
@@ -275,7 +286,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif folder is not None:
         written = write_solution(folder, task.problem, result, vars(chosen))
         console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
+    if result.status is Status.INTERRUPTED:
+        return _interrupted(chosen)
     return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
+
+
+def _solved(task: Task, chosen: argparse.Namespace, progress: Progress) -> Result:
+    """Start the run, or go on with it; Ctrl-C ends it with what is known so far."""
+    if chosen.resume:
+        raise_all("solve", ["--resume is given; expected --checkpoint FILE with it."] * (chosen.checkpoint is None))
+        return resume(chosen.checkpoint, task.problem, callback=progress, on_interrupt="return")
+    return task.solve(callback=progress, on_interrupt="return", checkpoint=chosen.checkpoint)
+
+
+def _interrupted(chosen: argparse.Namespace) -> int:
+    place = getattr(chosen, "checkpoint", None)
+    kept = "" if place is None or not place.exists() else f" Go on with --checkpoint {place} --resume."
+    _refuse(f"interrupted.{kept}")
+    return EXIT_INTERRUPTED
 
 
 def _refuse(complaint: str) -> int:

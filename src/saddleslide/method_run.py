@@ -121,6 +121,7 @@ class MethodRun:
             stop = self.watch.between_steps(0)
             if stop is not None:
                 return stop
+            self.watch.test_adjoint(self.oracles)
             if self.plan.rtol > 0.0:
                 # A relative target needs the gap at the start.
                 self.inspector.exact_gap_of(Candidate(*self.origin, math.nan), self.oracles.calls)
