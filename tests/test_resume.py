@@ -6,11 +6,16 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.cli import main
+from saddleslide.oracles import Oracles
 from small_problems import bits, noisy, problems
 
 PROBLEMS = problems()
@@ -173,3 +178,121 @@ def test_a_run_killed_by_the_system_goes_on(step, tmp_path):
                 break
     assert bits(ss.resume(path, problem)) == bits(ss.solve(problem, 1e-9, method="adaptive"))
     assert [file.name for file in tmp_path.iterdir() if not file.name.endswith(".part")] == ["run.npz"]
+
+
+@pytest.mark.parametrize("name", ["costly g", "custom", "game"])
+def test_limits_of_zero_return_the_start_with_its_true_bounds(name):
+    problem = PROBLEMS[name]
+    plan = ss.plan(problem, order="fgB", loops=(3, 2, 2))
+    value = ss.solve(problem, 1e-9, method="adaptive")
+    for control in ({"max_steps": 0}, {"max_calls": {"B": 0}}, {"time_limit": 0.0}):
+        for result in (
+            ss.solve(problem, 1e-9, method="adaptive", **control),
+            ss.solve(problem, 1e-9, method="universal-mirror-prox", **control),
+            ss.run(problem, plan, **control),
+        ):
+            assert result.status.name in ("STEP_LIMIT", "CALL_LIMIT", "TIME_LIMIT") and not result.success
+            assert result.nit == 0
+            np.testing.assert_array_equal(result.x, problem.start()[0])
+            assert result.lower <= value.upper and result.upper >= value.lower and np.isfinite(result.gap)
+
+
+def test_time_limits_are_kept_with_the_result_and_looked_at_inside_steps():
+    problem = PROBLEMS["custom"]
+    seen = []
+
+    def slow(x):
+        seen.append(1)
+        time.sleep(0.02)
+        return x**3 + x
+
+    f = ss.functions.Custom(slow, lambda x: float((x**4 / 4 + x**2 / 2).sum()), ss.Holder(1.0, 4.0))
+    slowed = ss.SaddleProblem(f=f, g=problem.g, B=problem.B, X=problem.X, Y=problem.Y)
+    plan = ss.plan(slowed, order="Bgf", loops=(2, 5, 500))
+    result = ss.run(slowed, plan, time_limit=0.2)
+    assert result.status is ss.Status.TIME_LIMIT and result.time_limit == 0.2
+    assert len(seen) <= 60
+
+
+def test_a_budget_of_calls_is_never_passed_by_the_method():
+    problem = PROBLEMS["custom"]
+    plan = ss.plan(problem, order="fgB", loops=(5, 7, 9))
+    for name, limit in (("f", 3), ("g", 20), ("B", 333)):
+        result = ss.run(problem, plan, max_calls={name: limit})
+        assert result.status is ss.Status.CALL_LIMIT and getattr(result.calls, name) <= limit
+
+
+def test_compiled_loops_are_cut_into_pieces_with_the_same_bits(monkeypatch):
+    problem = PROBLEMS["game"]
+    plan = ss.plan(problem, order="fgB", loops=(2, 1, 50))
+    whole = ss.run(problem, plan)
+    monkeypatch.setattr("saddleslide.sliding.innermost._MOST_ENTRIES", 200)
+    assert bits(ss.run(problem, plan)) == bits(whole)
+    limited = ss.run(problem, plan, max_calls={"B": 120})
+    assert limited.status is ss.Status.CALL_LIMIT and 100 <= limited.calls.B <= 120
+
+
+def test_strict_raises_with_the_result():
+    problem = PROBLEMS["game"]
+    with pytest.raises(ss.errors.OutcomeError, match="STEP_LIMIT: The limit on steps") as caught:
+        ss.solve(problem, 1e-9, max_steps=1, strict=True)
+    assert caught.value.result.nit == 1
+    missed = ss.plan(problem, 1e-9, order="fgB", loops=(1, 1, 2))
+    assert ss.run(problem, missed).success is False
+    with pytest.raises(ss.errors.OutcomeError, match="COMPLETED"):
+        ss.run(problem, missed, strict=True)
+    assert ss.run(problem, ss.plan(problem, order="fgB", loops=(1, 1, 2)), strict=True).success
+
+
+def test_eight_threads_get_the_bits_of_one():
+    names = ("least squares", "costly g", "game", "custom")
+    serial = [bits(ss.solve(PROBLEMS[name], 1e-5, method="adaptive")) for name in names]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda name: bits(ss.solve(PROBLEMS[name], 1e-5, method="adaptive")), names * 4))
+    assert together == serial * 4
+
+
+def test_ctrl_c_while_compiled_loops_run(monkeypatch):
+    """A real signal, sent from another thread after the first piece of a loop has begun."""
+    problem, products = PROBLEMS["game"], Oracles.products
+    plan = ss.plan(problem, order="fgB", loops=(1, 1, 3_000_000))
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+
+    def watched(self, count, work):
+        if not timer.ident:
+            timer.start()
+        products(self, count, work)
+
+    monkeypatch.setattr(Oracles, "products", watched)
+    result = ss.run(problem, plan, on_interrupt="return")
+    timer.join()
+    assert result.status is ss.Status.INTERRUPTED and np.isfinite(result.gap)
+    assert 0 < result.calls.B < 12_000_000
+
+
+def test_the_command_line_leaves_a_checkpoint_and_exits_with_130(tmp_path, monkeypatch, capsys):
+    path, arguments = tmp_path / "run.npz", ["solve", "game", "--rows", "5", "--columns", "4", "--tol", "1e-9"]
+    assert main(arguments) == 0
+    clean = capsys.readouterr().out
+    with monkeypatch.context() as patch:
+        patch.setattr("saddleslide.progress.Progress.__call__", interrupting(2))
+        assert main([*arguments, "--checkpoint", str(path)]) == 130
+    assert "--resume" in capsys.readouterr().err
+    assert main([*arguments, "--checkpoint", str(path), "--resume"]) == 0
+    after = capsys.readouterr().out
+
+    def numbers(text):
+        return [line for line in text.splitlines() if "seconds" not in line]
+
+    assert numbers(after) == numbers(clean)
+    assert main([*arguments, "--resume"]) == 2
+
+
+def interrupting(step):
+    calls = itertools.count(1)
+
+    def shown(self, result):
+        if next(calls) == step:
+            raise KeyboardInterrupt
+
+    return shown

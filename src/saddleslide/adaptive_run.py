@@ -73,7 +73,7 @@ class AdaptiveRun:
         self.problem = mirror(problem) if plan.mirrored else problem
         self.origin = (origin[1], origin[0]) if plan.mirrored else origin
         self.watch = Watch(control, self, self._calls, plan.mirrored)
-        self.oracles = Oracles(self.problem, self.watch.gate, control.dry)
+        self.oracles = Oracles(self.problem, self.watch.gate, control.dry, guarded=True)
         self.split = _split(self.problem, plan)
         self.history: list[Moment] = []
         self.judge = Judge(self.problem, self.split, plan.tol, plan.rtol, self.origin, control.dry)
@@ -124,9 +124,11 @@ class AdaptiveRun:
 
     def _iterate(self) -> Status:
         if self.method is None:
+            self.judge.open()
             stop = self.watch.between_steps(0)
             if stop is not None:
                 return stop
+            self.watch.test_adjoint(self.oracles)
             self.method = self._timed(self._first_method)
             self.begun = True
             if isinstance(self.method, PrimalDual):
@@ -235,7 +237,7 @@ class AdaptiveRun:
         """The method with the roles of x and y exchanged, and its coupling loop."""
         seen = mirror(self.problem)
         split = Split(self.split.g_rest, self.split.g_simple, Zero(), self.split.f_simple)
-        oracles, metric = Oracles(seen, dry=self.oracles.dry), Blocks(1.0, seen.coupling.norm.upper)
+        oracles, metric = Oracles(seen, dry=self.oracles.dry, guarded=True), Blocks(1.0, seen.coupling.norm.upper)
         coupling = Proximal(CouplingLoop(oracles, metric, split), plan.steps_per_g, Settings().nested_tolerance)
         modulus = split.f_rest.strong_convexity(seen.X)
         # Many steps per step on f, all on the same g: what is known of its curvature lasts.

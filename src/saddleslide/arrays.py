@@ -141,3 +141,17 @@ def received(value: Any, shape: Shape, name: str, out: Array | None = None) -> A
         return np.array(array, dtype=np.float64)
     np.copyto(out, array)
     return out
+
+
+def received_number(value: Any, name: str) -> float:
+    """One real number that user code returned, possibly infinite or NaN.
+
+    Examples
+    --------
+    >>> received_number(np.array([2.0]), "value")
+    2.0
+    """
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" or array.size != 1:
+        raise InputError(f"{name}: received shape {array.shape}, dtype {array.dtype}; expected one real number.")
+    return float(array.reshape(-1)[0])

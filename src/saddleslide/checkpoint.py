@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse
@@ -75,18 +76,26 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[
         content = Path(path).read_bytes()
     except OSError as error:
         raise CheckpointError(f"checkpoint {os.fspath(path)!r} can not be read: {error.strerror}.") from error
+    return unpacked(content, os.fspath(path))
+
+
+def unpacked(content: bytes, name: str) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
+    """Header and arrays from the bytes of a checkpoint, after their hash has been checked."""
     body, digest = content[:-_DIGEST], content[-_DIGEST:]
     if not body or _hash(body) != digest:
         raise CheckpointError(
-            f"checkpoint {os.fspath(path)!r} is damaged, cut short or no checkpoint: its hash does not fit. Use an "
+            f"checkpoint {name!r} is damaged, cut short or no checkpoint: its hash does not fit. Use an "
             "earlier copy, or start anew."
         )
-    with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-        header = json.loads(stored["header"].tobytes())
-        arrays = [stored[f"a{i}"] for i in range(len(stored.files) - 1)]
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            header = json.loads(stored["header"].tobytes())
+            arrays = [stored[f"a{i}"] for i in range(len(stored.files) - 1)]
+    except (ValueError, KeyError, BadZipFile, RecursionError) as error:
+        raise CheckpointError(f"checkpoint {name!r} can not be read: {error}.") from error
     if header.pop("format", None) != FORMAT or header.get("version") != VERSION:
         raise CheckpointError(
-            f"checkpoint {os.fspath(path)!r} has version {header.get('version')!r}; expected {VERSION}. It was written "
+            f"checkpoint {name!r} has version {header.get('version')!r}; expected {VERSION}. It was written "
             "by another version of saddleslide: resume it there."
         )
     del header["version"]

@@ -5,18 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from saddleslide.commands import EXIT_CODES, PROBLEMS, facts_of, prepare_folder, whole, write_solution
-from saddleslide.errors import SaddleslideError
+from saddleslide.commands.tasks import Task
+from saddleslide.errors import SaddleslideError, raise_all
 from saddleslide.paper_command import add_paper, paper_main
 from saddleslide.progress import Progress
 from saddleslide.reporting import summary
-from saddleslide.result import Status
+from saddleslide.result import Result, Status
+from saddleslide.resuming import resume
 
-EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE = 0, 1, 2
+EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXAMPLES = f"""examples:
   saddleslide solve synthetic
   saddleslide solve tomography --regime standard --rtol 1e-6
@@ -60,12 +63,20 @@ def parser() -> argparse.ArgumentParser:
         problems = one.add_subparsers(dest="problem", required=True)
         for entry in PROBLEMS.values():
             entry.add_to(problems, command)
+        if command == "solve":
+            for each in problems.choices.values():
+                _add_checkpoint(each)
     add_paper(commands, whole)
     return top
 
 
+def _add_checkpoint(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--checkpoint", type=Path, metavar="FILE", help="save the run there, also on Ctrl-C")
+    one.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments.
+    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments, 130 after Ctrl-C.
 
     Examples
     --------
@@ -77,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return paper_main(chosen) if chosen.command == "paper" else _carry_out(chosen)
     except SaddleslideError as error:
-        complaint = f"saddleslide: {error}"
-        Console(stderr=True, highlight=False, soft_wrap=True).print(complaint, markup=False)
-        return EXIT_USAGE
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        return _interrupted(chosen)
 
 
 def _named(arguments: Sequence[str]) -> list[str]:
@@ -103,13 +114,35 @@ def _carry_out(chosen: Any) -> int:
         console.print(task.explain(), markup=False)
         return EXIT_SOLVED
     with Progress() as progress:
-        result = task.solve(progress)
+        result = _solved(task, chosen, progress)
     console.print(summary(result, facts_of(task.problem, result)))
     console.print(result.message, markup=False)
     if folder is not None:
         written = write_solution(folder, task.problem, result, vars(chosen))
         console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
+    if result.status is Status.INTERRUPTED:
+        return _interrupted(chosen)
     return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
+
+
+def _solved(task: Task, chosen: argparse.Namespace, progress: Progress) -> Result:
+    """Start the run, or go on with it; Ctrl-C ends it with what is known so far."""
+    if chosen.resume:
+        raise_all("solve", ["--resume is given; expected --checkpoint FILE with it."] * (chosen.checkpoint is None))
+        return resume(chosen.checkpoint, task.problem, callback=progress, on_interrupt="return")
+    return task.solve(callback=progress, on_interrupt="return", checkpoint=chosen.checkpoint)
+
+
+def _interrupted(chosen: argparse.Namespace) -> int:
+    place = getattr(chosen, "checkpoint", None)
+    kept = "" if place is None or not place.exists() else f" Go on with --checkpoint {place} --resume."
+    _refuse(f"interrupted.{kept}")
+    return EXIT_INTERRUPTED
+
+
+def _refuse(complaint: str) -> int:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"saddleslide: {complaint}", markup=False)
+    return EXIT_USAGE
 
 
 if __name__ == "__main__":

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
 from saddleslide.arrays import Array, as_number
 from saddleslide.checkpoint import check_place, write_checkpoint
+from saddleslide.couplings import Mirrored, Products
 from saddleslide.errors import raise_all
+from saddleslide.guards import check_adjoint_of
 from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.stored import AnyPlan
@@ -51,6 +53,8 @@ class Control:
         What was spent before the run began.
     header, start : dict and (x, y)
         What a checkpoint says beside the state of the run, and where the run began.
+    check_adjoint : bool or None
+        Test the adjoint of B before the first step; None: where B is made of callables.
     saved : object or None
         What a checkpoint holds in place of the run: the whole of which the run is a part.
     dry : bool
@@ -74,6 +78,7 @@ class Control:
     before: Calls = field(default_factory=Calls)
     header: Mapping[str, Any] = field(default_factory=dict)
     start: tuple[Array, Array] | None = None
+    check_adjoint: bool | None = None
     saved: object = None
     dry: bool = False
     began: float = field(default_factory=time.perf_counter)
@@ -98,6 +103,7 @@ def controlled(
     on_interrupt: Any = "raise",
     checkpoint: Any = None,
     checkpoint_every: Any = EVERY,
+    check_adjoint: Any = None,
 ) -> Control:
     """A Control from what a caller passed, after one error with everything that can not be used.
 
@@ -111,7 +117,8 @@ def controlled(
     limits = {key: as_number(limit, f"{name}: max_calls[{key!r}]", 0.0) for key, limit in (max_calls or {}).items()}
     seconds = math.inf if time_limit is None else as_number(time_limit, f"{name}: time_limit", 0.0, finite=False)
     place = None if checkpoint is None else check_place(checkpoint, name)
-    return Control(limits, int(max_steps), seconds, callback, on_interrupt, place, int(checkpoint_every))
+    made = Control(limits, int(max_steps), seconds, callback, on_interrupt, place, int(checkpoint_every))
+    return replace(made, check_adjoint=None if check_adjoint is None else bool(check_adjoint))
 
 
 def _complaints(max_calls: Any, max_steps: Any, callback: Any, on_interrupt: Any, checkpoint_every: Any) -> list[str]:
@@ -173,6 +180,13 @@ class Watch:
     def _late(self) -> bool:
         limit = self.control.time_limit
         return math.isfinite(limit) and time.perf_counter() - self.control.began >= limit
+
+    def test_adjoint(self, oracles: Oracles) -> None:
+        """Two counted products, where they are asked for or B is the caller's own code."""
+        coupling = oracles.problem.coupling
+        own = isinstance(coupling.original if isinstance(coupling, Mirrored) else coupling, Products)
+        if own if self.control.check_adjoint is None else self.control.check_adjoint:
+            check_adjoint_of(oracles)
 
     def between_steps(self, steps: int) -> Status | None:
         """Keep the state where it is asked for; a status when a limit has been reached."""

@@ -46,7 +46,7 @@ FEWEST_GRADIENTS = 25
 # A practical stage that leaves more than this part of the gap was too short: budgets double, at most so often.
 TOO_LITTLE, MOST_RAISES = 0.9, 4
 # What may end a run in the middle of a stage.
-UNJUDGED = (*EARLY, Status.INTERRUPTED)
+UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE)
 
 
 def run(
@@ -156,7 +156,7 @@ class PlanRun:
         self.watch = Watch(control, self, self._spent)
         seen = drawn_problem(self.view.problem, rng, self.samples)
         whole = seen if extra is None else regularised_problem(seen, extra, origin)
-        self.oracles = Oracles(whole, self.watch.gate, control.dry)
+        self.oracles = Oracles(whole, self.watch.gate, control.dry, guarded=True)
         self.last_finite = np.concatenate([part.ravel() for part in origin])
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0

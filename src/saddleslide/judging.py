@@ -62,7 +62,7 @@ class Judge:
         dry: bool = False,
     ) -> None:
         self.problem, self.split, self.tol, self.rtol = problem, split, tol, rtol
-        self.oracles = Oracles(problem, dry=dry)
+        self.oracles = Oracles(problem, dry=dry, guarded=True)
         self.lower, self.upper = -math.inf, math.inf
         self.x, self.y = start
         self.kind = "none"
@@ -81,8 +81,13 @@ class Judge:
         self.allowance = Calls()
         self._costly_g = not isinstance(split.g_rest, Zero)
         self._descended = False
-        if rtol > 0.0 and not dry:
+        self._opened = rtol == 0.0
+
+    def open(self) -> None:
+        """What a relative target needs, once, before the first step."""
+        if not self._opened:
             self._open_scale()
+            self._opened = True
 
     def resplit(self, split: Split) -> None:
         """Other parts are simple from now on; the modulus and the old linearisations belong to the old split."""

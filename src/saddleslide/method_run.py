@@ -85,7 +85,7 @@ class MethodRun:
         self.problem, self.plan, self.origin, self.control = problem, plan, origin, control
         self.method: Method = methods[plan.method](**plan.options)
         self.watch = Watch(control, self, self._calls)
-        self.oracles = Oracles(problem, self.watch.gate, control.dry)
+        self.oracles = Oracles(problem, self.watch.gate, control.dry, guarded=True)
         parts = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
         self.judge = Judge(problem, parts, plan.tol, plan.rtol, origin, control.dry)
         self.inspector = Inspector(problem, parts, self.judge)
@@ -119,9 +119,11 @@ class MethodRun:
 
     def _work(self) -> Status:
         if not self.begun:
+            self.judge.open()
             stop = self.watch.between_steps(0)
             if stop is not None:
                 return stop
+            self.watch.test_adjoint(self.oracles)
             if self.plan.rtol > 0.0:
                 # A relative target needs the gap at the start.
                 self.inspector.exact_gap_of(Candidate(*self.origin, math.nan), self.oracles.calls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,12 +69,26 @@ def always_open(name: str, count: float) -> None:
     """The gate of a run without limits."""
 
 
+def is_finite(array: Array) -> bool:
+    """Whether all entries are finite: one pass, a second one only if a sum overflows.
+
+    Examples
+    --------
+    >>> is_finite(np.array([1e308, 1e308])), is_finite(np.array([np.inf, -np.inf]))
+    (True, False)
+    """
+    with np.errstate(all="ignore"):
+        total = float(array.sum())
+    return math.isfinite(total) or bool(np.isfinite(array).all())
+
+
 class Oracles:
     """The oracles of one problem with their counters; one instance per run.
 
     `gate` is asked before every call and may raise RunEnded. A call counts when it begins, and `active` names the
     oracle while user code runs, so that an exception can say where it came from. A `dry` instance calls nothing and
-    answers with zeros: it builds a run whose state will be restored.
+    answers with zeros: it builds a run whose state will be restored. A `guarded` one ends the run at the first array
+    that is not finite, so that no oracle is ever asked about such a point.
 
     Examples
     --------
@@ -85,8 +100,10 @@ class Oracles:
     (array([1., 1.]), Calls(f=1, g=0, B=0))
     """
 
-    def __init__(self, problem: SaddleProblem, gate: Gate = always_open, dry: bool = False) -> None:
-        self.problem, self.gate, self.dry = problem, gate, dry
+    def __init__(
+        self, problem: SaddleProblem, gate: Gate = always_open, dry: bool = False, guarded: bool = False
+    ) -> None:
+        self.problem, self.gate, self.dry, self.guarded = problem, gate, dry, guarded
         self.calls = Calls()
         self.seconds = Seconds()
         self.active = ""
@@ -105,6 +122,10 @@ class Oracles:
         began = time.perf_counter()
         answer = work()
         setattr(self.seconds, name, getattr(self.seconds, name) + time.perf_counter() - began)
+        # Of a value and a gradient only the gradient must be known.
+        array = answer[1] if isinstance(answer, tuple) else answer
+        if self.guarded and isinstance(array, np.ndarray) and not is_finite(array):
+            raise RunEnded("NON_FINITE")
         self.active = ""
         return answer
 
@@ -158,7 +179,7 @@ class Oracles:
 
     def finite(self, *arrays: Array) -> bool:
         """Whether all entries are finite numbers."""
-        return all(bool(np.isfinite(array).all()) for array in arrays)
+        return all(map(is_finite, arrays))
 
 
 class CountedLift:

@@ -52,6 +52,7 @@ def solve(
     on_interrupt: str = "raise",
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_every: int = EVERY,
+    check_adjoint: bool | None = None,
 ) -> Result:
     """Solve a saddle problem to a certified gap.
 
@@ -97,6 +98,9 @@ def solve(
         early.
     checkpoint_every : int, optional
         Outer steps between two writes.
+    check_adjoint : bool, optional
+        Test at one seeded pair that the adjoint of B is its transpose, before the first step: two products, counted. By
+        default where B is made of callables; a matrix can not have a wrong one.
 
     Returns
     -------
@@ -122,6 +126,7 @@ def solve(
     control = controlled(
         "solve", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        check_adjoint=check_adjoint,
     )  # fmt: skip
     with (
         working_threads(threads, "solve"),

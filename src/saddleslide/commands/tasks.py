@@ -14,7 +14,6 @@ from saddleslide.driver import run
 from saddleslide.planning import Plan
 from saddleslide.plans import plan
 from saddleslide.problem import SaddleProblem
-from saddleslide.progress import Progress
 from saddleslide.result import Result
 from saddleslide.solver import solve
 
@@ -26,7 +25,7 @@ class Task:
 
     problem: SaddleProblem
     explain: Callable[[], str]
-    solve: Callable[[Progress], Result]
+    solve: Callable[..., Result]
     compare: Callable[[bool], Comparison]
 
 
@@ -38,7 +37,7 @@ def absolute(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[a
         return Task(
             problem,
             lambda: adaptive_plan(problem, chosen.tol).explain(),
-            lambda progress: solve(problem, chosen.tol, callback=progress),
+            lambda **control: solve(problem, chosen.tol, **control),
             lambda really: compare(problem, chosen.tol, run=really),
         )
 
@@ -55,7 +54,7 @@ def relative(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[a
         return Task(
             problem,
             lambda: adaptive_plan(problem, **asked).explain(),
-            lambda progress: solve(problem, callback=progress, **asked),
+            lambda **control: solve(problem, **asked, **control),
             lambda really: compare(problem, chosen.tol or chosen.rtol * _gap_at_start(problem), run=really),
         )
 
@@ -67,7 +66,7 @@ def by_plan(problem: SaddleProblem, intended: Plan, tol: float) -> Task:
     return Task(
         problem,
         intended.explain,
-        lambda progress: run(problem, intended, callback=progress),
+        lambda **control: run(problem, intended, **control),
         lambda really: compare(problem, tol, run=really),
     )
 

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_number, read_only, received
+from saddleslide.arrays import Array, as_number, read_only, received, received_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions.base import Function
@@ -92,7 +92,7 @@ class Custom(Function):
 
     def value(self, x: Array) -> float:
         """Value at x, NaN when it was not given."""
-        return math.nan if self._value is None else float(self._value(read_only(x)))
+        return math.nan if self._value is None else received_number(self._value(read_only(x)), "Custom: value")
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         if self._gradient is None:

@@ -20,8 +20,8 @@ from saddleslide.sliding.known import NOTHING, known_coupling, known_set
 PRODUCTS = 4
 # Pixels of a strip of a picture: small enough for a cache, large enough for long loops.
 _STRIP = 65536
-# Entries that one compiled call may touch, some tenths of a second at most.
-_MOST_ENTRIES = 2**25
+# Entries that one compiled call may touch, and steps it may make: some tenths of a second at most.
+_MOST_ENTRIES, _MOST_STEPS = 2**25, 100_000
 
 
 class Above(Protocol):
@@ -103,7 +103,7 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
 
 def _chunks(T: int, entries: int) -> list[slice]:
     """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
-    most = max(1, _MOST_ENTRIES // max(entries, 1))
+    most = min(max(1, _MOST_ENTRIES // max(entries, 1)), _MOST_STEPS)
     return [slice(first, min(first + most, T)) for first in range(0, T, most)]
 
 

@@ -1,0 +1,110 @@
+"""One-line mutants of the core: each must be caught by the fast tests of its room.
+
+    python benchmarks/mutants.py
+
+The package is copied, one line is changed, and the tests named beside it run against the copy until the first failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+R, A, C, P = "sliding/recursion.py", "sliding/adaptive.py", "sliding/coupling_loop.py", "sliding/primal_dual.py"
+J, B, D, S = "judging.py", "sliding/bilinear.py", "domains.py", "residuals.py"
+TRANSCRIPTIONS = ("tests/test_transcriptions.py", "tests/test_known_methods.py")
+PLANTED = "tests/test_solve_planted.py"
+SOLVE = ("tests/test_guards.py", "tests/test_solve.py")
+# File, what stands there, what is put there, tests.
+MUTANTS = (
+    (R, "1.0 - alpha, rung.average, self.scratch", "alpha, rung.average, self.scratch", TRANSCRIPTIONS),
+    (R, "eta = Gamma * alpha * rung.level.step", "eta = alpha * rung.level.step", TRANSCRIPTIONS),
+    (R, "self._sweep(k + 1, Gamma * alpha, rung)", "self._sweep(k + 1, Gamma, rung)", TRANSCRIPTIONS),
+    (R, "Gamma * (1.0 - alpha), rung.average", "Gamma * alpha, rung.average", TRANSCRIPTIONS),
+    (R, "Gamma * alpha, rung.iterate", "alpha, rung.iterate", TRANSCRIPTIONS),
+    (R, "for j in range(rung.level.T):", "for j in range(rung.level.T - 1):", TRANSCRIPTIONS),
+    (R, "self._advance(0, j, 1.0, self.floor)", "self._advance(0, 0, 1.0, self.floor)", TRANSCRIPTIONS),
+    (R, "factors = 1.0 / (eta * rung.own_weights)", "factors = -1.0 / (eta * rung.own_weights)", TRANSCRIPTIONS),
+    (R, "        self.domain.project(rung.iterate, out=rung.iterate)\n", "", TRANSCRIPTIONS),
+    (R, "            rung.iterate[:] = ahead\n", "", TRANSCRIPTIONS),
+    (R, "rung.weights += above.weights", "rung.weights += 0.0 * above.weights", TRANSCRIPTIONS),
+    (R, "rung.models[i] = (alpha * new[0] + (1.0 - alpha)", "rung.models[i] = (new[0] + (1.0 - alpha)",
+     ("tests/test_certificate.py",)),
+    (B, "oracles.adjoint(y, out_x)\n        oracles.forward(x, out_y)",
+     "oracles.adjoint(y, out_x)\n        oracles.forward(2.0 * x, out_y)", TRANSCRIPTIONS),
+    (B, "        np.negative(out_y, out=out_y)\n", "", TRANSCRIPTIONS),
+    (B, "beta_x * (oracles.forward(x) - at_g)", "beta_x * (oracles.forward(x) + at_g)", ("tests/test_regimes.py",)),
+    (A, "v = self.oracles.problem.X.project(here.x + b * (here.x - before.x))",
+     "v = self.oracles.problem.X.project(here.x - b * (here.x - before.x))", SOLVE),
+    (A, "measured = 2.0 * excess / square", "measured = 0.02 * excess / square", SOLVE),
+    (A, "keep * old_constant + weight * constant", "old_constant + weight * constant", SOLVE),
+    (A, "value_v - float(np.vdot(gradient, v))", "value_v", SOLVE),
+    (C, "base = L * metric.apply(center) - gradient", "base = L * metric.apply(center) + gradient", SOLVE),
+    (C, "y_ahead = y_new + step", "y_ahead = y_new - step", SOLVE),
+    (C, "prox(self.split.g_simple, y + rho * Bx, weight", "prox(self.split.g_simple, y - rho * Bx, weight", SOLVE),
+    (P, "self.oracles.forward(2.0 * x - self.x)", "self.oracles.forward(x - self.x)", SOLVE),
+    (P, "self.x - self.pull / step_x", "self.x + self.pull / step_x", SOLVE),
+    (P, "average_x + (x - average_x) / self.length", "average_x + (x + average_x) / self.length", SOLVE),
+    (J, "bound -= 16.0 * EPS * abs(bound)", "bound += 1e-3 * abs(bound)", SOLVE),
+    (J, "bound += 16.0 * EPS * abs(bound)", "bound -= 1e-3 * abs(bound)", SOLVE),
+    (J, "return self.gap <= self.target", "return self.gap <= 10.0 * self.target", SOLVE),
+    (J, "self._accept_lower(bound - self._g_value(y), y, \"model\")", "self._accept_lower(bound, y, \"model\")", SOLVE),
+    (J, "return found.point, -found.lower", "return found.point, -found.value", (*SOLVE, PLANTED)),
+    (S, "0.5 * mu * float(np.vdot(step, step))", "5.0 * mu * float(np.vdot(step, step))", ("tests/test_residuals.py",)),
+    (S, "left * left / (2.0 * mu)", "left * left / (8.0 * mu)", ("tests/test_residuals.py",)),
+    ("certificate.py", "f - above.lower + rounding", "f - above.lower - rounding", ("tests/test_certificate.py",)),
+    ("certificate.py", "below.lower - g - rounding", "below.lower + g - rounding", ("tests/test_certificate.py",)),
+    ("oracles.py", "total = getattr(self.calls, name) + count", "total = getattr(self.calls, name)",
+     ("tests/test_oracles.py",)),
+    ("checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", ("tests/test_checkpoint.py",)),
+    ("snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", ("tests/test_resume.py",)),
+    ("guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/test_guards.py",)),
+    ("control.py", "self._spent(), own) + count > limit", "self._spent(), own) > limit", ("tests/test_resume.py",)),
+    ("result.py", "return not self.known_target > 0.0", "return True", ("tests/test_oracles.py",)),
+)  # fmt: skip
+
+
+def caught(number: int) -> tuple[str, str]:
+    """Which test catches a mutant: its name, or why there is none."""
+    name, old, new, tests = MUTANTS[number]
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        file = source / "saddleslide" / name
+        text = file.read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            return "missing", f"{text.count(old)} places have {old!r}"
+        file.write_text(text.replace(old, new), encoding="utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(source)}
+        command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-p", "no:doctest", *tests]
+        command += ["-o", "addopts=--import-mode=importlib -q"]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return ("killed", failed[0][:160]) if done.returncode == 1 and failed else ("survived", done.stdout[-200:])
+
+
+def main() -> None:
+    """Run all mutants, or some by number."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("numbers", type=int, nargs="*")
+    parser.add_argument("--out", type=Path)
+    chosen = parser.parse_args()
+    rows = []
+    for number in chosen.numbers or range(len(MUTANTS)):
+        outcome, by = caught(number)
+        rows.append({"mutant": MUTANTS[number][:3], "outcome": outcome, "by": by})
+        sys.stdout.write(f"{number:3} {outcome:9} {MUTANTS[number][0]}: {by}\n")
+        sys.stdout.flush()
+    if chosen.out is not None:
+        chosen.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Oracles that contradict each other are found at no extra call, and true ones never are."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+from saddleslide.candidate import Linearisation
+from saddleslide.guards import PairGuard, adjoint_complaint
+from saddleslide.oracles import RunEnded
+from small_problems import quartic
+
+RNG = np.random.default_rng(0)
+B = RNG.standard_normal((4, 5))
+X, Y = ss.domains.Box(-1.0, 1.0, shape=5), ss.domains.Box(-1.0, 1.0, shape=4)
+START = np.full(5, 0.7), np.full(4, -0.3)
+
+
+def problem(f=None, g=None, forward=None, adjoint=None):
+    pair = (forward or (lambda x: B @ x), adjoint or (lambda y: B.T @ y))
+    coupling = ss.couplings.as_coupling(pair, (5,), (4,), norm=float(np.linalg.norm(B, 2)))
+    return ss.SaddleProblem(f=f or quartic(), g=g or ss.functions.Quadratic(1.0), B=coupling, X=X, Y=Y)
+
+
+WRONG = {
+    "sign": lambda y: -B.T @ y,
+    "scale": lambda y: 1.001 * (B.T @ y),
+    "shifted": lambda y: np.roll(B.T @ y, 1),
+    "affine": lambda y: B.T @ y + 0.1,
+}
+
+
+@pytest.mark.parametrize("check", [None, False])
+@pytest.mark.parametrize("method", ["adaptive", "mirror-prox"])
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_adjoint_is_found_at_the_start_or_by_the_certificate(kind, method, check):
+    calls = itertools.count()
+
+    def adjoint(y):
+        next(calls)
+        return WRONG[kind](y)
+
+    asked = problem(adjoint=adjoint)
+    result = ss.solve(asked, 1e-6, method=method, start=START, check_adjoint=check, max_steps=50)
+    assert result.status is ss.Status.INCONSISTENT and not result.success
+    assert "adjoint of B" in result.certificate.reason and result.gap == math.inf
+    if check is None:
+        assert result.calls.B == 2 and next(calls) == 1
+
+
+def test_a_wrong_adjoint_has_no_certificate():
+    assert "adjoint of B" in ss.exact_gap(problem(adjoint=WRONG["sign"]), *START).reason
+
+
+def test_the_test_at_the_start_costs_two_products_and_can_be_switched_off():
+    plain = ss.solve(problem(), 1e-6, method="adaptive", check_adjoint=False)
+    tested = ss.solve(problem(), 1e-6, method="adaptive")
+    assert tested.calls.B == plain.calls.B + 2 and tested.x.tobytes() == plain.x.tobytes()
+    matrix = ss.SaddleProblem(f=quartic(), g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
+    assert ss.solve(matrix, 1e-6, method="adaptive", check_adjoint=True).calls.B == 2 + (
+        ss.solve(matrix, 1e-6, method="adaptive").calls.B
+    )
+
+
+def claimed(gradient, value, smoothness=None, modulus=0.0):
+    return ss.functions.Custom(gradient, value, smoothness or ss.Holder(1.0, 100.0), modulus)
+
+
+FALSE = {
+    "not convex": claimed(lambda x: -4.0 * x, lambda x: float(-2.0 * x @ x)),
+    "modulus too large": claimed(lambda x: x - 0.2, lambda x: float(0.5 * (x - 0.2) @ (x - 0.2)), None, 50.0),
+    "H too small": claimed(lambda x: 9 * (x - 0.2), lambda x: 4.5 * (x - 0.2) @ (x - 0.2), ss.Holder(1.0, 0.1)),
+}
+
+
+@pytest.mark.parametrize("kind", FALSE)
+def test_functions_that_are_not_what_they_claim_are_found(kind):
+    result = ss.solve(problem(f=FALSE[kind]), 1e-9, method="adaptive", start=START, max_steps=100)
+    assert result.status is ss.Status.INCONSISTENT
+    assert result.certificate.reason.startswith("f is not")
+    assert (result.lower, result.upper) == (-math.inf, math.inf)
+
+
+def test_a_gradient_of_the_wrong_sign_is_never_a_success():
+    f = claimed(lambda x: -3.0 * (x - 0.2), lambda x: float(1.5 * (x - 0.2) @ (x - 0.2)))
+    for method in ("adaptive", "mirror-prox"):
+        assert not ss.solve(problem(f=f), 1e-6, method=method, start=START, max_steps=60).success
+
+
+def test_true_functions_pass_in_single_precision_and_far_from_zero():
+    H = np.diag([1e-4, 1.0, 30.0]).astype(np.float32)
+    for shift in (0.0, 1e3):
+        f = claimed(lambda x: x, lambda x: 0.0, ss.Holder(1.0, 30.0), 1e-4)
+        guard = PairGuard("f", f, ss.domains.FullSpace(3))
+        for _ in range(200):
+            x = shift + RNG.standard_normal(3) * 10.0 ** RNG.uniform(-8, 2)
+            single = x.astype(np.float32)
+            guard.look(Linearisation(x, float(single @ H @ single / 2), (H @ single).astype(np.float64)))
+    coupling = ss.couplings.as_coupling(B)
+    for _ in range(200):
+        x, y = RNG.standard_normal(5), RNG.standard_normal(4)
+        y -= (y @ B @ x) / (x @ B.T @ B @ x) * (B @ x)
+        products = (B.astype(np.float32) @ x.astype(np.float32), B.T.astype(np.float32) @ y.astype(np.float32))
+        assert coupling.norm.upper > 0.0
+        assert adjoint_complaint(coupling, x, products[0], y, products[1]) == ""
+
+
+def test_a_guard_tells_what_it_saw():
+    guard = PairGuard("g", ss.functions.Quadratic(1.0), ss.domains.FullSpace(1))
+    guard.look(Linearisation(np.zeros(1), 0.0, np.ones(1)))
+    with pytest.raises(RunEnded, match="g is not strongly convex with the modulus 1"):
+        guard.look(Linearisation(np.ones(1), 0.5, np.ones(1)))
