@@ -49,6 +49,8 @@ def test_prices_decide_between_the_regimes():
     dear_products = ss.plan(problem, 1e-2, costs=(1.0, 1.0, 1e4))
     dear_gradients = ss.plan(problem, 1e-2, costs=(1e4, 1.0, 1.0))
     assert dear_products.regime != dear_gradients.regime == "adaptive"
+    # The plan of a theorem says why the better metrics were not used.
+    assert "no spectral metric: X is Box" in dear_products.explain()
 
 
 def test_the_adaptive_plan_is_what_solve_runs():

@@ -179,7 +179,9 @@ def _cheaper(made: Plan | RestartPlan, other: AdaptivePlan) -> Plan | RestartPla
     own = share * weighted_cost(made.predicted_calls, made.costs)
     rival = math.inf if other.predicted is None else weighted_cost(other.predicted, made.costs)
     if kept and own < rival:
-        return replace(made, alternatives=((other.method, rival), *made.alternatives))
+        # Why adaptive sliding would not use the better metrics belongs to what was rejected.
+        label = f"{other.method}, metric {other.metric} ({'; '.join(other.reasons)})"
+        return replace(made, alternatives=((label, rival), *made.alternatives))
     label = f"plan {made.regime}" if isinstance(made, RestartPlan) else f"plan degenerate, metric {made.metric}"
     rejected = tuple((f"plan {name}", cost) for name, cost in made.alternatives)
     return replace(other, alternatives=((label, own), *rejected, *other.alternatives))
