@@ -55,7 +55,7 @@ MUTANTS = (
     (J, "bound += 16.0 * EPS * abs(bound)", "bound -= 1e-3 * abs(bound)", SOLVE),
     (J, "return self.gap <= self.target", "return self.gap <= 10.0 * self.target", SOLVE),
     (J, "self._accept_lower(bound - self._g_value(y), y, \"model\")", "self._accept_lower(bound, y, \"model\")", SOLVE),
-    (J, "return found.point, -found.lower", "return found.point, -found.value", SOLVE + ("tests/test_solve_planted.py",)),
+    (J, "return found.point, -found.lower", "return found.point, -found.value", ("tests/test_solve_planted.py",)),
     (S, "0.5 * mu * float(np.vdot(step, step))", "5.0 * mu * float(np.vdot(step, step))", ("tests/test_residuals.py",)),
     (S, "left * left / (2.0 * mu)", "left * left / (8.0 * mu)", ("tests/test_residuals.py",)),
     ("certificate.py", "f - above.lower + rounding", "f - above.lower - rounding", ("tests/test_certificate.py",)),
@@ -81,8 +81,8 @@ def caught(number: int) -> tuple[str, str]:
         if text.count(old) != 1:
             return "missing", f"{text.count(old)} places have {old!r}"
         file.write_text(text.replace(old, new), encoding="utf-8")
-        environment = {**os.environ, "PYTHONPATH": str(source)}
-        command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-p", "no:doctest", *tests]
+        environment = {**os.environ, "PYTHONPATH": str(source), "SADDLESLIDE_JIT": "0"}
+        command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests]
         command += ["-o", "addopts=--import-mode=importlib -q"]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
