@@ -77,7 +77,7 @@ def main() -> None:
                 arguments = [sys.executable, __file__, "--child", case, str(path), str(out)]
                 with subprocess.Popen(arguments) as child:
                     try:
-                        child.wait(timeout=float(rng.uniform(1.5, 4.0)))
+                        child.wait(timeout=float(rng.uniform(0.8, 1.8)))
                     except subprocess.TimeoutExpired:
                         child.kill()
                         killed += 1
