@@ -77,13 +77,14 @@ def main() -> None:
                 arguments = [sys.executable, __file__, "--child", case, str(path), str(out)]
                 with subprocess.Popen(arguments) as child:
                     try:
-                        child.wait(timeout=float(rng.uniform(1.0, 3.0)))
+                        child.wait(timeout=float(rng.uniform(0.8, 1.8)))
                     except subprocess.TimeoutExpired:
                         child.kill()
                         killed += 1
             finished += 1
             same += json.loads(out.read_text(encoding="utf-8")) == clean[case]
-    sys.stdout.write(json.dumps({"killed": killed, "finished": finished, "same_bits": same}) + "\n")
+        sys.stdout.write(json.dumps({"killed": killed, "finished": finished, "same_bits": same}) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":
