@@ -162,7 +162,7 @@ def test_pictures_of_every_shape(shape, anchored):
 @pytest.mark.parametrize("X", ["full", "interval", "box", "ball"])
 @pytest.mark.parametrize("Y", ["full", "box"])
 def test_strips_of_every_height(monkeypatch, strip, X, Y):
-    monkeypatch.setattr("saddleslide.sliding.innermost._STRIP", strip)
+    monkeypatch.setattr("saddleslide.sliding.innermost._BAND", strip)
     assert_twins(averages(problem_on(COUPLINGS["differences"](), sets(PICTURE)[X], sets(FIELD)[Y])))
 
 

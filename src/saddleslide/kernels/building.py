@@ -23,10 +23,19 @@ READ_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 READ_INDEX = types.Array(types.uint32, 1, "C", readonly=True)
 EDGES = types.Array(types.int64, 1, "C", readonly=True)
 
+# When a file of the kernels was last written.
+NEWEST_SOURCE = max((path.stat().st_mtime for path in Path(__file__).parent.glob("*.py")), default=0.0)
+
 
 def helper(function: _Kernel) -> _Kernel:
     """A part of kernels, compiled together with each of them."""
     made: _Kernel = numba.njit(error_model="numpy")(function)
+    return made
+
+
+def fusing(function: _Kernel) -> _Kernel:
+    """The same where a product and a sum may be rounded once instead of twice."""
+    made: _Kernel = numba.njit(error_model="numpy", fastmath={"contract"})(function)
     return made
 
 
@@ -41,7 +50,7 @@ def kernel(result: Any, *arguments: Any, **options: Any) -> Callable[[_Kernel], 
     signature = result(*arguments)
 
     def compiled(function: _Kernel) -> _Kernel:
-        attempts: list[Callable[[], None]] = [lambda: None, lambda: _forget(function)]
+        attempts: list[Callable[[], None]] = [lambda: _forget(function, older=True), lambda: _forget(function)]
         with warnings.catch_warnings():
             # A cache that can not be written makes the next start slower, no more.
             warnings.simplefilter("ignore")
@@ -61,10 +70,14 @@ def kernel(result: Any, *arguments: Any, **options: Any) -> Callable[[_Kernel], 
     return compiled
 
 
-def _forget(function: Callable[..., Any]) -> None:
-    """Delete what the disk holds of a function."""
+def _forget(function: Callable[..., Any], older: bool = False) -> None:
+    """Delete what the disk holds of a function: all of it, or what is older than some source of the kernels.
+
+    Numba looks at the file of the function alone, but its parts come from others.
+    """
     folder = numba.njit(cache=True)(function).stats.cache_path
     stem = Path(function.__code__.co_filename).stem
     for kept in Path(folder).glob(f"{stem}.{function.__qualname__}-*"):
         with contextlib.suppress(OSError):
-            kept.unlink()
+            if not older or kept.stat().st_mtime < NEWEST_SOURCE:
+                kept.unlink()

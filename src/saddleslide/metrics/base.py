@@ -63,6 +63,19 @@ class Metric(ABC):
         """
         return self.from_basis(self.solve(self.to_basis(x), 1.0, 0.0))
 
+    def invert(self, x: Array) -> None:
+        """Replace x by P^-1 x.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> x = np.ones(2)
+        >>> ss.metrics.Diagonal([1.0, 4.0]).invert(x)
+        >>> x
+        array([1.  , 0.25])
+        """
+        np.copyto(x, self.inverse(x))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a plan; a metric made of functions has none."""
         raise InputError(f"metric {self.name!r} is made of functions and can not be written as data; pass it again.")
@@ -130,3 +143,6 @@ class Entrywise(Symbol):
     >>> isinstance(ss.metrics.Diagonal([1.0, 2.0]), Entrywise), isinstance(ss.metrics.Spectral([1.0, 2.0]), Entrywise)
     (True, False)
     """
+
+    def invert(self, x: Array) -> None:
+        np.divide(x, self.symbol, out=x)

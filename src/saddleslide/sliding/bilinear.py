@@ -63,15 +63,16 @@ def bilinear_recursion(
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
     # The outermost loop stays in Python: callers look at every one of its steps.
-    inside = len(names) > 1 and names[-1] in operators and view.plain
+    inside = len(names) > 1 and names[-1] in operators
+    duals = {name: view.dual(write) for name, write in operators.items()}
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
-        [view.dual(operators[name]) if name in operators else None for name in names],
+        [duals.get(name) for name in names],
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
-        compiled_sweep(oracles, stage.levels[-1], anchors) if inside else None,
+        compiled_sweep(oracles, stage.levels[-1], anchors, view, duals["B"]) if inside else None,
         view.base(),
     )
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from saddleslide.arrays import Array, split
 from saddleslide.functions import Function, Zero, prox, split_simple
 from saddleslide.metrics import Entrywise, Metric
@@ -45,11 +43,6 @@ class View:
     g_simple: Function = field(default_factory=Zero)
     metric: Metric | None = None
 
-    @property
-    def plain(self) -> bool:
-        """Whether the recursion is that of the paper: no simple terms, a number as the norm of x."""
-        return self.metric is None and self.base() is None
-
     def base(self) -> Base | None:
         """The base case with simple terms; None where it is a projection."""
         if isinstance(self.f_simple, Zero) and isinstance(self.g_simple, Zero):
@@ -74,8 +67,7 @@ class View:
 
         def write_dual(z: Array, out: Array) -> None:
             write(z, out)
-            x = split(out, shapes)[0]
-            np.copyto(x, metric.inverse(x))
+            metric.invert(split(out, shapes)[0])
 
         return write_dual
 
