@@ -45,11 +45,11 @@ def look_back(average: Array, moved: Array, z: Array, alpha: float) -> None:
 
 
 @fusing
-def _toward(
+def toward(
     out: Array, z: Array, a: float, fold: Array, b: float, q: Array, weight: float, domain: CompiledSet,
     term: CompiledTerm,
 ) -> None:  # fmt: skip
-    """Write out = a z + b (fold - q), taken through the simple term into the set."""
+    """Write out = a z + b (fold - q), taken through the simple term into the set; out may be z."""
     if term[0] == NO_TERM:
         low, high = interval(domain)
         for i in range(out.size):
@@ -78,8 +78,8 @@ def approach(
 ) -> None:  # fmt: skip
     """z~ from q = Q(z), the average with it, and moved = z - z~."""
     a_x, a_y, b_x, b_y, weight_x, weight_y, _, _, alpha = scalars
-    _toward(moved[:n], z[:n], a_x, fold[:n], b_x, q[:n], weight_x, X, of_x)
-    _toward(moved[n:], z[n:], a_y, fold[n:], b_y, q[n:], weight_y, Y, of_y)
+    toward(moved[:n], z[:n], a_x, fold[:n], b_x, q[:n], weight_x, X, of_x)
+    toward(moved[n:], z[n:], a_y, fold[n:], b_y, q[n:], weight_y, Y, of_y)
     look_back(average, moved, z, alpha)
 
 

@@ -14,7 +14,8 @@ from saddleslide.oracles import Oracles
 from saddleslide.planning.restarts import Stage, anchor_calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
-from saddleslide.sliding.innermost import Anchors, compiled_sweep
+from saddleslide.sliding.innermost import Anchors, Sweep, compiled_sweep
+from saddleslide.sliding.primal_dual_level import PrimalDualLevel
 from saddleslide.sliding.recursion import Piece, Recursion
 from saddleslide.sliding.view import View
 
@@ -65,6 +66,11 @@ def bilinear_recursion(
     # The outermost loop stays in Python: callers look at every one of its steps.
     inside = len(names) > 1 and names[-1] in operators
     duals = {name: view.dual(write) for name, write in operators.items()}
+    innermost: Sweep | None = None
+    if view.primal_dual:
+        innermost = PrimalDualLevel(oracles, stage.levels[-1], view)
+    elif inside:
+        innermost = compiled_sweep(oracles, stage.levels[-1], anchors, view, duals["B"])
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
@@ -72,7 +78,7 @@ def bilinear_recursion(
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
-        compiled_sweep(oracles, stage.levels[-1], anchors, view, duals["B"]) if inside else None,
+        innermost,
         view.base(),
     )
 

@@ -14,6 +14,7 @@ from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level, alpha_sequence
+from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.known import NOTHING, known_coupling, known_inverse, known_set, known_term
 from saddleslide.sliding.stepwise import stepwise_sweep
@@ -114,9 +115,7 @@ def compiled_sweep(
 
 
 def _swept(oracles: Oracles, level: Level, call: Call, products: int) -> Sweep:
-    problem = oracles.problem
-    alphas = np.array(alpha_sequence(level.T))
-    chunks = _chunks(level.T, problem.X.size + problem.Y.size + _entries(problem.coupling))
+    alphas, chunks = np.array(alpha_sequence(level.T)), chunks_of(level.T, oracles.problem)
 
     def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
         average[:] = z
@@ -161,8 +160,9 @@ def _coupling_call(level: Level, known: Known, coupling: tuple[Any, ...], anchor
     return call
 
 
-def _chunks(T: int, entries: int) -> list[slice]:
+def chunks_of(T: int, problem: SaddleProblem) -> list[slice]:
     """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
+    entries = problem.X.size + problem.Y.size + _entries(problem.coupling)
     most = min(max(1, _MOST_ENTRIES // max(entries, 1)), _MOST_STEPS)
     return [slice(first, min(first + most, T)) for first in range(0, T, most)]
 
