@@ -17,9 +17,6 @@ from saddleslide.kernels.products import COUPLING, CompiledCoupling, operator
 from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval, project, project_further
 from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels, minimise
 
-# beta_x, beta_y, f'(x_in) and g'(y_in).
-ANCHORS = types.Tuple((FLOAT, FLOAT, READ, READ))
-CompiledAnchors: TypeAlias = tuple[float, float, Array, Array]
 # What `step_scalars` gives.
 Scalars: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
 SCALARS = types.UniTuple(FLOAT, 9)
@@ -104,46 +101,23 @@ def _dual_operator(coupling: CompiledCoupling, inverse: Array, v: Array, n: int,
         out[i] *= inverse[i]
 
 
-@helper
-def _add_anchors(
-    coupling: CompiledCoupling, anchors: CompiledAnchors, n: int, q: Array, point: Array, pull: Array
-) -> None:
-    """Add the gradient of p_3 at `point` to q; `point` becomes scratch."""
-    beta_x, beta_y, at_f, at_g = anchors
-    operator(coupling, point, n, pull)
-    for i in range(n):
-        point[i] = beta_y * (pull[i] + at_f[i])
-    for i in range(n, point.size):
-        point[i] = -beta_x * (pull[i] + at_g[i - n])
-    operator(coupling, point, n, pull)
-    for i in range(n):
-        q[i] += pull[i]
-    for i in range(n, point.size):
-        q[i] -= pull[i]
-
-
 @kernel(
-    NONE, COUPLING, SET, SET, TERM, TERM, READ, INT, ANCHORS, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, READ,
-    FLAT, FLAT, FLAT, FLAT, FLAT, FLAT,
+    NONE, COUPLING, SET, SET, TERM, TERM, READ, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT, FLAT, FLAT,
+    FLAT, FLAT,
 )  # fmt: skip
 def coupling_sweep(
     coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, inverse: Array,
-    n: int, anchors: CompiledAnchors, T: int, Gamma: float, step: float, alphas: Array, own: Array, above: Array,
-    base: Array, pull: Array, slope: Array, z: Array, average: Array, fold: Array, moved: Array, q: Array, point: Array,
+    n: int, T: int, Gamma: float, step: float, alphas: Array, own: Array, above: Array, pull: Array, slope: Array,
+    z: Array, average: Array, fold: Array, moved: Array, q: Array,
 ) -> None:  # fmt: skip
     """T steps of the coupling's level; `average` and `z` are updated in place, the other vectors are scratch.
 
-    `point` may be empty without anchors. `average` is z before the first step; a level may be swept in pieces.
+    `average` is z before the first step; a level may be swept in pieces.
     """
     fold_levels(fold, pull, slope, of_x, of_y, n)
     for j in range(T):
-        alpha = alphas[j]
-        scalars = step_scalars(alpha, Gamma, step, own, above)
+        scalars = step_scalars(alphas[j], Gamma, step, own, above)
         _dual_operator(coupling, inverse, z, n, q)
-        if anchors[0] > 0.0 or anchors[1] > 0.0:
-            for i in range(z.size):
-                point[i] = Gamma * alpha * z[i] + (Gamma * (1.0 - alpha) * average[i] + base[i])
-            _add_anchors(coupling, anchors, n, q, point, moved)
         approach(n, X, Y, of_x, of_y, scalars, z, average, fold, q, moved)
         _dual_operator(coupling, inverse, moved, n, q)
         put_right(n, X, Y, scalars, z, moved, q)

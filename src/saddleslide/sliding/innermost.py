@@ -16,7 +16,7 @@ from saddleslide.oracles import Oracles
 from saddleslide.planning import Level, alpha_sequence
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
-from saddleslide.sliding.known import NOTHING, known_coupling, known_inverse, known_set, known_term
+from saddleslide.sliding.known import known_coupling, known_inverse, known_set, known_term
 from saddleslide.sliding.stepwise import stepwise_sweep
 from saddleslide.sliding.view import View
 
@@ -59,12 +59,9 @@ class Anchors:
     at_g: Array
 
     @property
-    def products(self) -> int:
-        """Products that one gradient of p_3 takes."""
-        return 2 * (self.beta_x > 0.0) + 2 * (self.beta_y > 0.0)
-
-
-NO_ANCHORS = Anchors(0.0, 0.0, NOTHING, NOTHING)
+    def active(self) -> int:
+        """How many of the two terms are there."""
+        return (self.beta_x > 0.0) + (self.beta_y > 0.0)
 
 
 @dataclass(frozen=True)
@@ -87,41 +84,35 @@ def known_parts(view: View) -> Known | None:
 
 
 def compiled_sweep(
-    oracles: Oracles,
-    level: Level,
-    anchors: Anchors = NO_ANCHORS,
-    view: View | None = None,
-    write: Writer | None = None,
+    oracles: Oracles, level: Level, view: View | None = None, write: Writer | None = None
 ) -> Sweep | None:
     """The coupling's level as one compiled loop on counted oracles; None where some part is of no known kind.
 
     `write` gives Q as the view's metric has it, for one that mixes entries.
     """
     problem = oracles.problem
-    view = View(problem) if view is None else view
-    known, coupling = known_parts(view), known_coupling(problem.coupling)
+    known, coupling = known_parts(View(problem) if view is None else view), known_coupling(problem.coupling)
+    size = problem.X.size + problem.Y.size
     if not jit_enabled() or known is None:
         return None
-    if known.inverse is None and write is not None and not anchors.products:
-        return stepwise_sweep(level, known, write, problem.X.size, problem.X.size + problem.Y.size)
+    if known.inverse is None and write is not None:
+        return stepwise_sweep(level, known, write, problem.X.size, size)
     if known.inverse is None or coupling is None:
         return None
-    couples = max(kind[0] for kind in known.sets) > kinds.BOX
-    if coupling[0] == kinds.DIFFERENCES and not anchors.products:
-        call = _difference_call(level, known, coupling[1:3], couples)
-    else:
-        call = _coupling_call(level, known, coupling, anchors, problem.X.size, problem.X.size + problem.Y.size)
-    return _swept(oracles, level, call, PRODUCTS + anchors.products)
+    if coupling[0] == kinds.DIFFERENCES:
+        couples = max(kind[0] for kind in known.sets) > kinds.BOX
+        return _swept(oracles, level, _difference_call(level, known, coupling[1:3], couples))
+    return _swept(oracles, level, _coupling_call(level, known, coupling, problem.X.size, size))
 
 
-def _swept(oracles: Oracles, level: Level, call: Call, products: int) -> Sweep:
+def _swept(oracles: Oracles, level: Level, call: Call) -> Sweep:
     alphas, chunks = np.array(alpha_sequence(level.T)), chunks_of(level.T, oracles.problem)
 
     def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
         average[:] = z
         for part in chunks:
             length = part.stop - part.start
-            oracles.products(products * length, partial(call, length, Gamma, alphas[part], above, z, average))
+            oracles.products(PRODUCTS * length, partial(call, length, Gamma, alphas[part], above, z, average))
 
     return sweep
 
@@ -145,16 +136,14 @@ def _difference_call(level: Level, known: Known, shape: tuple[int, int], couples
     return call
 
 
-def _coupling_call(level: Level, known: Known, coupling: tuple[Any, ...], anchors: Anchors, n: int, size: int) -> Call:
-    kernel, held = load("sweeps").coupling_sweep, (anchors.beta_x, anchors.beta_y, anchors.at_f, anchors.at_g)
-    own = np.array(level.term.weights, dtype=np.float64)
+def _coupling_call(level: Level, known: Known, coupling: tuple[Any, ...], n: int, size: int) -> Call:
+    kernel, own = load("sweeps").coupling_sweep, np.array(level.term.weights, dtype=np.float64)
     fold, moved, q = (np.empty(size) for _ in range(3))
-    point = np.empty(size if anchors.products else 0)
 
     def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> None:
         kernel(
-            coupling, *known.sets, *known.terms, known.inverse, n, held, T, Gamma, level.step, alphas, own,
-            above.weights, above.base, above.pull, above.slope, z, average, fold, moved, q, point,
+            coupling, *known.sets, *known.terms, known.inverse, n, T, Gamma, level.step, alphas, own, above.weights,
+            above.pull, above.slope, z, average, fold, moved, q,
         )  # fmt: skip
 
     return call
