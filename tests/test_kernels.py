@@ -38,6 +38,8 @@ def test_vector_updates_agree_with_their_twins(size):
     edges, weights = np.array([0, size // 3, size]), np.array([0.7, 3.0])
     cases = [
         ("combine", (0.3, a, -1.7, b, e)),
+        ("compose", (e.copy(), 0.3, a, b, -1.7, c, e)),
+        ("settle", (e.copy(), a, 0.3, e)),
         ("collect", (e.copy(), a, b, c, a, weights, edges)),
         ("resolve", (a, b, weights, edges)),
         ("correct", (a, b, c, weights, edges)),
@@ -56,6 +58,18 @@ def test_collecting_adds_the_slopes_too():
         kernels.collect(pull, slope, above, above_slope, z, gradient, np.array([2.0]), np.array([0, 10]))
         np.testing.assert_allclose(pull, above + 2.0 * z, rtol=0.0, atol=1e-15)
         assert np.array_equal(slope, above_slope + gradient)
+
+
+def test_composing_and_settling_write_two_vectors_each():
+    average, above, z = vectors(3, 10)
+    for kernels in (load("compiled"), reference):
+        base, point, mean, iterate = np.empty(10), np.empty(10), average.copy(), np.empty(10)
+        kernels.compose(base, point, 0.3, average, above, 0.7, z, np.empty(10))
+        np.testing.assert_allclose(base, 0.3 * average + above, rtol=0.0, atol=1e-15)
+        np.testing.assert_allclose(point, 0.7 * z + 0.3 * average + above, rtol=0.0, atol=1e-15)
+        kernels.settle(mean, iterate, z, 0.25, np.empty(10))
+        np.testing.assert_allclose(mean, 0.25 * z + 0.75 * average, rtol=0.0, atol=1e-15)
+        assert np.array_equal(iterate, z)
 
 
 def test_a_sum_may_be_written_onto_one_of_its_terms():
