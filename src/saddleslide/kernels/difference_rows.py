@@ -5,7 +5,6 @@ Loops run at stride 1 over flat slices, and write to one or two of them, so that
 
 from __future__ import annotations
 
-import math
 from typing import TypeAlias
 
 from saddleslide.arrays import Array
@@ -13,14 +12,14 @@ from saddleslide.kernels.building import fusing, helper
 from saddleslide.kernels.kinds import BALL, BOX, INTERVAL, NO_TERM
 from saddleslide.kernels.sets import CompiledSet, clip, clipped, interval, project, project_further
 from saddleslide.kernels.sweeps import Scalars, look_back
-from saddleslide.kernels.terms import CompiledTerm, minimise
+from saddleslide.kernels.terms import CompiledTerm, limits, minimise
 
 # Rows and columns of the picture, rows above those at work that a strip keeps, and the size of its planes.
 Shape: TypeAlias = tuple[int, int, int, int]
 
 
 @fusing
-def _toward_x(
+def toward_x(
     out: Array, x: Array, a: float, fold: Array, b: float, left: Array, right: Array, up: Array, down: Array,
     inverse: Array, low: float, high: float,
 ) -> None:  # fmt: skip
@@ -68,19 +67,13 @@ def _correct_y(y: Array, moved: Array, x: Array, following: Array, c: float, low
 
 
 @helper
-def _settle(v: Array, weight: float, term: CompiledTerm, domain: CompiledSet, start: int) -> None:
+def settle(v: Array, weight: float, term: CompiledTerm, domain: CompiledSet, start: int) -> None:
     """From centres to the base case for what entries do on their own; v begins at entry `start` of its block."""
     minimise(v, weight, term, start)
     if domain[0] == BOX:
         clip(v, domain[1][start : start + v.size], domain[2][start : start + v.size])
     elif term[0] != NO_TERM and domain[0] == INTERVAL:
         project(v, domain)
-
-
-@helper
-def _limits(domain: CompiledSet, term: CompiledTerm) -> tuple[float, float]:
-    """What may be clipped at once: a simple term comes before the sides."""
-    return interval(domain) if term[0] == NO_TERM else (-math.inf, math.inf)
 
 
 @helper
@@ -93,11 +86,11 @@ def ahead_x(
     a, _, b, _, weight, _, _, _, alpha = scalars
     n, begin, size = rows * columns, row * columns, count * columns
     end, at, first = begin + size, kept * columns, 0
-    low, high = _limits(X, term)
+    low, high = limits(X, term)
     h, v, out = z[n : 2 * n], z[2 * n :], moved[at : at + size]
     if row == 0:
         # Nothing stands above, and nothing to the left of the first pixel.
-        _toward_x(
+        toward_x(
             out[:columns], z[:columns], a, fold[:columns], b, z[n - 1 : n - 1 + columns], h[:columns], nothing,
             v[:columns], inverse[:columns], low, high,
         )  # fmt: skip
@@ -106,12 +99,12 @@ def ahead_x(
         first = columns
     if size > first:
         begin += first
-        _toward_x(
+        toward_x(
             out[first:], z[begin:end], a, fold[begin:end], b, h[begin - 1 : end - 1], h[begin:end],
             v[begin - columns : end - columns], v[begin:end], inverse[begin:end], low, high,
         )  # fmt: skip
         begin -= first
-    _settle(out, weight, term, X, begin)
+    settle(out, weight, term, X, begin)
     if X[0] >= BALL:
         project_further(out, X)
     look_back(average[begin:end], out, z[begin:end], alpha)
@@ -127,7 +120,7 @@ def ahead_y(
     _, a, _, b, _, weight, _, _, alpha = scalars
     n, begin, size = rows * columns, row * columns, count * columns
     end, at, last = begin + size, kept * columns, ends[rows:]
-    low, high = _limits(Y, term)
+    low, high = limits(Y, term)
     inside = min(end, n - columns)
     across, down = moved[m + 1 + at : m + 1 + at + size], moved[2 * m + 1 + at : 2 * m + 1 + at + size]
     fold_h, fold_v = fold[n : 2 * n], fold[2 * n :]
@@ -143,8 +136,8 @@ def ahead_y(
     if end == n:
         for j in range(columns):
             down[size - columns + j] = clipped(a * last[j] + b * fold_v[n - columns + j], low, high)
-    _settle(across, weight, term, Y, begin)
-    _settle(down, weight, term, Y, n + begin)
+    settle(across, weight, term, Y, begin)
+    settle(down, weight, term, Y, n + begin)
     if Y[0] >= BALL:
         project_further(moved[m + 1 :], Y)
     look_back(average[n + begin : n + end], across, z[n + begin : n + end], alpha)

@@ -15,7 +15,7 @@ from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, fusing, h
 from saddleslide.kernels.kinds import NO_TERM
 from saddleslide.kernels.products import COUPLING, CompiledCoupling, operator
 from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval, project, project_further
-from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels, minimise
+from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels, limits, minimise
 
 # What `step_scalars` gives.
 Scalars: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
@@ -41,22 +41,37 @@ def look_back(average: Array, moved: Array, z: Array, alpha: float) -> None:
         moved[i] = z[i] - ahead
 
 
+@helper
+def _into(v: Array, weight: float, domain: CompiledSet, term: CompiledTerm) -> None:
+    """From centres to the base case of a block, in place, for what has not been clipped already."""
+    minimise(v, weight, term, 0)
+    if term[0] == NO_TERM:
+        project_further(v, domain)
+    else:
+        project(v, domain)
+
+
 @fusing
-def toward(
+def _toward(
     out: Array, z: Array, a: float, fold: Array, b: float, q: Array, weight: float, domain: CompiledSet,
     term: CompiledTerm,
 ) -> None:  # fmt: skip
-    """Write out = a z + b (fold - q), taken through the simple term into the set; out may be z."""
-    if term[0] == NO_TERM:
-        low, high = interval(domain)
-        for i in range(out.size):
-            out[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
-        project_further(out, domain)
-    else:
-        for i in range(out.size):
-            out[i] = a * z[i] + b * (fold[i] - q[i])
-        minimise(out, weight, term, 0)
-        project(out, domain)
+    """Write out = a z + b (fold - q), taken through the simple term into the set."""
+    low, high = limits(domain, term)
+    for i in range(out.size):
+        out[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+    _into(out, weight, domain, term)
+
+
+@fusing
+def advance(
+    z: Array, a: float, fold: Array, b: float, q: Array, weight: float, domain: CompiledSet, term: CompiledTerm
+) -> None:
+    """The same with z in the place of out: only one of the two loops can know that they are one array."""
+    low, high = limits(domain, term)
+    for i in range(z.size):
+        z[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+    _into(z, weight, domain, term)
 
 
 @fusing
@@ -75,8 +90,8 @@ def approach(
 ) -> None:  # fmt: skip
     """z~ from q = Q(z), the average with it, and moved = z - z~."""
     a_x, a_y, b_x, b_y, weight_x, weight_y, _, _, alpha = scalars
-    toward(moved[:n], z[:n], a_x, fold[:n], b_x, q[:n], weight_x, X, of_x)
-    toward(moved[n:], z[n:], a_y, fold[n:], b_y, q[n:], weight_y, Y, of_y)
+    _toward(moved[:n], z[:n], a_x, fold[:n], b_x, q[:n], weight_x, X, of_x)
+    _toward(moved[n:], z[n:], a_y, fold[n:], b_y, q[n:], weight_y, Y, of_y)
     look_back(average, moved, z, alpha)
 
 

@@ -14,6 +14,7 @@ from numba import types
 from saddleslide.arrays import Array
 from saddleslide.kernels.building import INT, READ, helper
 from saddleslide.kernels.kinds import ALIKE, NO_TERM
+from saddleslide.kernels.sets import CompiledSet, interval
 
 TERM = types.Tuple((INT, READ, READ, READ, READ))
 CompiledTerm: TypeAlias = tuple[int, Array, Array, Array, Array]
@@ -26,6 +27,12 @@ def bent(pull: float, stiffness: float, threshold: float, root: float) -> float:
     size = 0.0 if size < 0.0 else size
     part = 2.0 * size / (root + math.sqrt(root * root + 4.0 * stiffness * size) + (1.0 if size == 0.0 else 0.0))
     return math.copysign(part * part if root > 0.0 else size / stiffness, pull)
+
+
+@helper
+def limits(domain: CompiledSet, term: CompiledTerm) -> tuple[float, float]:
+    """What may be clipped at once: a simple term comes before the sides."""
+    return interval(domain) if term[0] == NO_TERM else (-math.inf, math.inf)
 
 
 @helper

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.switch import jit_enabled, load, updates
+from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level, alpha_sequence
 from saddleslide.sliding.innermost import PRODUCTS, Above, Anchors, chunks_of, known_parts
@@ -48,7 +48,8 @@ class AnchoredLevel:
         self.image, self.base_image = np.zeros(size), np.zeros(size)
         self.known = known_parts(view) if jit_enabled() else None
         self.coupling = known_coupling(problem.coupling) if self.known is not None else None
-        self.blocks, self.kernels = view.blocks(), updates()
+        self.blocks = view.blocks()
+        self.sweep = load("anchored_sweeps").anchored_sweep if self.coupling is not None else None
 
     @property
     def compiled(self) -> bool:
@@ -63,8 +64,8 @@ class AnchoredLevel:
             self._at_once(Gamma, above, z, average)
 
     def _at_once(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
-        sweep, known, p_3 = load("anchored_sweeps").anchored_sweep, self.known, self.anchors
-        assert known is not None
+        sweep, known, p_3 = self.sweep, self.known, self.anchors
+        assert known is not None and sweep is not None
         held = (p_3.beta_x, p_3.beta_y, p_3.at_f, p_3.at_g)
         scratch = (self.fold, self.moved, self.here, self.q, self.point, self.image, self.base_image)
         for part in chunks_of(self.level.T, self.oracles.problem):

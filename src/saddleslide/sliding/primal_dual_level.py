@@ -50,6 +50,8 @@ class PrimalDualLevel:
         self.coupling = coupling if self.known is not None else None
         self.blocks, self.kernels = view.blocks(), updates()
         self.scratch = np.empty(size if self.coupling is None else 0)
+        self.spare = np.zeros(0 if self.coupling is None else self.coupling[1] + self.coupling[2])
+        self.sweep = load("primal_dual_sweeps").primal_dual_sweep if self.coupling is not None else None
 
     @property
     def compiled(self) -> bool:
@@ -64,14 +66,14 @@ class PrimalDualLevel:
             self._at_once(Gamma, above, z, average)
 
     def _at_once(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
-        sweep, known = load("primal_dual_sweeps").primal_dual_sweep, self.known
-        assert known is not None
+        sweep, known = self.sweep, self.known
+        assert known is not None and sweep is not None
 
         def work(length: int, alphas: Array) -> None:
             self.eta = sweep(
                 self.coupling, *known.sets, *known.terms, known.inverse, self.n, length, Gamma, self.level.step,
                 self.eta, alphas, self.own, above.weights, above.pull, above.slope, z, average, self.lag, self.fold,
-                self.q,
+                self.q, self.spare,
             )  # fmt: skip
 
         for part in chunks_of(self.level.T, self.oracles.problem):
