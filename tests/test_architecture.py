@@ -43,6 +43,7 @@ LAYERS = [
     {"kernels"},
     {"arrays", "holder"},
     {"array_kinds"},
+    {"elsewhere"},
     {"errors"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saddleslide.adaptive_run import carry_out
+from saddleslide.array_kinds import to_host
 from saddleslide.arrays import Array, key_of, split
 from saddleslide.certificate import certify
 from saddleslide.checkpoint import fingerprint
@@ -157,7 +158,7 @@ class PlanRun:
         seen = drawn_problem(self.view.problem, rng, self.samples)
         whole = seen if extra is None else regularised_problem(seen, extra, origin)
         self.oracles = Oracles(whole, self.watch.gate, control.dry, guarded=True)
-        self.last_finite = np.concatenate([part.ravel() for part in origin])
+        self.last_finite = np.concatenate([part.ravel() for part in problem.placed(origin)])
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0
         self.history: list[Moment] = []
@@ -231,8 +232,11 @@ class PlanRun:
         own = self.oracles.calls
         # Judging may not cost more gradients than the plan itself.
         most = int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS))
-        found = certify(self.problem, *self.point(), models=self.models, max_gradients=most)
+        found = certify(self.problem, *self.point(), models=self._models_on_host(), max_gradients=most)
         self.judged = replace(found, calls=found.calls + spent)
+
+    def _models_on_host(self) -> dict[str, LowerModel]:
+        return {name: replace(model, slope=to_host(model.slope)) for name, model in self.models.items()}
 
     def _solved(self) -> bool:
         return self.plan.tol is not None and self.judged.gap <= self.plan.tol
@@ -285,8 +289,10 @@ class PlanRun:
         return x.copy(), y.copy()
 
     def result(self, status: Status) -> Result:
+        x, y = map(to_host, self.point())
         return Result(
-            *self.point(),
+            x,
+            y,
             status,
             self.judged,
             self.oracles.calls.copy(),

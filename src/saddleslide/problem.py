@@ -144,6 +144,19 @@ class SaddleProblem:
         raise_all("start", outside)
         return self.X.project(x), self.Y.project(y)
 
+    def placed(self, point: tuple[Array, Array]) -> tuple[Array, Array]:
+        """A point of the host where the problem's arrays lie, for a method to start from.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> zero, box = ss.functions.Zero(), ss.domains.Box(1.0, 2.0, shape=2)
+        >>> problem = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=box, Y=box)
+        >>> problem.placed(problem.start())[1]
+        array([1., 1.])
+        """
+        return self.arrays.placed(point[0]), self.arrays.placed(point[1])
+
 
 def _plain(shape: Any) -> Any:
     """A shape of any library as a tuple."""

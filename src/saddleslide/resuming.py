@@ -102,7 +102,7 @@ def resume(
             began=time.perf_counter() - header["elapsed"],
         )
         run = _fresh(known, header, control)
-        restore(run, Snapshot(header["state"], arrays[:-2]))
+        restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays)
     except (KeyError, IndexError, TypeError) as error:
         raise CheckpointError(f"checkpoint {fspath(path)!r} lacks a part: {error!r}. Start anew.") from error
     run.control = replace(run.control, dry=False)

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from saddleslide.baselines import methods
-from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
+from saddleslide.couplings import Coupling, FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.problem import SaddleProblem
 
@@ -105,7 +105,7 @@ def _solvable(problem: SaddleProblem) -> bool:
 
 def _known_spectrum(coupling: Coupling) -> bool:
     """Whether the singular values come without products, and at little work."""
-    if not isinstance(coupling, Matrix):
+    if not isinstance(coupling, Matrix | ForeignMatrix):
         return isinstance(coupling, FiniteDifferences)
     sides = math.prod(coupling.y_shape), math.prod(coupling.x_shape)
     return math.prod(sides) * min(sides) <= _MOST_FACTORING

@@ -12,11 +12,12 @@ import numpy as np
 import scipy
 
 from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind, kind_of
-from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, received
+from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, on_host, received
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
 from saddleslide.couplings.spectrum import NormBound, summation_error
+from saddleslide.elsewhere.sparse import sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.kernels.threads import over_rows
@@ -49,6 +50,11 @@ class Matrix(Coupling):
         return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
 
     @property
+    def entries(self) -> Any:
+        """The numbers of the matrix: an array, or SciPy's sparse rows."""
+        return self.matrix
+
+    @property
     def stored(self) -> int:
         """Number of stored entries."""
         return int(self.matrix.nnz if self.sparse else self.matrix.size)
@@ -60,6 +66,8 @@ class Matrix(Coupling):
         return self._product(self.transpose, y, self.x_shape, out)
 
     def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+        if not on_host(v):
+            return _product_elsewhere(matrix, v, shape, out)
         if self.sparse and jit_enabled() and matrix.indices.dtype == np.int32:
             return _compiled_product(matrix, v, shape, out)
         if out is None:
@@ -85,6 +93,17 @@ class Matrix(Coupling):
             return None
         matrix: Array = self.matrix.toarray() if self.sparse else self.matrix
         return matrix
+
+
+def _product_elsewhere(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+    """The product where v lies: a dense matrix is kept there, and a sparse one where the library has such."""
+    flat: Any = v.ravel()
+    product: Any = sparse_product(matrix, flat) if scipy.sparse.issparse(matrix) else matrix @ flat
+    found: Array = product.reshape(shape)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
 
 
 def _compiled_product(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
@@ -132,10 +151,10 @@ class Products(Coupling):
         return f"Products({self.x_shape} -> {self.y_shape})"
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._forward, x), self.y_shape, "B x", out)
+        return received(self.origin.call(self._forward, x), self.y_shape, "B x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._adjoint, y), self.x_shape, "B^T y", out)
+        return received(self.origin.call(self._adjoint, y), self.x_shape, "B^T y", out, y)
 
 
 def as_coupling(

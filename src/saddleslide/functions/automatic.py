@@ -52,7 +52,8 @@ class Evaluated(Function):
             raise InputError(
                 f"{self._name}: the function returned {type(answer).__name__}; expected (value, gradient)."
             )
-        return float(answer[0]), received(answer[1], x.shape, f"{self._name}: gradient", out)
+        gradient = self._kind.returned(answer[1], x)
+        return float(answer[0]), received(gradient, x.shape, f"{self._name}: gradient", out, x)
 
     def smoothness(self, domain: Domain) -> Holder:
         if self._smoothness is None:

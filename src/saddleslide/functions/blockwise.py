@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, final
 
-import numpy as np
-
-from saddleslide.arrays import Array, Shape, as_shape
+from saddleslide.arrays import Array, Shape, as_shape, blank
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.base import Function
@@ -56,7 +54,7 @@ class Blockwise(Function):
         return all(part.has_value for part in self.functions)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        out = np.empty(self._shape) if out is None else out
+        out = blank(self._shape, x) if out is None else out
         values = [part.value_and_gradient(x[i], out[i])[0] for i, part in enumerate(self.functions)]
         return math.fsum(values), out
 
@@ -64,7 +62,7 @@ class Blockwise(Function):
         return math.fsum(part.value(x[i]) for i, part in enumerate(self.functions))
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
-        out = np.empty(self._shape) if out is None else out
+        out = blank(self._shape, x) if out is None else out
         for i, part in enumerate(self.functions):
             part.gradient(x[i], out[i])
         return out

@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, frozen, zeros
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
@@ -37,7 +37,7 @@ class Lifted(ABC):
 
     def blank(self, x: Array) -> Array:
         """Zeros in the shape of a lift."""
-        return np.zeros(x.shape)
+        return zeros(x.shape, x)
 
     @abstractmethod
     def gradient(self, x: Array, q: Array) -> Array:
@@ -107,7 +107,7 @@ class LinearModelLift(Lifted):
         return self.f.A.forward(x)
 
     def blank(self, x: Array) -> Array:
-        return np.zeros(self.f.A.y_shape)
+        return zeros(self.f.A.y_shape, x)
 
     def gradient(self, x: Array, q: Array) -> Array:
         return self.f.A.adjoint(self.f.loss_gradient(q)) + self.f.ridge * x
@@ -132,7 +132,8 @@ class QuadraticLift(Lifted):
 
     def __init__(self, f: Function, origin: Array) -> None:
         self.f = f
-        self.constant, self.slope = f.value_and_gradient(origin)
+        self.constant, slope = f.value_and_gradient(origin)
+        self.slope = frozen(slope)
 
     def lift(self, x: Array) -> Array:
         return self.f.gradient(x)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays import Array, Shape, as_number, as_real
-from saddleslide.couplings import Coupling, Matrix, as_coupling
+from saddleslide.couplings import Coupling, ForeignMatrix, Matrix, as_coupling
 from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
@@ -97,7 +97,7 @@ class Quadratic(Function):
         """
         if self._diagonal is not None:
             return np.asarray(self._diagonal)
-        matrix = self._operator.matrix if isinstance(self._operator, Matrix) else None
+        matrix = self._operator.entries if isinstance(self._operator, Matrix | ForeignMatrix) else None
         return None if matrix is None else np.asarray(matrix.diagonal())
 
     def _apply(self, v: Array, out: Array | None) -> Array:

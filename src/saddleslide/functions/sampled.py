@@ -11,8 +11,9 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_number
-from saddleslide.couplings import Matrix
+from saddleslide.array_kinds import to_host
+from saddleslide.arrays import Array, Shape, as_number, on_host, received
+from saddleslide.couplings import ForeignMatrix, Matrix
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, Scaled, Sum
@@ -102,7 +103,7 @@ class MiniBatch(Sampled):
     """
 
     def __init__(self, function: LinearModel, batch: int, variance: float | None = None) -> None:
-        if not isinstance(function, LinearModel) or not isinstance(function.A, Matrix):
+        if not isinstance(function, LinearModel) or not isinstance(function.A, Matrix | ForeignMatrix):
             raise InputError(
                 f"MiniBatch: function is {function!r}; expected LeastSquares, Logistic or PoissonTransmission with A "
                 "given as a matrix. Scale or add to the MiniBatch, not inside it."
@@ -113,7 +114,7 @@ class MiniBatch(Sampled):
         if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= int(given) <= self.rows:
             raise InputError(f"MiniBatch: batch is {batch!r}; expected a whole number from 1 to {self.rows}, the rows.")
         self._model: LinearModel = function
-        self._matrix: Any = function.A.matrix
+        self._matrix: Any = function.A.entries
         self._batch = int(batch)
         self._declared = None if variance is None else as_number(variance, "MiniBatch: variance", 0.0)
 
@@ -131,6 +132,9 @@ class MiniBatch(Sampled):
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         if not self.sampled:
             return self.gradient(x, out)
+        if not on_host(x):
+            # Rows are drawn on the host.
+            return received(self.sample(to_host(x), rng), x.shape, "MiniBatch: sample", out, x)
         chosen = rng.choice(self.rows, self._batch, replace=False, shuffle=False)
         part = self._matrix[chosen]
         slopes = self._model.loss_slopes(chosen, np.asarray(part @ x.ravel()))
