@@ -110,8 +110,9 @@ class Cupy:
 
 
 # Names that CuPy has of those that NumPy has.
-for name in (
-    "zeros full where sum clip reshape broadcast_to any all sqrt exp expm1 log log1p sign isfinite isnan isinf copysign "
-    "logaddexp maximum minimum max min argmax argmin concatenate stack take_along_axis sort cumsum flip transpose"
-).split():
+for name in [
+    *("zeros", "full", "where", "sum", "clip", "reshape", "broadcast_to", "any", "all", "sqrt", "exp", "expm1", "log"),
+    *("log1p", "sign", "isfinite", "isnan", "isinf", "copysign", "logaddexp", "maximum", "minimum", "max", "min"),
+    *("argmax", "argmin", "concatenate", "stack", "take_along_axis", "sort", "cumsum", "flip", "transpose"),
+]:
     setattr(Cupy, name, staticmethod(lifted(getattr(np, name))))

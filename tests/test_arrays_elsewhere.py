@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from accelerated import Accelerated, Cupy
 
 import saddleslide as ss
+from accelerated import Accelerated, Cupy
 from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind, kind_of, origin_of, to_host
 from saddleslide.errors import CheckpointError, InputError, MissingExtraError
 
@@ -136,12 +136,14 @@ def test_gallery_problems_keep_the_kind(library):
         "inverse": lambda p: ss.gallery.lp_inverse(p, np.ones(4), weight=1.0, ridge=0.1),
         "constrained": lambda p: ss.gallery.constrained(ss.functions.Quadratic(1.0), p, p @ p[0]),
     }
-    for name, make in cases.items():
+    # One operation takes JAX as long as a whole step takes PyTorch.
+    for name in ["inverse"] if library == "jax" else cases:
+        make = cases[name]
         with ArrayKind(library).scope():
             theirs = make(there(library, picture))
-        found = ss.solve(theirs, tol=1e-8)
+        found = ss.solve(theirs, tol=1e-6, max_steps=20)
         assert kind_of(found.x).library == library, name
-        assert to_host(found.x) == pytest.approx(ss.solve(make(picture), tol=1e-8).x, abs=1e-3), name
+        assert to_host(found.x) == pytest.approx(ss.solve(make(picture), tol=1e-6, max_steps=20).x, abs=1e-9), name
         assert all(isinstance(array, np.ndarray) for array in theirs.read(found).arrays().values())
 
 

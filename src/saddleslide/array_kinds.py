@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -31,9 +31,23 @@ class ArrayKind:
 
     library: str
     device: Any = None
+    # Whether results are rounded to single precision; None for integers and truth values, which do not say.
+    single: bool | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return self.library if self.device is None else f"{self.library} on {self.device}"
+
+    def result(self, array: Any) -> Any:
+        """A NumPy array as a result of this kind, in its precision."""
+        made = self.wrap(array)
+        if not self.single or self.library == "numpy":
+            return made
+        if self.library == "torch":
+            return made.float()
+        if self.library in ("jax", "cupy"):
+            return made.astype("float32")
+        space = made.__array_namespace__()
+        return space.astype(made, space.float32)
 
     def wrap(self, array: Any) -> Any:
         """A new array of this kind with the values of a given one; a read-only view for NumPy itself."""
@@ -45,6 +59,7 @@ class ArrayKind:
             view = array.view()
             view.flags.writeable = False
             return view
+        COUNTS.up += 1
         return self.uploaded(array)
 
     def uploaded(self, array: Any) -> Any:
@@ -73,7 +88,7 @@ class ArrayKind:
         return Elsewhere(self, self.uploaded(np.asarray(array)))
 
     def scope(self) -> AbstractContextManager[Any]:
-        """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has a device in use."""
+        """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has devices."""
         if self.library == "cupy":
             device: AbstractContextManager[Any] = importlib.import_module("cupy").cuda.Device(self.device)
             return device
@@ -92,6 +107,7 @@ class ArrayKind:
         with self.scope():
             if isinstance(near, Elsewhere) and kind_of(answer).library == near.kind.library:
                 return Elsewhere(near.kind, as_computed(answer))
+            COUNTS.down += kind_of(answer) != NUMPY
             return to_host(answer)
 
 
@@ -117,8 +133,10 @@ def kind_of(value: Any) -> ArrayKind:
             return NUMPY
         library = value.__array_namespace__().__name__
     device = getattr(value, "device", None)
+    dtype = str(getattr(value, "dtype", ""))
+    single = "float64" not in dtype if "float" in dtype else None
     # CuPy's device is an object with a number, the others' are passed on as they are.
-    return ArrayKind(library, getattr(device, "id", 0) if library == "cupy" else device)
+    return ArrayKind(library, getattr(device, "id", 0) if library == "cupy" else device, single)
 
 
 def to_host(value: Any) -> Any:
@@ -199,6 +217,9 @@ def origin_of(*values: Any) -> ArrayKind:
             kind = value.origin if isinstance(value, Built) else kind_of(value)
         if kind.library not in ("numpy", found.library) and found != NUMPY:
             raise InputError(f"received arrays of {found.library} and of {kind.library}; expected one kind.")
+        if found != NUMPY and kind.single is not None:
+            # Single only where all are.
+            found = replace(found, single=kind.single and found.single is not False)
         found = kind if found == NUMPY else found
     return found
 
@@ -222,3 +243,14 @@ class Built:
             # Some of them are frozen.
             object.__setattr__(made, "origin", kind)
         return made
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        """What of this runs on the host although the arrays of the problem are of a kind; in words.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> ss.functions.Custom(lambda x: x).stays_on_host(ArrayKind("torch"))
+        ('Custom: NumPy code',)
+        """
+        return ()

@@ -12,11 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saddleslide.adaptive_run import carry_out
-from saddleslide.array_kinds import to_host
+from saddleslide.array_kinds import NUMPY, to_host
 from saddleslide.arrays import Array, key_of, split
+from saddleslide.baselines import methods
 from saddleslide.certificate import certify
 from saddleslide.checkpoint import fingerprint
 from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Watch, controlled, where_in
+from saddleslide.elsewhere import Traffic, traffic
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
 from saddleslide.kernels.switch import compile_seconds, prepare
@@ -113,10 +115,26 @@ def run(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
+    before = traffic()
     with working_threads(threads, "run"):
         result = carried_out(problem, plan, start, with_header(control, problem, plan, start), rng)
-    result = result.of_kind(problem.arrays)
+    result = at_home(result, problem, traffic() - before)
     return result.or_raise() if strict else result
+
+
+def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
+    """The result as arrays of the problem's kind, with what was copied to or from the host on the way."""
+    theirs = (
+        [f"method: {plan.method} is SciPy's" for plan in result.plans if _of_scipy(plan)]
+        if problem.arrays != NUMPY
+        else []
+    )
+    parts = (*problem.on_host, *theirs)
+    return replace(result, transfers=copied.total, on_host=parts).of_kind(problem.arrays)
+
+
+def _of_scipy(plan: AnyPlan) -> bool:
+    return isinstance(plan, MethodPlan) and methods[plan.method].on_host
 
 
 def carried_out(
@@ -232,11 +250,8 @@ class PlanRun:
         own = self.oracles.calls
         # Judging may not cost more gradients than the plan itself.
         most = int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS))
-        found = certify(self.problem, *self.point(), models=self._models_on_host(), max_gradients=most)
+        found = certify(self.problem, *self.point(), models=self.models, max_gradients=most)
         self.judged = replace(found, calls=found.calls + spent)
-
-    def _models_on_host(self) -> dict[str, LowerModel]:
-        return {name: replace(model, slope=to_host(model.slope)) for name, model in self.models.items()}
 
     def _solved(self) -> bool:
         return self.plan.tol is not None and self.judged.gap <= self.plan.tol

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saddleslide.array_kinds import NUMPY, ArrayKind
+from saddleslide.array_kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.arrays import Array
 from saddleslide.errors import InputError, OutcomeError
 from saddleslide.oracles import Calls
@@ -163,6 +163,11 @@ class Result:
         What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
     compile_seconds : float
         Time spent on importing Numba and on compiling or loading kernels; not in `seconds`.
+    transfers : int
+        Arrays copied between the host and the library of the problem's arrays, both ways; 0 for NumPy. The few numbers
+        that steer a method are read without being counted.
+    on_host : tuple of str
+        What runs on the host although the problem's arrays lie elsewhere: `SaddleProblem.on_host`.
     time_limit : float
         Seconds that the run was allowed; infinite without a limit. A run with a limit may end elsewhere the next time.
 
@@ -190,6 +195,8 @@ class Result:
     floor: float = 0.0
     compile_seconds: float = 0.0
     time_limit: float = math.inf
+    transfers: int = 0
+    on_host: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -268,7 +275,7 @@ class Result:
         >>> result.of_kind(game.arrays) is result
         True
         """
-        return self if kind == NUMPY else replace(self, x=kind.wrap(self.x), y=kind.wrap(self.y))
+        return self if kind == NUMPY else replace(self, x=kind.result(self.x), y=kind.result(self.y))
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>8}: {text}" for name, text in self._rows())
@@ -298,8 +305,18 @@ class Result:
             ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g}"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
+            *self._whereabouts(),
             ("message", self.message),
         ]
+
+    def _whereabouts(self) -> list[tuple[str, str]]:
+        """Where the arrays lie, if not on the host."""
+        kind = kind_of(self.x)
+        if kind == NUMPY:
+            return []
+        rounded = ", rounded to float32 after judging" if kind.single else ""
+        rows = [("arrays", f"{kind}, {self.transfers:,} copied to or from the host{rounded}")]
+        return rows + [("on host", "; ".join(self.on_host))] * bool(self.on_host)
 
     def plot(
         self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None

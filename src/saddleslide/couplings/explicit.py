@@ -17,7 +17,7 @@ from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
 from saddleslide.couplings.spectrum import NormBound, summation_error
-from saddleslide.elsewhere.sparse import sparse_product
+from saddleslide.elsewhere.sparse import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.kernels.threads import over_rows
@@ -48,6 +48,9 @@ class Matrix(Coupling):
     def __repr__(self) -> str:
         kind = "sparse" if self.sparse else "dense"
         return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return ("sparse matrix: SciPy products",) if self.sparse and kind.library not in SPARSE else ()
 
     @property
     def entries(self) -> Any:
@@ -149,6 +152,9 @@ class Products(Coupling):
 
     def __repr__(self) -> str:
         return f"Products({self.x_shape} -> {self.y_shape})"
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return () if self.origin.library == kind.library else ("operator or callables: NumPy code",)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         return received(self.origin.call(self._forward, x), self.y_shape, "B x", out, x)

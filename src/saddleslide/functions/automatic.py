@@ -45,6 +45,10 @@ class Evaluated(Function):
     def __repr__(self) -> str:
         return f"{self._name}({self._smoothness or 'smoothness unknown'})"
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        own = self._kind.library
+        return () if own == kind.library else (f"{self._name}: {'NumPy' if own == 'numpy' else own} code",)
+
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         with self._kind.scope():
             answer = self._evaluate(self._kind.wrap(x))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, final
 
+from saddleslide.array_kinds import ArrayKind
 from saddleslide.arrays import Array, Shape, as_shape, blank
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
@@ -44,6 +45,9 @@ class Blockwise(Function):
 
     def __repr__(self) -> str:
         return f"Blockwise({len(self.functions)} functions, blocks of shape {self._shape[1:]})"
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for part in self.functions for word in part.stays_on_host(kind)))
 
     @property
     def shape(self) -> Shape | None:

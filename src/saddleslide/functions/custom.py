@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.array_kinds import NUMPY
+from saddleslide.array_kinds import NUMPY, ArrayKind
 from saddleslide.arrays import Array, as_number, received, received_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
@@ -85,6 +85,9 @@ class Custom(Function):
 
     def __repr__(self) -> str:
         return f"Custom({self._smoothness or 'smoothness unknown'})"
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return ("Custom: NumPy code",)
 
     @property
     def has_value(self) -> bool:

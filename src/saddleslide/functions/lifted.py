@@ -13,6 +13,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from saddleslide.array_kinds import ArrayKind
 from saddleslide.arrays import Array, frozen, zeros
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
@@ -77,6 +78,9 @@ class LinearModel(Function):
     @abstractmethod
     def loss_hessian(self, q: Array) -> Array:
         """Diagonal of loss''(q)."""
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return self.A.stays_on_host(kind)
 
     def loss_bregman(self, q: Array, p: Array) -> float:
         """loss(q) - loss(p) - <loss'(p), q - p>."""

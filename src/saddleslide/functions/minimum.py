@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_floats
+from saddleslide.arrays import Array, as_floats, on_host
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function
@@ -115,10 +115,27 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
     slope = f.gradient(np.zeros_like(c)) + c
     point = domain.maximizer(-slope)
     terms = slope * np.where(slope == 0.0, 0.0, point)
-    value = -math.inf if np.isneginf(terms).any() else math.fsum(terms.ravel().tolist())
+    value, roundings = (-math.inf, 0) if np.isneginf(terms).any() else careful_sum(terms.ravel())
     # Each product and the slope itself carry one rounding.
-    error = 4.0 * EPS * float(np.abs(terms).sum()) if math.isfinite(value) else 0.0
+    error = (4.0 + roundings) * EPS * float(np.abs(terms).sum()) if math.isfinite(value) else 0.0
     return TiltedMinimum(point, value, error, "support function")
+
+
+def careful_sum(terms: Array) -> tuple[float, int]:
+    """The sum of a vector, and by how many units of rounding of the sum of sizes it may be off.
+
+    Exact on the host. Elsewhere sums of about sqrt(n) terms are summed, so that no order of summation does much harm.
+
+    Examples
+    --------
+    >>> careful_sum(np.array([1e16, 1.0, -1e16]))
+    (1.0, 0)
+    """
+    if on_host(terms):
+        return math.fsum(terms.tolist()), 0
+    length = math.isqrt(terms.size)
+    square = terms[: length * length].reshape(length, length)
+    return float(square.sum(axis=1).sum()) + float(terms[length * length :].sum()), 4 * length + 4
 
 
 def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> TiltedMinimum:

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+from saddleslide.array_kinds import ArrayKind
 from saddleslide.arrays import Array, Shape, as_number, as_real
 from saddleslide.couplings import Coupling, ForeignMatrix, Matrix, as_coupling
 from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin
@@ -82,6 +83,9 @@ class Quadratic(Function):
         if self._diagonal is None:
             return None
         return SeparableForm(quadratic=self._diagonal if self._diagonal.ndim else float(self._diagonal))
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return () if self._operator is None else self._operator.stays_on_host(kind)
 
     def hessian_product(self, v: Array) -> Array:
         return self._apply(v, None)

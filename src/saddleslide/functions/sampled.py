@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.array_kinds import to_host
+from saddleslide.array_kinds import ArrayKind, to_host
 from saddleslide.arrays import Array, Shape, as_number, on_host, received
 from saddleslide.couplings import ForeignMatrix, Matrix
 from saddleslide.domains import Domain
@@ -36,6 +36,9 @@ class Sampled(Function):
     def __init__(self, function: Function) -> None:
         self.function: Function = function
         self.separable, self.quadratic, self.linear = function.separable, function.quadratic, function.linear
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return (f"{type(self).__name__}: draws are made by NumPy", *self.function.stays_on_host(kind))
 
     @property
     def shape(self) -> Shape | None:
