@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -124,16 +124,13 @@ def run(
 
 def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
     """The result as arrays of the problem's kind, with what was copied to or from the host on the way."""
-    theirs = (
-        [f"method: {plan.method} is SciPy's" for plan in result.plans if _of_scipy(plan)]
-        if problem.arrays != NUMPY
-        else []
-    )
+    elsewhere = problem.arrays != NUMPY
+    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and _of_scipy(plan)]
     parts = (*problem.on_host, *theirs)
     return replace(result, transfers=copied.total, on_host=parts).of_kind(problem.arrays)
 
 
-def _of_scipy(plan: AnyPlan) -> bool:
+def _of_scipy(plan: AnyPlan) -> TypeGuard[MethodPlan]:
     return isinstance(plan, MethodPlan) and methods[plan.method].on_host
 
 
