@@ -27,6 +27,7 @@ LAYERS = [
     {"adaptive_planner"},
     {"driver"},
     {"choice", "method_run"},
+    {"forecast"},
     {"rivals"},
     {"adaptive_run", "baselines", "inspecting"},
     {"judging", "progress", "reporting", "planner"},
@@ -49,6 +50,7 @@ DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 METHODS = {
     "adaptive_planner",
     "choice",
+    "forecast",
     "rivals",
     "second_try",
     "comparison",
