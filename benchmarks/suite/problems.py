@@ -191,6 +191,18 @@ def smooth_dear_products(n: int = 50, seed: int = 38, coupling: float = 1.0) -> 
     return SaddleProblem(f=f, g=g, B=coupling * normal(seed + 4, n, n) / 7, X=FullSpace(n), Y=FullSpace(n))
 
 
+def weak_coupling() -> SaddleProblem:
+    """A costly least squares with more unknowns than data on a box, and a few weak constraints on differences."""
+    A, b = normal(60, 80, 100), normal(61, 80)
+    f = Custom(
+        gradient=lambda x: A.T @ (A @ x - b),
+        value=lambda x: 0.5 * float((A @ x - b) @ (A @ x - b)),
+        smoothness=ss.Holder(1.0, float(np.linalg.norm(A, 2)) ** 2),
+    )
+    B = 0.01 * (np.eye(100)[:-1] - np.eye(100, k=1)[:-1])
+    return SaddleProblem(f=f, g=Zero(), B=B, X=Box(-1.0, 1.0, shape=100), Y=Box(-1.0, 1.0, shape=99))
+
+
 INSTANCES = (
     Instance("tomography", "imaging", tomography, 1e-4),
     Instance("nonlocal tomography", "imaging", nonlocal_tomography, 1e-4),
@@ -209,6 +221,7 @@ INSTANCES = (
     Instance("nonsmooth, f dear", "nonsmooth", nonsmooth_costly, 1e-2, (100.0, 1.0, 1.0)),
     Instance("Hölder pair", "nonsmooth", holder_pair, 1e-2, (10.0, 10.0, 1.0)),
     Instance("smooth, B dear", "learning", smooth_dear_products, 1e-5, (1.0, 1.0, 100.0)),
+    Instance("weak coupling", "learning", weak_coupling, 1e-3, (1.0, 1.0, 10.0)),
 )
 
 # Other sizes, seeds and weights, on which the shares of the choice were measured: none of these is in INSTANCES.
