@@ -111,7 +111,8 @@ class AdaptiveRun:
         status = self.watch.carried_out(self._iterate, self._where)
         if not self.history and status in EARLY:
             self.judge.judge_start()
-        return self._result(Status.SOLVED if self.judge.solved and status is not Status.INCONSISTENT else status)
+        met = self.judge.solved and status is not Status.INCONSISTENT
+        return self._result(self.judge.certificate().solved if met else status)
 
     def _where(self) -> str:
         return where_in(self.plan, len(self.history), self.oracles, self.judge.oracles, self.plan.mirrored)
@@ -309,7 +310,15 @@ class AdaptiveRun:
         if self.plan.mirrored:
             x, y = y, x
             calls = Calls(seen.calls.g, seen.calls.f, seen.calls.B)
-            seen = Certificate(-seen.upper, -seen.lower, seen.kind, seen.error, seen.reason, calls)
+            seen = Certificate(
+                -seen.upper,
+                -seen.lower,
+                seen.kind,
+                seen.error,
+                seen.reason,
+                calls,
+                mirror(self.problem).assumptions * bool(seen.assumes),
+            )
         return Result(
             np.array(x),
             np.array(y),

@@ -185,7 +185,7 @@ class PlanRun:
             self._judge()
         if status is Status.INCONSISTENT:
             self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
-        return self.result(Status.SOLVED if self._solved() else status)
+        return self.result(self.judged.solved if self._solved() else status)
 
     def _where(self) -> str:
         return where_in(self.plan, len(self.history), self.oracles)

@@ -16,7 +16,7 @@ from saddleslide.arrays import Array, read_only
 from saddleslide.candidate import Candidate, Linearisation, Split
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions import Function, Zero, prox, tilted_minimum
+from saddleslide.functions import Function, Zero, bounding_modulus, prox, tilted_minimum
 from saddleslide.guards import PairGuard, adjoint_complaint, inconsistent
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -67,7 +67,9 @@ class Judge:
         self.x, self.y = start
         self.kind = "none"
         self._margin_below = self._margin_above = 0.0
-        self._moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
+        sides = (problem.f, problem.X), (problem.g, problem.Y)
+        self._moduli = [bounding_modulus(function, Zero(), domain) for function, domain in sides]
+        self._assumes = problem.assumptions
         self.reason = "no bound has been computed yet."
         self._set_sides(split)
         self.scale_above = math.nan
@@ -133,7 +135,7 @@ class Judge:
         known = math.isfinite(self.gap)
         return Certificate(
             self.lower, self.upper, self.kind if known else "none", math.nan, "" if known else self.reason,
-            self.oracles.calls.copy(),
+            self.oracles.calls.copy(), self._assumes if known else "",
         )  # fmt: skip
 
     def _open_scale(self) -> None:

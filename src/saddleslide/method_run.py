@@ -112,7 +112,8 @@ class MethodRun:
         status = self.watch.carried_out(self._work, self._where)
         if not self.history and status in EARLY:
             self.judge.judge_start()
-        return self._result(Status.SOLVED if self.judge.solved and status is not Status.INCONSISTENT else status)
+        met = self.judge.solved and status is not Status.INCONSISTENT
+        return self._result(self.judge.certificate().solved if met else status)
 
     def _where(self) -> str:
         return where_in(self.plan, self.steps, self.oracles, self.judge.oracles)
