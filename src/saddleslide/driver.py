@@ -164,6 +164,7 @@ class PlanRun:
         self.seconds, self.compiled_before = 0.0, compile_seconds()
         prepare()
         self.judged = Certificate(reason="not judged yet")
+        self.judged_point: tuple[Array, Array] | None = None
         self.models: dict[str, LowerModel] = {}
         # Stages done, and where the present one stands.
         self.done = self.step = 0
@@ -182,7 +183,10 @@ class PlanRun:
         status = self.watch.carried_out(self._work, self._where)
         if status in UNJUDGED:
             # Cut short in the middle of a stage: the point is judged as at any other end.
-            self._judge()
+            status = self.watch.carried_out(lambda: self._judged_as(status), self._where)
+        if status is Status.UNREACHABLE and self.judged_point is not None:
+            # Nothing can be judged any more: back to the last point that was.
+            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
         if status is Status.INCONSISTENT:
             self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
         return self.result(self.judged.solved if self._solved() else status)
@@ -233,6 +237,11 @@ class PlanRun:
         most = int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS))
         found = certify(self.problem, *self.point(), models=self.models, max_gradients=most)
         self.judged = replace(found, calls=found.calls + spent)
+        self.judged_point = self.point()
+
+    def _judged_as(self, status: Status) -> Status:
+        self._judge()
+        return status
 
     def _solved(self) -> bool:
         return self.plan.tol is not None and self.judged.gap <= self.plan.tol
