@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -58,7 +59,7 @@ def run(
     rng: int | np.random.Generator = 0,
     threads: int = 1,
     max_calls: Mapping[str, float] | None = None,
-    max_steps: int = MOST_STEPS,
+    max_steps: int | None = None,
     time_limit: float | None = None,
     strict: bool = False,
     on_interrupt: str = "raise",
@@ -81,7 +82,9 @@ def run(
         Where sampled gradients draw from; the same seed gives the same bits. Exact gradients draw nothing.
     threads : int, optional
         Threads for products with large sparse matrices; the bits of the result do not depend on it.
-    max_calls, max_steps, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
+    max_steps : int, optional
+        Limit on outer steps; without one a plan of the theorems makes all the steps it has.
+    max_calls, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
         As in `ss.solve`.
 
     Returns
@@ -103,6 +106,8 @@ def run(
         raise InputError(
             f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
         )
+    if max_steps is None:
+        max_steps = sys.maxsize if isinstance(plan, Plan | RestartPlan) else MOST_STEPS
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
