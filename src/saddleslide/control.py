@@ -170,12 +170,16 @@ class Watch:
         return self._gate if limited else always_open
 
     def _gate(self, name: str, count: float) -> None:
-        own = self._names[name]
-        limit = self.control.max_calls.get(own, math.inf)
-        if count > 0 and limit < math.inf and getattr(self._spent(), own) + count > limit:
+        if count > 0 and count > self.left(name):
             raise RunEnded(Status.CALL_LIMIT.name)
         if self._late():
             raise RunEnded(Status.TIME_LIMIT.name)
+
+    def left(self, name: str) -> float:
+        """Calls of an oracle, under the run's own name for it, that the limits still allow."""
+        own = self._names[name]
+        limit = self.control.max_calls.get(own, math.inf)
+        return math.inf if math.isinf(limit) else float(limit - getattr(self._spent(), own))
 
     def _late(self) -> bool:
         limit = self.control.time_limit
