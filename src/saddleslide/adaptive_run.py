@@ -119,6 +119,8 @@ class AdaptiveRun:
         return self._result(self.judge.certificate().solved if met else status)
 
     def _where(self) -> str:
+        if self.nested is not None and self.nested.active:
+            return where_in(self.plan, len(self.history), self.nested, mirrored=not self.plan.mirrored)
         return where_in(self.plan, len(self.history), self.oracles, self.judge.oracles, self.plan.mirrored)
 
     def _timed(self, work: Callable[[], Any]) -> Any:

@@ -27,6 +27,8 @@ MOST_STEPS = 100_000
 # A run that ends so before its first step returns the start, judged.
 EARLY = (Status.STEP_LIMIT, Status.CALL_LIMIT, Status.TIME_LIMIT)
 ON_INTERRUPT = ("raise", "return")
+# Where no code of the caller is running.
+BETWEEN = "between two calls"
 # Outer steps between two writes of a checkpoint, and seconds between two states kept in memory for an interrupt.
 EVERY, _FRESH = 10, 0.2
 
@@ -244,6 +246,15 @@ class Watch:
             if self.control.on_interrupt == "raise":
                 raise
             return Status.INTERRUPTED
+        except ArithmeticError as error:
+            self.write()
+            place = where()
+            if not place.startswith(BETWEEN):
+                error.add_note(f"saddleslide: raised {place}.")
+                raise
+            # Numbers beyond double precision in our own arithmetic are an outcome, not the caller's exception.
+            self.reason = f"numbers left the range of double precision ({error})"
+            return Status.NUMERICAL_LIMIT
         except Exception as error:
             self.write()
             error.add_note(f"saddleslide: raised {where()}.")
@@ -270,7 +281,7 @@ def where_in(
     name = {"f": "g", "g": "f"}.get(active.active, active.active) if mirrored else active.active
     step = f"outer step {steps + 1}"
     if not name:
-        return f"between two calls, {step}"
+        return f"{BETWEEN}, {step}"
     number = getattr(active.calls, active.active)
     oracle = name if name == "B" else f"{name}'"
     if judged:
