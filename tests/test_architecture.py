@@ -20,7 +20,7 @@ LAYERS = [
     {"cli"},
     {"paper_command", "commands"},
     {"paper"},
-    {"comparison", "break_even"},
+    {"comparison", "break_even", "distributed"},
     {"gallery"},
     {"solver", "resuming"},
     {"sampled_solve", "plans", "second_try"},
@@ -72,7 +72,7 @@ METHODS = {
     "snapshot",
     "resuming",
 }
-OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl"}
+OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl", "dask", "distributed", "zarr"}
 
 
 def room_of(path):

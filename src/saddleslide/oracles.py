@@ -69,6 +69,11 @@ def always_open(name: str, count: float) -> None:
     """The gate of a run without limits."""
 
 
+def no_limit(name: str) -> float:
+    """How many calls of an oracle a run without limits may still make."""
+    return math.inf
+
+
 def is_finite(array: Array) -> bool:
     """Whether all entries are finite: one pass, a second one only if a sum overflows.
 

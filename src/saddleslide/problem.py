@@ -14,7 +14,7 @@ from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
-from saddleslide.functions import Function
+from saddleslide.functions import Function, rests_on_declaration
 
 
 def as_it_is(result: Any) -> Any:
@@ -96,6 +96,27 @@ class SaddleProblem:
 
     def __repr__(self) -> str:
         return f"SaddleProblem(x: {self.X}, y: {self.Y}, B: {self.coupling}, f: {self.f}, g: {self.g})"
+
+    @property
+    def assumptions(self) -> str:
+        """What certificates of this problem rest on beyond convexity, true gradients and a true adjoint; often nothing.
+
+        On an unbounded set a bound needs a modulus of strong convexity. Where that is only declared, it is named here.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> f = ss.functions.Custom(lambda x: x, lambda x: 0.5 * x @ x, strong_convexity=1.0)
+        >>> q, whole = ss.functions.Quadratic(1.0), ss.domains.FullSpace(2)
+        >>> ss.SaddleProblem(f=f, g=q, B=((1.0, 0.0), (0.0, 1.0)), X=whole, Y=whole).assumptions
+        'f is strongly convex with the declared modulus 1'
+        """
+        sides = (("f", self.f, self.X), ("g", self.g, self.Y))
+        return " and ".join(
+            f"{name} is strongly convex with the declared modulus {function.strong_convexity(domain):g}"
+            for name, function, domain in sides
+            if rests_on_declaration(function, domain)
+        )
 
     def read(self, result: Any) -> Any:
         """A result of this problem in the problem's own words: strategies, plan, picture, ...; see `ss.gallery`.

@@ -84,6 +84,10 @@ class Blockwise(Function):
         block = FullSpace(self._shape[1:])
         return min(part.strong_convexity(block) for part in self.functions)
 
+    def certain_convexity(self, domain: Domain) -> float:
+        block = FullSpace(self._shape[1:])
+        return min(part.certain_convexity(block) for part in self.functions)
+
 
 def _joined(nu: float, constants: list[float]) -> float:
     if nu == 1.0:

@@ -58,7 +58,7 @@ class Spectral(Symbol):
 
     def attached(self, coupling: Coupling) -> Spectral:
         gram = coupling.gram_symbol(self.basis)
-        return Spectral(self.symbol, coupling.norm.upper**2 if gram is None else gram, self.basis)
+        return Spectral(self.symbol, coupling.norm.upper * coupling.norm.upper if gram is None else gram, self.basis)
 
     def to_basis(self, x: Array) -> Array:
         return to_coordinates(x, self.basis)

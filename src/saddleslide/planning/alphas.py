@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from functools import lru_cache
+from threading import Lock
 
 
 @lru_cache(maxsize=64)
@@ -26,6 +27,18 @@ def alpha_sequence(length: int) -> tuple[float, ...]:
 _KEPT = 100_000
 _alphas = array("d", [1.0])
 _inverse_squares = array("d", [1.0])
+_growing = Lock()
+
+
+def alpha(t: int) -> float:
+    """Give alpha_t alone, however far: a loop of any length may begin without a list of its weights.
+
+    Examples
+    --------
+    >>> alpha(2) == alpha_sequence(3)[2], round(alpha(10**12) * 10**12, 6)
+    (True, 2.0)
+    """
+    return _alphas[t] if t < len(_alphas) else _at(t + 1)[0]
 
 
 def last_alpha(T: int) -> float:
@@ -52,10 +65,12 @@ def sum_of_inverse_squares(T: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _at(T: int) -> tuple[float, float]:
-    while len(_alphas) < min(T, _KEPT):
-        a = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / _alphas[-1] ** 2))
-        _alphas.append(a)
-        _inverse_squares.append(_inverse_squares[-1] + 1.0 / a**2)
+    with _growing:
+        while len(_alphas) < min(T, _KEPT):
+            a = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / _alphas[-1] ** 2))
+            # Readers look at the length of the other one.
+            _inverse_squares.append(_inverse_squares[-1] + 1.0 / a**2)
+            _alphas.append(a)
     if T <= _KEPT:
         return _alphas[T - 1], _inverse_squares[T - 1]
     return _far(T)
