@@ -105,7 +105,7 @@ def test_what_the_judging_of_the_rounded_point_calls_is_counted():
     given = problem_on("box", coupling)
     assert given.precision == "float32"
     result = ss.solve(given, tol=1e-3, method="adaptive")
-    assert result.calls.B == seen["B"] and result.x.dtype == np.float32
+    assert seen["B"] == result.calls.B and result.x.dtype == np.float32
 
 
 def test_precision_follows_the_arrays_as_in_numpy():

@@ -34,7 +34,9 @@ def _said(value: Any) -> str:
     if isinstance(own, str):
         return own
     # A number with a dtype is still a number.
-    dtype = str(getattr(value, "dtype", "")) if getattr(value, "shape", ()) else ""
+    dtype = getattr(value, "dtype", "") if getattr(value, "shape", ()) else ""
+    # NumPy's own text also tells the order of bytes.
+    dtype = getattr(dtype, "name", str(dtype))
     if "float" not in dtype:
         return UNSAID
     return SINGLE if dtype.endswith("float32") else DOUBLE
