@@ -30,7 +30,7 @@ LAYERS = [
     {"forecast"},
     {"rivals"},
     {"adaptive_run", "baselines", "inspecting"},
-    {"judging", "progress", "reporting", "planner"},
+    {"judging", "progress", "reporting", "planner", "single"},
     {"plan_request", "control"},
     {"regimes", "plan_settings"},
     {"stochastic", "plan_norms", "plan_constants", "metric_constants", "snapshot"},
@@ -44,7 +44,7 @@ LAYERS = [
     {"kernels"},
     {"arrays", "holder"},
     {"array_kinds"},
-    {"errors"},
+    {"errors", "precisions"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 METHODS = {

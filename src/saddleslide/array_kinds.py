@@ -11,6 +11,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from saddleslide.errors import InputError, MissingExtraError
+from saddleslide.precisions import UNSAID, precision_of
 
 _NAMES = ("numpy", "torch", "jax", "cupy")
 
@@ -39,16 +40,16 @@ class ArrayKind:
             view = array.view()
             view.flags.writeable = False
             return view
-        module = importlib.import_module(self.library)
+        module, name = importlib.import_module(self.library), array.dtype.name
         if self.library == "torch":
-            return module.tensor(array, dtype=module.float64, device=self.device)
+            return module.tensor(array, dtype=getattr(module, name), device=self.device)
         if self.library == "jax":
             with self.scope():
-                return module.device_put(module.numpy.array(array, dtype="float64"), self.device)
+                return module.device_put(module.numpy.array(array, dtype=name), self.device)
         if self.library == "cupy":
             with module.cuda.Device(self.device):
-                return module.array(array, dtype="float64")
-        return module.asarray(array, dtype=module.float64, device=self.device, copy=True)
+                return module.array(array, dtype=name)
+        return module.asarray(array, dtype=getattr(module, name), device=self.device, copy=True)
 
     def scope(self) -> AbstractContextManager[Any]:
         """Where code of this kind runs: JAX rounds to single precision unless told otherwise."""
@@ -157,7 +158,7 @@ def origin_of(*values: Any) -> ArrayKind:
 
 
 class Built:
-    """What remembers the kind of arrays that it was built of.
+    """What remembers the kind of arrays that it was built of, and their precision.
 
     Examples
     --------
@@ -167,6 +168,7 @@ class Built:
     """
 
     origin: ArrayKind = NUMPY
+    precision: str = UNSAID
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
@@ -174,4 +176,7 @@ class Built:
         if kind != NUMPY:
             # Some of them are frozen.
             object.__setattr__(made, "origin", kind)
+        precision = precision_of(*args, *kwargs.values())
+        if precision != UNSAID:
+            object.__setattr__(made, "precision", precision)
         return made

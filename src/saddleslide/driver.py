@@ -37,6 +37,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import regularised_problem
 from saddleslide.result import Certificate, Moment, Result, Status
 from saddleslide.sampling import Samples, as_generator, drawn_problem, is_sampled
+from saddleslide.single import returned
 from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
 from saddleslide.sliding.bilinear import taken_anchors
 from saddleslide.sliding.innermost import Anchors
@@ -119,7 +120,7 @@ def run(
         )
     with working_threads(threads, "run"):
         result = carried_out(problem, plan, start, with_header(control, problem, plan, start), rng)
-    result = result.of_kind(problem.arrays)
+    result = returned(result, problem)
     return result.or_raise() if strict else result
 
 

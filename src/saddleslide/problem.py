@@ -15,6 +15,7 @@ from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions import Function, rests_on_declaration
+from saddleslide.precisions import DOUBLE, precision_of
 
 
 def as_it_is(result: Any) -> Any:
@@ -37,7 +38,7 @@ class SaddleProblem:
     reader : callable, optional
         What `read` makes of a result; the functions of `ss.gallery` set it.
     arrays : "numpy", "torch", "jax", "cupy" or an array of theirs, optional
-        Kind of the x and y of results; by default that of the arrays which the problem is made of.
+        Kind and precision of the x and y of results; by default those of the arrays which the problem is made of.
 
     Examples
     --------
@@ -57,6 +58,7 @@ class SaddleProblem:
     reader: Callable[[Any], Any] = field(default=as_it_is, repr=False)
     arrays: Any = field(default=None, repr=False)
     coupling: Coupling = field(init=False, repr=False)
+    precision: str = field(init=False, repr=False, default=DOUBLE)
 
     def __post_init__(self) -> None:
         complaints = [
@@ -78,6 +80,8 @@ class SaddleProblem:
             complaints.append(str(error))
         except InputError as error:
             complaints.append(str(error))
+        given = (self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else (self.arrays,)
+        object.__setattr__(self, "precision", precision_of(*given) or DOUBLE)
         try:
             kind = origin_of(self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else self.arrays
             object.__setattr__(self, "arrays", as_kind(kind, "arrays"))

@@ -24,6 +24,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.result import Result
 from saddleslide.sampled_solve import Ladder
 from saddleslide.sampling import quiet_problem
+from saddleslide.single import returned
 from saddleslide.snapshot import Snapshot, fresh_generator, restore
 
 AnyRun = AdaptiveRun | MethodRun | PlanRun | Ladder
@@ -107,7 +108,7 @@ def resume(
         raise CheckpointError(f"checkpoint {fspath(path)!r} lacks a part: {error!r}. Start anew.") from error
     run.control = replace(run.control, dry=False)
     result = run.carry_out()
-    result = result.of_kind(problem.arrays)
+    result = returned(result, problem)
     return result.or_raise() if strict else result
 
 

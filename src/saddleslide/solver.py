@@ -28,6 +28,7 @@ from saddleslide.rivals import ADAPTIVE
 from saddleslide.sampled_solve import solve_sampled
 from saddleslide.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.second_try import with_second_try
+from saddleslide.single import returned
 from saddleslide.work import chosen_costs
 
 
@@ -143,7 +144,7 @@ def solve(
             result = solve_sampled(problem, tol, rtol, metric, start, costs, control, rng)
         else:
             result = _solve_exact(problem, tol, rtol, method, options, metric, start, costs, control, as_seed(rng))
-    result = result.of_kind(problem.arrays)
+    result = returned(result, problem)
     return result.or_raise() if strict else result
 
 
