@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse
 
 import saddleslide as ss
 from libraries import KINDS, kind
-from saddleslide.array_kinds import ArrayKind, kind_of, to_host
+from saddleslide.array_kinds import kind_of, to_host
 from saddleslide.arrays import beside, blank, frozen, received, zeros
 from saddleslide.elsewhere import Elsewhere, traffic
 from saddleslide.elsewhere.constants import constant
@@ -180,13 +178,13 @@ def test_the_default_method_runs_there(name, library, copies):
 def test_plans_of_the_theorems_run_there(name, library, copies):
     place = kind(library)
     ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.uploaded)
-    loops = (2, 1, 2) if library == "jax" else (3, 2, 3)
+    loops = (3, 1, 1) if library == "jax" else (3, 2, 3)
     plan = ss.plan(ours, order="fgB", loops=loops)
     first = ss.run(ours, plan)
     copies.clear()
     second = ss.run(theirs, plan)
     same(first, second, place.library, 1e-12)
-    assert len(copies) == loops[0] and not any(copies[1:]) and second.transfers <= 25
+    assert len(copies) == 3 and sum(copies[:2]) <= 5 and copies[2] == 0 and second.transfers <= 25
 
 
 @pytest.mark.parametrize("method", sorted(ss.methods))
@@ -245,24 +243,16 @@ def test_transforms_there_are_those_of_the_host(library, shape):
 @pytest.mark.parametrize("library", KINDS)
 def test_single_precision_comes_back_as_single_precision(library):
     place = kind(library)
-    single = place.result(A)
-    assert "float64" in str(single.dtype)
-    small = replace(place, single=True)
-    made = saddle(
-        F.LeastSquares(small.result(A), small.result(b), ridge=0.1),
-        F.Zero(),
-        small.result(B),
-        D.FullSpace(5),
-        D.Box(-0.1, 0.1, shape=3),
-    )
+    small, smaller, smallest = (place.uploaded(part.astype(np.float32)) for part in (A, b, B))
+    g, X, Y = F.Zero(), D.FullSpace(5), D.Box(-0.1, 0.1, shape=3)
+    made = saddle(F.LeastSquares(small, smaller, ridge=0.1), g, smallest, X, Y)
     result = ss.solve(made, tol=1e-6, max_steps=2)
     assert result.nit == 2 and "float32" in str(result.x.dtype) and "float32" in str(result.y.dtype)
-    assert "rounded to float32 after judging" in repr(result)
     # A rounded point is as good as any to start from or to judge.
     assert ss.exact_gap(made, result.x, result.y).gap < 10.0
     assert ss.solve(made, tol=1e-6, max_steps=0, start=(result.x, result.y)).nit == 0
     # One array in double precision, and all is.
-    mixed = saddle(F.LeastSquares(small.result(A), place.uploaded(b), ridge=0.1), made.g, made.B, made.X, made.Y)
+    mixed = saddle(F.LeastSquares(small, place.uploaded(b), ridge=0.1), g, smallest, X, Y)
     assert "float64" in str(ss.solve(mixed, tol=1e-6, max_steps=0).x.dtype)
 
 
@@ -431,8 +421,3 @@ def test_arrays_on_request_run_elsewhere_too():
     # The steps are on the host, the products of the least squares are not.
     assert isinstance(result.x, np.ndarray) and home.on_host == ()
     assert 2 * result.calls.f <= result.transfers <= 4 * result.calls.f + 20
-
-
-def test_kinds_print_and_compare_without_precision():
-    assert ArrayKind("torch", "cpu", single=True) == ArrayKind("torch", "cpu")
-    assert hash(ArrayKind("torch", "cpu", single=True)) == hash(ArrayKind("torch", "cpu"))

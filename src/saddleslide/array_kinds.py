@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from saddleslide.elsewhere import Elsewhere
 from saddleslide.elsewhere.traffic import COUNTS
 from saddleslide.errors import InputError, MissingExtraError
+from saddleslide.precisions import UNSAID, precision_of
 
 _NAMES = ("numpy", "torch", "jax", "cupy")
 
@@ -31,23 +32,9 @@ class ArrayKind:
 
     library: str
     device: Any = None
-    # Whether results are rounded to single precision; None for integers and truth values, which do not say.
-    single: bool | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return self.library if self.device is None else f"{self.library} on {self.device}"
-
-    def result(self, array: Any) -> Any:
-        """A NumPy array as a result of this kind, in its precision."""
-        made = self.wrap(array)
-        if not self.single or self.library == "numpy":
-            return made
-        if self.library == "torch":
-            return made.float()
-        if self.library in ("jax", "cupy"):
-            return made.astype("float32")
-        space = made.__array_namespace__()
-        return space.astype(made, space.float32)
 
     def wrap(self, array: Any) -> Any:
         """A new array of this kind with the values of a given one; a read-only view for NumPy itself."""
@@ -63,9 +50,9 @@ class ArrayKind:
         return self.uploaded(array)
 
     def uploaded(self, array: Any) -> Any:
-        """A new array of this kind with the values of a NumPy array: truth values, or in double precision."""
+        """A new array of this kind with the values of a NumPy array; integers become numbers in double precision."""
         module = importlib.import_module(self.library)
-        name = "bool" if array.dtype.kind == "b" else "float64"
+        name = "float64" if array.dtype.kind in "iu" else array.dtype.name
         if self.library == "torch":
             return module.tensor(array, dtype=getattr(module, name), device=self.device)
         if self.library == "jax":
@@ -85,7 +72,7 @@ class ArrayKind:
         if self.library == "numpy" or isinstance(array, Elsewhere):
             return array
         COUNTS.up += 1
-        return Elsewhere(self, self.uploaded(np.asarray(array)))
+        return Elsewhere(self, self.uploaded(np.asarray(array, dtype=np.float64)))
 
     def scope(self) -> AbstractContextManager[Any]:
         """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has devices."""
@@ -133,10 +120,8 @@ def kind_of(value: Any) -> ArrayKind:
             return NUMPY
         library = value.__array_namespace__().__name__
     device = getattr(value, "device", None)
-    dtype = str(getattr(value, "dtype", ""))
-    single = "float64" not in dtype if "float" in dtype else None
     # CuPy's device is an object with a number, the others' are passed on as they are.
-    return ArrayKind(library, getattr(device, "id", 0) if library == "cupy" else device, single)
+    return ArrayKind(library, getattr(device, "id", 0) if library == "cupy" else device)
 
 
 def to_host(value: Any) -> Any:
@@ -217,15 +202,12 @@ def origin_of(*values: Any) -> ArrayKind:
             kind = value.origin if isinstance(value, Built) else kind_of(value)
         if kind.library not in ("numpy", found.library) and found != NUMPY:
             raise InputError(f"received arrays of {found.library} and of {kind.library}; expected one kind.")
-        if found != NUMPY and kind.single is not None:
-            # Single only where all are.
-            found = replace(found, single=kind.single and found.single is not False)
         found = kind if found == NUMPY else found
     return found
 
 
 class Built:
-    """What remembers the kind of arrays that it was built of.
+    """What remembers the kind of arrays that it was built of, and their precision.
 
     Examples
     --------
@@ -235,6 +217,7 @@ class Built:
     """
 
     origin: ArrayKind = NUMPY
+    precision: str = UNSAID
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
@@ -242,6 +225,9 @@ class Built:
         if kind != NUMPY:
             # Some of them are frozen.
             object.__setattr__(made, "origin", kind)
+        precision = precision_of(*args, *kwargs.values())
+        if precision != UNSAID:
+            object.__setattr__(made, "precision", precision)
         return made
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:

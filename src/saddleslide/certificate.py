@@ -13,7 +13,7 @@ from saddleslide.arrays import Array, as_real, coarseness
 from saddleslide.domains import Domain
 from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions import Function, LowerModel, tilted_minimum
+from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus, tilted_minimum
 from saddleslide.guards import adjoint_complaint
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -100,6 +100,7 @@ def certify(
         above.error + below.error + 2.0 * rounding + from_Bx + from_BTy,
         "" if known else " ".join(reasons),
         oracles.calls,
+        problem.assumptions if known else "",
     )
 
 
@@ -160,7 +161,7 @@ def _product_rounding(
     """What rounding in a product with B can do to the minimum over the other block."""
     error = problem.coupling.product_error
     size = float(np.linalg.norm(reply)) if reply is not None and np.isfinite(reply).all() else 0.0
-    modulus = function.strong_convexity(domain) if error > 0.0 else 0.0
+    modulus = bounding_modulus(function, Zero(), domain) if error > 0.0 else 0.0
     return product_margin(error, point, domain, size, modulus)
 
 

@@ -14,7 +14,8 @@ from saddleslide.arrays import Array, Shape, as_real, coarseness
 from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
-from saddleslide.functions import Function
+from saddleslide.functions import Function, rests_on_declaration
+from saddleslide.precisions import DOUBLE, precision_of
 
 
 def as_it_is(result: Any) -> Any:
@@ -37,7 +38,7 @@ class SaddleProblem:
     reader : callable, optional
         What `read` makes of a result; the functions of `ss.gallery` set it.
     arrays : "numpy", "torch", "jax", "cupy" or an array of theirs, optional
-        Kind of the x and y of results; by default that of the arrays which the problem is made of.
+        Kind and precision of the x and y of results; by default those of the arrays which the problem is made of.
 
     Examples
     --------
@@ -57,6 +58,7 @@ class SaddleProblem:
     reader: Callable[[Any], Any] = field(default=as_it_is, repr=False)
     arrays: Any = field(default=None, repr=False)
     coupling: Coupling = field(init=False, repr=False)
+    precision: str = field(init=False, repr=False, default=DOUBLE)
 
     def __post_init__(self) -> None:
         complaints = [
@@ -78,6 +80,8 @@ class SaddleProblem:
             complaints.append(str(error))
         except InputError as error:
             complaints.append(str(error))
+        given = (self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else (self.arrays,)
+        object.__setattr__(self, "precision", precision_of(*given) or DOUBLE)
         try:
             kind = origin_of(self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else self.arrays
             object.__setattr__(self, "arrays", as_kind(kind, "arrays"))
@@ -112,6 +116,27 @@ class SaddleProblem:
             return ()
         parts = (("f", self.f), ("g", self.g), ("B", self.coupling))
         return tuple(f"{name}: {word}" for name, part in parts for word in part.stays_on_host(self.arrays))
+
+    @property
+    def assumptions(self) -> str:
+        """What certificates of this problem rest on beyond convexity, true gradients and a true adjoint; often nothing.
+
+        On an unbounded set a bound needs a modulus of strong convexity. Where that is only declared, it is named here.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> f = ss.functions.Custom(lambda x: x, lambda x: 0.5 * x @ x, strong_convexity=1.0)
+        >>> q, whole = ss.functions.Quadratic(1.0), ss.domains.FullSpace(2)
+        >>> ss.SaddleProblem(f=f, g=q, B=((1.0, 0.0), (0.0, 1.0)), X=whole, Y=whole).assumptions
+        'f is strongly convex with the declared modulus 1'
+        """
+        sides = (("f", self.f, self.X), ("g", self.g, self.Y))
+        return " and ".join(
+            f"{name} is strongly convex with the declared modulus {function.strong_convexity(domain):g}"
+            for name, function, domain in sides
+            if rests_on_declaration(function, domain)
+        )
 
     def read(self, result: Any) -> Any:
         """A result of this problem in the problem's own words: strategies, plan, picture, ...; see `ss.gallery`.

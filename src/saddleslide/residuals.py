@@ -16,7 +16,7 @@ from saddleslide.array_kinds import to_host
 from saddleslide.arrays import Array, beside
 from saddleslide.candidate import Linearisation
 from saddleslide.domains import Ball, Domain, FullSpace
-from saddleslide.functions import Function, Zero, prox, tilted_minimum
+from saddleslide.functions import Function, Zero, bounding_modulus, prox, tilted_minimum
 
 EPS = float(np.finfo(np.float64).eps)
 _HISTORY = 6
@@ -39,7 +39,8 @@ class ResidualBound:
 
     def __init__(self, rest: Function, simple: Function, domain: Domain) -> None:
         self.rest, self.simple, self.domain = rest, simple, domain
-        self.modulus = rest.strong_convexity(domain)
+        self.modulus = bounding_modulus(rest, simple, domain)
+        self._finite = domain.bounded or simple.certain_convexity(domain) > 0.0
         self.history: list[Linearisation] = []
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
         self._combines = combinable and self.modulus > 0.0
@@ -49,7 +50,7 @@ class ResidualBound:
     @property
     def possible(self) -> bool:
         """Whether any finite bound can come from here."""
-        return self.modulus > 0.0 or self.domain.bounded
+        return self.modulus > 0.0 or self._finite
 
     def minimum(self, pull: Array, known: Linearisation) -> float:
         """The best bound that `known` and its predecessors give, less a margin for rounding."""
@@ -77,7 +78,7 @@ class ResidualBound:
             step = x - point
             value = base + float(np.vdot(slope, step)) + 0.5 * mu * float(np.vdot(step, step))
             return value + self.simple_value(x)
-        if not self.domain.bounded:
+        if not self._finite:
             return -math.inf
         return base - float(np.vdot(slope, point)) + tilted_minimum(self.simple, slope, self.domain).lower
 

@@ -33,6 +33,11 @@ class Status(Enum):
     """
 
     SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
+    SOLVED_AS_DECLARED = (
+        "The certified gap is at most the target if the declared modulus of strong convexity is true. On an unbounded "
+        "set nothing else can bound it, and no contradiction was met. Make sure of certificate.assumes, or bound the "
+        "set."
+    )
     EXPECTED = (
         "The plan was carried out, and its bound on the expected gap is at most the target. It holds on average over "
         "all draws; the gap of this point is not known. See certificate.reason for what is missing."
@@ -62,6 +67,11 @@ class Status(Enum):
     NUMERICAL_LIMIT = (
         "The gap is as small as rounding allows, but the target is smaller still. The point and its bounds are true. "
         "Ask for a larger gap, or scale the problem so that its values are of order one."
+    )
+    UNREACHABLE = (
+        "The cluster that holds a part of the problem does not answer any more. The point and its bounds are the best "
+        "before that and true. Start the cluster again, and run on from a checkpoint with ss.resume or from the point "
+        "with start=."
     )
     NON_FINITE = (
         "An oracle returned numbers that are not finite. The point is the last finite one. Check the oracles "
@@ -94,6 +104,9 @@ class Certificate:
         Why a bound is missing; empty otherwise.
     calls : Calls
         Oracle calls that judging cost.
+    assumes : str
+        A declared modulus that the bounds rest on, beyond convexity, true gradients and a true adjoint; see
+        `SaddleProblem.assumptions`. Empty otherwise.
 
     Examples
     --------
@@ -107,6 +120,18 @@ class Certificate:
     error: float = math.nan
     reason: str = ""
     calls: Calls = field(default_factory=Calls)
+    assumes: str = ""
+
+    @property
+    def solved(self) -> Status:
+        """What a certificate that meets the target may call itself.
+
+        Examples
+        --------
+        >>> Certificate(0.0, 1.0).solved.name
+        'SOLVED'
+        """
+        return Status.SOLVED_AS_DECLARED if self.assumes else Status.SOLVED
 
     @property
     def gap(self) -> float:
@@ -238,7 +263,7 @@ class Result:
         """Whether what was asked was reached: the target, or the end of a plan without one."""
         if self.status is Status.COMPLETED:
             return not self.known_target > 0.0
-        return self.status in (Status.SOLVED, Status.EXPECTED)
+        return self.status in (Status.SOLVED, Status.SOLVED_AS_DECLARED, Status.EXPECTED)
 
     def or_raise(self) -> Result:
         """The result itself, or an OutcomeError that carries it where it is not a success.
@@ -275,7 +300,7 @@ class Result:
         >>> result.of_kind(game.arrays) is result
         True
         """
-        return self if kind == NUMPY else replace(self, x=kind.result(self.x), y=kind.result(self.y))
+        return self if kind == NUMPY else replace(self, x=kind.wrap(self.x), y=kind.wrap(self.y))
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:>8}: {text}" for name, text in self._rows())
@@ -314,8 +339,7 @@ class Result:
         kind = kind_of(self.x)
         if kind == NUMPY:
             return []
-        rounded = ", rounded to float32 after judging" if kind.single else ""
-        rows = [("arrays", f"{kind}, {self.transfers:,} copied to or from the host{rounded}")]
+        rows = [("arrays", f"{kind}, {self.transfers:,} copied to or from the host")]
         return rows + [("on host", "; ".join(self.on_host))] * bool(self.on_host)
 
     def plot(

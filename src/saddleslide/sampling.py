@@ -80,6 +80,9 @@ class Drawn(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return self._function.strong_convexity(domain)
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return self._function.certain_convexity(domain)
+
 
 def is_sampled(problem: SaddleProblem) -> bool:
     """Whether f or g has a sampled gradient.

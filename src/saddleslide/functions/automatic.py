@@ -67,6 +67,9 @@ class Evaluated(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return self._strong_convexity
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return 0.0
+
 
 def from_callable(
     value_and_gradient: Callable[[Any], Any],

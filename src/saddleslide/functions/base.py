@@ -56,6 +56,13 @@ class Function(Built, ABC):
     def strong_convexity(self, domain: Domain) -> float:
         """A valid modulus of strong convexity on the domain, in the Euclidean norm; 0 is always valid."""
 
+    def certain_convexity(self, domain: Domain) -> float:
+        """The part of `strong_convexity` that follows from what the function is; a number someone declared is no part.
+
+        Certificates rest on this one wherever that is possible (`bounding_modulus`).
+        """
+        return self.strong_convexity(domain)
+
     def value(self, x: Array) -> float:
         """Value at x."""
         return self.value_and_gradient(x)[0]
@@ -187,6 +194,9 @@ class Sum(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return sum(part.strong_convexity(domain) for part in self.parts)
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return sum(part.certain_convexity(domain) for part in self.parts)
+
     def separable_form(self) -> SeparableForm | None:
         first, second = (part.separable_form() for part in self.parts)
         return None if first is None or second is None else first.plus(second)
@@ -262,6 +272,9 @@ class Scaled(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return self.factor * self.function.strong_convexity(domain)
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return self.factor * self.function.certain_convexity(domain)
 
     def separable_form(self) -> SeparableForm | None:
         form = self.function.separable_form()

@@ -117,6 +117,9 @@ class Custom(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return self._strong_convexity
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return 0.0
+
     @property
     def sampled(self) -> bool:
         return self._sample is not None and self._variance != 0.0

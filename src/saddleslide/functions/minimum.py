@@ -11,9 +11,11 @@ from saddleslide.arrays import Array, as_floats, on_host
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function
+from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.searched import TiltedMinimum, searched_minimum
 from saddleslide.functions.separable import SeparableForm, form_beside, free_minimiser, multiplier_step
+from saddleslide.functions.simple import Zero
 
 EPS = float(np.finfo(np.float64).eps)
 # Doubles between two neighbours of any bracket: 2100 halvings reach the last bit from 1e308.
@@ -79,7 +81,7 @@ def tilted_minimum(
         return _separable_minimum(f, c, domain)
     if form is not None and isinstance(domain, Ball | Simplex):
         return _coupled_minimum(f, form, c, domain)
-    mu = f.strong_convexity(domain)
+    mu = bounding_modulus(f, Zero(), domain)
     if f.quadratic and isinstance(domain, FullSpace | Ball) and mu > 0.0:
         found = _quadratic_minimum(f, c, domain, start, accuracy, max_gradients)
         if found.method != CUT_OFF:
@@ -234,7 +236,7 @@ def _quadratic_minimum(
     f: Function, c: Array, domain: FullSpace | Ball, start: Array | None, accuracy: float, max_gradients: int
 ) -> TiltedMinimum:
     """Conjugate gradients with restarts on the true residual until the residual bound stops improving."""
-    mu = f.strong_convexity(domain)
+    mu = bounding_modulus(f, Zero(), domain)
     x = np.zeros_like(c) if start is None else as_floats(start).copy()
     best_x, best, spent = x, math.inf, 0
     for _ in range(20):

@@ -66,6 +66,9 @@ class Sampled(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return self.function.strong_convexity(domain)
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return self.function.certain_convexity(domain)
+
     def separable_form(self) -> SeparableForm | None:
         return self.function.separable_form()
 

@@ -17,7 +17,8 @@ from saddleslide.arrays import Array, blank, zeros
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.kernels.switch import updates
-from saddleslide.planning import Level, alpha_sequence
+from saddleslide.planning import Level
+from saddleslide.planning import alpha as alpha_of
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.innermost import Sweep
 from saddleslide.sliding.view import Base
@@ -108,7 +109,6 @@ class Recursion:
         self.sizes = [block.size for block in domain.blocks]
         self.edges = np.cumsum([0, *self.sizes], dtype=np.int64)
         self.kernels = updates(start)
-        self.alphas = alpha_sequence(max(level.T for level in levels))
         flat, last = start.ravel(), len(levels) - 1
         self.rungs = [
             _Rung(level, p, Q, flat, len(self.sizes), whole=i == last and innermost is not None)
@@ -168,7 +168,7 @@ class Recursion:
 
     def _advance(self, k: int, j: int, Gamma: float, above: _Floor) -> None:
         """One iteration j of level k, lines `level_loop` to `warm_start` of Algorithm 1."""
-        rung, alpha = self.rungs[k], self.alphas[j]
+        rung, alpha = self.rungs[k], alpha_of(j)
         eta = Gamma * alpha * rung.level.step
         self._linearise(rung, alpha, Gamma, above)
         self._pull(rung, eta, above)

@@ -88,7 +88,7 @@ def slide(
 def _own(average: Array, domain: Domain, kind: ArrayKind) -> Array:
     """A copy of the running average in the shape of the domain, of the kind that the start was of."""
     point = average.reshape(domain.shape)
-    made: Array = point.copy() if kind == NUMPY else kind.result(point)
+    made: Array = point.copy() if kind == NUMPY else kind.wrap(point)
     return made
 
 
