@@ -20,13 +20,14 @@ LAYERS = [
     {"cli"},
     {"paper_command", "commands"},
     {"paper"},
-    {"comparison", "break_even"},
+    {"comparison", "break_even", "distributed"},
     {"gallery"},
     {"solver", "resuming"},
     {"sampled_solve", "plans", "second_try"},
     {"adaptive_planner"},
     {"driver"},
     {"choice", "method_run"},
+    {"forecast"},
     {"rivals"},
     {"adaptive_run", "baselines", "inspecting"},
     {"judging", "progress", "reporting", "planner", "single"},
@@ -49,6 +50,7 @@ DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 METHODS = {
     "adaptive_planner",
     "choice",
+    "forecast",
     "rivals",
     "second_try",
     "comparison",
@@ -70,7 +72,7 @@ METHODS = {
     "snapshot",
     "resuming",
 }
-OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl"}
+OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl", "dask", "distributed", "zarr"}
 
 
 def room_of(path):

@@ -113,7 +113,7 @@ NEARLY_NOTHING = {
     "g = 0": (LS, F.Zero(), B, BOX_X, BOX_Y),
     "f = g = 0": (F.Zero(), F.Zero(), B, THIN, BOX_Y),
     "nothing at all": (F.Zero(), F.Zero(), np.zeros((4, 5)), BOX_X, BOX_Y),
-    "one and one": (F.Quadratic(2.0) + F.Linear([1.0]), F.Quadratic(1.0), [[1]], D.Ball(1.0, shape=1), D.FullSpace(1)),
+    "one and one": (F.Quadratic(2.0) + F.Linear([1.0]), F.Quadratic(1), [[1.0]], D.Ball(1.0, shape=1), D.FullSpace(1)),
     "simplices of one point": (F.Zero(), F.Zero(), [[3.0]], D.Simplex(1), D.Simplex(1)),
     "y empty": (LS, F.Zero(), NONE_Y, BOX_X, D.Box(-1.0, 1.0, shape=0)),
     "y empty, own function": (plain_custom(), F.Zero(), NONE_Y, BOX_X, D.FullSpace(0)),

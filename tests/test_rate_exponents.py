@@ -138,6 +138,7 @@ def largest_coordinate(eps):
         ("universal-mirror-prox", {"metric": "identity"}),
         ("universal-gradient", {}),
         ("recursive-sliding", {"metric": "identity", "loose": 1.0}),
+        ("proved-sliding", {"metric": "identity"}),
         ("lockstep", {"metric": "identity"}),
         ("two-level-sliding", {"metric": "identity"}),
     ],

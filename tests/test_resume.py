@@ -24,8 +24,8 @@ METHODS = {
     "mirror-prox": "free", "pdhg": "game", "condat-vu": "least squares", "admm": "least squares",
     "opapc": "least squares", "l-bfgs": "simple", "apdg": "free", "gradient-sliding": "least squares",
     "universal-primal-dual": "game", "accelerated-mirror-prox": "costly g", "mirror-prox-sliding": "costly g",
-    "universal-mirror-prox": "custom", "recursive-sliding": "custom", "two-level-sliding": "custom",
-    "lockstep": "custom", "accelerated-gradient": "simple", "universal-gradient": "game",
+    "universal-mirror-prox": "custom", "recursive-sliding": "custom", "proved-sliding": "free",
+    "two-level-sliding": "custom", "lockstep": "custom", "accelerated-gradient": "simple", "universal-gradient": "game",
 }  # fmt: skip
 
 

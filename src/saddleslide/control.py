@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from saddleslide.arrays import Array, as_number
 from saddleslide.checkpoint import check_place, write_checkpoint
 from saddleslide.couplings import Mirrored, Products
-from saddleslide.errors import raise_all
+from saddleslide.errors import UnreachableError, raise_all
 from saddleslide.guards import check_adjoint_of
 from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open
 from saddleslide.planning.method_plan import MethodPlan
@@ -243,6 +243,10 @@ class Watch:
             self.reason = ended.reason
             self.write()
             return Status[ended.status]
+        except UnreachableError as gone:
+            self.reason = str(gone)
+            self.write()
+            return Status.UNREACHABLE
         except KeyboardInterrupt:
             self.write()
             if self.control.on_interrupt == "raise":

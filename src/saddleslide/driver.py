@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -60,7 +61,7 @@ def run(
     rng: int | np.random.Generator = 0,
     threads: int = 1,
     max_calls: Mapping[str, float] | None = None,
-    max_steps: int = MOST_STEPS,
+    max_steps: int | None = None,
     time_limit: float | None = None,
     strict: bool = False,
     on_interrupt: str = "raise",
@@ -84,7 +85,9 @@ def run(
         Where sampled gradients draw from; the same seed gives the same bits. Exact gradients draw nothing.
     threads : int, optional
         Threads for products with large sparse matrices; the bits of the result do not depend on it.
-    max_calls, max_steps, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
+    max_steps : int, optional
+        Limit on outer steps; without one a plan of the theorems makes all the steps it has.
+    max_calls, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
         As in `ss.solve`. Limits are on the calls of the plan; judging its point comes on top.
     check_adjoint : bool, optional
         As in `ss.solve`; a plan of the theorems makes no call but its own unless this is True.
@@ -108,6 +111,8 @@ def run(
         raise InputError(
             f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
         )
+    if max_steps is None:
+        max_steps = sys.maxsize if isinstance(plan, Plan | RestartPlan) else MOST_STEPS
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
@@ -170,6 +175,7 @@ class PlanRun:
         self.seconds, self.compiled_before = 0.0, compile_seconds()
         prepare()
         self.judged = Certificate(reason="not judged yet")
+        self.judged_point: tuple[Array, Array] | None = None
         self.models: dict[str, LowerModel] = {}
         # Stages done, and where the present one stands.
         self.done = self.step = 0
@@ -188,7 +194,10 @@ class PlanRun:
         status = self.watch.carried_out(self._work, self._where)
         if status in UNJUDGED:
             # Cut short in the middle of a stage: the point is judged as at any other end.
-            self._judge()
+            status = self.watch.carried_out(lambda: self._judged_as(status), self._where)
+        if status is Status.UNREACHABLE and self.judged_point is not None:
+            # Nothing can be judged any more: back to the last point that was.
+            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
         if status is Status.INCONSISTENT:
             self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
         return self.result(self.judged.solved if self._solved() else status)
@@ -241,6 +250,11 @@ class PlanRun:
         most = int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS))
         found = certify(self.problem, *self.point(), models=self.models, max_gradients=most)
         self.judged = replace(found, calls=found.calls + spent)
+        self.judged_point = self.point()
+
+    def _judged_as(self, status: Status) -> Status:
+        self._judge()
+        return status
 
     def _solved(self) -> bool:
         return self.plan.tol is not None and self.judged.gap <= self.plan.tol

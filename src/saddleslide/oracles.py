@@ -193,17 +193,30 @@ class CountedLift:
     def __init__(self, inner: Lifted, oracles: Oracles) -> None:
         self._inner, self._oracles = inner, oracles
         self.affine_gradient, self.has_hessian = inner.affine_gradient, inner.has_hessian
+        self.one_pass = inner.one_pass
         self.plain = isinstance(inner, PlainLift)
 
     def lift(self, x: Array) -> Array:
         """The lift of x."""
         inner = self._inner
+        if inner.linear and not x.any():
+            return inner.blank(x)
         return self._oracles.made("f", inner.lift_cost, lambda: inner.lift(read_only(x)), lambda: inner.blank(x))
 
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x) from the lift of x."""
         inner = self._inner
         return self._oracles.made("f", inner.gradient_cost, lambda: inner.gradient(x, q), lambda: np.zeros(x.shape))
+
+    def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """The lift of x, and f'(x)."""
+        inner = self._inner
+        return self._oracles.made(
+            "f",
+            inner.lift_cost + inner.gradient_cost,
+            lambda: inner.lift_and_gradient(read_only(x)),
+            lambda: (inner.blank(x), np.zeros(x.shape)),
+        )
 
     def value(self, x: Array, q: Array) -> float:
         """f(x) from the lift of x."""
@@ -218,3 +231,8 @@ class CountedLift:
         """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""
         product = self._inner.hessian(q)
         return lambda v: self._oracles.made("f", 1.0, lambda: product(v), lambda: np.zeros(v.shape))
+
+    def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
+        """The same for every vector of a stack, each counted."""
+        products = self._inner.hessian_stack(q)
+        return lambda stack: self._oracles.made("f", len(stack), lambda: products(stack), lambda: np.zeros(stack.shape))

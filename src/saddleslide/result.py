@@ -68,6 +68,11 @@ class Status(Enum):
         "The gap is as small as rounding allows, but the target is smaller still. The point and its bounds are true. "
         "Ask for a larger gap, or scale the problem so that its values are of order one."
     )
+    UNREACHABLE = (
+        "The cluster that holds a part of the problem does not answer any more. The point and its bounds are the best "
+        "before that and true. Start the cluster again, and run on from a checkpoint with ss.resume or from the point "
+        "with start=."
+    )
     NON_FINITE = (
         "An oracle returned numbers that are not finite. The point is the last finite one. Check the oracles "
         "and the declared constants."

@@ -196,7 +196,7 @@ def _chosen(
     problem.start(start)
     if metric != "auto" or not (problem.f.has_value and problem.g.has_value):
         return Choice(ADAPTIVE, "a metric was asked for, or values are missing")
-    return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), estimated=costs is None)
+    return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), costs is None, start)
 
 
 def _named_plan(

@@ -10,6 +10,8 @@ from saddleslide.functions.losses import Huber, LeastSquares, Logistic, PoissonT
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.models import LowerModel
 from saddleslide.functions.moduli import bounding_modulus, rests_on_declaration
+from saddleslide.functions.part_sampling import SampledParts
+from saddleslide.functions.parts import Partitioned, PartSum
 from saddleslide.functions.power import Power
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, check_sample, without_silent_noise
@@ -30,10 +32,13 @@ __all__ = [
     "LowerModel",
     "MiniBatch",
     "Noisy",
+    "PartSum",
+    "Partitioned",
     "PoissonTransmission",
     "Power",
     "Quadratic",
     "Sampled",
+    "SampledParts",
     "Scaled",
     "SeparableForm",
     "Sum",

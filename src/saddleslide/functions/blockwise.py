@@ -75,10 +75,7 @@ class Blockwise(Function):
     def smoothness(self, domain: Domain) -> Holder:
         """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""
         block = FullSpace(self._shape[1:])
-        parts = [part.smoothness(block) for part in self.functions]
-        groups = {nu: [part.H for part in parts if part.nu == nu] for nu in sorted({part.nu for part in parts})}
-        joined = [Holder(nu, _joined(nu, constants)) for nu, constants in groups.items()]
-        return reduce(lambda first, second: first.plus(second, domain.diameter()), joined)
+        return joined_smoothness([part.smoothness(block) for part in self.functions], domain)
 
     def strong_convexity(self, domain: Domain) -> float:
         block = FullSpace(self._shape[1:])
@@ -87,6 +84,20 @@ class Blockwise(Function):
     def certain_convexity(self, domain: Domain) -> float:
         block = FullSpace(self._shape[1:])
         return min(part.certain_convexity(block) for part in self.functions)
+
+
+def joined_smoothness(parts: Sequence[Holder], domain: Domain) -> Holder:
+    """The condition of a sum of functions, each of its own block, from those of the blocks.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> joined_smoothness([Holder(1.0, 2.0), Holder(1.0, 3.0)], ss.domains.FullSpace((2, 1)))
+    Holder(nu=1.0, H=3.0)
+    """
+    groups = {nu: [part.H for part in parts if part.nu == nu] for nu in sorted({part.nu for part in parts})}
+    joined = [Holder(nu, _joined(nu, constants)) for nu, constants in groups.items()]
+    return reduce(lambda first, second: first.plus(second, domain.diameter()), joined)
 
 
 def _joined(nu: float, constants: list[float]) -> float:

@@ -30,6 +30,13 @@ class Lifted(ABC):
     bregman_cost: float = 0.0
     affine_gradient: bool = False
     has_hessian: bool = True
+    # Whether the lift of 0 is 0, hence known without a product.
+    linear: bool = False
+
+    @property
+    def one_pass(self) -> bool:
+        """Whether a lift and its gradient together are cheaper than one after the other."""
+        return False
 
     @abstractmethod
     def lift(self, x: Array) -> Array:
@@ -43,6 +50,11 @@ class Lifted(ABC):
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x), given the lift of x."""
 
+    def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """The lift of x, and f'(x)."""
+        q = self.lift(x)
+        return q, self.gradient(x, q)
+
     @abstractmethod
     def value(self, x: Array, q: Array) -> float:
         """f(x), given the lift of x."""
@@ -54,6 +66,11 @@ class Lifted(ABC):
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Product with the Hessian at the point with this lift (one gradient each); only if `has_hessian`."""
         raise InputError(f"{type(self).__name__}: offers no products with a Hessian.")
+
+    def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
+        """The same for every vector of a stack."""
+        product = self.hessian(q)
+        return lambda stack: np.stack([product(v) for v in stack])
 
 
 class LinearModel(Function):
@@ -86,10 +103,20 @@ class LinearModel(Function):
         """Value at x: one product with A, half a gradient."""
         return self.loss_value(self.A.forward(x)) + 0.5 * self.ridge * float(np.vdot(x, x))
 
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+    @property
+    def one_pass(self) -> bool:
+        """Whether A x and the gradient together are cheaper than one after the other."""
+        return False
+
+    def lift_and_gradient(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
+        """A x and the gradient."""
         q = self.A.forward(x)
         gradient = self.A.adjoint(self.loss_gradient(q), out)
         gradient += self.ridge * x
+        return q, gradient
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        q, gradient = self.lift_and_gradient(x, out)
         return self.loss_value(q) + 0.5 * self.ridge * float(np.vdot(x, x)), gradient
 
 
@@ -98,6 +125,7 @@ class LinearModelLift(Lifted):
     """q = Ax: half a gradient; A^T is the other half."""
 
     lift_cost = gradient_cost = 0.5
+    linear = True
 
     def __init__(self, f: LinearModel) -> None:
         self.f = f
@@ -105,6 +133,13 @@ class LinearModelLift(Lifted):
 
     def lift(self, x: Array) -> Array:
         return self.f.A.forward(x)
+
+    @property
+    def one_pass(self) -> bool:
+        return self.f.one_pass
+
+    def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        return self.f.lift_and_gradient(x)
 
     def blank(self, x: Array) -> Array:
         return np.zeros(self.f.A.y_shape)
@@ -122,6 +157,10 @@ class LinearModelLift(Lifted):
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         diagonal = self.f.loss_hessian(q)
         return lambda v: self.f.A.adjoint(diagonal * self.f.A.forward(v)) + self.f.ridge * v
+
+    def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
+        diagonal, A = self.f.loss_hessian(q), self.f.A
+        return lambda stack: A.adjoint_stack(diagonal * A.forward_stack(stack)) + self.f.ridge * stack
 
 
 @final

@@ -73,6 +73,17 @@ class LeastSquares(LinearModel):
         step = q - p
         return 0.5 * float(np.vdot(step, step))
 
+    @property
+    def one_pass(self) -> bool:
+        return self.A.one_pass
+
+    def lift_and_gradient(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
+        if not self.one_pass:
+            return super().lift_and_gradient(x, out)
+        q, gradient = self.A.there_and_back(x, self.b.reshape(self.A.y_shape))
+        gradient = np.add(gradient, self.ridge * x, out=gradient if out is None else out)
+        return q, gradient
+
     def hessian_product(self, v: Array) -> Array:
         return self.A.adjoint(self.A.forward(v)) + self.ridge * v
 

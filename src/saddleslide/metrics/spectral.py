@@ -95,11 +95,12 @@ def fit_spectral(
     coupling: Coupling,
     modulus: float,
     rng: np.random.Generator,
-    probes: int = 4,
+    probes: int = 2,
     basis: str = "dct",
 ) -> Spectral:
     """Fit the diagonal of a Hessian in a fast basis from a few products with random signs.
 
+    `hessian` takes a stack of all probes, since one pass over a matrix may serve several of them.
     E[v * T H T^-1 v] is the diagonal for random signs v; the average is smoothed over shells of equal frequency and
     kept above a floor and above `modulus`, a known lower bound of the Hessian.
 
@@ -112,10 +113,10 @@ def fit_spectral(
     >>> bool(np.allclose(metric.symbol, 3.0))
     True
     """
-    diagonal = np.zeros(shape)
-    for _ in range(probes):
-        signs = rng.choice([-1.0, 1.0], size=shape)
-        diagonal += signs * to_coordinates(hessian(from_coordinates(signs, basis)), basis)
+    signs = np.where(rng.integers(0, 2, size=(probes, *shape)) == 1, 1.0, -1.0)
+    points = np.stack([from_coordinates(v, basis) for v in signs])
+    images = hessian(points)
+    diagonal = sum(v * to_coordinates(image, basis) for v, image in zip(signs, images, strict=True))
     smooth = shell_average(diagonal / probes - modulus, basis)
     return Spectral(np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus, basis=basis).attached(coupling)
 
