@@ -23,9 +23,6 @@ READ_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 READ_INDEX = types.Array(types.uint32, 1, "C", readonly=True)
 EDGES = types.Array(types.int64, 1, "C", readonly=True)
 
-# When a file of the kernels was last written.
-NEWEST_SOURCE = max((path.stat().st_mtime for path in Path(__file__).parent.glob("*.py")), default=0.0)
-
 
 def helper(function: _Kernel) -> _Kernel:
     """A part of kernels, compiled together with each of them."""
@@ -50,7 +47,7 @@ def kernel(result: Any, *arguments: Any, **options: Any) -> Callable[[_Kernel], 
     signature = result(*arguments)
 
     def compiled(function: _Kernel) -> _Kernel:
-        attempts: list[Callable[[], None]] = [lambda: _forget(function, older=True), lambda: _forget(function)]
+        attempts: list[Callable[[], None]] = [lambda: _forget_outdated(function), lambda: _forget(function)]
         with warnings.catch_warnings():
             # A cache that can not be written makes the next start slower, no more.
             warnings.simplefilter("ignore")
@@ -70,14 +67,21 @@ def kernel(result: Any, *arguments: Any, **options: Any) -> Callable[[_Kernel], 
     return compiled
 
 
-def _forget(function: Callable[..., Any], older: bool = False) -> None:
-    """Delete what the disk holds of a function: all of it, or what is older than some source of the kernels.
+def _forget_outdated(function: Callable[..., Any]) -> None:
+    """Numba looks at the file of a kernel alone; its helpers lie in other files of this folder."""
+    newest = max(file.stat().st_mtime_ns for file in Path(__file__).parent.glob("*.py"))
+    if any(kept.stat().st_mtime_ns < newest for kept in _kept(function)):
+        _forget(function)
 
-    Numba looks at the file of the function alone, but its parts come from others.
-    """
+
+def _forget(function: Callable[..., Any]) -> None:
+    """Delete what the disk holds of a function."""
+    for kept in _kept(function):
+        with contextlib.suppress(OSError):
+            kept.unlink()
+
+
+def _kept(function: Callable[..., Any]) -> list[Path]:
     folder = numba.njit(cache=True)(function).stats.cache_path
     stem = Path(function.__code__.co_filename).stem
-    for kept in Path(folder).glob(f"{stem}.{function.__qualname__}-*"):
-        with contextlib.suppress(OSError):
-            if not older or kept.stat().st_mtime < NEWEST_SOURCE:
-                kept.unlink()
+    return list(Path(folder).glob(f"{stem}.{function.__qualname__}-*"))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, on_host, zeros
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
-from saddleslide.planning import Level, alpha_sequence
-from saddleslide.sliding.innermost import PRODUCTS, Above, Anchors, chunks_of, known_parts
+from saddleslide.planning import Level
+from saddleslide.planning import alpha as alpha_of
+from saddleslide.sliding.innermost import PRODUCTS, Above, Anchors, chunks_of, known_parts, weights_of
 from saddleslide.sliding.known import known_coupling
 from saddleslide.sliding.view import View
 
@@ -37,16 +38,18 @@ class AnchoredLevel:
     True
     """
 
-    def __init__(self, oracles: Oracles, level: Level, view: View, anchors: Anchors, operator: Writer) -> None:
+    def __init__(
+        self, oracles: Oracles, level: Level, view: View, anchors: Anchors, operator: Writer, near: Array
+    ) -> None:
         problem = oracles.problem
         self.oracles, self.level, self.view, self.anchors, self.operator = oracles, level, view, anchors, operator
         self.n, self.shapes = problem.X.size, [problem.X.shape, problem.Y.shape]
         size = problem.X.size + problem.Y.size
-        self.alphas = np.array(alpha_sequence(level.T))
+        self.alphas = weights_of(level.T)
         self.own = np.array(level.term.weights, dtype=np.float64)
-        self.fold, self.moved, self.here, self.q, self.point = (np.empty(size) for _ in range(5))
-        self.image, self.base_image = np.zeros(size), np.zeros(size)
-        self.known = known_parts(view) if jit_enabled() else None
+        self.fold, self.moved, self.here, self.q, self.point = (zeros(size, near) for _ in range(5))
+        self.image, self.base_image = zeros(size, near), zeros(size, near)
+        self.known = known_parts(view) if jit_enabled() and on_host(near) else None
         self.coupling = known_coupling(problem.coupling) if self.known is not None else None
         self.blocks = view.blocks()
         self.sweep = load("anchored_sweeps").anchored_sweep if self.coupling is not None else None
@@ -72,14 +75,15 @@ class AnchoredLevel:
             length, entry = part.stop - part.start, int(part.start == 0)
             work = partial(
                 sweep, self.coupling, *known.sets, *known.terms, self.n, held, entry, length, Gamma, self.level.step,
-                self.alphas[part], self.own, above.weights, above.base, above.pull, above.slope, z, average, *scratch,
+                self.alphas(part), self.own, above.weights, above.base, above.pull, above.slope, z, average, *scratch,
             )  # fmt: skip
             self.oracles.products((PRODUCTS + p_3.active) * length + entry * p_3.active, work)
 
     def _step_by_step(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
         np.subtract(above.pull, above.slope, out=self.fold)
         self._write_image(above.base, self.base_image)
-        for j, alpha in enumerate(self.alphas.tolist()):
+        for j in range(self.level.T):
+            alpha = alpha_of(j)
             self.operator(z, self.here)
             if j == 0:
                 self.image[:] = self.here

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -13,7 +14,7 @@ from saddleslide.couplings import Coupling, Matrix
 from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
-from saddleslide.planning import Level, alpha_sequence
+from saddleslide.planning import Level, alpha, alpha_sequence
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.known import known_coupling, known_inverse, known_set, known_term
@@ -26,6 +27,8 @@ PRODUCTS = 4
 _BAND, _TOGETHER = 8192, 10
 # Entries that one compiled call may touch, and steps it may make: some tenths of a second at most.
 _MOST_ENTRIES, _MOST_STEPS = 2**25, 100_000
+# Loops beyond this length ask for their weights piece by piece.
+_LONG = 1_000_000
 
 
 class Above(Protocol):
@@ -106,13 +109,13 @@ def compiled_sweep(
 
 
 def _swept(oracles: Oracles, level: Level, call: Call) -> Sweep:
-    alphas, chunks = np.array(alpha_sequence(level.T)), chunks_of(level.T, oracles.problem)
+    alphas = weights_of(level.T)
 
     def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
         average[:] = z
-        for part in chunks:
+        for part in chunks_of(level.T, oracles.problem):
             length = part.stop - part.start
-            oracles.products(PRODUCTS * length, partial(call, length, Gamma, alphas[part], above, z, average))
+            oracles.products(PRODUCTS * length, partial(call, length, Gamma, alphas(part), above, z, average))
 
     return sweep
 
@@ -149,11 +152,19 @@ def _coupling_call(level: Level, known: Known, coupling: tuple[Any, ...], n: int
     return call
 
 
-def chunks_of(T: int, problem: SaddleProblem) -> list[slice]:
+def weights_of(T: int) -> Callable[[slice], Array]:
+    """Weights of a piece of the loop; those of a very long one are not kept."""
+    if T > _LONG:
+        return lambda part: np.array([alpha(t) for t in range(part.start, part.stop)])
+    kept = np.array(alpha_sequence(T))
+    return lambda part: kept[part]
+
+
+def chunks_of(T: int, problem: SaddleProblem) -> Iterator[slice]:
     """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
     entries = problem.X.size + problem.Y.size + _entries(problem.coupling)
     most = min(max(1, _MOST_ENTRIES // max(entries, 1)), _MOST_STEPS)
-    return [slice(first, min(first + most, T)) for first in range(0, T, most)]
+    return (slice(first, min(first + most, T)) for first in range(0, T, most))
 
 
 def _entries(coupling: Coupling) -> int:

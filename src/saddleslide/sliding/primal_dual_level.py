@@ -8,11 +8,12 @@ from typing import final
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, on_host, zeros
 from saddleslide.kernels.switch import jit_enabled, load, updates
 from saddleslide.oracles import Oracles
-from saddleslide.planning import Level, alpha_sequence
-from saddleslide.sliding.innermost import Above, chunks_of, known_parts
+from saddleslide.planning import Level
+from saddleslide.planning import alpha as alpha_of
+from saddleslide.sliding.innermost import Above, chunks_of, known_parts, weights_of
 from saddleslide.sliding.known import known_coupling
 from saddleslide.sliding.view import View
 
@@ -36,20 +37,22 @@ class PrimalDualLevel:
     Calls(f=4, g=8, B=48)
     """
 
-    def __init__(self, oracles: Oracles, level: Level, view: View) -> None:
+    def __init__(self, oracles: Oracles, level: Level, view: View, near: Array) -> None:
         problem = oracles.problem
         self.oracles, self.level, self.view, self.n = oracles, level, view, problem.X.size
         self.shapes = [problem.X.shape, problem.Y.shape]
-        self.alphas = np.array(alpha_sequence(level.T))
+        self.alphas = weights_of(level.T)
         self.own = np.array(level.term.weights, dtype=np.float64)
         size = problem.X.size + problem.Y.size
-        self.fold, self.q = np.empty(size), np.empty(size)
-        self.lag, self.eta = np.zeros(problem.Y.size), math.inf
+        self.fold, self.q = zeros(size, near), zeros(size, near)
+        self.lag, self.eta = zeros(problem.Y.size, near), math.inf
         known, coupling = known_parts(view), known_coupling(problem.coupling)
-        self.known = known if jit_enabled() and known is not None and known.inverse is not None else None
+        self.known = (
+            known if jit_enabled() and on_host(near) and known is not None and known.inverse is not None else None
+        )
         self.coupling = coupling if self.known is not None else None
-        self.blocks, self.kernels = view.blocks(), updates()
-        self.scratch = np.empty(size if self.coupling is None else 0)
+        self.blocks, self.kernels = view.blocks(), updates(near)
+        self.scratch = zeros(size if self.coupling is None else 0, near)
         self.spare = np.zeros(0 if self.coupling is None else self.coupling[1] + self.coupling[2])
         self.sweep = load("primal_dual_sweeps").primal_dual_sweep if self.coupling is not None else None
 
@@ -78,12 +81,13 @@ class PrimalDualLevel:
 
         for part in chunks_of(self.level.T, self.oracles.problem):
             length = part.stop - part.start
-            self.oracles.products(PRODUCTS * length, partial(work, length, self.alphas[part]))
+            self.oracles.products(PRODUCTS * length, partial(work, length, self.alphas(part)))
 
     def _step_by_step(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
         np.subtract(above.pull, above.slope, out=self.fold)
         (fold_x, fold_y), (q_x, q_y), (x, y) = ((v[: self.n], v[self.n :]) for v in (self.fold, self.q, z))
-        for alpha in self.alphas.tolist():
+        for j in range(self.level.T):
+            alpha = alpha_of(j)
             eta = Gamma * alpha * self.level.step
             etas = eta * self.own
             weights = etas + above.weights

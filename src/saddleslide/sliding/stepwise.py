@@ -11,7 +11,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.kernels.switch import load
-from saddleslide.planning import Level, alpha_sequence
+from saddleslide.planning import Level, alpha
 from saddleslide.sliding.component import Writer
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 def stepwise_sweep(level: Level, known: Known, write: Writer, n: int, size: int) -> Sweep:
     """All iterations of the coupling's level; `write` gives Q, with P^-1 on its x part; x has n of `size` entries."""
     kernels = load("sweeps")
-    own, alphas = np.array(level.term.weights, dtype=np.float64), alpha_sequence(level.T)
+    own = np.array(level.term.weights, dtype=np.float64)
     fold, moved, q = (np.empty(size) for _ in range(3))
 
     def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
         average[:] = z
         kernels.folded(fold, above.pull, above.slope, *known.terms, n)
-        for alpha in alphas:
-            scalars = kernels.step_scalars(alpha, Gamma, level.step, own, above.weights)
+        for j in range(level.T):
+            scalars = kernels.step_scalars(alpha(j), Gamma, level.step, own, above.weights)
             write(z, q)
             kernels.approach(n, *known.sets, *known.terms, scalars, z, average, fold, q, moved)
             write(moved, q)
