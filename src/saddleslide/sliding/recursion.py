@@ -179,7 +179,7 @@ class Recursion:
             self.kernels.settle(rung.average, rung.iterate, ahead, alpha, self.scratch)
             return
         self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
-        self._correct(rung, rung.write_operator, eta, ahead)
+        self._correct(rung, eta, ahead)
 
     def _average_models(self, k: int, alpha: float) -> None:
         """The weights of the models follow the running average: m <- alpha m_new + (1 - alpha) m."""
@@ -235,9 +235,10 @@ class Recursion:
             self.base(self.solution, above.weights)
         return self.solution
 
-    def _correct(self, rung: _Rung, write: Writer, eta: float, ahead: Array) -> None:
-        """Z <- Proj(z~ - P^{-1} (Q(z~) - Q(z)) / eta)."""
-        write(ahead, rung.operator_ahead)
+    def _correct(self, rung: _Rung, eta: float, ahead: Array) -> None:
+        """Z <- Proj(z~ - P^{-1} (Q(z~) - Q(z)) / eta), at a level with an operator."""
+        assert rung.write_operator is not None
+        rung.write_operator(ahead, rung.operator_ahead)
         factors = 1.0 / (eta * rung.own_weights)
         self.kernels.correct(rung.iterate, ahead, rung.operator, rung.operator_ahead, factors, self.edges)
         self.domain.project(rung.iterate, out=rung.iterate)
