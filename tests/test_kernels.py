@@ -368,3 +368,20 @@ def test_every_compiled_kernel_has_a_twin():
     twins = {name for name in public if getattr(reference, name).__module__ == reference.__name__}
     source = Path(load("compiled").__file__).read_text(encoding="utf-8")
     assert twins == {line.split("(")[0][4:] for line in source.splitlines() if line.startswith("def ")}
+
+
+@pytest.mark.parametrize(
+    "tied",
+    [
+        [0.25886459317093224, 0.5039601008284132, 1.0137690855134511],
+        [0.377463431532434, 0.377463431532434, 0.377463431532434, 1.377463431532434],
+        [0.9309770745404193, 0.027815906197269258, 0.1246547378541191, 0.027815906197269258, 0.027815906197269258],
+    ],
+)
+def test_projections_onto_the_simplex_end_at_ties(tied):
+    """Rounding of the threshold brings an entry back here: a loop that waits for it to stay away never ends."""
+    from saddleslide.kernels.sets import _into_simplex
+
+    v = np.array(tied)
+    _into_simplex(v)
+    np.testing.assert_allclose(v, ss.domains.Simplex(len(tied)).project(np.array(tied)), atol=1e-15)

@@ -20,6 +20,8 @@ from saddleslide.oracles import Oracles, RunEnded
 
 # Relative to the sizes of the terms: what is above can not be rounding.
 ADJOINT, CONVEXITY = 1e-6, 1e-6
+# Linearisations that a new one is compared with.
+_KEPT = 4
 
 
 def inconsistent(reason: str) -> RunEnded:
@@ -82,7 +84,7 @@ def check_adjoint_of(oracles: Oracles) -> None:
 
 
 class PairGuard:
-    """Linearisations of one function at stored points, each compared with the one before.
+    """Linearisations of one function at stored points, each compared with the last few before.
 
     Examples
     --------
@@ -94,16 +96,31 @@ class PairGuard:
 
     def __init__(self, name: str, function: Function, domain: Domain) -> None:
         self.name, self.function, self.domain = name, function, domain
-        self.last: Linearisation | None = None
+        self.kept: list[Linearisation] = []
 
     def look(self, new: Linearisation) -> None:
-        """Compare with the last one, and keep this one."""
-        old, self.last = self.last, new
-        if old is None or old.point is new.point or not _known(old) or not _known(new):
+        """Compare with the last ones, and keep this one."""
+        if not _known(new) or any(old.point is new.point for old in self.kept):
             return
-        complaint = self._complaint(old, new) or self._complaint(new, old)
-        if complaint:
-            raise inconsistent(complaint)
+        before, self.kept = self.kept, [*self.kept, new][-_KEPT:]
+        for old in before:
+            complaint = self._turning(old, new) or self._complaint(old, new) or self._complaint(new, old)
+            if complaint:
+                raise inconsistent(complaint)
+
+    def _modulus(self, *points: Array) -> float:
+        """The declared modulus is one on the domain."""
+        inside = all(self.domain.contains(point, 1e-9) for point in points)
+        return self.function.strong_convexity(self.domain) if inside else 0.0
+
+    def _turning(self, first: Linearisation, second: Linearisation) -> str:
+        """Gradients alone: <f'(a) - f'(b), a - b> >= modulus |a - b|^2; differences of values drown in rounding."""
+        way, turn = first.point - second.point, first.gradient - second.gradient
+        length = float(np.linalg.norm(way))
+        curvature, modulus = float(np.vdot(turn, way)), self._modulus(first.point, second.point)
+        sizes = float(np.linalg.norm(first.gradient)) + float(np.linalg.norm(second.gradient))
+        least = modulus * length * length
+        return _bent(self.name, modulus, least - curvature, CONVEXITY * (sizes * length + least))
 
     def _complaint(self, at: Linearisation, other: Linearisation) -> str:
         """Convexity, f(other) >= f(at) + <f'(at), other - at>, with its declared modulus."""
@@ -113,16 +130,13 @@ class PairGuard:
         terms = float((np.abs(at.gradient) * (np.abs(other.point) + np.abs(at.point))).sum())
         size = abs(other.value) + abs(at.value) + terms
         square = float(np.vdot(way, way))
-        inside = self.domain.contains(at.point, 1e-9) and self.domain.contains(other.point, 1e-9)
-        modulus = self.function.strong_convexity(self.domain) if inside else 0.0
+        if not (math.isfinite(other.value) and math.isfinite(at.value)):
+            return ""
+        modulus = self._modulus(at.point, other.point)
         least = 0.5 * modulus * square
-        if rest < least - CONVEXITY * (size + least):
-            what = "convex" if modulus == 0.0 else f"strongly convex with the modulus {modulus:g}"
-            return (
-                f"{self.name} is not {what}, or its gradient is wrong: between two points the value lies "
-                f"{least - rest:.3g} below what the gradient promises."
-            )
-        return self._smoothness_complaint(rest, square, size, inside)
+        complaint = _bent(self.name, modulus, least - rest, CONVEXITY * (size + least))
+        inside = self.domain.contains(at.point, 1e-9) and self.domain.contains(other.point, 1e-9)
+        return complaint or self._smoothness_complaint(rest, square, size, inside)
 
     def _smoothness_complaint(self, rest: float, square: float, size: float, inside: bool) -> str:
         """The declared Hölder condition bounds the distance from the tangent by H |way|^(1 + nu) / (1 + nu)."""
@@ -139,5 +153,16 @@ class PairGuard:
         )
 
 
+def _bent(name: str, modulus: float, missing: float, allowed: float) -> str:
+    """What to say of a function that curves less than promised by more than rounding."""
+    if not missing > allowed:
+        return ""
+    what = "convex" if modulus == 0.0 else f"strongly convex with the modulus {modulus:g}"
+    return (
+        f"{name} is not {what}, or its gradient is wrong: between two points it curves {missing:.3g} less than its "
+        "gradients promise."
+    )
+
+
 def _known(known: Linearisation) -> bool:
-    return math.isfinite(known.value) and bool(np.isfinite(known.gradient).all())
+    return bool(np.isfinite(known.gradient).all())

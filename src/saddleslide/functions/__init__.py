@@ -9,6 +9,7 @@ from saddleslide.functions.estimates import estimated_smoothness
 from saddleslide.functions.losses import Huber, LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.models import LowerModel
+from saddleslide.functions.moduli import bounding_modulus, rests_on_declaration
 from saddleslide.functions.part_sampling import SampledParts
 from saddleslide.functions.parts import Partitioned, PartSum
 from saddleslide.functions.power import Power
@@ -44,6 +45,7 @@ __all__ = [
     "TiltedMinimum",
     "Variance",
     "Zero",
+    "bounding_modulus",
     "check_sample",
     "estimated_smoothness",
     "from_callable",
@@ -52,6 +54,7 @@ __all__ = [
     "has_prox",
     "hessian_diagonal",
     "prox",
+    "rests_on_declaration",
     "split_simple",
     "tilted_minimum",
     "without_silent_noise",

@@ -84,7 +84,8 @@ def _into_simplex(v: Array) -> None:
             if v[i] > threshold:
                 total += v[i]
                 active += 1
-        if active == 0 or active == count:
+        # In exact arithmetic it can only fall; a tie at the threshold may bring one back by rounding.
+        if active == 0 or active >= count:
             break
         count, threshold = active, (total - 1.0) / active
     total = 0.0

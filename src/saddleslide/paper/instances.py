@@ -127,16 +127,18 @@ def _curved(
     kappa_y: float = 1.0,
     kappa_xy: float = 4.0,
     bounded: bool = True,
+    times_x: float = 1.0,
+    times_y: float = 1.0,
 ) -> Instance:
-    """Powers plus quadratics with spectra [mu, kappa mu] and tilts, |B|^2 = kappa_xy."""
+    """Powers (weights alpha times_x, alpha times_y) plus quadratics with spectra [mu, kappa mu], |B|^2 = kappa_xy."""
     rng = np.random.default_rng(seed)
     U, V = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
     c_x, c_y = rng.standard_normal(d), rng.standard_normal(d)
     norm = math.sqrt(kappa_xy)
     B = (U * np.geomspace(0.25 * norm, norm, d)) @ V.T
     domain = Box(-1.0, 1.0, shape=d) if bounded else FullSpace(d)
-    f = Power(nu_x, weight=alpha, tilt=c_x, quadratic=mu_x * np.geomspace(1.0, kappa_x, d))
-    g = Power(nu_y, weight=alpha, tilt=c_y, quadratic=mu_y * np.geomspace(1.0, kappa_y, d))
+    f = Power(nu_x, weight=alpha * times_x, tilt=c_x, quadratic=mu_x * np.geomspace(1.0, kappa_x, d))
+    g = Power(nu_y, weight=alpha * times_y, tilt=c_y, quadratic=mu_y * np.geomspace(1.0, kappa_y, d))
     return Instance(SaddleProblem(f=f, g=g, B=as_coupling(B, norm=norm), X=domain, Y=domain))
 
 

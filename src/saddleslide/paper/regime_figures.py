@@ -29,7 +29,7 @@ def _medians(rows: Sequence[Row], x: Callable[[Row], float], y: Callable[[Row], 
 def restarts(rows: Sequence[Row]) -> Any:
     """Calls of f' against the target for every Hölder exponent, and calls per restart against the condition number."""
     holder = [row for row in rows if row["group"] == "holder"]
-    grown = [row for row in rows if "grows_with" in row["settings"]]
+    grown = [row for row in rows if row["group"].startswith("kappa")]
     if not holder or not grown:
         return None
     figure, (left, right) = new_figure(2, width=3.6, share=False)

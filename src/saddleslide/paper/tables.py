@@ -205,11 +205,12 @@ def numbers(text: str) -> list[float]:
 
     Examples
     --------
-    >>> numbers("[1.897, 1.931]"), numbers("1,843,204"), numbers("4.7×"), numbers("fgB")
-    ([1.897, 1.931], [1843204.0], [4.7], [])
+    >>> numbers("[1.897, 1.931]"), numbers("1,843,204"), numbers("4.7×"), numbers("fgB"), numbers("3.10%")
+    ([1.897, 1.931], [1843204.0], [4.7], [], [0.031])
     """
     bracketed = re.sub(r",\s", " ", text)
-    return [float(part.replace(",", "")) for part in _NUMBER.findall(bracketed)]
+    found = [float(part.replace(",", "")) for part in _NUMBER.findall(bracketed)]
+    return [part / 100.0 for part in found] if text.endswith("%") else found
 
 
 def difference(value: Any, paper: str) -> str:

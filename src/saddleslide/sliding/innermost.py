@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -13,7 +14,7 @@ from saddleslide.couplings import Coupling, Matrix
 from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
-from saddleslide.planning import Level, alpha_sequence
+from saddleslide.planning import Level, alpha, alpha_sequence
 from saddleslide.sliding.known import NOTHING, known_coupling, known_set
 
 # Products of one iteration of the coupling's level: B and B^T at z and at z~.
@@ -22,6 +23,8 @@ PRODUCTS = 4
 _STRIP = 65536
 # Entries that one compiled call may touch, and steps it may make: some tenths of a second at most.
 _MOST_ENTRIES, _MOST_STEPS = 2**25, 100_000
+# Loops beyond this length ask for their weights piece by piece.
+_LONG = 1_000_000
 
 
 class Above(Protocol):
@@ -66,9 +69,9 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
         return None
     kind, rows, columns = coupling[:3]
     size = problem.X.size + problem.Y.size
-    own, alphas = np.array(level.term.weights, dtype=np.float64), np.array(alpha_sequence(level.T))
+    own, alphas = np.array(level.term.weights, dtype=np.float64), _weights(level.T)
     count = PRODUCTS + anchors.products
-    chunks = _chunks(level.T, size + _entries(problem.coupling))
+    entries = size + _entries(problem.coupling)
     if kind == kinds.DIFFERENCES and not anchors.products and sets[1][0] <= kinds.BOX:
         fused = load("difference_sweeps").difference_sweep
         height = rows if sets[0][0] > kinds.BOX else min(rows, max(1, _STRIP // columns))
@@ -76,10 +79,10 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
 
         def difference_sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
             average[:] = z
-            for part in chunks:
+            for part in _chunks(level.T, entries):
                 length = part.stop - part.start
                 work = partial(
-                    fused, rows, columns, height, *sets, length, Gamma, level.step, alphas[part], own, above.weights,
+                    fused, rows, columns, height, *sets, length, Gamma, level.step, alphas(part), own, above.weights,
                     above.pull, above.slope, z, average, *strips, fold,
                 )  # fmt: skip
                 oracles.products(count * length, work)
@@ -90,10 +93,10 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
 
     def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
         average[:] = z
-        for part in chunks:
+        for part in _chunks(level.T, entries):
             length = part.stop - part.start
             work = partial(
-                kernel, coupling, *sets, problem.X.size, held, length, Gamma, level.step, alphas[part], own,
+                kernel, coupling, *sets, problem.X.size, held, length, Gamma, level.step, alphas(part), own,
                 above.weights, above.base, above.pull, above.slope, z, average, *scratch,
             )  # fmt: skip
             oracles.products(count * length, work)
@@ -101,10 +104,18 @@ def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS
     return sweep
 
 
-def _chunks(T: int, entries: int) -> list[slice]:
+def _weights(T: int) -> Callable[[slice], Array]:
+    """Weights of a piece of the loop; those of a very long one are not kept."""
+    if T > _LONG:
+        return lambda part: np.array([alpha(t) for t in range(part.start, part.stop)])
+    kept = np.array(alpha_sequence(T))
+    return lambda part: kept[part]
+
+
+def _chunks(T: int, entries: int) -> Iterator[slice]:
     """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
     most = min(max(1, _MOST_ENTRIES // max(entries, 1)), _MOST_STEPS)
-    return [slice(first, min(first + most, T)) for first in range(0, T, most)]
+    return (slice(first, min(first + most, T)) for first in range(0, T, most))
 
 
 def _entries(coupling: Coupling) -> int:
