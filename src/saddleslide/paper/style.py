@@ -56,7 +56,7 @@ def finish(ax: Any, label: str, log_x: bool = True, target: float | None = None)
         ax.set_xscale("log")
     if target is not None:
         ax.axhline(target, color=GREY, linestyle="--", linewidth=1.0)
-        ax.annotate(f"{target:g}", (0.99, target), xycoords=("axes fraction", "data"), xytext=(0, 2), ha="right",
+        ax.annotate(f"{target:g}", (0.01, target), xycoords=("axes fraction", "data"), xytext=(0, 2), ha="left",
                     textcoords="offset points", color=GREY, fontsize=7.5)  # fmt: skip
     ax.grid(visible=True, color=GRID, linewidth=0.7)
     ax.set_axisbelow(True)
