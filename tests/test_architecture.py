@@ -44,6 +44,7 @@ LAYERS = [
     {"kernels"},
     {"arrays", "holder"},
     {"array_kinds"},
+    {"elsewhere"},
     {"errors", "precisions"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from saddleslide.array_kinds import to_host
 from saddleslide.arrays import Array
 from saddleslide.candidate import Candidate, Split
 from saddleslide.control import EARLY, Control, Watch, where_in
@@ -71,6 +72,7 @@ class AdaptiveRun:
     ) -> None:
         self.plan, self.control = plan, control
         self.problem = mirror(problem) if plan.mirrored else problem
+        origin = problem.placed(origin)
         self.origin = (origin[1], origin[0]) if plan.mirrored else origin
         self.watch = Watch(control, self, self._calls, plan.mirrored)
         self.oracles = Oracles(self.problem, self.watch.gate, control.dry, guarded=True)
@@ -264,6 +266,10 @@ class AdaptiveRun:
         self.oracles.gate({"f": "g", "g": "f"}.get(name, name), count)
 
     def _metric(self, plan: AdaptivePlan, x: Array) -> Metric:
+        """The metric of the plan: fitted on the host, used where x lies."""
+        return self._built_metric(plan, to_host(x)).beside(x)
+
+    def _built_metric(self, plan: AdaptivePlan, x: Array) -> Metric:
         if plan.given is not None:
             given = plan.given if isinstance(plan.given, Metric) else from_dict(plan.given)
             return given.attached(self.problem.coupling)
@@ -379,7 +385,9 @@ def mirror(problem: SaddleProblem) -> SaddleProblem:
     >>> mirror(ss.SaddleProblem(f=zero, g=ss.functions.Huber(1.0), B=np.eye(2), X=box, Y=box)).f
     Huber(1)
     """
-    return SaddleProblem(f=problem.g, g=problem.f, B=Mirrored(problem.coupling), X=problem.Y, Y=problem.X)
+    return SaddleProblem(
+        f=problem.g, g=problem.f, B=Mirrored(problem.coupling), X=problem.Y, Y=problem.X, arrays=problem.arrays
+    )
 
 
 def first_curvature(problem: SaddleProblem) -> float:

@@ -8,15 +8,18 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
 from saddleslide.adaptive_run import carry_out
+from saddleslide.array_kinds import NUMPY, to_host
 from saddleslide.arrays import Array, key_of, split
+from saddleslide.baselines import methods
 from saddleslide.certificate import certify
 from saddleslide.checkpoint import fingerprint
 from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Watch, controlled, where_in
+from saddleslide.elsewhere import Traffic, traffic
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
 from saddleslide.guards import check_adjoint_of
@@ -123,10 +126,23 @@ def run(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
+    before = traffic()
     with working_threads(threads, "run"):
         result = carried_out(problem, plan, start, with_header(control, problem, plan, start), rng)
-    result = returned(result, problem)
+    result = at_home(result, problem, traffic() - before)
     return result.or_raise() if strict else result
+
+
+def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
+    """The result as arrays of the problem's kind, with what was copied to or from the host on the way."""
+    elsewhere = problem.arrays != NUMPY
+    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and _of_scipy(plan)]
+    parts = (*problem.on_host, *theirs)
+    return returned(replace(result, transfers=copied.total, on_host=parts), problem)
+
+
+def _of_scipy(plan: AnyPlan) -> TypeGuard[MethodPlan]:
+    return isinstance(plan, MethodPlan) and methods[plan.method].on_host
 
 
 def carried_out(
@@ -168,7 +184,7 @@ class PlanRun:
         seen = drawn_problem(self.view.problem, rng, self.samples)
         whole = seen if extra is None else regularised_problem(seen, extra, origin)
         self.oracles = Oracles(whole, self.watch.gate, control.dry, guarded=True)
-        self.last_finite = np.concatenate([part.ravel() for part in origin])
+        self.last_finite = np.concatenate([part.ravel() for part in problem.placed(origin)])
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0
         self.history: list[Moment] = []
@@ -307,8 +323,10 @@ class PlanRun:
         return x.copy(), y.copy()
 
     def result(self, status: Status) -> Result:
+        x, y = map(to_host, self.point())
         return Result(
-            *self.point(),
+            x,
+            y,
             status,
             self.judged,
             self.oracles.calls.copy(),

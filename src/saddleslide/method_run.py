@@ -82,6 +82,7 @@ class MethodRun:
     restored_first: ClassVar[tuple[str, ...]] = ("plan", "origin", "begun", "tol_at_start", "steps")
 
     def __init__(self, problem: SaddleProblem, plan: MethodPlan, origin: tuple[Array, Array], control: Control) -> None:
+        origin = problem.placed(origin)
         self.problem, self.plan, self.origin, self.control = problem, plan, origin, control
         self.method: Method = methods[plan.method](**plan.options)
         self.watch = Watch(control, self, self._calls)

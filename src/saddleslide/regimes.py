@@ -232,7 +232,9 @@ def regularised_problem(problem: SaddleProblem, extra: Regularisation, center: t
 
 def replace_functions(problem: SaddleProblem, f: Function | None = None, g: Function | None = None) -> SaddleProblem:
     """The same coupling and domains with another f or g."""
-    return SaddleProblem(f=f or problem.f, g=g or problem.g, B=problem.coupling, X=problem.X, Y=problem.Y)
+    return SaddleProblem(
+        f=f or problem.f, g=g or problem.g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays
+    )
 
 
 def _quadratic_around(weight: float, center: Array) -> Function:

@@ -12,7 +12,7 @@ import numpy as np
 
 from saddleslide.baselines import methods
 from saddleslide.baselines.requirements import smoothness_of
-from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
+from saddleslide.couplings import Coupling, FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.problem import SaddleProblem
 
@@ -149,7 +149,7 @@ def _solvable(problem: SaddleProblem) -> bool:
 
 def _known_spectrum(coupling: Coupling) -> bool:
     """Whether the singular values come without products, and at little work."""
-    if not isinstance(coupling, Matrix):
+    if not isinstance(coupling, Matrix | ForeignMatrix):
         return isinstance(coupling, FiniteDifferences)
     sides = math.prod(coupling.y_shape), math.prod(coupling.x_shape)
     return math.prod(sides) * min(sides) <= _MOST_FACTORING

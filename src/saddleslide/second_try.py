@@ -84,7 +84,7 @@ def with_second_try(
     """
     watched = Allowance(problem, prices, control.callback, methods[plan.method].ends_proved)
     first = carry_out_method(problem, plan, start, replace(control, callback=watched))
-    if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED):
+    if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED) or first.target == 0.0:
         return first
     if not first.target > 0.0:
         # A relative target at a start that is optimal already: there is nothing to ask of another method.

@@ -13,7 +13,8 @@ import numpy as np
 from saddleslide.adaptive_planner import planned, targets
 from saddleslide.choice import Choice, choose
 from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, controlled
-from saddleslide.driver import carried_out, with_header
+from saddleslide.driver import at_home, carried_out, with_header
+from saddleslide.elsewhere import traffic
 from saddleslide.errors import InputError, raise_all
 from saddleslide.kernels.switch import compile_seconds
 from saddleslide.kernels.threads import working_threads
@@ -28,7 +29,6 @@ from saddleslide.rivals import ADAPTIVE
 from saddleslide.sampled_solve import solve_sampled
 from saddleslide.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.second_try import with_second_try
-from saddleslide.single import returned
 from saddleslide.work import chosen_costs
 
 
@@ -129,6 +129,7 @@ def solve(
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint,
     )  # fmt: skip
+    before = traffic()
     with (
         working_threads(threads, "solve"),
         Progress(then=callback) if progress else nullcontext(callback) as watched,
@@ -144,7 +145,7 @@ def solve(
             result = solve_sampled(problem, tol, rtol, metric, start, costs, control, rng)
         else:
             result = _solve_exact(problem, tol, rtol, method, options, metric, start, costs, control, as_seed(rng))
-    result = returned(result, problem)
+    result = at_home(result, problem, traffic() - before)
     return result.or_raise() if strict else result
 
 

@@ -10,6 +10,8 @@ import scipy
 
 from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.couplings import Coupling
+from saddleslide.elsewhere import Elsewhere
+from saddleslide.elsewhere.transforms import cosine_transform, hartley_transform
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
 
@@ -69,11 +71,15 @@ class Spectral(Symbol):
 
 def to_coordinates(x: Array, basis: str) -> Array:
     """Orthonormal cosine or Hartley transform."""
+    if isinstance(x, Elsewhere):
+        return cosine_transform(x) if basis == "dct" else hartley_transform(x)
     return np.asarray(scipy.fft.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
 
 
 def from_coordinates(X: Array, basis: str) -> Array:
     """The inverse of `to_coordinates`; the Hartley transform is its own."""
+    if isinstance(X, Elsewhere):
+        return cosine_transform(X, inverse=True) if basis == "dct" else hartley_transform(X)
     return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
 
 
