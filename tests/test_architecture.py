@@ -27,9 +27,10 @@ LAYERS = [
     {"adaptive_planner"},
     {"driver"},
     {"choice", "method_run"},
+    {"forecast"},
     {"rivals"},
     {"adaptive_run", "baselines", "inspecting"},
-    {"judging", "progress", "reporting", "planner"},
+    {"judging", "progress", "reporting", "planner", "single"},
     {"plan_request", "control"},
     {"regimes", "plan_settings"},
     {"stochastic", "plan_norms", "plan_constants", "metric_constants", "snapshot"},
@@ -43,12 +44,14 @@ LAYERS = [
     {"kernels"},
     {"arrays", "holder"},
     {"array_kinds"},
-    {"errors"},
+    {"elsewhere"},
+    {"errors", "precisions"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 METHODS = {
     "adaptive_planner",
     "choice",
+    "forecast",
     "rivals",
     "second_try",
     "comparison",

@@ -124,7 +124,11 @@ def test_a_radial_hessian_is_found_from_a_few_probes(shape, basis):
     )
     coupling = as_coupling((lambda x: 0.0 * x, lambda y: 0.0 * y), x_shape=shape, y_shape=shape, norm=1.0)
     calls = Counter(lambda x: back(symbol * forward(x)))
-    metric = fit_spectral(calls, shape, coupling, 0.05, np.random.default_rng(0), probes=3, basis=basis)
+
+    def stacked(stack):
+        return np.stack([calls(x) for x in stack])
+
+    metric = fit_spectral(stacked, shape, coupling, 0.05, np.random.default_rng(0), probes=3, basis=basis)
     assert calls.count == 3
     np.testing.assert_allclose(metric.symbol, symbol, rtol=0.06)
     assert metric.basis == basis
@@ -135,8 +139,8 @@ def test_a_fitted_symbol_stays_above_the_modulus_and_the_floor():
     H = (lambda M: M @ M.T / 100.0)(np.random.default_rng(0).standard_normal((64, 2)))
     coupling = FiniteDifferences((8, 8))
 
-    def hessian(x):
-        return (H @ x.ravel() + 1e-3 * x.ravel()).reshape(8, 8)
+    def hessian(stack):
+        return np.stack([(H @ x.ravel() + 1e-3 * x.ravel()).reshape(8, 8) for x in stack])
 
     metric = fit_spectral(hessian, (8, 8), coupling, 1e-3, np.random.default_rng(1), probes=1)
     assert metric.symbol.min() >= 1e-3 and metric.symbol.max() / metric.symbol.min() <= 1.1e3

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_real
+from saddleslide.arrays import Array, as_real, coarseness
 from saddleslide.domains import Domain
+from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus, tilted_minimum
 from saddleslide.guards import adjoint_complaint
@@ -173,9 +174,11 @@ def _kind(above: _Side, below: _Side, size: float) -> str:
 def _feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
     points = []
     for name, point, domain in (("x", x, problem.X), ("y", y, problem.Y)):
-        array = as_real(point, f"certificate: {name}", domain.shape)
+        # What a run hands over lies where its arrays lie; a point of a caller is checked, and brought there.
+        own = isinstance(point, Elsewhere)
+        array = point if own else problem.arrays.placed(as_real(point, f"certificate: {name}", domain.shape))
         scale = 1.0 + float(np.max(np.abs(array), initial=0.0))
-        if domain.violation(array) > FEASIBILITY_TOLERANCE * scale:
+        if domain.violation(array) > max(FEASIBILITY_TOLERANCE, coarseness(point)) * scale:
             raise InputError(
                 f"certificate: {name} lies outside {domain} by {domain.violation(array):.1e}; expected a "
                 "feasible point. Project it first."

@@ -8,17 +8,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
 from saddleslide.adaptive_run import carry_out
+from saddleslide.array_kinds import NUMPY, to_host
 from saddleslide.arrays import Array, key_of, split
+from saddleslide.baselines import methods
 from saddleslide.certificate import certify
 from saddleslide.checkpoint import fingerprint
 from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Watch, controlled, where_in
+from saddleslide.elsewhere import Traffic, traffic
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
+from saddleslide.guards import check_adjoint_of
 from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method
@@ -37,6 +41,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import regularised_problem
 from saddleslide.result import Certificate, Moment, Result, Status
 from saddleslide.sampling import Samples, as_generator, drawn_problem, is_sampled
+from saddleslide.single import returned
 from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
 from saddleslide.sliding.bilinear import taken_anchors
 from saddleslide.sliding.innermost import Anchors
@@ -65,6 +70,7 @@ def run(
     on_interrupt: str = "raise",
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_every: int = EVERY,
+    check_adjoint: bool | None = None,
 ) -> Result:
     """Carry out a plan and judge the point it gives.
 
@@ -85,7 +91,9 @@ def run(
     max_steps : int, optional
         Limit on outer steps; without one a plan of the theorems makes all the steps it has.
     max_calls, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
-        As in `ss.solve`.
+        As in `ss.solve`. Limits are on the calls of the plan; judging its point comes on top.
+    check_adjoint : bool, optional
+        As in `ss.solve`; a plan of the theorems makes no call but its own unless this is True.
 
     Returns
     -------
@@ -111,16 +119,30 @@ def run(
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        check_adjoint=check_adjoint,
     )  # fmt: skip
     if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
         raise InputError(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
+    before = traffic()
     with working_threads(threads, "run"):
         result = carried_out(problem, plan, start, with_header(control, problem, plan, start), rng)
-    result = result.of_kind(problem.arrays)
+    result = at_home(result, problem, traffic() - before)
     return result.or_raise() if strict else result
+
+
+def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
+    """The result as arrays of the problem's kind, with what was copied to or from the host on the way."""
+    elsewhere = problem.arrays != NUMPY
+    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and _of_scipy(plan)]
+    parts = (*problem.on_host, *theirs)
+    return returned(replace(result, transfers=copied.total, on_host=parts), problem)
+
+
+def _of_scipy(plan: AnyPlan) -> TypeGuard[MethodPlan]:
+    return isinstance(plan, MethodPlan) and methods[plan.method].on_host
 
 
 def carried_out(
@@ -162,7 +184,7 @@ class PlanRun:
         seen = drawn_problem(self.view.problem, rng, self.samples)
         whole = seen if extra is None else regularised_problem(seen, extra, origin)
         self.oracles = Oracles(whole, self.watch.gate, control.dry, guarded=True)
-        self.last_finite = np.concatenate([part.ravel() for part in origin])
+        self.last_finite = np.concatenate([part.ravel() for part in problem.placed(origin)])
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0
         self.history: list[Moment] = []
@@ -203,6 +225,8 @@ class PlanRun:
         return self.oracles.calls + self.control.before
 
     def _work(self) -> Status:
+        if self.control.check_adjoint and not self.history:
+            check_adjoint_of(self.oracles)
         while self.done < len(self._stages()):
             outcome = self._carry_out_stage(self._stages()[self.done])
             if outcome in UNJUDGED:
@@ -299,8 +323,10 @@ class PlanRun:
         return x.copy(), y.copy()
 
     def result(self, status: Status) -> Result:
+        x, y = map(to_host, self.point())
         return Result(
-            *self.point(),
+            x,
+            y,
             status,
             self.judged,
             self.oracles.calls.copy(),

@@ -54,7 +54,7 @@ def built_metric(name: str, oracles: Oracles, rest: Function, x: Array, seed: in
         assert weights is not None
         return Diagonal(weights).attached(problem.coupling)
     lift = oracles.lifted(problem.f)
-    hessian = lift.hessian(lift.lift(x) if not problem.f.quadratic else np.zeros(_lift_shape(problem)))
+    hessian = lift.hessian_stack(lift.lift(x) if not problem.f.quadratic else np.zeros(_lift_shape(problem)))
     modulus = problem.f.strong_convexity(problem.X)
     seeded, basis = np.random.default_rng(seed), "fft" if name == "fft" else "dct"
     return fit_spectral(hessian, problem.X.shape, problem.coupling, modulus, seeded, basis=basis)

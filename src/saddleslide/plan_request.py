@@ -20,6 +20,8 @@ from saddleslide.regimes import REGIMES
 
 # Settings that adaptive sliding knows as well; all others are about the theorems.
 SHARED = ("tol", "metric", "start", "regime", "costs")
+# Budgets from the bound itself instead of the constants of the corollary.
+SHARP = "sharp"
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Request:
     metric: str | float | Sequence[float] | Metric = "auto"
     start: tuple[Any, Any] | None = None
     kappa: float | None = None
-    proved: bool = False
+    proved: bool | str = False
     constants: Mapping[str, float] | None = None
     regime: str = "auto"
     anchors: bool = False
@@ -138,6 +140,12 @@ class Request:
             complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
         if tol is not None and not (isinstance(tol, Real) and math.isfinite(tol) and tol > 0.0):
             complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
+        if not (isinstance(self.proved, bool) or self.proved == SHARP):
+            complaints.append(f"proved is {self.proved!r}; expected True, False or {SHARP!r}.")
+        if self.proved == SHARP and self.kappa is not None:
+            complaints.append(
+                f"kappa is {self.kappa!r}; expected none with proved={SHARP!r}, which looks at the bound."
+            )
         if order is not None and not self._is_order(order):
             complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
         raise_all("plan", complaints)

@@ -13,7 +13,7 @@ from saddleslide.holder import Holder
 from saddleslide.metric_constants import noise_in, oracles_in
 from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES
 from saddleslide.plan_norms import block_norms, terms_in, usable_norms
-from saddleslide.plan_request import Request
+from saddleslide.plan_request import SHARP, Request
 from saddleslide.plan_settings import Setting, settings
 from saddleslide.planning import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
@@ -74,7 +74,7 @@ def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Ite
         asked = request.narrowed or bool(setting.simple) or not (plain or setting.metric is not None)
         regimes = _regimes(request.regime, problem, request.declared, bounded, asked)
         _check_setting(setting, regimes, request)
-        used = _used(setting, regimes, request.proved)
+        used = _used(setting, regimes, bool(request.proved))
         if "degenerate" in regimes:
             yield from _degenerate(setting, request, used, prices)
         # The automatic diagonal norm is for one run of the recursion.
@@ -103,7 +103,7 @@ def _restarted(
         request.tol,
         regime,
         start=request.start,
-        proved=request.proved,
+        proved=bool(request.proved),
         anchors=request.anchors,
         factor=request.factor,
         range_conditions=request.range_conditions,
@@ -173,7 +173,7 @@ def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, reque
         terms = sorted_by_budget(terms, eps)
     else:
         terms = [{term.name: term for term in terms}[letter] for letter in order]
-    if loops is None and proved and is_noisy(terms):
+    if loops is None and (proved == SHARP or (proved and is_noisy(terms))):
         assert tol is not None
         eps, kappa = proved_accuracy(terms, tol, sort=order is None), PRACTICAL_KAPPA
         terms = terms if order is not None else sorted_by_budget(terms, eps)

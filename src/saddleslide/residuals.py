@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.array_kinds import to_host
+from saddleslide.arrays import Array, beside
 from saddleslide.candidate import Linearisation
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.functions import Function, Zero, bounding_modulus, prox, tilted_minimum
@@ -92,12 +93,14 @@ class ResidualBound:
         D = np.stack([(past.point - known.point).ravel() / size for past, size in old], axis=1)
         HD = np.stack([(past.gradient - known.gradient).ravel() / size for past, size in old], axis=1)
         noise = np.array([self._rounding(past, known) / size for past, size in old])
-        quadratic = HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D) + np.diag(len(old) * noise**2 / mu)
-        linear = D.T @ r - HD.T @ r / mu
+        # As many numbers as there are old points: on the host, wherever the points lie.
+        quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(old) * noise**2 / mu)
+        linear = to_host(D.T @ r - HD.T @ r / mu)
         values, vectors = np.linalg.eigh(quadratic)
         good = values > 1e-13 * values.max()
         c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
-        move, turn = D @ c, HD @ c
+        there = beside(r, c)
+        move, turn = D @ there, HD @ there
         left = float(np.linalg.norm(r + turn)) + float(noise @ np.abs(c))
         error = 0.5 * float(np.linalg.norm(move)) * float(noise @ np.abs(c))
         return base + float(r @ move) + 0.5 * float(move @ turn) - error - left * left / (2.0 * mu)

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saddleslide.array_kinds import NUMPY, ArrayKind
+from saddleslide.array_kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.arrays import Array
 from saddleslide.errors import InputError, OutcomeError
 from saddleslide.oracles import Calls
@@ -188,6 +188,11 @@ class Result:
         What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
     compile_seconds : float
         Time spent on importing Numba and on compiling or loading kernels; not in `seconds`.
+    transfers : int
+        Arrays copied between the host and the library of the problem's arrays, both ways; 0 for NumPy. The few numbers
+        that steer a method are read without being counted.
+    on_host : tuple of str
+        What runs on the host although the problem's arrays lie elsewhere: `SaddleProblem.on_host`.
     time_limit : float
         Seconds that the run was allowed; infinite without a limit. A run with a limit may end elsewhere the next time.
 
@@ -215,6 +220,8 @@ class Result:
     floor: float = 0.0
     compile_seconds: float = 0.0
     time_limit: float = math.inf
+    transfers: int = 0
+    on_host: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -323,8 +330,17 @@ class Result:
             ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g}"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
+            *self._whereabouts(),
             ("message", self.message),
         ]
+
+    def _whereabouts(self) -> list[tuple[str, str]]:
+        """Where the arrays lie, if not on the host."""
+        kind = kind_of(self.x)
+        if kind == NUMPY:
+            return []
+        rows = [("arrays", f"{kind}, {self.transfers:,} copied to or from the host")]
+        return rows + [("on host", "; ".join(self.on_host))] * bool(self.on_host)
 
     def plot(
         self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import final
 
 import numpy as np
@@ -67,13 +68,14 @@ class Admm(Method):
         q = lift.lift(zero)
         self.constant, self.slope = lift.value(zero, q), lift.gradient(zero, q)
         self.hessian = lift.hessian(q)
+        probed = lift.hessian_stack(q)
         moved = bool(self.x.any())
         # Hx, Bx and B^T Bx follow x through all CG steps.
         self.Hx = self.hessian(self.x) if moved else zero
         self.Bx = oracles.forward(self.x) if moved else np.zeros_like(self.y)
         self.BTBx = oracles.adjoint(self.Bx) if moved else zero
         self.z = self.Bx
-        self.preconditioner = self._metric()
+        self.preconditioner = self._metric(probed)
         self.changes = 0
         self.mean = Mean()
         self.mean.add(origin, 0.0)
@@ -81,12 +83,12 @@ class Admm(Method):
         self.rho = self._first_penalty() if given is None else float(given)
         self.fixed = given is not None
 
-    def _metric(self) -> Metric | None:
+    def _metric(self, hessian: Callable[[Array], Array]) -> Metric | None:
         coupling = self.problem.coupling
         if self.options["preconditioner"] == "none" or coupling.gram_symbol() is None or len(self.problem.X.shape) < 2:
             return None
         modulus = self.problem.f.strong_convexity(self.problem.X)
-        return fit_spectral(self.hessian, self.problem.X.shape, coupling, modulus, np.random.default_rng(0))
+        return fit_spectral(hessian, self.problem.X.shape, coupling, modulus, np.random.default_rng(0))
 
     def _first_penalty(self) -> float:
         """|dy| / |B dx| for a first exact step along the gradient of f; curvatures where Y is unbounded."""

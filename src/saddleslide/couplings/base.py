@@ -42,6 +42,31 @@ class Coupling(Built, ABC):
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         """B^T y."""
 
+    @property
+    def one_pass(self) -> bool:
+        """Whether `there_and_back` is cheaper than its two products."""
+        return False
+
+    def forward_stack(self, stack: Array) -> Array:
+        """B x for every x in a stack."""
+        return np.stack([self.forward(x) for x in stack])
+
+    def adjoint_stack(self, stack: Array) -> Array:
+        """B^T y for every y in a stack."""
+        return np.stack([self.adjoint(y) for y in stack])
+
+    def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
+        """B x and B^T (B x - shift).
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> ss.couplings.as_coupling(np.array([[1.0, 2.0]])).there_and_back(np.ones(2), np.ones(1))
+        (array([3.]), array([2., 4.]))
+        """
+        Bx = self.forward(x)
+        return Bx, self.adjoint(Bx - shift)
+
     def gram_symbol(self, basis: str = "dct") -> Array | None:
         """Upper bound on B^T B that is diagonal in the cosine ("dct") or Fourier ("fft") basis of the grid, or None."""
         return None

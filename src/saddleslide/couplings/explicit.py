@@ -12,14 +12,15 @@ import numpy as np
 import scipy
 
 from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind, kind_of
-from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, received
+from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, on_host, received
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
+from saddleslide.couplings.sparse_rows import SparseRows
 from saddleslide.couplings.spectrum import NormBound, summation_error
+from saddleslide.elsewhere.sparse import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
-from saddleslide.kernels.switch import jit_enabled, load
-from saddleslide.kernels.threads import over_rows
+from saddleslide.kernels.switch import jit_enabled
 
 # A LinearOperator subclass must override one of these to have an adjoint.
 _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
@@ -48,20 +49,61 @@ class Matrix(Coupling):
         kind = "sparse" if self.sparse else "dense"
         return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return ("sparse matrix: SciPy products",) if self.sparse and kind.library not in SPARSE else ()
+
+    @property
+    def entries(self) -> Any:
+        """The numbers of the matrix: an array, or SciPy's sparse rows."""
+        return self.matrix
+
     @property
     def stored(self) -> int:
         """Number of stored entries."""
         return int(self.matrix.nnz if self.sparse else self.matrix.size)
 
+    @cached_property
+    def _rows(self) -> tuple[SparseRows, SparseRows]:
+        """The matrix and its transpose as compiled passes take them."""
+        return SparseRows(self.matrix), SparseRows(self.transpose)
+
+    @property
+    def _compiled(self) -> bool:
+        return self.sparse and jit_enabled() and self.matrix.indices.dtype == np.int32
+
     def forward(self, x: Array, out: Array | None = None) -> Array:
+        if self._compiled and on_host(x):
+            return self._rows[0].product(x, self.y_shape, out)
         return self._product(self.matrix, x, self.y_shape, out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        if self._compiled and on_host(y):
+            return self._rows[1].product(y, self.x_shape, out)
         return self._product(self.transpose, y, self.x_shape, out)
 
+    @property
+    def one_pass(self) -> bool:
+        return self._compiled
+
+    def forward_stack(self, stack: Array) -> Array:
+        if not (self._compiled and on_host(stack)):
+            return super().forward_stack(stack)
+        return self._rows[0].products(stack).reshape(len(stack), *self.y_shape)
+
+    def adjoint_stack(self, stack: Array) -> Array:
+        if not (self._compiled and on_host(stack)):
+            return super().adjoint_stack(stack)
+        return self._rows[1].products(stack).reshape(len(stack), *self.x_shape)
+
+    def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
+        if not (self._compiled and on_host(x)):
+            return super().there_and_back(x, shift)
+        out, back = self._rows[0].there_and_back(x, shift)
+        return out.reshape(self.y_shape), back.reshape(self.x_shape)
+
     def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
-        if self.sparse and jit_enabled() and matrix.indices.dtype == np.int32:
-            return _compiled_product(matrix, v, shape, out)
+        if not on_host(v):
+            return _product_elsewhere(matrix, v, shape, out)
         if out is None:
             return np.asarray(matrix @ v.ravel()).reshape(shape)
         if self.sparse or not out.flags.c_contiguous:
@@ -87,14 +129,14 @@ class Matrix(Coupling):
         return matrix
 
 
-def _compiled_product(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
-    target = out if out is not None and out.flags.c_contiguous else np.empty(shape)
-    product, rows = load("products").sparse_product, rows_of(matrix)
-    source, into = np.ascontiguousarray(v).reshape(-1), target.reshape(-1)
-    over_rows(lambda first, last: product(*rows, source, into, first, last), rows[2])
-    if out is None or target is out:
-        return target
-    np.copyto(out, target)
+def _product_elsewhere(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+    """The product where v lies: a dense matrix is kept there, and a sparse one where the library has such."""
+    flat: Any = v.ravel()
+    product: Any = sparse_product(matrix, flat) if scipy.sparse.issparse(matrix) else matrix @ flat
+    found: Array = product.reshape(shape)
+    if out is None:
+        return found
+    np.copyto(out, found)
     return out
 
 
@@ -131,11 +173,14 @@ class Products(Coupling):
     def __repr__(self) -> str:
         return f"Products({self.x_shape} -> {self.y_shape})"
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return () if self.origin.library == kind.library else ("operator or callables: NumPy code",)
+
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._forward, x), self.y_shape, "B x", out)
+        return received(self.origin.call(self._forward, x), self.y_shape, "B x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._adjoint, y), self.x_shape, "B^T y", out)
+        return received(self.origin.call(self._adjoint, y), self.x_shape, "B^T y", out, y)
 
 
 def as_coupling(

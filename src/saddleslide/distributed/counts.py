@@ -99,6 +99,21 @@ class Counts:
         setattr(self, kind, getattr(self, kind) + 1)
         return self.calls
 
+    def facts(self) -> dict[str, float]:
+        """What a report says.
+
+        Examples
+        --------
+        >>> Counts(calls=3, bytes_sent=80).facts()["bytes moved"]
+        80
+        """
+        return {
+            "calls to workers": self.calls,
+            "bytes moved": self.bytes_moved,
+            "seconds of waiting": self.waiting,
+            "repeated calls": len(self.repeated_calls),
+        }
+
     def copy(self) -> Counts:
         """A copy that further calls do not change.
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from saddleslide.arrays import Array
-from saddleslide.distributed.calling import LOST
+from saddleslide.distributed.calling import LOST, Mode
 from saddleslide.distributed.counts import Counts, Repeat
 from saddleslide.distributed.host import Job, Relay, Reply
 from saddleslide.distributed.mailbox import Mailbox
@@ -76,7 +76,7 @@ class Crew:
         slowest = 0.0
         for attempt in range(_MOST_ROUNDS):
             jobs = self._jobs(operation, x, wanted, chosen, attempt)
-            replies, lost = self.roster.asked("evaluate", self._sent(jobs, x), hurry=True)
+            replies, lost = self.roster.asked("evaluate", self._sent(jobs, x), Mode.HURRIED)
             for worker, reply in replies.items():
                 terms |= self._received(jobs[worker], reply, x)
                 wanted -= {i for block in reply.covered for i in range(*block)}

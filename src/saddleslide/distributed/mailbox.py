@@ -46,7 +46,7 @@ class Mailbox:
         """An array of so many rows, made at its first use."""
         path = self.path(name, rows)
         if path not in self._maps:
-            self._maps[path] = np.memmap(path, np.float64, "w+", shape=(rows, size))
+            self._maps[path] = np.asarray(np.memmap(path, np.float64, "w+", shape=(rows, size)))
         return self._maps[path]
 
     def opened(self, path: str) -> Array:
@@ -75,5 +75,4 @@ def is_here(folder: str, token: str) -> bool:
 
 def opened(path: str, rows: int, size: int) -> Array:
     """The array that another process has made."""
-    found: Array = np.memmap(path, np.float64, "r+", shape=(rows, size))
-    return found
+    return np.asarray(np.memmap(path, np.float64, "r+", shape=(rows, size)))

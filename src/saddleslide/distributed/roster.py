@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from saddleslide.distributed.calling import SLOW, asked
+from saddleslide.distributed.calling import SLOW, Mode, asked
 from saddleslide.distributed.counts import Counts
 from saddleslide.distributed.engine import living, pickled
 from saddleslide.distributed.host import Host, Reply
@@ -69,10 +69,10 @@ class Roster:
             known.clear()
 
     def asked(
-        self, method: str, jobs: Mapping[str, tuple[Any, ...]], hurry: bool = False
+        self, method: str, jobs: Mapping[str, tuple[Any, ...]], mode: Mode = Mode.PATIENT
     ) -> tuple[dict[str, Reply], dict[str, str]]:
         """Replies of hosts, and the workers without one; what a part raised is raised here."""
-        replies, lost = asked(self.client, self.hosts, method, jobs, self.patience, hurry)
+        replies, lost = asked(self.client, self.hosts, method, jobs, self.patience, mode)
         for worker, reply in replies.items():
             if reply.error is not None:
                 reply.error.add_note(f"saddleslide: raised by part {reply.failed} of {self.name} on {worker}.")
@@ -178,7 +178,7 @@ class Roster:
         return True
 
     def _sees(self, worker: str, actor: Any, box: Mailbox) -> tuple[dict[str, bool], dict[str, str]]:
-        return asked(self.client, {worker: actor}, "sees", {worker: (box.folder, box.token)}, self.patience, False)
+        return asked(self.client, {worker: actor}, "sees", {worker: (box.folder, box.token)}, self.patience)
 
     def _delivered(self, future: Any, worker: str) -> Any:
         """The actor behind a future, or None where its worker has gone; a living one may take its time to begin."""

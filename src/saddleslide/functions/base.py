@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from saddleslide.array_kinds import Built
+from saddleslide.array_kinds import ArrayKind, Built
 from saddleslide.arrays import Array, Shape, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
@@ -143,6 +143,9 @@ class Sum(Function):
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return self.parts[0].stays_on_host(kind) + self.parts[1].stays_on_host(kind)
+
     @property
     def shape(self) -> Shape | None:
         return self.parts[0].shape or self.parts[1].shape
@@ -220,6 +223,9 @@ class Scaled(Function):
 
     def __repr__(self) -> str:
         return f"{self.factor} * ({self.function!r})"
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return self.function.stays_on_host(kind)
 
     @property
     def shape(self) -> Shape | None:

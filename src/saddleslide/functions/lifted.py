@@ -13,7 +13,8 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from saddleslide.arrays import Array
+from saddleslide.array_kinds import ArrayKind
+from saddleslide.arrays import Array, frozen, zeros
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
@@ -30,6 +31,13 @@ class Lifted(ABC):
     bregman_cost: float = 0.0
     affine_gradient: bool = False
     has_hessian: bool = True
+    # Whether the lift of 0 is 0, hence known without a product.
+    linear: bool = False
+
+    @property
+    def one_pass(self) -> bool:
+        """Whether a lift and its gradient together are cheaper than one after the other."""
+        return False
 
     @abstractmethod
     def lift(self, x: Array) -> Array:
@@ -37,11 +45,16 @@ class Lifted(ABC):
 
     def blank(self, x: Array) -> Array:
         """Zeros in the shape of a lift."""
-        return np.zeros(x.shape)
+        return zeros(x.shape, x)
 
     @abstractmethod
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x), given the lift of x."""
+
+    def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """The lift of x, and f'(x)."""
+        q = self.lift(x)
+        return q, self.gradient(x, q)
 
     @abstractmethod
     def value(self, x: Array, q: Array) -> float:
@@ -54,6 +67,11 @@ class Lifted(ABC):
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Product with the Hessian at the point with this lift (one gradient each); only if `has_hessian`."""
         raise InputError(f"{type(self).__name__}: offers no products with a Hessian.")
+
+    def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
+        """The same for every vector of a stack."""
+        product = self.hessian(q)
+        return lambda stack: np.stack([product(v) for v in stack])
 
 
 class LinearModel(Function):
@@ -78,6 +96,9 @@ class LinearModel(Function):
     def loss_hessian(self, q: Array) -> Array:
         """Diagonal of loss''(q)."""
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return self.A.stays_on_host(kind)
+
     def loss_bregman(self, q: Array, p: Array) -> float:
         """loss(q) - loss(p) - <loss'(p), q - p>."""
         return self.loss_value(q) - self.loss_value(p) - float(np.vdot(self.loss_gradient(p), q - p))
@@ -86,10 +107,20 @@ class LinearModel(Function):
         """Value at x: one product with A, half a gradient."""
         return self.loss_value(self.A.forward(x)) + 0.5 * self.ridge * float(np.vdot(x, x))
 
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+    @property
+    def one_pass(self) -> bool:
+        """Whether A x and the gradient together are cheaper than one after the other."""
+        return False
+
+    def lift_and_gradient(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
+        """A x and the gradient."""
         q = self.A.forward(x)
         gradient = self.A.adjoint(self.loss_gradient(q), out)
         gradient += self.ridge * x
+        return q, gradient
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        q, gradient = self.lift_and_gradient(x, out)
         return self.loss_value(q) + 0.5 * self.ridge * float(np.vdot(x, x)), gradient
 
 
@@ -98,6 +129,7 @@ class LinearModelLift(Lifted):
     """q = Ax: half a gradient; A^T is the other half."""
 
     lift_cost = gradient_cost = 0.5
+    linear = True
 
     def __init__(self, f: LinearModel) -> None:
         self.f = f
@@ -106,8 +138,15 @@ class LinearModelLift(Lifted):
     def lift(self, x: Array) -> Array:
         return self.f.A.forward(x)
 
+    @property
+    def one_pass(self) -> bool:
+        return self.f.one_pass
+
+    def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        return self.f.lift_and_gradient(x)
+
     def blank(self, x: Array) -> Array:
-        return np.zeros(self.f.A.y_shape)
+        return zeros(self.f.A.y_shape, x)
 
     def gradient(self, x: Array, q: Array) -> Array:
         return self.f.A.adjoint(self.f.loss_gradient(q)) + self.f.ridge * x
@@ -123,6 +162,10 @@ class LinearModelLift(Lifted):
         diagonal = self.f.loss_hessian(q)
         return lambda v: self.f.A.adjoint(diagonal * self.f.A.forward(v)) + self.f.ridge * v
 
+    def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
+        diagonal, A = self.f.loss_hessian(q), self.f.A
+        return lambda stack: A.adjoint_stack(diagonal * A.forward_stack(stack)) + self.f.ridge * stack
+
 
 @final
 class QuadraticLift(Lifted):
@@ -132,7 +175,8 @@ class QuadraticLift(Lifted):
 
     def __init__(self, f: Function, origin: Array) -> None:
         self.f = f
-        self.constant, self.slope = f.value_and_gradient(origin)
+        self.constant, slope = f.value_and_gradient(origin)
+        self.slope = frozen(slope)
 
     def lift(self, x: Array) -> Array:
         return self.f.gradient(x)

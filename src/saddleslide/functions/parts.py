@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
 from saddleslide.arrays import Array, Shape, as_shape
+from saddleslide.couplings.spectrum import rounding_margin
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions.base import Function
@@ -18,6 +20,8 @@ from saddleslide.functions.trees import Block, Terms, summed
 from saddleslide.holder import Holder
 
 COMBINE = ("sum", "mean")
+# Largest number of columns for which eigenvalues are worth their cost, and the most entries of all parts' Hessians.
+_FACTORISE_COLUMNS, _MOST_ENTRIES = 400, 20_000_000
 _Answer = TypeVar("_Answer")
 
 
@@ -103,7 +107,7 @@ class Partitioned(Function):
 
     def _learn(self) -> None:
         """Ask every part what it is, once, when all of them are there."""
-        facts = [PartFacts(*answer) for answer in self.over_parts(_facts)]
+        facts = [PartFacts(*answer) for answer in self.over_parts(part_facts)]
         shapes = {fact.shape for fact in facts} - {None} | ({self._shape} - {None})
         complaints = [
             f"part {i} has a sampled gradient; expected exact parts. Sample parts with SampledParts."
@@ -165,7 +169,7 @@ class Partitioned(Function):
         >>> [constants.strong_convexity for constants in f.part_constants(ss.domains.FullSpace(2))]
         [1.0, 3.0]
         """
-        return [PartConstants(*answer) for answer in self.over_parts(partial(_constants, domain=domain))]
+        return [PartConstants(*answer) for answer in self.over_parts(partial(part_constants, domain=domain))]
 
     def smoothness(self, domain: Domain) -> Holder:
         """The sum of the parts' conditions."""
@@ -174,10 +178,26 @@ class Partitioned(Function):
             if isinstance(constants.smoothness, str):
                 raise UnknownConstantError(f"{self._name}: part {i} has no known smoothness: {constants.smoothness}")
             found.append(constants.smoothness)
-        return self._factor * reduce(lambda first, second: first.plus(second, domain.diameter()), found)
+        joined = self._factor * reduce(lambda first, second: first.plus(second, domain.diameter()), found)
+        # Of a small quadratic sum all is known: its parts may lean on different directions.
+        return Holder(1.0, min(joined.H, self._curvatures[1])) if joined.nu == 1.0 else joined
 
     def strong_convexity(self, domain: Domain) -> float:
-        return self._factor * sum(constants.strong_convexity for constants in self.part_constants(domain))
+        joined = self._factor * sum(constants.strong_convexity for constants in self.part_constants(domain))
+        return max(joined, self._curvatures[0])
+
+    @cached_property
+    def _curvatures(self) -> tuple[float, float]:
+        """Bounds on the eigenvalues of the Hessian of the sum, where it is quadratic and small; else 0 and infinity."""
+        shape = self._shape or ()
+        size = math.prod(shape)
+        if not (self.quadratic and shape and size <= _FACTORISE_COLUMNS and self.count * size**2 <= _MOST_ENTRIES):
+            return 0.0, math.inf
+        parts: list[Array] = self.over_parts(partial(_hessian, shape=shape))
+        hessian = self._factor * np.sum(parts, axis=0)
+        values = np.linalg.eigvalsh(0.5 * (hessian + hessian.T))
+        margin = rounding_margin(size) * float(np.abs(values).max())
+        return max(float(values[0]) - margin, 0.0), float(values[-1]) + margin
 
     def stacked_norm(self, domain: Domain) -> float:
         """A bound on the norm of all A_i above each other, where every part is a loss of A_i x; NaN otherwise.
@@ -248,11 +268,19 @@ def built_part(part: Any, index: int, name: str) -> Function:
     return made
 
 
-def _facts(part: Function) -> PartFacts:
+def _hessian(part: Function, shape: Shape) -> Array:
+    """The Hessian of a quadratic part, as a matrix."""
+    basis = np.eye(math.prod(shape))
+    return np.stack([part.hessian_product(row.reshape(shape)).ravel() for row in basis])
+
+
+def part_facts(part: Function) -> PartFacts:
+    """What a part is."""
     return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled)
 
 
-def _constants(part: Function, domain: Domain) -> PartConstants:
+def part_constants(part: Function, domain: Domain) -> PartConstants:
+    """Constants of a part on a domain."""
     smoothness: Holder | str
     try:
         smoothness = part.smoothness(domain)

@@ -8,8 +8,9 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+from saddleslide.array_kinds import ArrayKind
 from saddleslide.arrays import Array, Shape, as_number, as_real
-from saddleslide.couplings import Coupling, Matrix, as_coupling
+from saddleslide.couplings import Coupling, ForeignMatrix, Matrix, as_coupling
 from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
@@ -85,6 +86,9 @@ class Quadratic(Function):
             return None
         return SeparableForm(quadratic=self._diagonal if self._diagonal.ndim else float(self._diagonal))
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return () if self._operator is None else self._operator.stays_on_host(kind)
+
     def hessian_product(self, v: Array) -> Array:
         return self._apply(v, None)
 
@@ -99,7 +103,7 @@ class Quadratic(Function):
         """
         if self._diagonal is not None:
             return np.asarray(self._diagonal)
-        matrix = self._operator.matrix if isinstance(self._operator, Matrix) else None
+        matrix = self._operator.entries if isinstance(self._operator, Matrix | ForeignMatrix) else None
         return None if matrix is None else np.asarray(matrix.diagonal())
 
     def _apply(self, v: Array, out: Array | None) -> Array:

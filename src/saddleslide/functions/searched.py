@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, as_floats
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum
@@ -68,7 +68,7 @@ def searched_minimum(
     mu = bounding_modulus(rest, simple, domain)
     finite = domain.bounded or simple.certain_convexity(domain) > 0.0
     L = max(_curvature(rest, domain, accuracy), mu, 1e-300)
-    x = domain.project(np.zeros_like(c) if start is None else np.asarray(start, dtype=np.float64))
+    x = domain.project(np.zeros_like(c) if start is None else as_floats(start))
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
     average = _Model(0.0, np.zeros_like(c))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, on_host
 from saddleslide.kernels import reference
 from saddleslide.kernels.reference import Edges
 
@@ -83,12 +83,12 @@ def load(name: str) -> Any:
 def prepare() -> None:
     """Load now what a run may use, so that no clock of the run is charged with it."""
     if jit_enabled():
-        for name in ("compiled", "products", "primal_dual"):
+        for name in ("compiled", "products", "passes", "primal_dual"):
             load(name)
 
 
-def updates() -> Updates:
-    """The vector updates to use now.
+def updates(near: Array | None = None) -> Updates:
+    """The vector updates to use now, for arrays that lie where `near` does: elsewhere only NumPy's functions can be.
 
     Examples
     --------
@@ -96,4 +96,5 @@ def updates() -> Updates:
     ...     updates().__name__
     'saddleslide.kernels.reference'
     """
-    return cast(Updates, load("compiled") if jit_enabled() else reference)
+    compiled = jit_enabled() and (near is None or on_host(near))
+    return cast(Updates, load("compiled") if compiled else reference)

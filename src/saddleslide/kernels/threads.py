@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -54,5 +54,26 @@ def over_rows(work: Callable[[int, int], object], starts: npt.NDArray[Any]) -> N
     edges = [0, *cuts, rows]
     waiting = [pool.submit(work, *edges[i : i + 2]) for i in range(1, count)]
     work(*edges[:2])
+    for each in waiting:
+        each.result()
+
+
+def together(works: Sequence[Callable[[], object]]) -> None:
+    """Do all works, shared out over the threads; what they are does not depend on how many there are.
+
+    Examples
+    --------
+    >>> done = []
+    >>> together([lambda: done.append(1), lambda: done.append(2)])
+    >>> done
+    [1, 2]
+    """
+    given = _POOL.get()
+    if given is None or len(works) == 1:
+        for work in works:
+            work()
+        return
+    waiting = [given[1].submit(work) for work in works[1:]]
+    works[0]()
     for each in waiting:
         each.result()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, beside
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 
@@ -27,6 +28,10 @@ class Metric(ABC):
     @abstractmethod
     def attached(self, coupling: Coupling) -> Metric:
         """The same P with an S that fits a coupling."""
+
+    def beside(self, x: Array) -> Metric:
+        """The same metric with its arrays where x lies."""
+        return self
 
     def to_basis(self, x: Array) -> Array:
         """Coordinates of x."""
@@ -91,6 +96,11 @@ class Symbol(Metric):
 
     symbol: Array | float
     coupling_symbol: Array | float
+
+    def beside(self, x: Array) -> Metric:
+        found = copy(self)
+        found.symbol, found.coupling_symbol = (beside(x, part) for part in (self.symbol, self.coupling_symbol))
+        return found
 
     def apply(self, X: Array) -> Array:
         return self.symbol * X

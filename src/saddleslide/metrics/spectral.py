@@ -10,6 +10,8 @@ import scipy
 
 from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.couplings import Coupling
+from saddleslide.elsewhere import Elsewhere
+from saddleslide.elsewhere.transforms import cosine_transform, hartley_transform
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
 
@@ -58,7 +60,7 @@ class Spectral(Symbol):
 
     def attached(self, coupling: Coupling) -> Spectral:
         gram = coupling.gram_symbol(self.basis)
-        return Spectral(self.symbol, coupling.norm.upper**2 if gram is None else gram, self.basis)
+        return Spectral(self.symbol, coupling.norm.upper * coupling.norm.upper if gram is None else gram, self.basis)
 
     def to_basis(self, x: Array) -> Array:
         return to_coordinates(x, self.basis)
@@ -69,11 +71,15 @@ class Spectral(Symbol):
 
 def to_coordinates(x: Array, basis: str) -> Array:
     """Orthonormal cosine or Hartley transform."""
+    if isinstance(x, Elsewhere):
+        return cosine_transform(x) if basis == "dct" else hartley_transform(x)
     return np.asarray(scipy.fft.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
 
 
 def from_coordinates(X: Array, basis: str) -> Array:
     """The inverse of `to_coordinates`; the Hartley transform is its own."""
+    if isinstance(X, Elsewhere):
+        return cosine_transform(X, inverse=True) if basis == "dct" else hartley_transform(X)
     return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
 
 
@@ -95,11 +101,12 @@ def fit_spectral(
     coupling: Coupling,
     modulus: float,
     rng: np.random.Generator,
-    probes: int = 4,
+    probes: int = 2,
     basis: str = "dct",
 ) -> Spectral:
     """Fit the diagonal of a Hessian in a fast basis from a few products with random signs.
 
+    `hessian` takes a stack of all probes, since one pass over a matrix may serve several of them.
     E[v * T H T^-1 v] is the diagonal for random signs v; the average is smoothed over shells of equal frequency and
     kept above a floor and above `modulus`, a known lower bound of the Hessian.
 
@@ -112,10 +119,10 @@ def fit_spectral(
     >>> bool(np.allclose(metric.symbol, 3.0))
     True
     """
-    diagonal = np.zeros(shape)
-    for _ in range(probes):
-        signs = rng.choice([-1.0, 1.0], size=shape)
-        diagonal += signs * to_coordinates(hessian(from_coordinates(signs, basis)), basis)
+    signs = np.where(rng.integers(0, 2, size=(probes, *shape)) == 1, 1.0, -1.0)
+    points = np.stack([from_coordinates(v, basis) for v in signs])
+    images = hessian(points)
+    diagonal = sum(v * to_coordinates(image, basis) for v, image in zip(signs, images, strict=True))
     smooth = shell_average(diagonal / probes - modulus, basis)
     return Spectral(np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus, basis=basis).attached(coupling)
 

@@ -63,11 +63,12 @@ class Settings:
 
 @dataclass
 class Point:
-    """An iterate with its coordinates, its lift and its product."""
+    """An iterate with its coordinates and its lift; with its gradient where that came along and is affine."""
 
     x: Array
     coordinates: Array
     lift: Array
+    gradient: Array | None = None
 
 
 class AdaptiveSliding:
@@ -129,9 +130,9 @@ class AdaptiveSliding:
         G = self.metric.to_basis(gradient)
         if math.isnan(self.rho):
             self.rho = self.first_rho = self._first_rho(G)
-        new, y, failed = self._step(v, lift_v, C, gradient, G)
-        Bx = self.inner.forward_product
         value_v = self.f.value(v, lift_v)
+        new, y, failed = self._step(v, lift_v, C, gradient, G, value_v)
+        Bx = self.inner.forward_product
         self._average_models(value_v - float(np.vdot(gradient, v)), gradient, y)
         self._balance(new, y)
         self._accelerate(new, C, failed)
@@ -140,7 +141,8 @@ class AdaptiveSliding:
         value = self.f.value(new.x, new.lift)
         known = Linearisation(v, value_v, gradient)
         if self.gradient is not None:
-            self.gradient_before, self.gradient = self.gradient, self.f.gradient(new.x, new.lift)
+            found = self.f.gradient(new.x, new.lift) if new.gradient is None else new.gradient
+            self.gradient_before, self.gradient = self.gradient, found
             known = Linearisation(new.x, value, self.gradient)
         g_value = None if self.inner.g_value is None else self.inner.g_value + self.split.g_simple.value(y)
         return Candidate(new.x, y, value, Bx, known, self.average, g_value, self.inner.g_linearisation)
@@ -181,30 +183,33 @@ class AdaptiveSliding:
         balance = self.metric.balance
         return self.L * balance if math.isfinite(balance) else 1.0
 
-    def _step(self, v: Array, lift_v: Array, C: Array, gradient: Array, G: Array) -> tuple[Point, Array, bool]:
+    def _step(
+        self, v: Array, lift_v: Array, C: Array, gradient: Array, G: Array, value_v: float
+    ) -> tuple[Point, Array, bool]:
         """Inner loop and curvature test; repeated only when the test fails badly."""
         failed = False
         while True:
             origin = (self.here.coordinates, self.y)
             X, x, y = self.inner.solve(LinearisedStep(G, C, self.L, origin, self.rho))
-            lift = self.f.lift(x)
+            new = self._lifted(x, X)
+            lift = new.lift
             D = X - C
             square = self.metric.squared_norm(D)
             excess = self.f.bregman(x, lift, v, lift_v, gradient) - self.slack
             # What can not be told from rounding of the values says nothing about the curvature.
             if not math.isfinite(excess):
-                return Point(x, X, lift), y, failed
-            noise = _NOISE * abs(self.f.value(v, lift_v))
+                return new, y, failed
+            noise = _NOISE * abs(value_v)
             measured = 2.0 * excess / square if square > 0.0 and excess > noise else 0.0
             if measured <= self.L * (1.0 + 1e-9):
                 if self.outer_steps == 0 and not failed and 0.0 < measured < 0.1 * self.L:
                     # The first estimate was far too large: there is no need to creep down to the truth.
                     self.L = self.settings.margin * measured
-                return Point(x, X, lift), y, failed
+                return new, y, failed
             failed = True
             self.violations += 1
             if measured <= self.settings.shorten * self.L and self.slack == 0.0:
-                part = self._shortened(v, lift_v, C, D, x, lift, gradient, measured)
+                part = self._shortened(v, lift_v, C, D, new, gradient, measured)
                 # An extrapolated v may lie outside X, and so may a point between it and x.
                 rounding = _NOISE * (1.0 + float(np.max(np.abs(part.x), initial=0.0)))
                 if self.oracles.problem.X.contains(part.x, rounding):
@@ -212,14 +217,21 @@ class AdaptiveSliding:
                 continue
             self.L = self.settings.margin * min(measured, 1e3 * self.L)
 
+    def _lifted(self, x: Array, X: Array) -> Point:
+        """A new iterate with its lift; where one pass gives its gradient too, that will be wanted next."""
+        if self.f.one_pass and self.f.affine_gradient:
+            lift, gradient = self.f.lift_and_gradient(x)
+            return Point(x, X, lift, gradient)
+        return Point(x, X, self.f.lift(x))
+
     def _shortened(
-        self, v: Array, lift_v: Array, C: Array, D: Array, x: Array, lift: Array, gradient: Array, measured: float
+        self, v: Array, lift_v: Array, C: Array, D: Array, new: Point, gradient: Array, measured: float
     ) -> Point:
         """Go only part of the way, where the test holds: lifts along the segment cost nothing."""
         square = self.metric.squared_norm(D)
         while True:
             part = self.L / measured
-            x_part, lift_part = v + part * (x - v), lift_v + part * (lift - lift_v)
+            x_part, lift_part = v + part * (new.x - v), lift_v + part * (new.lift - lift_v)
             if self.f.affine_gradient:
                 break
             excess = self.f.bregman(x_part, lift_part, v, lift_v, gradient)
@@ -228,7 +240,8 @@ class AdaptiveSliding:
             measured *= 1.2
         self.L = self.settings.margin * measured
         self.inner.forward_product = None
-        return Point(x_part, C + part * D, lift_part)
+        gradient_part = None if new.gradient is None else gradient + part * (new.gradient - gradient)
+        return Point(x_part, C + part * D, lift_part, gradient_part)
 
     def _average_models(self, constant: float, slope: Array, y: Array) -> None:
         """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
@@ -276,7 +289,10 @@ class AdaptiveSliding:
         else:
             ratio = min(self.modulus / next_L, 0.999)
             a = 1.0 - ratio * self.t**2
-            t = 0.5 * (a + math.sqrt(a * a + 4.0 * self.t**2 * next_L / self.L))
+            grown = 4.0 * self.t**2 * next_L / self.L
+            root = math.sqrt(a * a + grown)
+            # The positive root, written so that it does not cancel to 0 where a is large and negative.
+            t = 0.5 * (a + root) if a >= 0.0 else 0.5 * grown / (root - a)
             self.momentum = max(0.0, (self.t - 1.0) / t * (1.0 - t * ratio) / (1.0 - ratio))
             self.t = t
         self.L = next_L

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, split
+from saddleslide.arrays import Array, Shape, on_host, split, zeros
 from saddleslide.candidate import Linearisation
 from saddleslide.domains import Product
 from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
@@ -69,7 +69,7 @@ def bilinear_recursion(
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
     # The outermost loop stays in Python: callers look at every one of its steps.
-    inside = len(names) > 1 and names[-1] in operators and view.plain
+    inside = len(names) > 1 and names[-1] in operators and view.plain and on_host(z)
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
@@ -134,7 +134,7 @@ def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -
 
 def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) -> Anchors:
     """The anchors g'(y_in) and f'(x_in) of the active terms; a sampled one is the mean of `anchor_batch` draws."""
-    at_f, at_g = np.zeros(start[0].size), np.zeros(start[1].size)
+    at_f, at_g = zeros(start[0].size, start[0]), zeros(start[1].size, start[1])
     if stage.beta_x > 0.0:
         at_g = _mean(oracles.g_gradient, start[1], anchor_calls(stage, "g")).ravel()
     if stage.beta_y > 0.0:

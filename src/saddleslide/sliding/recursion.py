@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, blank, zeros
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.kernels.switch import updates
@@ -30,10 +30,10 @@ Piece = Callable[[Array, Array], tuple[float, Array]]
 class _Floor:
     """What the levels above contribute: nothing, for the outermost level."""
 
-    def __init__(self, size: int, blocks: int) -> None:
-        self.base = np.zeros(size)
-        self.pull = np.zeros(size)
-        self.slope = np.zeros(size)
+    def __init__(self, size: int, blocks: int, near: Array) -> None:
+        self.base = zeros(size, near)
+        self.pull = zeros(size, near)
+        self.slope = zeros(size, near)
         self.weights = np.zeros(blocks)
 
 
@@ -44,7 +44,7 @@ class _Rung(_Floor):
         self, level: Level, gradient: Writer | None, operator: Writer | None, start: Array, blocks: int, whole: bool
     ) -> None:
         # A level that is swept as a whole passes nothing down, and no vector is kept for what is absent.
-        super().__init__(0 if whole else start.size, blocks)
+        super().__init__(0 if whole else start.size, blocks, start)
         self.level = level
         self.own_weights = np.array(level.term.weights, dtype=np.float64)
         self.write_gradient, self.write_operator = gradient, operator
@@ -52,8 +52,8 @@ class _Rung(_Floor):
         self.average = start.copy()
         linearised = start.size if gradient is not None and not whole else 0
         corrected = start.size if operator is not None and not whole else 0
-        self.point, self.gradient = np.zeros(linearised), np.zeros(linearised)
-        self.operator, self.operator_ahead = np.zeros(corrected), np.zeros(corrected)
+        self.point, self.gradient = zeros(linearised, start), zeros(linearised, start)
+        self.operator, self.operator_ahead = zeros(corrected, start), zeros(corrected, start)
         self.points_below = False
         # Averaged lower models of this level's function and of those below: constant and slope.
         self.models: dict[int, tuple[float, Array]] = {}
@@ -108,18 +108,18 @@ class Recursion:
         self.pieces = list(pieces) if pieces is not None else [None] * len(levels)
         self.sizes = [block.size for block in domain.blocks]
         self.edges = np.cumsum([0, *self.sizes], dtype=np.int64)
-        self.kernels = updates()
+        self.kernels = updates(start)
         flat, last = start.ravel(), len(levels) - 1
         self.rungs = [
             _Rung(level, p, Q, flat, len(self.sizes), whole=i == last and innermost is not None)
             for i, (level, p, Q) in enumerate(zip(levels, gradients, operators, strict=True))
         ]
-        self.floor = _Floor(start.size, len(self.sizes))
+        self.floor = _Floor(start.size, len(self.sizes), flat)
         self.solution = flat.copy() if innermost is None else np.zeros(0)
-        self.scratch = np.empty(start.size)
+        self.scratch = blank((start.size,), flat)
         # The gradient of a level that has neither function nor operator; never written to.
         idle = any(p is None and Q is None for p, Q in zip(gradients, operators, strict=True))
-        self.nothing = np.zeros(start.size if idle else 0)
+        self.nothing = zeros(start.size if idle else 0, flat)
         below = False
         for rung in reversed(self.rungs):
             below = below or rung.write_gradient is not None

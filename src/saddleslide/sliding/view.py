@@ -100,5 +100,5 @@ def view_of(problem: SaddleProblem, simple: Collection[str] = (), metric: Metric
     g, g_simple = split_simple(problem.g, problem.Y) if "g" in simple else (problem.g, Zero())
     if f is problem.f and g is problem.g:
         return View(problem, metric=metric)
-    rest = SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y)
+    rest = SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
     return View(rest, f_simple, g_simple, metric)

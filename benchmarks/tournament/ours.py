@@ -1,0 +1,136 @@
+"""`ss.solve` as one more program of the tournament: a fresh problem and nothing set but the target.
+
+Per task: the seconds until each candidate of the run, all planning and the fit of the metric included, the run's own
+certificates not; and the seconds of the whole call, certificates included.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import saddleslide as ss
+from benchmarks.tournament.instances import problem_of
+from benchmarks.tournament.programs.clock import now
+from saddleslide import metric_choice
+from saddleslide.judging import Judge
+from saddleslide.sliding.adaptive import AdaptiveSliding
+
+JUDGING = ("open", "consider", "settle", "judge_start", "gap_at", "certificate")
+
+
+@dataclass
+class Tape:
+    """Candidates of one run with the time of the method until each. All times are pairs: wall, processor."""
+
+    began: np.ndarray = field(default_factory=now)
+    apart: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    depth: int = 0
+    fitting: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    def not_counted(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function with its time set apart."""
+
+        def made(*args: Any, **named: Any) -> Any:
+            since = now()
+            self.depth += 1
+            try:
+                return work(*args, **named)
+            finally:
+                self.depth -= 1
+                if self.depth == 0:
+                    self.apart = self.apart + now() - since
+
+        return made
+
+    def keep(self, candidate: Any) -> None:
+        spent = now() - self.began - self.apart
+        self.kept.append((spent, candidate.x.copy(), candidate.y.copy()))
+        self.apart = now() - self.began - spent
+
+
+@contextmanager
+def watched(tape: Tape) -> Iterator[None]:
+    """The package with its judge's time set apart and its candidates kept."""
+    held = {name: getattr(Judge, name) for name in JUDGING}
+    advance, fit = AdaptiveSliding.advance, metric_choice.fit_spectral
+
+    def advanced(self: AdaptiveSliding) -> Any:
+        candidate = advance(self)
+        # A costly g may be slid inside by the same class with exchanged roles: there x is no picture.
+        if candidate.x.ndim == 2:
+            tape.keep(candidate)
+        return candidate
+
+    def fitted(*args: Any, **named: Any) -> Any:
+        since = now()
+        made = fit(*args, **named)
+        tape.fitting = tape.fitting + now() - since
+        return made
+
+    for name, work in held.items():
+        setattr(Judge, name, tape.not_counted(work))
+    AdaptiveSliding.advance, metric_choice.fit_spectral = advanced, fitted
+    try:
+        yield
+    finally:
+        for name, work in held.items():
+            setattr(Judge, name, work)
+        AdaptiveSliding.advance, metric_choice.fit_spectral = advance, fit
+
+
+def solved(task: dict[str, Any], tape: Tape | None) -> tuple[np.ndarray, ss.Result]:
+    """Seconds and result of one call, on a fresh problem."""
+    problem = problem_of(task["kind"], tuple(task["pair"]), task.get("n"))
+    gc.disable()
+    began = now()
+    if tape is None:
+        result = ss.solve(problem, rtol=task["target"])
+    else:
+        with watched(tape):
+            tape.began = now()
+            result = ss.solve(problem, rtol=task["target"])
+    spent = now() - began
+    gc.enable()
+    return spent, result
+
+
+def answer(task: dict[str, Any]) -> dict[str, Any]:
+    """Times of all repetitions; candidates of the last one. Every run makes the same candidates."""
+    tapes, whole = [], []
+    for _ in range(int(task["repeat"])):
+        tapes.append(Tape())
+        solved(task, tapes[-1])
+        spent, result = solved(task, None)
+        whole.append(spent)
+    kept = tapes[-1].kept
+    fields = {"x": [row[1] for row in kept], "y": [row[2] for row in kept], "seconds": [row[0][0] for row in kept]}
+    np.savez(task["out"], iterations=np.arange(1, len(kept) + 1), **{k: np.array(v) for k, v in fields.items()})
+    return {
+        "times": [[row[0].tolist() for row in tape.kept] for tape in tapes],
+        "whole": [spent.tolist() for spent in whole],
+        "fitting": [tape.fitting.tolist() for tape in tapes], "kept": len(kept), "calls": vars(result.calls),
+        "success": bool(result.success),
+    }  # fmt: skip
+
+
+def main() -> None:
+    print(json.dumps({"note": f"saddleslide {ss.__version__}"}), flush=True)
+    for line in sys.stdin:
+        try:
+            reply = answer(json.loads(line))
+        except Exception as error:
+            reply = {"failed": f"{type(error).__name__}: {error}"[:200]}
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Programs of the tournament; each runs in its peer's environment and sees NumPy, SciPy and its peer only."""

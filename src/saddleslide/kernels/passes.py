@@ -1,0 +1,84 @@
+"""Passes over a sparse matrix by rows: with narrow indices, with two vectors at once, and with A and A^T together.
+
+Sums of a row are made as in `products`, so that one vector or two, narrow indices or wide ones, give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from saddleslide.arrays import Array
+from saddleslide.kernels.building import FLAT, INT, NONE, READ, READ_INDEX, READ_MATRIX, helper, kernel
+from saddleslide.kernels.products import _row_sum, sparse_product
+
+_NARROW = types.Array(types.uint16, 1, "C", readonly=True)
+_MATRIX = types.float64[:, ::1]
+
+
+def _product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
+    """Some rows of a sparse matrix times v."""
+    for i in range(first, last):
+        out[i] = _row_sum(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+
+
+@helper
+def _two_sums(data: Array, indices: Any, v: Array, k: Any, end: Any) -> tuple[float, float]:
+    """`_row_sum` of both columns of v, with each matrix entry read once."""
+    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    a0, a1, b0, b1, c0, c1, d0, d1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    while k + three < end:
+        j, w = indices[k], data[k]
+        a0, a1 = a0 + w * v[j, 0], a1 + w * v[j, 1]
+        j, w = indices[k + one], data[k + one]
+        b0, b1 = b0 + w * v[j, 0], b1 + w * v[j, 1]
+        j, w = indices[k + two], data[k + two]
+        c0, c1 = c0 + w * v[j, 0], c1 + w * v[j, 1]
+        j, w = indices[k + three], data[k + three]
+        d0, d1 = d0 + w * v[j, 0], d1 + w * v[j, 1]
+        k += four
+    while k < end:
+        j, w = indices[k], data[k]
+        a0, a1 = a0 + w * v[j, 0], a1 + w * v[j, 1]
+        k += one
+    return (a0 + b0) + (c0 + d0), (a1 + b1) + (c1 + d1)
+
+
+def _two_products(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
+    """The same for both columns of v."""
+    for i in range(first, last):
+        sums = _two_sums(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+        out[i, 0], out[i, 1] = sums
+
+
+def _there_and_back(
+    data: Array, indices: Any, starts: Any, v: Array, shift: Array, out: Array, back: Array, first: int, last: int
+) -> None:
+    """For some rows: out = A v, and back = A^T (A v - shift) of these rows alone, while a row is in the cache."""
+    one = np.uint64(1)
+    back[:] = 0.0
+    for i in range(first, last):
+        k, end = np.uint64(starts[i]), np.uint64(starts[i + 1])
+        total = _row_sum(data, indices, v, k, end)
+        out[i] = total
+        weight = total - shift[i]
+        while k < end:
+            back[indices[k]] += weight * data[k]
+            k += one
+
+
+def _compiled(function: Callable[..., None], *vectors: Any) -> dict[str, Callable[..., None]]:
+    """The function for indices of 16 and of 32 bits, by the name of their type."""
+    return {
+        str(index.dtype): kernel(NONE, READ, index, READ_INDEX, *vectors, INT, INT, nogil=True)(function)
+        for index in (_NARROW, READ_INDEX)
+    }
+
+
+product = {"uint16": kernel(NONE, READ, _NARROW, READ_INDEX, READ, FLAT, INT, INT, nogil=True)(_product)}
+product["uint32"] = sparse_product
+two_products = _compiled(_two_products, READ_MATRIX, _MATRIX)
+there_and_back = _compiled(_there_and_back, READ, READ, FLAT, FLAT)
