@@ -67,7 +67,7 @@ MUTANTS = (
     ("checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", ("tests/test_checkpoint.py",)),
     ("snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", ("tests/test_resume.py",)),
     ("guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/test_guards.py",)),
-    ("control.py", "self._spent(), own) + count > limit", "self._spent(), own) > limit", ("tests/test_resume.py",)),
+    ("control.py", "count > self.left(name)", "0.0 > self.left(name)", ("tests/test_resume.py",)),
     ("result.py", "return not self.known_target > 0.0", "return True", ("tests/test_oracles.py",)),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ import saddleslide as ss
 from arena import Arena
 from saddleslide.choice import choose
 from saddleslide.control import Control
-from saddleslide.forecast import predict, predict_adaptive, predictions
+from saddleslide.forecast import predict, predict_adaptive, predictions, start_scale
 from saddleslide.method_run import method_plan
 from saddleslide.oracles import Oracles
 from saddleslide.planner import theorem_plan
@@ -273,6 +273,26 @@ def test_where_distances_would_take_a_gradient_and_no_rival_applies_nothing_is_a
     problem = ss.gallery.tomography(n=8, bounded=bounded)
     choice = choose(problem, 0.0, 1e-4, (100.0, 1.0, 1.0), estimated=False)
     assert (choice.method, choice.calls) == ("adaptive", ss.Calls(0, 0, 0))
+
+
+def test_a_plan_must_be_cheaper_at_a_tenth_of_a_target_that_only_sizes_give():
+    problem, prices = dear_products(0.1), (1.0, 1.0, 1.0)
+    scale = start_scale(problem)
+    tol = next(
+        t for t in np.geomspace(1.0, 1e-3, 200) if _taken(problem, t, prices) and not _taken(problem, t / 10, prices)
+    )
+    assert choose(problem, tol, 0.0, prices, estimated=False).method == NAME
+    assert choose(problem, 0.0, tol / scale, prices, estimated=False).method == "adaptive"
+
+
+def _taken(problem, tol, prices):
+    return choose(problem, tol, 0.0, prices, estimated=False).method == NAME
+
+
+def test_a_domain_of_one_point_is_solved_at_once():
+    zero, point = ss.functions.Linear([0.3]), ss.domains.Simplex(1)
+    problem = ss.SaddleProblem(f=zero, g=zero, B=np.array([[0.7]]), X=point, Y=point)
+    assert ss.solve(problem, rtol=1e-2).status in (ss.Status.SOLVED, ss.Status.NUMERICAL_LIMIT)
 
 
 def test_a_relative_target_of_simple_functions_is_known_before_the_choice():

@@ -15,6 +15,8 @@ from saddleslide.rivals import ADAPTIVE, costly_parts, free_distances, promised_
 
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
+# The gap at the start may be so small a part of what the sizes of a problem allow.
+_OVERSTATED = 0.1
 # Operations per iteration and entry of x and y outside the oracles; L-BFGS-B with 10 pairs and bounds.
 _VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
 
@@ -63,14 +65,18 @@ def choose(
     # Distances from the start may take one gradient of each function; those of simple terms are not counted.
     costly = [not free and not isinstance(rest, Zero) for rest in costly_parts(problem)]
     spent = Calls(int(costly[0]), int(costly[1]), 0)
-    rivals += promised_on(problem)
-    if not rivals:
-        return Choice(ADAPTIVE, "no other method applies", spent)
-    scale, looked = _first_gap(problem, start) if rtol > 0.0 else (0.0, Calls())
+    scale, looked, certain = _first_gap(problem, start) if rtol > 0.0 else (0.0, Calls(), True)
     spent, target = spent + looked, attainable(problem, max(tol, rtol * scale))
     if not 0.0 < target < math.inf:
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
+    # A whole bound must hold its own where sizes overstate the target.
+    strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
+    promised = promised_on(problem)
     rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
+    rows += [predict(name, problem, strict, costs) for name in promised]
+    rivals += promised
+    if not rivals:
+        return Choice(ADAPTIVE, "no other method applies", spent)
     own, *others = (row.cost + (_vector_work(row, problem) if estimated else 0.0) for row in rows)
     best = min(others)
     name = rivals[others.index(best)]
@@ -79,13 +85,14 @@ def choose(
     return Choice(ADAPTIVE, f"predicted cost {own:.4g} against {best:.4g} of {name}", spent)
 
 
-def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, Calls]:
-    """The gap at the start and what it took: certified where no costly function is called, else what sizes allow."""
+def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, Calls, bool]:
+    """The gap at the start, what it took, and whether it is certified: only where no costly function is called."""
+    scale = start_scale(problem)
     if all(isinstance(rest, Zero) for rest in costly_parts(problem)):
         seen = exact_gap(problem, *problem.start(start))
         if math.isfinite(seen.gap):
-            return seen.gap, seen.calls
-    return start_scale(problem), Calls()
+            return min(seen.gap, scale), seen.calls, True
+    return scale, Calls(), False
 
 
 def _vector_work(row: Prediction, problem: SaddleProblem) -> float:

@@ -56,7 +56,7 @@ class Control:
     header, start : dict and (x, y)
         What a checkpoint says beside the state of the run, and where the run began.
     check_adjoint : bool or None
-        Test the adjoint of B before the first step; None: where B is made of callables.
+        Test the adjoint of B before the first step; None: where B is the caller's own code.
     saved : object or None
         What a checkpoint holds in place of the run: the whole of which the run is a part.
     dry : bool
@@ -190,7 +190,9 @@ class Watch:
     def test_adjoint(self, oracles: Oracles) -> None:
         """Two counted products, where they are asked for or B is the caller's own code."""
         coupling = oracles.problem.coupling
-        own = isinstance(coupling.original if isinstance(coupling, Mirrored) else coupling, Products)
+        coupling = coupling.original if isinstance(coupling, Mirrored) else coupling
+        # The adjoint of a matrix is its transpose by construction; ours are tested with the package.
+        own = isinstance(coupling, Products) or not type(coupling).__module__.startswith("saddleslide.")
         if own if self.control.check_adjoint is None else self.control.check_adjoint:
             check_adjoint_of(oracles)
 
@@ -266,9 +268,14 @@ class Watch:
 
 
 def where_in(
-    plan: AnyPlan, steps: int, oracles: Oracles, judging: Oracles | None = None, mirrored: bool = False
+    plan: AnyPlan,
+    steps: int,
+    oracles: Oracles,
+    judging: Oracles | None = None,
+    mirrored: bool = False,
+    earlier: float = 0.0,
 ) -> str:
-    """Oracle, call number, level and step, for the note on an exception.
+    """Oracle, call number (after `earlier` ones), level and step, for the note on an exception.
 
     Examples
     --------
@@ -286,7 +293,7 @@ def where_in(
     step = f"outer step {steps + 1}"
     if not name:
         return f"{BETWEEN}, {step}"
-    number = getattr(active.calls, active.active)
+    number = earlier + getattr(active.calls, active.active)
     oracle = name if name == "B" else f"{name}'"
     if judged:
         return f"by {oracle} while the point was judged, call {number:g} of judging, {step}"

@@ -22,6 +22,7 @@ from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Wat
 from saddleslide.elsewhere import Traffic, traffic
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
+from saddleslide.guards import check_adjoint_of
 from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method
@@ -69,6 +70,7 @@ def run(
     on_interrupt: str = "raise",
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_every: int = EVERY,
+    check_adjoint: bool | None = None,
 ) -> Result:
     """Carry out a plan and judge the point it gives.
 
@@ -89,7 +91,9 @@ def run(
     max_steps : int, optional
         Limit on outer steps; without one a plan of the theorems makes all the steps it has.
     max_calls, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
-        As in `ss.solve`.
+        As in `ss.solve`. Limits are on the calls of the plan; judging its point comes on top.
+    check_adjoint : bool, optional
+        As in `ss.solve`; a plan of the theorems makes no call but its own unless this is True.
 
     Returns
     -------
@@ -115,6 +119,7 @@ def run(
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        check_adjoint=check_adjoint,
     )  # fmt: skip
     if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
         raise InputError(
@@ -220,6 +225,8 @@ class PlanRun:
         return self.oracles.calls + self.control.before
 
     def _work(self) -> Status:
+        if self.control.check_adjoint and not self.history:
+            check_adjoint_of(self.oracles)
         while self.done < len(self._stages()):
             outcome = self._carry_out_stage(self._stages()[self.done])
             if outcome in UNJUDGED:

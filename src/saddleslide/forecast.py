@@ -29,6 +29,8 @@ from saddleslide.sliding.primal_dual import CHUNK
 PLAN = "plan"
 # Coupling steps per outer step of adaptive sliding, two products each; gradients that a certificate may always take.
 _INNER_STEPS, _FEWEST_GRADIENTS = 12, 25
+# Of one stretch of primal-dual steps.
+_FEWEST_PRODUCTS = 2.0 * CHUNK
 # Gaps below this part of the scale of the problem are rounding.
 _ROUNDING = 1e-16
 _LARGEST = 1e100
@@ -115,6 +117,8 @@ def predict(name: str, problem: SaddleProblem, tol: float, costs: tuple[float, f
     if why_not:
         return Prediction(name, None, 1.0, Calls(), math.inf, why_not)
     bound, share = _bound(method, problem, tol), SHARES[kind_of(problem)].get(name, 1.0)
+    # Shares come from longer runs, and say nothing about the first steps.
+    share = share if bound is None else max(share, min(1.0, _FEWEST_PRODUCTS / max(bound.B, 1)))
     return _priced(name, bound, share, _judging(problem, bound, share), costs)
 
 
@@ -161,8 +165,8 @@ def predict_adaptive(problem: SaddleProblem, tol: float, costs: tuple[float, flo
     (f_rest, g_rest), share = costly_parts(problem), SHARES[kind_of(problem)][ADAPTIVE]
     if isinstance(f_rest, Zero) and isinstance(g_rest, Zero):
         bound = _bound(methods["pdhg"](variant=pdhg_variant(problem)), problem, tol)
-        # Nothing is judged before the first stretch of steps, two products each.
-        share = share if bound is None else max(share, 2.0 * CHUNK / max(bound.B, 1))
+        # Nothing is judged before the first stretch of steps.
+        share = share if bound is None else max(share, _FEWEST_PRODUCTS / max(bound.B, 1))
         return _priced(ADAPTIVE, bound, share, Calls(), costs)
     D_x, D_y = reach_from_start(problem)
     f, g = _gradients(f_rest, problem.X, D_x, tol), _gradients(g_rest, problem.Y, D_y, tol)

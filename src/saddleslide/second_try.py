@@ -84,7 +84,7 @@ def with_second_try(
     """
     watched = Allowance(problem, prices, control.callback, methods[plan.method].ends_proved)
     first = carry_out_method(problem, plan, start, replace(control, callback=watched))
-    if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED):
+    if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED) or first.target == 0.0:
         return first
     steps = control.max_steps - (first.history[-1].step if first.history else 0)
     limits = {name: most - getattr(first.calls, name) for name, most in control.max_calls.items()}

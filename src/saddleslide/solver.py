@@ -101,7 +101,7 @@ def solve(
         Outer steps between two writes.
     check_adjoint : bool, optional
         Test at one seeded pair that the adjoint of B is its transpose, before the first step: two products, counted. By
-        default where B is made of callables; a matrix can not have a wrong one.
+        default where B is your own code: callables, operators, a Coupling of yours. A matrix can not have a wrong one.
 
     Returns
     -------

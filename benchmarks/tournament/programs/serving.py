@@ -17,7 +17,7 @@ import numpy as np
 from clock import now
 from picture import Picture, load
 
-GROWTH = 1.12
+GROWTH = 1.2
 WARM = 3
 
 
@@ -29,7 +29,7 @@ class Recorder:
     """Counts iterations, keeps some, ends the run. All times are pairs: wall, processor."""
 
     def __init__(self, most: int, seconds: float, first: int, stride: int) -> None:
-        """Keep iterates from `first` on, every `stride`; stride 0: at counts that grow by 12 %."""
+        """Keep iterates from `first` on, every `stride`; stride 0: at counts that grow by 20 %."""
         self.most, self.limit, self.next, self.stride = most, seconds, first, stride
         self.kept: list[tuple[int, float, np.ndarray, np.ndarray]] = []
         self.iteration, self.spent, self.setup = 0, np.zeros(2), np.zeros(2)

@@ -93,8 +93,8 @@ def problem_terms(problem: SaddleProblem, origin: tuple[Array, Array], eps: floa
 
 def _idle(level: Level, problem: SaddleProblem) -> bool:
     """Whether a level is one pass over nothing, which leaves every iterate as it is."""
-    functions = {"f": problem.f, "g": problem.g}
-    return level.T == 1 and all(isinstance(functions.get(letter), Zero) for letter in level.term.name)
+    silent = {"f": isinstance(problem.f, Zero), "g": isinstance(problem.g, Zero), "B": level.term.M == 0.0}
+    return level.T == 1 and all(silent[letter] for letter in level.term.name)
 
 
 def level_recursion(oracles: Oracles, levels: tuple[Level, ...], start: Array) -> Recursion:

@@ -17,6 +17,8 @@ from saddleslide.holder import Holder
 
 # Largest number of columns for which the smallest singular value of A is worth its cost.
 _FACTORISE_COLUMNS = 400
+# Arguments for which a short series gives exp(-u) - 1 + u.
+_SMALL = 0.0625
 
 
 @final
@@ -237,9 +239,7 @@ class PoissonTransmission(LinearModel):
 
     def loss_bregman(self, q: Array, p: Array) -> float:
         u = self.attenuation * (q - p)
-        # exp(-u) - 1 + u loses all digits for small u.
-        terms = np.where(np.abs(u) < 1e-4, u * u / 2.0 - u**3 / 6.0, np.expm1(-u) + u)
-        return self.scale * self.intensity * total(np.exp(-self.attenuation * p) * terms)
+        return self.scale * self.intensity * total(np.exp(-self.attenuation * p) * _beyond_linear(u))
 
     def smoothness(self, domain: Domain) -> Holder:
         """The curvature where the line integrals are most negative on the domain; needs a bounded one."""
@@ -254,6 +254,30 @@ class PoissonTransmission(LinearModel):
 
     def strong_convexity(self, domain: Domain) -> float:
         return self.ridge
+
+
+def _beyond_linear(u: Array) -> Array:
+    """exp(-u) - 1 + u, to the last digits for small u too.
+
+    Examples
+    --------
+    >>> _beyond_linear(np.array([1e-9])).item() == 0.5e-18
+    True
+    """
+    small = np.abs(u) <= _SMALL
+    if not small.all():
+        # Without the series, the difference would lose all digits for small u.
+        return np.where(small, _beyond_linear(np.where(small, u, 0.0)), np.expm1(-u) + u)
+    # u^2/2 (1 - u/3 (1 - u/4 (...))): at |u| = 1/16 the first term left out is below rounding.
+    series = 1.0 - u / 10.0
+    for k in range(9, 2, -1):
+        series *= u
+        series *= -1.0 / k
+        series += 1.0
+    series *= u
+    series *= u
+    series *= 0.5
+    return series
 
 
 @final
