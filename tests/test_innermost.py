@@ -186,7 +186,7 @@ def test_entries_of_their_own_on_a_ball_keep_the_loop_in_python():
 @pytest.mark.parametrize("metric", ["none", "diagonal", "cosine"])
 @pytest.mark.parametrize("simple", [False, True])
 def test_no_vector_is_allocated_per_step(metric, simple):
-    side = 500
+    side = 600
     picture, field = (side, side), (2, side, side)
     B = ss.couplings.FiniteDifferences(picture)
     problem = ss.SaddleProblem(
