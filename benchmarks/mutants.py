@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 R, A, C, P = "sliding/recursion.py", "sliding/adaptive.py", "sliding/plain_steps.py", "sliding/primal_dual.py"
 J, B, D, S = "judging.py", "sliding/bilinear.py", "domains.py", "residuals.py"
 TRANSCRIPTIONS = ("tests/test_transcriptions.py", "tests/test_known_methods.py")
-SOLVE = ("tests/test_guards.py", "tests/test_solve.py")
-LOOP = ("tests/test_coupling_loop.py", "tests/test_solve.py")
+SOLVE = ("tests/test_core_rates.py", "tests/test_coupling_loop.py", "tests/test_guards.py", "tests/test_solve.py")
+LOOP = ("tests/test_core_rates.py", "tests/test_coupling_loop.py")
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, rung.average, self.scratch", "alpha, rung.average, self.scratch", TRANSCRIPTIONS),
