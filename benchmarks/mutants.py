@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 R, A, C, P = "sliding/recursion.py", "sliding/adaptive.py", "sliding/plain_steps.py", "sliding/primal_dual.py"
 J, B, D, S = "judging.py", "sliding/bilinear.py", "domains.py", "residuals.py"
 TRANSCRIPTIONS = ("tests/test_transcriptions.py", "tests/test_known_methods.py")
-SOLVE = ("tests/test_guards.py", "tests/test_solve.py")
-LOOP = ("tests/test_coupling_loop.py", "tests/test_solve.py")
+SOLVE = ("tests/test_core_rates.py", "tests/test_coupling_loop.py", "tests/test_guards.py", "tests/test_solve.py")
+LOOP = ("tests/test_core_rates.py", "tests/test_coupling_loop.py")
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, rung.average, self.scratch", "alpha, rung.average, self.scratch", TRANSCRIPTIONS),
@@ -67,7 +67,7 @@ MUTANTS = (
     ("checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", ("tests/test_checkpoint.py",)),
     ("snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", ("tests/test_resume.py",)),
     ("guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/test_guards.py",)),
-    ("control.py", "self._spent(), own) + count > limit", "self._spent(), own) > limit", ("tests/test_resume.py",)),
+    ("control.py", "count > self.left(name)", "0.0 > self.left(name)", ("tests/test_resume.py",)),
     ("result.py", "return not self.known_target > 0.0", "return True", ("tests/test_oracles.py",)),
 )  # fmt: skip
 

@@ -109,6 +109,7 @@ NEARLY_NOTHING = {
     "sides of width 0, own function": (plain_custom(), Q, B, THIN, D.Box(np.zeros(4), np.array([0.0, 1.0, 0.0, 1.0]))),
     "B = 0": (LS, Q, np.zeros((4, 5)), BOX_X, BOX_Y),
     "B = 0, free": (LS, Q, np.zeros((4, 5)), D.FullSpace(5), D.FullSpace(4)),
+    "f = 0, B = 0": (F.Zero(), Q, np.zeros((4, 5)), BOX_X, BOX_Y),
     "f = 0": (F.Zero(), Q, B, BOX_X, BOX_Y),
     "g = 0": (LS, F.Zero(), B, BOX_X, BOX_Y),
     "f = g = 0": (F.Zero(), F.Zero(), B, THIN, BOX_Y),
@@ -143,7 +144,7 @@ def test_domains_and_parts_that_are_nearly_nothing(name):
     for method in ("auto", "adaptive", "universal-mirror-prox"):
         results.append(ss.solve(problem, tol=1e-2, method=method))
         assert results[-1].status is ss.Status.SOLVED, method
-    if name not in ("nothing at all", "both empty"):
+    if name not in ("nothing at all", "both empty", "f = 0, B = 0"):
         results.append(ss.run(problem, ss.plan(problem, order="fgB", loops=(20, 2, 4))))
     for result in results:
         assert result.lower <= value + 1e-4 and value - 1e-4 <= result.upper

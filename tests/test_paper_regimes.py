@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -135,3 +137,7 @@ def test_the_figure_of_restarts_leaves_plans_without_runs_aside():
 
 def test_figures_of_the_regimes_want_their_rows(plans):
     assert DRAWINGS["restarts"]([]) is None and DRAWINGS["stochastic"](list(plans.values())) is None
+    run = next(run for run in load("stochastic").runs() if run.group == "game")
+    some = perform(replace(run, settings=run.settings | {"draws": 2}))
+    figure = DRAWINGS["stochastic"]([*plans.values(), some])
+    assert [ax.get_title()[:3] for ax in figure.axes] == ["(a)", "(b)"]

@@ -122,7 +122,11 @@ class AdaptiveRun:
 
     def _where(self) -> str:
         if self.nested is not None and self.nested.active:
-            return where_in(self.plan, len(self.history), self.nested, mirrored=not self.plan.mirrored)
+            own = {"f": "g", "g": "f"}.get(self.nested.active, "B")
+            earlier = getattr(self.oracles.calls, own)
+            return where_in(
+                self.plan, len(self.history), self.nested, mirrored=not self.plan.mirrored, earlier=earlier
+            )  # fmt: skip
         return where_in(self.plan, len(self.history), self.oracles, self.judge.oracles, self.plan.mirrored)
 
     def _timed(self, work: Callable[[], Any]) -> Any:

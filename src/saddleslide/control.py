@@ -268,9 +268,14 @@ class Watch:
 
 
 def where_in(
-    plan: AnyPlan, steps: int, oracles: Oracles, judging: Oracles | None = None, mirrored: bool = False
+    plan: AnyPlan,
+    steps: int,
+    oracles: Oracles,
+    judging: Oracles | None = None,
+    mirrored: bool = False,
+    earlier: float = 0.0,
 ) -> str:
-    """Oracle, call number, level and step, for the note on an exception.
+    """Oracle, call number (after `earlier` ones), level and step, for the note on an exception.
 
     Examples
     --------
@@ -288,7 +293,7 @@ def where_in(
     step = f"outer step {steps + 1}"
     if not name:
         return f"{BETWEEN}, {step}"
-    number = getattr(active.calls, active.active)
+    number = earlier + getattr(active.calls, active.active)
     oracle = name if name == "B" else f"{name}'"
     if judged:
         return f"by {oracle} while the point was judged, call {number:g} of judging, {step}"

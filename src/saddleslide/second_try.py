@@ -86,6 +86,9 @@ def with_second_try(
     first = carry_out_method(problem, plan, start, replace(control, callback=watched))
     if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED) or first.target == 0.0:
         return first
+    if not first.target > 0.0:
+        # A relative target at a start that is optimal already: there is nothing to ask of another method.
+        return first
     steps = control.max_steps - (first.history[-1].step if first.history else 0)
     limits = {name: most - getattr(first.calls, name) for name, most in control.max_calls.items()}
     if steps <= 0 or any(limit <= 0 for limit in limits.values()):

@@ -12,6 +12,9 @@ import numpy as np
 from picture import Picture
 from serving import Recorder, serve
 
+# A residual that is all rounding: far below any target.
+TINY = 1e-60
+
 
 class Admm:
     def __init__(self, picture: Picture, setting: dict[str, Any]) -> None:
@@ -41,10 +44,10 @@ class Admm:
         z = self.precondition(r)
         d, size = z, float(r @ z)
         for left in range(self.steps, 0, -1):
+            if not size > TINY:
+                return
             Ad, Dd = p.A @ d, p.D @ d
             Hd = p.AT @ (Ad if self.hessian is None else self.hessian * Ad) + p.ridge * d
-            if size <= 0.0:
-                return
             step = size / (float(d @ Hd) + rho * float(Dd @ Dd))
             self.x = self.x + step * d
             self.Dx = self.Dx + step * Dd

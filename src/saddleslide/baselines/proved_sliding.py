@@ -66,7 +66,10 @@ class ProvedSliding(Staged):
             self._plan(problem, problem.start(), 1e100, (0.0, 0.0))
         except InputError as error:
             return [str(error)]
-        return []
+        sides = (("f", problem.f, problem.X), ("g", problem.g, problem.Y))
+        flat = [name for name, part, domain in sides if part.smoothness(domain).H == 0.0]
+        uncoupled = problem.coupling.norm.upper == 0.0
+        return [f"{name} has no curvature and B = 0: its levels have no steps." for name in flat if uncoupled]
 
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         problem = oracles.problem

@@ -10,7 +10,7 @@ from typing import Any, final
 
 from saddleslide.arrays import Array
 from saddleslide.functions import Function
-from saddleslide.functions.parts import OPERATIONS, built_part
+from saddleslide.functions.part_questions import OPERATIONS, built_part
 from saddleslide.functions.trees import Terms
 
 

@@ -16,7 +16,7 @@ from saddleslide.distributed.host import Job, Relay, Reply
 from saddleslide.distributed.mailbox import Mailbox
 from saddleslide.distributed.roster import Roster
 from saddleslide.errors import UnreachableError
-from saddleslide.functions.parts import WITH_ARRAY
+from saddleslide.functions.part_questions import WITH_ARRAY
 from saddleslide.functions.trees import Block, Terms, summed, whole_blocks
 
 # Times that one call is repeated before the cluster counts as gone.

@@ -12,7 +12,7 @@ from typing import Any, final
 from saddleslide.arrays import Array, Shape, read_only
 from saddleslide.distributed.mailbox import is_here, opened
 from saddleslide.functions import Function
-from saddleslide.functions.parts import built_part, evaluated
+from saddleslide.functions.part_questions import built_part, evaluated
 from saddleslide.functions.trees import Block, Terms, summed, whole_blocks
 
 

@@ -69,12 +69,53 @@ def _solve(v: Array, inverse: Array, curve: tuple[float, float], domain: Compile
     _clip(v, domain)
 
 
+@summing
+def _straight_primal(
+    out: Array, base: Array, pulled: Array, X: Array, origin: Array, near: Array, inverse: Array, weight: Array,
+    low: float, high: float,
+) -> tuple[float, float]:  # fmt: skip
+    """The primal step where nothing bends and one interval holds every entry: all of it in one loop."""
+    step, way = 0.0, 0.0
+    for i in range(out.size):
+        new = clipped((base[i] - pulled[i] + near[i] * X[i]) * inverse[i], low, high)
+        d, e = new - X[i], new - origin[i]
+        out[i] = new
+        step += weight[i] * d * d
+        way += weight[i] * e * e
+    return step, way
+
+
+@summing
+def _straight_dual(
+    out: Array, ahead: Array, y: Array, origin: Array, Bx: Array, constant: Array, inverse: Array, weight: float,
+    low: float, high: float,
+) -> tuple[float, float]:  # fmt: skip
+    """The dual step in one loop, where that is possible."""
+    step, way = 0.0, 0.0
+    for i in range(out.size):
+        new = clipped((weight * y[i] + Bx[i] + constant[i]) * inverse[i], low, high)
+        d, e = new - y[i], new - origin[i]
+        out[i] = new
+        ahead[i] = new + d
+        step += d * d
+        way += e * e
+    return step, way
+
+
+@helper
+def _is_straight(curve: tuple[float, float], domain: CompiledSet) -> bool:
+    return not (curve[0] > 0.0 or curve[1] > 0.0) and domain[0] != BOX
+
+
 @kernel(_TWO, FLAT, READ, READ, READ, READ, READ, READ, READ, _TWO, SET)
 def primal_step(
     out: Array, base: Array, pulled: Array, X: Array, origin: Array, near: Array, inverse: Array, weight: Array,
     curve: tuple[float, float], domain: CompiledSet,
 ) -> tuple[float, float]:  # fmt: skip
     """Proximal step from base - pulled + near X; squares of the step and of the way, weighted."""
+    if _is_straight(curve, domain):
+        low, high = interval(domain)
+        return _straight_primal(out, base, pulled, X, origin, near, inverse, weight, low, high)
     for i in range(out.size):
         out[i] = base[i] - pulled[i] + near[i] * X[i]
     _solve(out, inverse, curve, domain)
@@ -87,6 +128,10 @@ def dual_step(
     curve: tuple[float, float], domain: CompiledSet,
 ) -> tuple[float, float]:  # fmt: skip
     """Proximal step from weight y + Bx + constant, and ahead = 2 out - y; squares of the step and of the way."""
+    if _is_straight(curve, domain):
+        low, high = interval(domain)
+        step, way = _straight_dual(out, ahead, y, origin, Bx, constant, inverse, weight, low, high)
+        return weight * step, weight * way
     for i in range(out.size):
         out[i] = weight * y[i] + Bx[i] + constant[i]
     _solve(out, inverse, curve, domain)

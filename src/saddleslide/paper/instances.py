@@ -95,9 +95,18 @@ def _synthetic(**settings: Any) -> Instance:
 
 @lru_cache(maxsize=2)
 def _tomography(
-    regime: str = "standard", seed: int = 1, picture: int = 0, n: int = 64, power: float = 1.0, without_g: bool = False
+    regime: str = "standard",
+    seed: int = 1,
+    picture: int = 0,
+    n: int = 64,
+    power: float = 1.0,
+    without_g: bool = False,
+    free: bool = False,
 ) -> Instance:
-    """The paper's benchmark with the norms that it declares; `power` scales c, `without_g` hides g from the method."""
+    """The paper's benchmark with the norms that it declares; `power` scales c.
+
+    `without_g` hides g from the method, `free` the ball of x, which is never active. The gap is the whole problem's.
+    """
     bare = tomography(regime, seed=seed, picture=picture, n=n)
     assert isinstance(bare.f, LeastSquares)
     A = as_coupling(projector(n).matrix, (n, n), bare.f.A.y_shape, norm=math.sqrt(PROJECTOR_MARGIN))
@@ -109,9 +118,10 @@ def _tomography(
     if regime == "holder":
         g = g + Power(HOLDER_EXPONENT, weight=power * HOLDER_COEFFICIENT)
     problem = SaddleProblem(f=f, g=g, B=bare.coupling, X=bare.X, Y=bare.Y)
-    if without_g:
-        hidden = SaddleProblem(f=f, g=Zero(), B=bare.coupling, X=bare.X, Y=bare.Y)
-        return Instance(hidden, phantom(picture, n), problem)
+    if without_g or free:
+        X = FullSpace((n, n)) if free else bare.X
+        seen = SaddleProblem(f=f, g=Zero() if without_g else g, B=bare.coupling, X=X, Y=bare.Y)
+        return Instance(seen, phantom(picture, n), problem)
     return Instance(problem, phantom(picture, n))
 
 

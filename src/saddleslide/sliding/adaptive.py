@@ -122,6 +122,9 @@ class AdaptiveSliding:
         self.gradient_before = self.gradient
         self.outer_steps = self.restarts = self.violations = 0
         self.average: tuple[float, Array, Array] | None = None
+        # Averaged models bound the minimum over x where strong convexity does not.
+        X = oracles.problem.X
+        self.averaging = X.bounded and split.f_rest.strong_convexity(X) == 0.0
 
     def advance(self) -> Candidate:
         """One outer step."""
@@ -133,7 +136,8 @@ class AdaptiveSliding:
         value_v = self.f.value(v, lift_v)
         new, y, failed = self._step(v, lift_v, C, gradient, G, value_v)
         Bx = self.inner.forward_product
-        self._average_models(value_v - float(np.vdot(gradient, v)), gradient, y)
+        if self.averaging:
+            self._average_models(value_v - float(np.vdot(gradient, v)), gradient, y)
         self._balance(new, y)
         self._accelerate(new, C, failed)
         self.before, self.here, self.y = self.here, new, y

@@ -1,0 +1,135 @@
+"""Passes over sparse matrices: what they compute, that no bit depends on how, and what they count."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import saddleslide as ss
+from saddleslide.adaptive_planner import planned
+from saddleslide.adaptive_run import AdaptiveRun
+from saddleslide.control import Control
+from saddleslide.couplings import Matrix
+from saddleslide.couplings.sparse_rows import SparseRows
+from saddleslide.functions import LeastSquares, PoissonTransmission
+from saddleslide.functions.losses import _beyond_linear
+from saddleslide.kernels.switch import jit
+from saddleslide.kernels.threads import WORTHWHILE, working_threads
+from saddleslide.oracles import Oracles
+
+WIDE = 2**16 + 3
+
+
+def sparse(rows, columns, density, seed=0):
+    return scipy.sparse.random_array((rows, columns), density=density, rng=np.random.default_rng(seed)).tocsr()
+
+
+def normal(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+@pytest.mark.parametrize(("rows", "columns", "density"), [(7, 5, 0.6), (40, 33, 0.3), (1, 9, 1.0), (6, WIDE, 3e-4)])
+def test_products_stacks_and_passes_agree_with_scipy(rows, columns, density):
+    S = sparse(rows, columns, density)
+    A, x, b = Matrix(S), normal(1, columns), normal(2, rows)
+    assert A._rows[0].kind == ("uint32" if columns == WIDE else "uint16")
+    np.testing.assert_allclose(A.forward(x), S @ x, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(A.adjoint(b), S.T @ b, rtol=1e-13, atol=1e-13)
+    out, back = A.there_and_back(x, b)
+    assert np.array_equal(out, A.forward(x))
+    np.testing.assert_allclose(back, S.T @ (S @ x - b), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_stack_has_the_bits_of_its_members(count):
+    A = Matrix(sparse(30, 24, 0.3), x_shape=(4, 6), y_shape=(5, 6))
+    xs, ys = normal(3, count, 4, 6), normal(4, count, 5, 6)
+    assert np.array_equal(A.forward_stack(xs), np.stack([A.forward(x) for x in xs]))
+    assert np.array_equal(A.adjoint_stack(ys), np.stack([A.adjoint(y) for y in ys]))
+    with jit(False):
+        np.testing.assert_allclose(A.forward_stack(xs), np.stack([A.forward(x) for x in xs]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_no_bit_of_a_pass(threads):
+    S = sparse(2000, 300, 0.2)
+    assert S.nnz >= WORTHWHILE
+    rows, x, b, stack = SparseRows(S), normal(5, 300), normal(6, 2000), normal(7, 3, 300)
+    alone = rows.there_and_back(x, b), rows.products(stack)
+    with working_threads(threads, "test"):
+        shared = rows.there_and_back(x, b), rows.products(stack)
+    assert all(np.array_equal(one, other) for one, other in zip(alone[0], shared[0], strict=True))
+    assert np.array_equal(alone[1], shared[1])
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_least_squares_gives_value_and_gradient_of_its_formula(compiled):
+    S, b, x = sparse(20, 12, 0.5), normal(8, 20), normal(9, 12)
+    f = LeastSquares(S, b, ridge=0.3)
+    r = S @ x - b
+    with jit(compiled):
+        assert f.one_pass is compiled
+        value, gradient = f.value_and_gradient(x)
+        into = np.empty(12)
+        assert f.value_and_gradient(x, into)[1] is into
+    assert value == pytest.approx(0.5 * r @ r + 0.15 * x @ x, rel=1e-13)
+    np.testing.assert_allclose(gradient, S.T @ r + 0.3 * x, rtol=1e-12)
+    np.testing.assert_allclose(into, gradient, rtol=0.0)
+
+
+def lifted(f, n):
+    problem = ss.SaddleProblem(
+        f=f, g=ss.functions.Zero(), B=np.eye(n), X=ss.domains.FullSpace(n), Y=ss.domains.Box(-1.0, 1.0, shape=n)
+    )
+    oracles = Oracles(problem)
+    return oracles.lifted(f), oracles
+
+
+def test_what_is_counted_one_call_for_a_pass_one_for_each_probe_none_for_a_lift_of_zero():
+    f = LeastSquares(sparse(20, 12, 0.5), normal(8, 20), ridge=0.3)
+    lift, oracles = lifted(f, 12)
+    q, gradient = lift.lift_and_gradient(normal(9, 12))
+    assert oracles.calls.f == 1
+    np.testing.assert_allclose(gradient, f.gradient(normal(9, 12)), rtol=1e-13)
+    assert not lift.lift(np.zeros(12)).any() and oracles.calls.f == 1
+    probes = normal(10, 3, 12)
+    images = lift.hessian_stack(q)(probes)
+    assert oracles.calls.f == 4
+    np.testing.assert_allclose(images, [f.hessian_product(v) for v in probes], rtol=1e-12)
+
+
+def test_probes_of_a_curved_loss_see_its_hessian_where_it_is_taken():
+    f = PoissonTransmission(np.abs(sparse(20, 12, 0.5)), np.full(20, 7.0), 10.0, 1.0, ridge=0.1)
+    lift, _ = lifted(f, 12)
+    x, probes = 0.1 * normal(11, 12), normal(12, 2, 12)
+    images = lift.hessian_stack(lift.lift(x))(probes)
+    for v, image in zip(probes, images, strict=True):
+        near = (f.gradient(x + 1e-6 * v) - f.gradient(x - 1e-6 * v)) / 2e-6
+        np.testing.assert_allclose(image, near, rtol=1e-5, atol=1e-8)
+
+
+def test_gradients_that_come_along_are_those_at_the_iterates():
+    """Also after shortened steps, whose gradients are combinations of others."""
+    problem = ss.gallery.tomography(n=16)
+    plan = planned(problem, None, 1e-9, "auto", None, None, 0)
+    method = AdaptiveRun(problem, plan, problem.start(None), Control())._first_method()
+    shortened = 0
+    for _ in range(40):
+        method.L *= 0.6
+        before = method.violations
+        method.advance()
+        shortened += method.violations - before
+        fresh = problem.f.gradient(method.here.x)
+        scale = np.abs(problem.f.gradient(0.0 * fresh)).max()
+        np.testing.assert_allclose(method.gradient, fresh, rtol=0.0, atol=1e-13 * scale)
+    assert shortened >= 5
+
+
+@pytest.mark.parametrize("u", [1e-9, -1e-5, 3e-3, -0.06, 0.0625, 0.07, -1.3])
+def test_what_an_exponential_has_beyond_its_tangent_keeps_its_digits(u):
+    term, terms = 1.0, []
+    for k in range(1, 40):
+        term *= -u / k
+        terms += [term] if k >= 2 else []
+    exact = sum(reversed(terms))
+    for others in ([], [2.0]):
+        assert _beyond_linear(np.array([u, *others]))[0] == pytest.approx(exact, rel=1e-14 if abs(u) < 0.06 else 1e-13)
