@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.judging import Judge
 
 F, D = ss.functions, ss.domains
 RNG = np.random.default_rng(0)
@@ -63,3 +64,22 @@ def test_games_are_solved_to_rounding():
     assert result.status is ss.Status.SOLVED and result.gap <= 1e-10
     column = ss.exact_gap(ss.gallery.matrix_game(game), result.x, result.y)
     assert column.gap <= 1e-10
+
+
+def test_the_averaged_model_of_an_affine_function_is_that_function(monkeypatch):
+    """Every linearisation is the function itself, so every average of them is: constant 5, slope c."""
+    kept, consider = [], Judge.consider
+
+    def watched(self, candidate):
+        kept.append(candidate.averaged)
+        return consider(self, candidate)
+
+    monkeypatch.setattr(Judge, "consider", watched)
+    f = F.Custom(lambda x: c.copy(), lambda x: float(c @ x + 5.0), ss.Holder(1.0, 1.0))
+    B = RNG.standard_normal((3, 40))
+    problem = ss.SaddleProblem(f=f, g=F.Quadratic(1.0), B=B, X=BOX, Y=D.Box(-1.0, 1.0, shape=3))
+    ss.solve(problem, tol=1e-9, method="adaptive", start=(np.full(40, 3.0), np.zeros(3)), max_steps=8)
+    assert len(kept) == 8
+    for constant, slope, _ in kept:
+        np.testing.assert_allclose(constant, 5.0, rtol=1e-9)
+        np.testing.assert_allclose(slope, c, rtol=1e-9)
