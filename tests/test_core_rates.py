@@ -8,6 +8,8 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.judging import Judge
+from saddleslide.oracles import Oracles
+from saddleslide.sliding.primal_dual import PrimalDual
 
 F, D = ss.functions, ss.domains
 RNG = np.random.default_rng(0)
@@ -83,3 +85,12 @@ def test_the_averaged_model_of_an_affine_function_is_that_function(monkeypatch):
     for constant, slope, _ in kept:
         np.testing.assert_allclose(constant, 5.0, rtol=1e-9)
         np.testing.assert_allclose(slope, c, rtol=1e-9)
+
+
+def test_the_average_of_primal_dual_steps_is_the_mean_of_its_points():
+    game = ss.gallery.matrix_game(RNG.standard_normal((4, 3)))
+    method = PrimalDual(Oracles(game), game.start(), game.coupling.norm.upper, 1.0)
+    method.chunk = 1
+    points = [method.advance()[0] for _ in range(6)]
+    np.testing.assert_allclose(method.average[0], np.mean([point.x for point in points], axis=0), atol=1e-12)
+    np.testing.assert_allclose(method.average[1], np.mean([point.y for point in points], axis=0), atol=1e-12)
