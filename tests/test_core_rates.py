@@ -94,3 +94,11 @@ def test_the_average_of_primal_dual_steps_is_the_mean_of_its_points():
     points = [method.advance()[0] for _ in range(6)]
     np.testing.assert_allclose(method.average[0], np.mean([point.x for point in points], axis=0), atol=1e-12)
     np.testing.assert_allclose(method.average[1], np.mean([point.y for point in points], axis=0), atol=1e-12)
+
+
+def test_lower_bounds_take_g_off():
+    """g >= 9/2 on [1, 2]^3 and B = 0: a bound from the averaged model of f alone would lie above the value."""
+    g = F.Quadratic(1.0) + F.Linear(np.ones(3))
+    problem = ss.SaddleProblem(f=own_function(), g=g, B=np.zeros((3, 40)), X=BOX, Y=D.Box(1.0, 2.0, shape=3))
+    result = ss.solve(problem, tol=1e-3, method="adaptive", max_steps=40)
+    assert result.lower <= LOWEST - 4.5 + 1e-12 <= result.upper + 2e-12
