@@ -34,6 +34,7 @@ from saddleslide.planning import Constant, Level, Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.noise import rests_on_estimate
+from saddleslide.planning.plan import PRIMAL_DUAL
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
 from saddleslide.planning.stored import AnyPlan
@@ -359,7 +360,10 @@ def _metric(plan: Plan | RestartPlan, problem: SaddleProblem) -> Metric | None:
 
 def _view(problem: SaddleProblem, plan: Plan | RestartPlan) -> View:
     """What the recursion of a plan sees of the problem."""
-    return view_of(problem, plan.simple if isinstance(plan, Plan) else (), _metric(plan, problem))
+    metric = _metric(plan, problem)
+    if isinstance(plan, RestartPlan):
+        return view_of(problem, metric=metric)
+    return view_of(problem, plan.simple, metric, plan.coupling_step == PRIMAL_DUAL)
 
 
 def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> Plan | RestartPlan:

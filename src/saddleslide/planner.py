@@ -19,7 +19,7 @@ from saddleslide.planning import Constant, Plan, Term, loop_counts, place, prove
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
 from saddleslide.planning.levels import check_loops
 from saddleslide.planning.noise import ESTIMATE, is_noisy, proved_accuracy, steadied
-from saddleslide.planning.plan import weighted_cost
+from saddleslide.planning.plan import EXTRAGRADIENT, PRIMAL_DUAL, weighted_cost
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import restarted_plan
@@ -90,8 +90,27 @@ def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], p
         terms = [term for term in terms if term.name in setting.levels]
         terms = _with_oracles(terms, oracles_in(setting.metric, request.oracles, setting.problem.X.shape))
         made = replace(_fixed_plan(terms, used, name, request), simple=setting.simple, given=setting.metric)
-        merit = made.bound if request.loops is not None else weighted_cost(made.predicted_calls, prices)
-        yield f"degenerate, metric {name}{setting.label}", made, merit
+        for step in _coupling_steps(made, setting, request):
+            stepped = replace(made, coupling_step=step)
+            merit = stepped.bound if request.loops is not None else weighted_cost(stepped.predicted_calls, prices)
+            label = f", {step} steps" if step != EXTRAGRADIENT else ""
+            yield f"degenerate, metric {name}{setting.label}{label}", stepped, merit
+
+
+def _coupling_steps(made: Plan, setting: Setting, request: Request) -> tuple[str, ...]:
+    """The steps to compare: the one asked for, or the paper's, and where all is left to the plan also the other."""
+    # The outermost loop is seen step by step, so a coupling alone keeps the paper's step.
+    inside = len(made.levels) > 1 and made.order.endswith("B")
+    able = inside and made.levels[-1].term.M > 0.0 and not is_sampled(setting.problem)
+    if request.coupling_step == PRIMAL_DUAL and not able:
+        raise InputError(
+            "plan: coupling_step 'primal-dual' needs exact gradients and a coupling inside other levels; the order is "
+            f"{made.order!r}. Use order=, or coupling_step='extragradient'."
+        )
+    if request.coupling_step != "auto":
+        return (request.coupling_step,)
+    free = not request.theorem_settings and request.regime == "auto" and request.plain_metric
+    return (EXTRAGRADIENT, PRIMAL_DUAL) if able and free else (EXTRAGRADIENT,)
 
 
 def _restarted(

@@ -38,7 +38,8 @@ class SaddleProblem:
     reader : callable, optional
         What `read` makes of a result; the functions of `ss.gallery` set it.
     arrays : "numpy", "torch", "jax", "cupy" or an array of theirs, optional
-        Kind and precision of the x and y of results; by default those of the arrays which the problem is made of.
+        Where methods run, and kind and precision of the x and y of results; by default those of the arrays which the
+        problem is made of.
 
     Examples
     --------

@@ -83,7 +83,8 @@ class Matrix(Coupling):
 
     @property
     def one_pass(self) -> bool:
-        return self._compiled
+        # With fewer rows than columns, adding into the long vector costs more than reading the matrix twice.
+        return self._compiled and self.matrix.shape[0] >= self.matrix.shape[1]
 
     def forward_stack(self, stack: Array) -> Array:
         if not (self._compiled and on_host(stack)):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import secrets
 import shutil
 import tempfile
+import uuid
 import weakref
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from saddleslide.arrays import Array
 # Files there are memory, where the system has it.
 _MEMORY = Path("/dev/shm")
 _TOKEN = "token"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Mailbox:
@@ -33,8 +36,9 @@ class Mailbox:
     def __init__(self) -> None:
         place = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
         self.folder = tempfile.mkdtemp(prefix="saddleslide-", dir=place)
-        self.token = secrets.token_hex(16)
-        Path(self.folder, _TOKEN).write_text(self.token, encoding="ascii")
+        # Folders may be shared between machines, and mapped files are not: the machine is part of the token.
+        self.token = f"{_machine()} {secrets.token_hex(16)}"
+        Path(self.folder, _TOKEN).write_text(self.token, encoding="utf-8")
         self._maps: dict[str, Array] = {}
         self._finalizer = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
@@ -68,9 +72,18 @@ def is_here(folder: str, token: str) -> bool:
     False
     """
     try:
-        return Path(folder, _TOKEN).read_text(encoding="ascii") == token
+        found = Path(folder, _TOKEN).read_text(encoding="utf-8")
     except OSError:
         return False
+    return found == token and token.startswith(f"{_machine()} ")
+
+
+def _machine() -> str:
+    """A name of this machine since it was started, as far as the system tells."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return f"{platform.node()}-{uuid.getnode()}"
 
 
 def opened(path: str, rows: int, size: int) -> Array:

@@ -30,6 +30,12 @@ def helper(function: _Kernel) -> _Kernel:
     return made
 
 
+def fusing(function: _Kernel) -> _Kernel:
+    """The same where a product and a sum may be rounded once instead of twice."""
+    made: _Kernel = numba.njit(error_model="numpy", fastmath={"contract"})(function)
+    return made
+
+
 def summing(function: _Kernel) -> _Kernel:
     """The same for sums whose order does not matter, so that they become vector code."""
     made: _Kernel = numba.njit(error_model="numpy", fastmath={"reassoc", "contract"})(function)

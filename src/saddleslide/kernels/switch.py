@@ -21,6 +21,10 @@ class Updates(Protocol):
     """The vector updates of the recursion, as `reference` documents them."""
 
     def combine(self, out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None: ...
+    def compose(
+        self, base: Array, point: Array, a: float, average: Array, above: Array, b: float, z: Array, scratch: Array
+    ) -> None: ...
+    def settle(self, average: Array, z: Array, ahead: Array, alpha: float, scratch: Array) -> None: ...
     def collect(
         self, pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array,
         edges: Edges,

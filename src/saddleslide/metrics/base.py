@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array, beside
+from saddleslide.arrays import Array, beside, on_host
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 
@@ -67,6 +67,19 @@ class Metric(ABC):
         array([1.  , 0.25])
         """
         return self.from_basis(self.solve(self.to_basis(x), 1.0, 0.0))
+
+    def invert(self, x: Array) -> None:
+        """Replace x by P^-1 x.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> x = np.ones(2)
+        >>> ss.metrics.Diagonal([1.0, 4.0]).invert(x)
+        >>> x
+        array([1.  , 0.25])
+        """
+        np.copyto(x, self.inverse(x))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a plan; a metric made of functions has none."""
@@ -140,3 +153,9 @@ class Entrywise(Symbol):
     >>> isinstance(ss.metrics.Diagonal([1.0, 2.0]), Entrywise), isinstance(ss.metrics.Spectral([1.0, 2.0]), Entrywise)
     (True, False)
     """
+
+    def invert(self, x: Array) -> None:
+        if on_host(x):
+            np.divide(x, self.symbol, out=x)
+        else:
+            super().invert(x)

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_real
+from saddleslide.arrays import Array, Shape, as_real, on_host
 from saddleslide.couplings import Coupling
 from saddleslide.elsewhere import Elsewhere
 from saddleslide.elsewhere.transforms import cosine_transform, hartley_transform
@@ -67,6 +67,17 @@ class Spectral(Symbol):
 
     def from_basis(self, X: Array) -> Array:
         return from_coordinates(X, self.basis)
+
+    def invert(self, x: Array) -> None:
+        if self.basis != "dct" or not on_host(x) or not x.flags.c_contiguous:
+            super().invert(x)
+            return
+        # Both transforms may use the memory of x itself.
+        found = scipy.fft.dctn(x, norm="ortho", overwrite_x=True)
+        found /= self.symbol
+        found = scipy.fft.idctn(found, norm="ortho", overwrite_x=True)
+        if not np.may_share_memory(found, x):
+            np.copyto(x, found)
 
 
 def to_coordinates(x: Array, basis: str) -> Array:

@@ -196,8 +196,10 @@ def formatted(value: Any, form: str) -> str:
         return f"[{', '.join(form.format(part) for part in value)}]"
     if isinstance(value, str):
         return value
-    whole = form.endswith("d}") and isinstance(value, float) and value == int(value)
-    return form.format(int(value) if whole else value)
+    if form.endswith("d}") and isinstance(value, float):
+        # A median of two counts may lie between them.
+        return form.format(int(value)) if value == int(value) else str(value)
+    return form.format(value)
 
 
 def numbers(text: str) -> list[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 
@@ -14,10 +14,13 @@ from saddleslide.domains import Product
 from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
 from saddleslide.guards import PairGuard
 from saddleslide.oracles import Oracles
+from saddleslide.planning import Level
 from saddleslide.planning.restarts import Stage, anchor_calls
 from saddleslide.problem import SaddleProblem
+from saddleslide.sliding.anchored_level import AnchoredLevel
 from saddleslide.sliding.component import Writer
-from saddleslide.sliding.innermost import Anchors, compiled_sweep
+from saddleslide.sliding.innermost import Anchors, Sweep, compiled_sweep
+from saddleslide.sliding.primal_dual_level import PrimalDualLevel
 from saddleslide.sliding.recursion import Piece, Recursion
 from saddleslide.sliding.view import View
 
@@ -64,22 +67,35 @@ def bilinear_recursion(
     if any(level.term.M > 0.0 for level in stage.levels):
         operators["B"] = coupling_writer(oracles)
     anchors = taken_anchors(oracles, stage, start) if anchors is None else anchors
-    if anchors.products:
+    if anchors.active:
         gradients["B"] = anchor_writer(oracles, anchors)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
-    # The outermost loop stays in Python: callers look at every one of its steps.
-    inside = len(names) > 1 and names[-1] in operators and view.plain and on_host(z)
+    duals = {name: view.dual(write) for name, write in operators.items()}
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
-        [view.dual(operators[name]) if name in operators else None for name in names],
+        [duals.get(name) for name in names],
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
-        compiled_sweep(oracles, stage.levels[-1], anchors) if inside else None,
+        _innermost(oracles, stage.levels, view, anchors, duals.get("B"), z),
         view.base(),
     )
+
+
+def _innermost(
+    oracles: Oracles, levels: Sequence[Level], view: View, anchors: Anchors, operator: Writer | None, z: Array
+) -> Sweep | None:
+    """All iterations of the last level at once, where it is the coupling's; None leaves them to the recursion."""
+    # The outermost loop stays in Python: callers look at every one of its steps.
+    if len(levels) == 1 or levels[-1].term.name != "B" or operator is None:
+        return None
+    if view.primal_dual:
+        return PrimalDualLevel(oracles, levels[-1], view, z)
+    if anchors.active and view.metric is None:
+        return AnchoredLevel(oracles, levels[-1], view, anchors, operator, z)
+    return None if anchors.active or not on_host(z) else compiled_sweep(oracles, levels[-1], view, operator)
 
 
 def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:

@@ -173,9 +173,12 @@ class Recursion:
         self._linearise(rung, alpha, Gamma, above)
         self._pull(rung, eta, above)
         ahead = self._sweep(k + 1, Gamma * alpha, rung)
-        self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
         if any(piece is not None for piece in self.pieces[k:]):
             self._average_models(k, alpha)
+        if rung.write_operator is None:
+            self.kernels.settle(rung.average, rung.iterate, ahead, alpha, self.scratch)
+            return
+        self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
         self._correct(rung, eta, ahead)
 
     def _average_models(self, k: int, alpha: float) -> None:
@@ -200,11 +203,14 @@ class Recursion:
 
     def _linearise(self, rung: _Rung, alpha: float, Gamma: float, above: _Floor) -> None:
         """Gradient at the composed averaging point v = Gamma alpha z + c, and Q at z."""
-        if rung.points_below:
-            self.kernels.combine(rung.base, Gamma * (1.0 - alpha), rung.average, 1.0, above.base, self.scratch)
+        kept = Gamma * (1.0 - alpha)
         if rung.write_gradient is not None:
-            self.kernels.combine(rung.point, Gamma * alpha, rung.iterate, 1.0, rung.base, self.scratch)
+            self.kernels.compose(
+                rung.base, rung.point, kept, rung.average, above.base, Gamma * alpha, rung.iterate, self.scratch
+            )
             rung.write_gradient(rung.point, rung.gradient)
+        elif rung.points_below:
+            self.kernels.combine(rung.base, kept, rung.average, 1.0, above.base, self.scratch)
         if rung.write_operator is not None:
             rung.write_operator(rung.iterate, rung.operator)
 
@@ -230,10 +236,8 @@ class Recursion:
         return self.solution
 
     def _correct(self, rung: _Rung, eta: float, ahead: Array) -> None:
-        """Z <- Proj(z~ - P^{-1} (Q(z~) - Q(z)) / eta); without an operator z <- z~."""
-        if rung.write_operator is None:
-            rung.iterate[:] = ahead
-            return
+        """Z <- Proj(z~ - P^{-1} (Q(z~) - Q(z)) / eta), at a level with an operator."""
+        assert rung.write_operator is not None
         rung.write_operator(ahead, rung.operator_ahead)
         factors = 1.0 / (eta * rung.own_weights)
         self.kernels.correct(rung.iterate, ahead, rung.operator, rung.operator_ahead, factors, self.edges)
