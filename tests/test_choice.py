@@ -15,6 +15,7 @@ from saddleslide.choice import choose
 from saddleslide.forecast import predict, predict_adaptive, predictions
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.rivals import ADAPTIVE, SHARES, kind_of, rivals_on
+from support import CountedProblem
 
 ZERO = ss.functions.Zero()
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
@@ -106,6 +107,15 @@ def test_auto_is_the_chosen_method_and_counts_the_gradients_of_the_choice():
     assert auto.status is ss.Status.SOLVED
     assert np.array_equal(auto.x, named.x)
     assert (auto.calls.f, auto.calls.g, auto.calls.B) == (named.calls.f + 1, named.calls.g + 1, named.calls.B)
+
+
+@pytest.mark.parametrize("rtol", [0.0, 1e-3])
+def test_the_choice_makes_no_calls_that_it_does_not_count(rtol):
+    counted = CountedProblem(normal(0, 4, 6), norm=4.0, modulus=1.0)
+    X, Y = ss.domains.FullSpace(6), ss.domains.FullSpace(4)
+    problem = ss.SaddleProblem(f=counted.f_function, g=counted.g_function, B=counted.problem.coupling, X=X, Y=Y)
+    found = choose(problem, 1e-3, rtol, (1.0, 1.0, 1.0), estimated=False)
+    assert (found.calls.f, found.calls.g, found.calls.B) == (*counted.gradients, counted.products)
 
 
 def test_adaptive_can_be_asked_for_and_a_metric_implies_it():
