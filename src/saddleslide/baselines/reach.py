@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,6 +31,31 @@ def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
     if problem not in _KNOWN:
         _KNOWN[problem] = reach(problem, problem.start())
     return _KNOWN[problem]
+
+
+@contextmanager
+def assumed_slopes(problem: SaddleProblem, slopes: tuple[float, float]) -> Iterator[None]:
+    """Within it `reach_from_start` is what it would be if both parts of the operator at the start had these norms.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> q, free = ss.functions.Quadratic(2.0), ss.domains.FullSpace(1)
+    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(1), X=free, Y=free)
+    >>> with assumed_slopes(problem, (4.0, 0.0)):
+    ...     round(reach_from_start(problem)[0], 6)
+    2.0
+    >>> reach_from_start(problem)
+    (0.0, 0.0)
+    """
+    known = _KNOWN.pop(problem, None)
+    _KNOWN[problem] = reach(problem, problem.start(), slopes)
+    try:
+        yield
+    finally:
+        del _KNOWN[problem]
+        if known is not None:
+            _KNOWN[problem] = known
 
 
 def reach(
