@@ -62,6 +62,17 @@ def test_a_smooth_dual_takes_l_bfgs_unless_its_own_work_outweighs_the_products()
     assert choose(clipped(), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=True).method == ADAPTIVE
 
 
+def test_l_bfgs_is_predicted_by_a_linear_rate_where_the_primal_is_strongly_convex():
+    f, g = ss.functions.Quadratic(1.0), ss.functions.Quadratic(0.5) + ss.functions.Linear(normal(1, 80))
+    X, Y = ss.domains.Box(-5.0, 5.0, shape=15), ss.domains.Box(-1.0, 1.0, shape=80)
+    problem = ss.SaddleProblem(f=f, g=g, B=normal(2, 80, 15), X=X, Y=Y)
+    bounds = [ss.methods["l-bfgs"]().predicted_calls(problem, tol).B for tol in (1e-4, 1e-8)]
+    assert bounds[1] < 2 * bounds[0]
+    auto, alone = (ss.solve(problem, 1e-5, costs=ONES, method=name) for name in ("auto", ADAPTIVE))
+    assert auto.plans[0].method == "l-bfgs"
+    assert 1.5 * sum((auto.calls.f, auto.calls.g, auto.calls.B)) < alone.calls.B
+
+
 def fused():
     """One costly function, and a g that is not linear: OPAPC does not apply."""
     f = ss.functions.LeastSquares(normal(10, 30, 12), normal(11, 30), ridge=0.1)
@@ -206,6 +217,16 @@ def test_compare_runs_every_method_that_applies_to_the_same_certified_gap():
         assert row.own_cost < row.cost
     assert json.loads(json.dumps(table.to_dict()))["rows"][0]["method"] == table.best.method
     assert table._repr_html_().count("<tr>") == 1 + sum(row.prediction.applies for row in table.rows)
+
+
+@pytest.mark.parametrize("prices", [None, ONES, (1.0, 1.0, 1e5)])
+def test_compare_says_what_auto_would_take(prices):
+    table = ss.compare(clipped(), tol=1e-6, costs=prices)
+    expected = choose(clipped(), 1e-6, 0.0, table.costs, estimated=prices is None)
+    assert table.auto == expected.method
+    assert f"auto takes {expected.method}: {expected.reason}" in repr(table)
+    assert table.to_dict()["auto"] == expected.method
+    assert ss.solve(clipped(), 1e-6, costs=prices).plans[0].method in (expected.method, "restarted primal-dual")
 
 
 def test_compare_draws_one_panel_for_cost_calls_and_time(tmp_path):

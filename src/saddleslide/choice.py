@@ -69,6 +69,8 @@ def choose(
     >>> choose(game, 1e-3, 0.0, (1.0, 1.0, 1.0), estimated=False).method
     'adaptive'
     """
+    if not (problem.f.has_value and problem.g.has_value):
+        return Choice(ADAPTIVE, "values are missing")
     rivals, promised, free = rivals_on(problem), promised_on(problem), free_distances(problem)
     if not (rivals or promised):
         return Choice(ADAPTIVE, "no other method applies")

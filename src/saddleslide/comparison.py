@@ -11,6 +11,7 @@ from typing import Any
 
 from saddleslide.arrays import as_number
 from saddleslide.baselines import methods
+from saddleslide.choice import choose
 from saddleslide.driver import run as run_plan
 from saddleslide.errors import InputError, raise_all
 from saddleslide.forecast import PLAN, Prediction, predictions
@@ -111,6 +112,9 @@ class Comparison:
     rows: tuple[Row, ...]
     tol: float
     costs: Prices
+    # What `method="auto"` takes at these prices, and why: it adds vector work where prices are estimated.
+    auto: str = ADAPTIVE
+    reason: str = "nothing else applies"
 
     @property
     def best(self) -> Row:
@@ -123,7 +127,8 @@ class Comparison:
         widths = [max(len(line[i]) for line in cells) for i in range(len(HEADINGS))]
         lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in cells]
         prices = ", ".join(f"{price:g}" for price in self.costs)
-        return "\n".join([f"target {self.tol:g}, prices of f', g', B: {prices}", *lines, *self._refusals()])
+        head, taken = f"target {self.tol:g}, prices of f', g', B: {prices}", f"auto takes {self.auto}: {self.reason}"
+        return "\n".join([head, *lines, taken, *self._refusals()])
 
     def _repr_html_(self) -> str:
         """The same table for notebooks: no style sheet, no script."""
@@ -131,7 +136,8 @@ class Comparison:
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in _cells(row)) + "</tr>" for row in self._shown()
         )
-        rest = "".join(f"<p>{escape(line)}</p>" for line in self._refusals())
+        taken = f"auto takes {self.auto}: {self.reason}"
+        rest = "".join(f"<p>{escape(line)}</p>" for line in [taken, *self._refusals()])
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
     def _shown(self) -> list[Row]:
@@ -146,9 +152,10 @@ class Comparison:
         Examples
         --------
         >>> Comparison((), 0.1, (1.0, 1.0, 1.0)).to_dict()
-        {'tol': 0.1, 'costs': [1.0, 1.0, 1.0], 'rows': []}
+        {'tol': 0.1, 'costs': [1.0, 1.0, 1.0], 'auto': 'adaptive', 'rows': []}
         """
-        return {"tol": self.tol, "costs": list(self.costs), "rows": [row.to_dict() for row in self.rows]}
+        rows = [row.to_dict() for row in self.rows]
+        return {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "rows": rows}
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the certified gap of every run against weighted cost, calls of each oracle, and time.
@@ -235,8 +242,9 @@ def compare(
         )
     prices = chosen_costs(problem, costs, "compare")
     found = predictions(problem, target, prices)
+    choice = choose(problem, target, 0.0, prices, costs is None, start)
     if not run:
-        return Comparison(tuple(Row(row, prices) for row in found), target, prices)
+        return Comparison(tuple(Row(row, prices) for row in found), target, prices, choice.method, choice.reason)
     first = solve(problem, target, method=ADAPTIVE, costs=prices, start=start)
     limit = _PATIENCE * _cost(first.calls, prices)
     rows = []
@@ -247,7 +255,7 @@ def compare(
             result = _result(problem, row, target, prices, limit, start)
         rows.append(Row(row, prices, result))
     rows.sort(key=lambda row: (_key(row, target), row.prediction.cost))
-    return Comparison(tuple(rows), target, prices)
+    return Comparison(tuple(rows), target, prices, choice.method, choice.reason)
 
 
 def _key(row: Row, tol: float) -> tuple[int, float]:

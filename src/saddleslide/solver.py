@@ -195,8 +195,8 @@ def _chosen(
     absolute, relative = targets(problem, tol, rtol, metric, rng)
     # All that can be wrong is refused before any oracle is called.
     problem.start(start)
-    if metric != "auto" or not (problem.f.has_value and problem.g.has_value):
-        return Choice(ADAPTIVE, "a metric was asked for, or values are missing")
+    if metric != "auto":
+        return Choice(ADAPTIVE, "a metric was asked for")
     return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), costs is None, start)
 
 

@@ -91,7 +91,10 @@ class Lbfgs(Method):
         return (f"minimises the {self.side}, memory {self.options['memory']}", "no rate is promised")
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        """What accelerated gradients would need at most, 2 sqrt(L D^2 / eps); L-BFGS is not proved to be as fast."""
+        """What accelerated gradients would need at most; L-BFGS is not proved to be as fast.
+
+        The smaller of 2 sqrt(L D^2 / eps) and, with a modulus mu, sqrt(L / mu) log(L D^2 / eps).
+        """
         primal = self.options["side"] == "primal" or not _obstacles(problem, "primal")
         outer, inner = ("f", "g") if primal else ("g", "f")
         sides = {"f": (problem.f, problem.X), "g": (problem.g, problem.Y)}
@@ -100,7 +103,10 @@ class Lbfgs(Method):
         D = reach_from_start(problem)[0 if primal else 1]
         if not math.isfinite(D):
             return None
-        N = max(1, math.ceil(2.0 * D * math.sqrt(L / tol)))
+        rate, mu = 2.0 * D * math.sqrt(L / tol), sides[outer][0].strong_convexity(sides[outer][1])
+        if mu > 0.0:
+            rate = min(rate, math.sqrt(L / mu) * math.log(max(L * D**2 / tol, math.e)))
+        N = max(1, math.ceil(rate))
         costly = 0 if isinstance(sides[outer][0], Zero) else N
         return Calls(costly if primal else 0, 0 if primal else costly, 2 * N)
 
