@@ -241,6 +241,15 @@ def test_compare_draws_one_panel_for_cost_calls_and_time(tmp_path):
     assert line.get_ydata()[-1] == history[-1].gap
 
 
+def test_runs_that_are_judged_once_are_drawn_too():
+    table = ss.compare(ss.gallery.synthetic(1.0, 1.0, d=20), tol=1e-2, run=True, only=("plan",))
+    figure = table.plot()
+    for row, line in zip([row for row in table.rows if row.result is not None], figure.axes[0].lines, strict=False):
+        assert len(line.get_xdata()) >= 1
+        assert (line.get_xdata()[-1], line.get_ydata()[-1]) == (pytest.approx(row.cost), row.result.gap)
+        assert (line.get_marker(), line.get_markevery()) == ("o", [len(line.get_xdata()) - 1])
+
+
 def test_compare_refuses_what_it_can_not_use():
     with pytest.raises(ss.errors.InputError, match="tol is 0"):
         ss.compare(smooth(), tol=0.0)

@@ -70,6 +70,14 @@ class Row:
         apart = self.method == PLAN
         return self.result.calls + (self.result.certificate_calls if apart else Calls())
 
+    @property
+    def course(self) -> list[tuple[Calls, float, float]]:
+        """Calls, seconds and certified gap of the run, up to its end; `run` of a plan is judged only there."""
+        assert self.result is not None
+        known = [(at.calls, at.seconds, at.gap) for at in self.result.history if math.isfinite(at.gap)]
+        end = (self.total, self.result.seconds, self.result.gap)
+        return known if known and known[-1][2] <= self.result.gap else [*known, end]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON; None where nothing is known.
 
@@ -157,6 +165,9 @@ class Comparison:
         rows = [row.to_dict() for row in self.rows]
         return {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "rows": rows}
 
+    def _spent(self, calls: Calls, seconds: float) -> tuple[float, ...]:
+        return _cost(calls, self.costs), float(calls.f), float(calls.g), float(calls.B), seconds
+
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the certified gap of every run against weighted cost, calls of each oracle, and time.
 
@@ -178,19 +189,10 @@ class Comparison:
         >>> [axes.get_xlabel() for axes in figure.axes][0]
         'weighted cost'
         """
-        results = {row.method: row.result for row in self.rows if row.result is not None}
-        if not results:
+        ran = [row for row in self.rows if row.result is not None]
+        if not ran:
             raise InputError("plot: nothing was run; expected a comparison with run=True.")
-        curves = {
-            name: [
-                (
-                    (_cost(at.calls, self.costs), float(at.calls.f), float(at.calls.g), float(at.calls.B), at.seconds),
-                    at.gap,
-                )
-                for at in result.history
-            ]
-            for name, result in results.items()
-        }
+        curves = {row.method: [(self._spent(calls, at), gap) for calls, at, gap in row.course] for row in ran}
         labels = ("weighted cost", "calls of f'", "calls of g'", "products with B and B$^T$", "seconds")
         return draw_comparison(labels, curves, self.tol, path)
 

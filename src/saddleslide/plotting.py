@@ -186,7 +186,13 @@ def draw_comparison(
     for position, (ax, label) in enumerate(zip(axes, labels, strict=True)):
         for number, (name, rows) in enumerate(curves.items()):
             values = [(at[position], gap) for at, gap in rows if at[position] > 0.0 and 0.0 < gap < math.inf]
-            style = {"color": f"C{number % 10}", "linestyle": ("-", "--", ":")[number // 10 % 3], "linewidth": 1.4}
+            style: dict[str, Any] = {
+                "color": f"C{number % 10}",
+                "linestyle": ("-", "--", ":")[number // 10 % 3],
+                "linewidth": 1.4,
+            }
+            # A dot at the end: a run that was judged once is one point.
+            style |= {"marker": "o", "markersize": 3.5, "markevery": [len(values) - 1] if values else []}
             (line,) = ax.plot([v for v, _ in values], [gap for _, gap in values], **style)
             lines[name] = line
         ax.set(xlabel=label, xscale="log", yscale="log")
