@@ -29,7 +29,7 @@ def main() -> None:
     # Before NumPy is imported: its threads are counted then.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    from benchmarks.speed import inner, plans, process, report, solving
+    from benchmarks.speed import inner, plans, process, report, solving, steps, threads
 
     if chosen.docs:
         stored = json.loads(COMMITTED.read_text(encoding="utf-8"))
@@ -41,6 +41,8 @@ def main() -> None:
         "small": inner.small(chosen.rounds),
         "growth": inner.growth(chosen.rounds),
         "outer": inner.outer(chosen.rounds),
+        "steps": steps.measured(max(1, chosen.rounds // 3)),
+        "threads": threads.measured(chosen.rounds),
         "start-up": process.start_up(chosen.rounds),
         "memory": process.memory(),
         "solve": solving.measured(chosen.rounds),

@@ -1,9 +1,9 @@
 """Kill -9 at random moments, resume, compare: nothing may be lost but the work after the last checkpoint.
 
-    python benchmarks/kill_and_resume.py --times 50
+    python benchmarks/kill_and_resume.py --times 50 --out benchmarks/results/kill_and_resume.json
 
-Each run is a process of its own that is killed after a random time, again and again, until it ends by itself; the last
-process writes what it found. It must have the bits of a run that was never killed.
+Each run is a process of its own that is killed a random time after it has begun or gone on, again and again, until it
+ends by itself; the last process writes what it found. It must have the bits of a run that was never killed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ def carried_out(case, path=None):
     problem = problem_of(case)
 
     def slowly(result):
-        time.sleep(0.02 if path else 0.0)
+        if path is not None:
+            # A sign of life for whoever kills, and some time for it.
+            sys.stdout.write(".\n")
+            sys.stdout.flush()
+            time.sleep(0.02)
 
     if path is not None and path.exists():
         return ss.resume(path, problem, callback=slowly)
@@ -56,11 +60,24 @@ def answer(result):
     return [result.x.tobytes().hex(), result.y.tobytes().hex(), result.status.name, result.nit, *map(repr, calls)]
 
 
+def was_killed(arguments, seconds):
+    """Start a process and kill it so long after its first step; False where it ended before."""
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        try:
+            child.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            return True
+    return False
+
+
 def main() -> None:
     """Kill, resume and compare, until enough processes were killed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--child", nargs=3)
     chosen = parser.parse_args()
     if chosen.child:
@@ -75,16 +92,14 @@ def main() -> None:
             path, out = Path(folder) / "run.npz", Path(folder) / "answer.json"
             while not out.exists():
                 arguments = [sys.executable, __file__, "--child", case, str(path), str(out)]
-                with subprocess.Popen(arguments) as child:
-                    try:
-                        child.wait(timeout=float(rng.uniform(0.8, 1.8)))
-                    except subprocess.TimeoutExpired:
-                        child.kill()
-                        killed += 1
+                killed += was_killed(arguments, float(rng.uniform(0.0, 0.6)))
             finished += 1
             same += json.loads(out.read_text(encoding="utf-8")) == clean[case]
-        sys.stdout.write(json.dumps({"killed": killed, "finished": finished, "same_bits": same}) + "\n")
+        row = {"killed": killed, "finished": finished, "same_bits": same}
+        sys.stdout.write(json.dumps(row) + "\n")
         sys.stdout.flush()
+        if chosen.out is not None:
+            chosen.out.write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

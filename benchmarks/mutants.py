@@ -1,8 +1,9 @@
 """One-line mutants of the core: each must be caught by the fast tests of its room.
 
-    python benchmarks/mutants.py
+    python benchmarks/mutants.py --out benchmarks/results/mutants.json
 
 The package is copied, one line is changed, and the tests named beside it run against the copy until the first failure.
+The file is written after each mutant; the same command goes on where it stopped and repeats those that survived.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-R, A, C, P = "sliding/recursion.py", "sliding/adaptive.py", "sliding/coupling_loop.py", "sliding/primal_dual.py"
+R, A, C, P = "sliding/recursion.py", "sliding/adaptive.py", "sliding/plain_steps.py", "sliding/primal_dual.py"
 J, B, D, S = "judging.py", "sliding/bilinear.py", "domains.py", "residuals.py"
 TRANSCRIPTIONS = ("tests/test_transcriptions.py", "tests/test_known_methods.py")
-SOLVE = ("tests/test_guards.py", "tests/test_solve.py")
+SOLVE = ("tests/test_core_rates.py", "tests/test_coupling_loop.py", "tests/test_guards.py", "tests/test_solve.py")
+LOOP = ("tests/test_core_rates.py", "tests/test_coupling_loop.py")
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, rung.average, self.scratch", "alpha, rung.average, self.scratch", TRANSCRIPTIONS),
@@ -45,9 +47,9 @@ MUTANTS = (
     (A, "measured = 2.0 * excess / square", "measured = 0.02 * excess / square", SOLVE),
     (A, "keep * old_constant + weight * constant", "old_constant + weight * constant", SOLVE),
     (A, "value_v - float(np.vdot(gradient, v))", "value_v", SOLVE),
-    (C, "base = L * metric.apply(center) - gradient", "base = L * metric.apply(center) + gradient", SOLVE),
-    (C, "y_ahead = y_new + step", "y_ahead = y_new - step", SOLVE),
-    (C, "prox(self.split.g_simple, y + rho * Bx, weight", "prox(self.split.g_simple, y - rho * Bx, weight", SOLVE),
+    (C, "metric.apply(given.center) - given.gradient", "metric.apply(given.center) + given.gradient", LOOP),
+    (C, "self.y_ahead = y + step", "self.y_ahead = y - step", LOOP),
+    (C, "prox(self.split.g_simple, y + rho * Bx, weight", "prox(self.split.g_simple, y - rho * Bx, weight", LOOP),
     (P, "self.oracles.forward(2.0 * x - self.x)", "self.oracles.forward(x - self.x)", SOLVE),
     (P, "self.x - self.pull / step_x", "self.x + self.pull / step_x", SOLVE),
     (P, "average_x + (x - average_x) / self.length", "average_x + (x + average_x) / self.length", SOLVE),
@@ -65,7 +67,7 @@ MUTANTS = (
     ("checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", ("tests/test_checkpoint.py",)),
     ("snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", ("tests/test_resume.py",)),
     ("guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/test_guards.py",)),
-    ("control.py", "self._spent(), own) + count > limit", "self._spent(), own) > limit", ("tests/test_resume.py",)),
+    ("control.py", "count > self.left(name)", "0.0 > self.left(name)", ("tests/test_resume.py",)),
     ("result.py", "return not self.known_target > 0.0", "return True", ("tests/test_oracles.py",)),
 )  # fmt: skip
 
@@ -90,19 +92,24 @@ def caught(number: int) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Run all mutants, or some by number."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Run all mutants that the file does not know as killed, or some by number."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("numbers", type=int, nargs="*")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
-    rows = []
+    known = json.loads(chosen.out.read_text(encoding="utf-8")) if chosen.out and chosen.out.exists() else []
+    rows = {tuple(row["mutant"]): row for row in known}
     for number in chosen.numbers or range(len(MUTANTS)):
+        mutant = MUTANTS[number][:3]
+        if not chosen.numbers and rows.get(mutant, {}).get("outcome") == "killed":
+            continue
         outcome, by = caught(number)
-        rows.append({"mutant": MUTANTS[number][:3], "outcome": outcome, "by": by})
+        rows[mutant] = {"mutant": mutant, "outcome": outcome, "by": by}
         sys.stdout.write(f"{number:3} {outcome:9} {MUTANTS[number][0]}: {by}\n")
         sys.stdout.flush()
-    if chosen.out is not None:
-        chosen.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        if chosen.out is not None:
+            kept = [rows[m[:3]] for m in MUTANTS if m[:3] in rows]
+            chosen.out.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,16 +20,17 @@ LAYERS = [
     {"cli"},
     {"paper_command", "commands"},
     {"paper"},
-    {"comparison", "break_even"},
+    {"comparison", "break_even", "distributed"},
     {"gallery"},
     {"solver", "resuming"},
     {"sampled_solve", "plans", "second_try"},
     {"adaptive_planner"},
     {"driver"},
     {"choice", "method_run"},
+    {"forecast"},
     {"rivals"},
     {"adaptive_run", "baselines", "inspecting"},
-    {"judging", "progress", "reporting", "planner"},
+    {"judging", "progress", "reporting", "planner", "single"},
     {"plan_request", "control"},
     {"regimes", "plan_settings"},
     {"stochastic", "plan_norms", "plan_constants", "metric_constants", "snapshot"},
@@ -43,12 +44,14 @@ LAYERS = [
     {"kernels"},
     {"arrays", "holder"},
     {"array_kinds"},
-    {"errors"},
+    {"elsewhere"},
+    {"errors", "precisions"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 METHODS = {
     "adaptive_planner",
     "choice",
+    "forecast",
     "rivals",
     "second_try",
     "comparison",
@@ -70,7 +73,7 @@ METHODS = {
     "snapshot",
     "resuming",
 }
-OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl"}
+OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl", "dask", "distributed", "zarr"}
 
 
 def room_of(path):

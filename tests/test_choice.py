@@ -11,7 +11,8 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.break_even import break_even
-from saddleslide.choice import choose, predict, predict_adaptive, predictions
+from saddleslide.choice import choose
+from saddleslide.forecast import predict, predict_adaptive, predictions
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.rivals import ADAPTIVE, SHARES, kind_of, rivals_on
 

@@ -25,9 +25,10 @@ EXAMPLES = {
     "oracle_counts.py": ["--out", "small.png", "--tol", "8", "4"],
     "tomography.py": ["--out", "small.png", "--size", "16", "--rtol", "1e-2"],
     "sampled_digits.py": ["--out", "small.png", "--tol", "0.5", "0.3"],
+    "shards.py": ["--workers", "1", "--tol", "1e-2"],
 }
 # Packages that an example imports beside matplotlib; the extra `test` has them.
-NEEDS = {"sampled_digits.py": "sklearn"}
+NEEDS = {"sampled_digits.py": "sklearn", "shards.py": "distributed"}
 
 
 def text(name: str) -> str:

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import LinearOperator
 
 import saddleslide as ss
 from saddleslide.candidate import Linearisation
@@ -62,6 +63,69 @@ def test_the_test_at_the_start_costs_two_products_and_can_be_switched_off():
     assert ss.solve(matrix, 1e-6, method="adaptive", check_adjoint=True).calls.B == 2 + (
         ss.solve(matrix, 1e-6, method="adaptive").calls.B
     )
+
+
+class OwnCoupling(ss.couplings.Coupling):
+    """A coupling of the caller's, its adjoint wrong by a sign."""
+
+    x_shape, y_shape = (5,), (4,)
+
+    def forward(self, x, out=None):
+        return B @ x
+
+    def adjoint(self, y, out=None):
+        return -B.T @ y
+
+
+def test_couplings_of_the_callers_own_are_tested_at_the_start():
+    own = ss.SaddleProblem(f=quartic(), g=ss.functions.Quadratic(1.0), B=OwnCoupling(), X=X, Y=Y)
+    operator = LinearOperator((4, 5), matvec=lambda x: B @ x, rmatvec=lambda y: -B.T @ y, dtype=float)
+    linear = ss.SaddleProblem(f=quartic(), g=ss.functions.Quadratic(1.0), B=operator, X=X, Y=Y)
+    for asked in (own, linear):
+        result = ss.solve(asked, 1e-6, method="adaptive", start=START)
+        assert result.status is ss.Status.INCONSISTENT and result.calls.B == 2
+    plan = ss.plan(problem(), order="fgB", loops=(2, 1, 1))
+    tested = ss.run(problem(), plan, check_adjoint=True)
+    assert tested.calls.B == 2 + ss.run(problem(), plan).calls.B
+    assert ss.run(problem(adjoint=WRONG["sign"]), plan, check_adjoint=True).status is ss.Status.INCONSISTENT
+
+
+@pytest.mark.parametrize("kind", ["not convex", "modulus too large", "H too small"])
+def test_plans_of_the_theorems_find_functions_that_are_not_what_they_claim(kind):
+    asked = problem(f=FALSE[kind])
+    result = ss.run(asked, ss.plan(asked, order="fgB", loops=(30, 1, 2)), start=START)
+    assert result.status is ss.Status.INCONSISTENT and result.certificate.reason.startswith("f is not")
+
+
+def test_a_modulus_declared_too_large_never_makes_a_false_claim():
+    """On a bounded set no bound uses it; on an unbounded one the status says what the bound rests on."""
+    H = np.diag([1e-3, 1.0, 1.0, 1.0, 1.0])
+    h = RNG.standard_normal(5)
+
+    def gradient(x):
+        return H @ x - h
+
+    def value(x):
+        return float(0.5 * x @ H @ x - h @ x)
+
+    for modulus in (0.1, 1.0, 10.0):
+        f = claimed(gradient, value, ss.Holder(1.0, 1.0), modulus)
+        free = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=B, X=ss.domains.FullSpace(5), Y=Y)
+        bounded = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
+        true = ss.SaddleProblem(
+            f=ss.functions.Quadratic(np.diag(H)) + ss.functions.Linear(-h), g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y
+        )
+        for method in ("adaptive", "mirror-prox"):
+            loose = ss.solve(free, 1e-3, method=method, max_steps=300)
+            assert loose.status is not ss.Status.SOLVED
+            if loose.success:
+                assert loose.status is ss.Status.SOLVED_AS_DECLARED
+                assert loose.certificate.assumes == f"f is strongly convex with the declared modulus {modulus:g}"
+            result = ss.solve(bounded, 1e-3, method=method, max_steps=300)
+            known = ss.exact_gap(true, result.x, result.y)
+            assert result.lower <= known.upper and result.upper >= known.lower and result.certificate.assumes == ""
+            if result.status is ss.Status.SOLVED:
+                assert known.lower >= result.lower - 1e-12 and known.gap <= 1e-3
 
 
 def claimed(gradient, value, smoothness=None, modulus=0.0):

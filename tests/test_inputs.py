@@ -459,9 +459,9 @@ def test_user_code_can_not_write_to_the_iterates():
         ss.run(custom.problem, ss.plan(custom.problem, **EXPLICIT))
 
 
-def test_integer_and_single_precision_input_is_read_as_double():
+def test_integer_input_is_read_as_double():
     problem = ss.SaddleProblem(
-        f=Linear([1, 2]), g=Zero(), B=np.eye(2, dtype=np.float32), X=Box(-1, 1, shape=2), Y=Box(0, 1, shape=2)
+        f=Linear([1, 2]), g=Zero(), B=np.eye(2, dtype=np.int8), X=Box(-1, 1, shape=2), Y=Box(0, 1, shape=2)
     )
     result = ss.run(problem, ss.plan(problem, order="fgB", loops=(2, 1, 2)), start=([0, 0], [1, 1]))
     assert result.x.dtype == result.y.dtype == np.float64

@@ -38,6 +38,8 @@ def test_vector_updates_agree_with_their_twins(size):
     edges, weights = np.array([0, size // 3, size]), np.array([0.7, 3.0])
     cases = [
         ("combine", (0.3, a, -1.7, b, e)),
+        ("compose", (e.copy(), 0.3, a, b, -1.7, c, e)),
+        ("settle", (e.copy(), a, 0.3, e)),
         ("collect", (e.copy(), a, b, c, a, weights, edges)),
         ("resolve", (a, b, weights, edges)),
         ("correct", (a, b, c, weights, edges)),
@@ -56,6 +58,18 @@ def test_collecting_adds_the_slopes_too():
         kernels.collect(pull, slope, above, above_slope, z, gradient, np.array([2.0]), np.array([0, 10]))
         np.testing.assert_allclose(pull, above + 2.0 * z, rtol=0.0, atol=1e-15)
         assert np.array_equal(slope, above_slope + gradient)
+
+
+def test_composing_and_settling_write_two_vectors_each():
+    average, above, z = vectors(3, 10)
+    for kernels in (load("compiled"), reference):
+        base, point, mean, iterate = np.empty(10), np.empty(10), average.copy(), np.empty(10)
+        kernels.compose(base, point, 0.3, average, above, 0.7, z, np.empty(10))
+        np.testing.assert_allclose(base, 0.3 * average + above, rtol=0.0, atol=1e-15)
+        np.testing.assert_allclose(point, 0.7 * z + 0.3 * average + above, rtol=0.0, atol=1e-15)
+        kernels.settle(mean, iterate, z, 0.25, np.empty(10))
+        np.testing.assert_allclose(mean, 0.25 * z + 0.75 * average, rtol=0.0, atol=1e-15)
+        assert np.array_equal(iterate, z)
 
 
 def test_a_sum_may_be_written_onto_one_of_its_terms():
@@ -104,6 +118,11 @@ def problem_on(B, X, Y):
     return ss.SaddleProblem(f=f, g=g, B=B, X=X, Y=Y)
 
 
+def is_compiled(recursion):
+    """Whether the innermost level is one compiled call; levels with a loop in NumPy say so themselves."""
+    return recursion.innermost is not None and getattr(recursion.innermost, "compiled", True)
+
+
 def averages(problem, order="fgB", loops=(3, 2, 5), weights=(0.5, 2.0), betas=(0.0, 0.0)):
     """Averages after every outer step and the calls made, with and without compiling."""
     plan = ss.plan(problem, order=order, loops=loops, metric=weights)
@@ -116,7 +135,7 @@ def averages(problem, order="fgB", loops=(3, 2, 5), weights=(0.5, 2.0), betas=(0
             oracles = Oracles(problem)
             recursion = bilinear_recursion(oracles, stage, start)
             steps = [average.copy() for average in recursion.steps()]
-        found.append((np.array(steps), oracles.calls, recursion.innermost is not None))
+        found.append((np.array(steps), oracles.calls, is_compiled(recursion)))
     return found
 
 
@@ -143,8 +162,9 @@ def test_anchors_are_part_of_the_compiled_level(coupling, betas, X, Y):
     found = averages(problem, betas=betas)
     assert_twins(found)
     plain = averages(problem)
-    extra = sum(2 * (beta > 0.0) for beta in betas)
-    assert plain[0][1].B // 4 * (4 + extra) == found[0][1].B
+    active = sum(beta > 0.0 for beta in betas)
+    # One product a step for every anchor, and one at each of the six entries.
+    assert plain[0][1].B // 4 * (4 + active) + 6 * active == found[0][1].B
     assert np.abs(found[0][0] - plain[0][0]).max() > 1e-6
 
 
@@ -162,7 +182,7 @@ def test_pictures_of_every_shape(shape, anchored):
 @pytest.mark.parametrize("X", ["full", "interval", "box", "ball"])
 @pytest.mark.parametrize("Y", ["full", "box"])
 def test_strips_of_every_height(monkeypatch, strip, X, Y):
-    monkeypatch.setattr("saddleslide.sliding.innermost._STRIP", strip)
+    monkeypatch.setattr("saddleslide.sliding.innermost._BAND", strip)
     assert_twins(averages(problem_on(COUPLINGS["differences"](), sets(PICTURE)[X], sets(FIELD)[Y])))
 
 
@@ -368,3 +388,20 @@ def test_every_compiled_kernel_has_a_twin():
     twins = {name for name in public if getattr(reference, name).__module__ == reference.__name__}
     source = Path(load("compiled").__file__).read_text(encoding="utf-8")
     assert twins == {line.split("(")[0][4:] for line in source.splitlines() if line.startswith("def ")}
+
+
+@pytest.mark.parametrize(
+    "tied",
+    [
+        [0.25886459317093224, 0.5039601008284132, 1.0137690855134511],
+        [0.377463431532434, 0.377463431532434, 0.377463431532434, 1.377463431532434],
+        [0.9309770745404193, 0.027815906197269258, 0.1246547378541191, 0.027815906197269258, 0.027815906197269258],
+    ],
+)
+def test_projections_onto_the_simplex_end_at_ties(tied):
+    """Rounding of the threshold brings an entry back here: a loop that waits for it to stay away never ends."""
+    from saddleslide.kernels.sets import _into_simplex
+
+    v = np.array(tied)
+    _into_simplex(v)
+    np.testing.assert_allclose(v, ss.domains.Simplex(len(tied)).project(np.array(tied)), atol=1e-15)

@@ -182,6 +182,47 @@ def test_recursive_sliding_is_algorithm_1_with_the_loops_of_its_plan():
     assert_same(found, expected[:STEPS])
 
 
+def budget_by_hand(L, M, Omega, eps):
+    """R of Corollary 3.6 for a Lipschitz gradient and an operator."""
+    return max(math.sqrt(L * Omega / eps), M * Omega / eps, 1.0)
+
+
+def stage_by_hand(name, arena, point, eps):
+    """Parts and loops of a stage that begins at a point: Corollary 3.6 with kappa = 1, in the Euclidean norm."""
+    x, y = arena.split(point)
+    corner = np.maximum(arena.high - x, x - arena.low)
+    Omega = corner @ corner + (arena.radius + np.linalg.norm(y)) ** 2
+    f, g = parts_of(arena)
+    B = Part(operator=arena.coupling, M=arena.norm)
+    R = {part: budget_by_hand(part.L, part.M, Omega, eps) for part in (f, g, B)}
+    if name == "lockstep":
+        return [f, g, B], (math.ceil(max(R.values())), 1, 1)
+    if name == "two-level-sliding":
+        outside, inside = sorted((f, g), key=lambda part: R[part])
+        T = math.ceil(R[outside])
+        both = Part(inside.gradient, arena.coupling, inside.L, arena.norm)
+        return [outside, both], (T, math.ceil(budget_by_hand(inside.L, arena.norm, Omega, eps) / T))
+    parts, loops = sorted(R, key=lambda part: R[part]), []
+    for part in parts:
+        loops.append(max(1, math.ceil(R[part] / math.prod(loops))))
+    return parts, tuple(loops)
+
+
+@pytest.mark.parametrize("name", ["recursive-sliding", "two-level-sliding", "lockstep"])
+def test_stages_begin_at_the_average_of_the_last_one_with_half_its_target(name):
+    arena = Arena(seed=11, coupling=0.1)
+    eps, loose = (16.0, 4.0) if name == "recursive-sliding" else (16.0, 1.0)
+    options = {"loose": loose} if name == "recursive-sliding" else {}
+    found = arena.library(name, STEPS, tol=eps / loose, metric="identity", **options)
+    expected, point, stages = [], arena.start, 0
+    while len(expected) < STEPS:
+        parts, loops = stage_by_hand(name, arena, point, eps)
+        expected += algorithm_1(parts, product_space(arena), point, loops)
+        point, eps, stages = expected[-1], 0.5 * eps, stages + 1
+    assert stages >= 4
+    assert_same(found, expected[:STEPS])
+
+
 class Minimisation:
     """phi(x) = f(x) + max over |y_i| <= 0.5 of <y, Bx> - modulus/2 |y|^2, and the library's problem."""
 

@@ -28,7 +28,7 @@ from saddleslide.paper.tables import Verdict, difference, formatted, numbers, pr
 from saddleslide.paper.workers import in_processes
 from support import die_or_double
 
-JUDGED_IN_QUICK = 148
+JUDGED_IN_QUICK = 156
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +289,8 @@ def test_a_wrong_number_is_found_and_fails_the_command(quick, tmp_path, capsys):
     assert main(["paper", "report", "budgets", "--out", str(tmp_path)]) == 1
     assert cells_of(tmp_path, "budgets_budgets")["(1, 0.5)", "gap"]["verdict"] == "differs"
     assert "differs" in capsys.readouterr().out
-    assert "Cells that differ" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Cells that differ" in page and "No reason is known" in page
 
 
 def test_a_missing_run_is_not_agreement():
@@ -312,6 +313,7 @@ def test_a_target_that_is_never_met_differs(quick):
         (0.15223, "{:.3f}", "0.152"),
         ((0.1, 0.25), "{:.2f}", "[0.10, 0.25]"),
         (224.0, "{:d}", "224"),
+        (224.5, "{:d}", "224.5"),
         ("fgB", "{}", "fgB"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,10 @@ import pytest
 import saddleslide as ss
 from arena import trace
 from saddleslide.oracles import Oracles
+from saddleslide.paper import kinds
+from saddleslide.paper.instances import instance
+from saddleslide.paper.perform import CLOCK, latency, perform
+from saddleslide.paper.spec import Run
 
 SEEDS = (0, 1, 2)
 # eps is halved from 8; the first one whose median gap is below 0.1 counts.
@@ -114,3 +120,26 @@ def test_the_full_size_runs_have_every_count_of_table_e5():
     assert found["holder", "universal-mirror-prox"] == [1728, 1728, 3456]
     for regime, name, _, _, calls in E5:
         assert found[regime, name] == list(calls)
+
+
+def test_a_plan_that_was_cut_short_is_a_failed_run(monkeypatch):
+    monkeypatch.setattr(kinds, "carry_out", partial(kinds.carry_out, max_steps=3))
+    run = Run("budgets", "main", "recursion", {"family": "synthetic", "nu_x": 1.0, "nu_y": 0.5}, {"tol": 0.5})
+    row = perform(run)
+    assert row["status"] == "failed" and "3 of 16 outer steps were made" in row["error"]
+
+
+def test_methods_outside_the_paper_see_a_free_x_and_are_judged_on_the_ball():
+    """ADMM needs a full space; the gap that counts is that of the paper's problem."""
+    given = instance({"family": "tomography", "n": 16, "free": True})
+    assert not given.problem.X.bounded and given.judged.X.bounded
+    problem = {"family": "tomography", "n": 16, "free": True}
+    row = perform(Run("limits", "peers", "admm", problem, {"iterations": 20, "inspect": 1, "relative": True}))
+    assert row["status"] == "done", row.get("trace")
+    assert row["gap"] < 1e-3 < row["curve"][0][-1]
+
+
+def test_latencies_do_not_measure_the_load_of_the_machine():
+    """A call that waits for the processor costs what it computes, not what it waits."""
+    waited = latency(lambda: time.sleep(0.05))
+    assert waited < 0.02 or CLOCK is time.perf_counter

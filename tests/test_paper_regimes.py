@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -121,5 +123,21 @@ def test_restarts_cover_every_row_of_the_papers_tables():
     assert set(tables["mixed"].lines) == {"y, (1, 1)", "y, (1, 0.5)", "y, (0.5, 0.5)", "x, (1, 1)"}
 
 
+def test_the_figure_of_restarts_leaves_plans_without_runs_aside():
+    """Plans that grow with H were not carried out: no restart was made, and none can be divided by."""
+    every = load("restarts").runs()
+    names = ("kappa_x", "kappa_y", "kappa_xy", "holder H")
+    some = [next(run for run in every if run.group == name) for name in names]
+    some.append(next(run for run in every if run.group == "holder" and run.settings["tol"] == 1e-7))
+    rows = [perform(run) for run in some]
+    assert {row["status"] for row in rows} == {"done"} and rows[3]["stages"]["made"] == 0
+    right = DRAWINGS["restarts"](rows).axes[1]
+    assert [line.get_label().split()[-1] for line in right.lines] == ["kappa_x", "kappa_y", "kappa_xy"]
+
+
 def test_figures_of_the_regimes_want_their_rows(plans):
     assert DRAWINGS["restarts"]([]) is None and DRAWINGS["stochastic"](list(plans.values())) is None
+    run = next(run for run in load("stochastic").runs() if run.group == "game")
+    some = perform(replace(run, settings=run.settings | {"draws": 2}))
+    figure = DRAWINGS["stochastic"]([*plans.values(), some])
+    assert [ax.get_title()[:3] for ax in figure.axes] == ["(a)", "(b)"]

@@ -192,3 +192,13 @@ def test_all_plans_of_ss_plan_share_their_words():
         plan = ss.plan(problem, 1e-2, regime=name)
         assert plan.regime == name and set(plan.predicted_calls) == set("fgB") and plan.order
         assert plan.bound > 0.0 and plan.proved in (True, False) and math.isfinite(costs_of(plan))
+
+
+def test_plans_of_the_theorems_make_every_step_they_have(monkeypatch):
+    monkeypatch.setattr("saddleslide.driver.MOST_STEPS", 3)
+    interval = ss.domains.Box([-1.0], [1.0])
+    f = ss.functions.Power(1.0)
+    problem = ss.SaddleProblem(f=f, g=f, B=np.array([[0.5]]), X=interval, Y=interval)
+    planned = ss.run(problem, ss.plan(problem, 1.0, order="fgB", loops=(5, 1, 1), metric="identity"))
+    assert planned.calls.f == 5
+    assert ss.run(problem, ss.plan(problem, 1.0, order="fgB", loops=(5, 1, 1)), max_steps=2).calls.f == 2

@@ -65,6 +65,22 @@ def test_accelerated_methods_are_of_order_one_over_n_squared_on_quadratic_chains
     assert_exponent(LENGTHS, found, -2.0)
 
 
+@pytest.mark.parametrize(("name", "part"), [("recursive-sliding", 1.0), ("proved-sliding", 2.0)])
+def test_one_stage_has_a_certified_gap_of_order_one_over_n_squared_on_quadratic_chains(name, part):
+    counts, found = [], []
+    for N in LENGTHS:
+        problem, scale = quadratic_chain(N)
+        options = {"loose": 1.0} if name == "recursive-sliding" else {}
+        method, oracles = ss.methods[name](metric="identity", **options), Oracles(problem)
+        method.start(oracles, problem.start(), part * scale / N**2)
+        while method.left > 0:
+            method.advance()
+        assert N / 2 <= oracles.calls.f <= 3 * N
+        counts.append(oracles.calls.f)
+        found.append(ss.exact_gap(problem, *method.output()).gap / scale)
+    assert_exponent(counts, found, -2.0)
+
+
 def test_gradient_sliding_is_of_order_one_over_n_squared_on_quadratic_chains():
     found = []
     for N in LENGTHS:
@@ -138,6 +154,7 @@ def largest_coordinate(eps):
         ("universal-mirror-prox", {"metric": "identity"}),
         ("universal-gradient", {}),
         ("recursive-sliding", {"metric": "identity", "loose": 1.0}),
+        ("proved-sliding", {"metric": "identity"}),
         ("lockstep", {"metric": "identity"}),
         ("two-level-sliding", {"metric": "identity"}),
     ],

@@ -24,8 +24,8 @@ METHODS = {
     "mirror-prox": "free", "pdhg": "game", "condat-vu": "least squares", "admm": "least squares",
     "opapc": "least squares", "l-bfgs": "simple", "apdg": "free", "gradient-sliding": "least squares",
     "universal-primal-dual": "game", "accelerated-mirror-prox": "costly g", "mirror-prox-sliding": "costly g",
-    "universal-mirror-prox": "custom", "recursive-sliding": "custom", "two-level-sliding": "custom",
-    "lockstep": "custom", "accelerated-gradient": "simple", "universal-gradient": "game",
+    "universal-mirror-prox": "custom", "recursive-sliding": "custom", "proved-sliding": "free",
+    "two-level-sliding": "custom", "lockstep": "custom", "accelerated-gradient": "simple", "universal-gradient": "game",
 }  # fmt: skip
 
 
@@ -220,6 +220,45 @@ def test_a_budget_of_calls_is_never_passed_by_the_method():
     for name, limit in (("f", 3), ("g", 20), ("B", 333)):
         result = ss.run(problem, plan, max_calls={name: limit})
         assert result.status is ss.Status.CALL_LIMIT and getattr(result.calls, name) <= limit
+
+
+@pytest.mark.parametrize("method", ["adaptive", "auto", "mirror-prox", "universal-mirror-prox", "pdhg"])
+def test_no_limit_is_passed_by_a_single_call_of_the_callables(method):
+    """Certificates included; what the callables saw is counted by themselves."""
+    rng = np.random.default_rng(2)
+    B = rng.standard_normal((4, 5))
+    A = rng.standard_normal((6, 5))
+    seen = dict.fromkeys("fgB", 0)
+
+    def counting(name, call):
+        def counted(v):
+            seen[name] += 1
+            return call(v)
+
+        return counted
+
+    f = ss.functions.Custom(
+        counting("f", lambda x: A.T @ (A @ x) + x**3 - 1.0),
+        lambda x: float((A @ x) @ (A @ x) / 2 + (x**4).sum() / 4 - x.sum()),
+        ss.Holder(1.0, 60.0),
+    )
+    g = ss.functions.Custom(
+        counting("g", lambda y: y + y**3), lambda y: float((y**2 / 2 + y**4 / 4).sum()), ss.Holder(1.0, 4.0)
+    )
+    pair = counting("B", lambda x: B @ x), counting("B", lambda y: B.T @ y)
+    coupling = ss.couplings.as_coupling(pair, (5,), (4,), norm=float(np.linalg.norm(B, 2)))
+    box, small = ss.domains.Box(-1.0, 1.0, shape=5), ss.domains.Box(-1.0, 1.0, shape=4)
+    if method == "pdhg":
+        f, g = ss.functions.Quadratic(0.01) + ss.functions.Linear(rng.standard_normal(5)), ss.functions.Huber(0.5)
+    problem = ss.SaddleProblem(f=f, g=g, B=coupling, X=box, Y=small)
+    for name in "B" if method == "pdhg" else "fgB":
+        for limit in (7, 23, 24.5, 61, 140):
+            seen.update(f=0, g=0, B=0)
+            result = ss.solve(problem, 1e-12, method=method, max_calls={name: limit})
+            if result.nit > 0:
+                assert getattr(result.calls, name) <= limit and seen[name] <= limit, (name, limit, result.calls, seen)
+            assert seen["B"] == result.calls.B and seen["f"] <= result.calls.f and seen["g"] <= result.calls.g
+            assert result.lower <= result.upper and result.status is not ss.Status.SOLVED
 
 
 def test_compiled_loops_are_cut_into_pieces_with_the_same_bits(monkeypatch):

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import saddleslide as ss
-from saddleslide.choice import predict_adaptive
 from saddleslide.control import Control
+from saddleslide.forecast import predict_adaptive
 from saddleslide.method_run import method_plan
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.second_try import PATIENCE, with_second_try

@@ -61,7 +61,7 @@ def test_two_runs_give_the_same_bits(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_plan_replays_to_the_same_bits(seed):
     problem = planted(seed).problem
-    result = ss.solve(problem, rtol=1e-2)
+    result = ss.solve(problem, rtol=1e-2, method="adaptive")
     plan = AdaptivePlan.from_dict(result.plans[0].to_dict())
     assert bits(carry_out(problem, plan)) == bits(result)
 
@@ -160,8 +160,8 @@ def test_a_limit_on_calls_ends_the_run_soon_after_it(name):
     limit = 0.5 * getattr(unlimited.calls, name)
     limited = ss.solve(problem, rtol=1e-6, max_calls={name: limit})
     assert limited.status is ss.Status.CALL_LIMIT
-    # A certificate may pass the limit by its own few, products also by the rest of one step on f (docs/contract.md).
-    assert limit - 2 <= getattr(limited.calls, name) <= limit + (0.1 * limit if name == "B" else 4)
+    # Not one call more, judging and the steps on g inside the steps on f included.
+    assert limit - 4 <= getattr(limited.calls, name) <= limit
 
 
 def test_a_callback_sees_every_step_and_can_stop_the_run():
@@ -201,7 +201,7 @@ def test_a_relative_target_is_relative_to_the_true_gap_at_the_start():
     for seed in SEEDS:
         p = planted(seed)
         result = ss.solve(p.problem, rtol=1e-2)
-        assert result.status is ss.Status.SOLVED
+        assert result.success
         assert result.gap <= 1e-2 * Truth(p).gap(*p.problem.start()) * (1.0 + 1e-6)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import given_up_after, weighted
-from saddleslide.choice import predict_adaptive
+from saddleslide.forecast import predict_adaptive
 from saddleslide.rivals import ADAPTIVE, kind_of
 from saddleslide.work import estimated_costs
 

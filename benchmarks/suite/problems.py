@@ -162,21 +162,21 @@ def robust_regression(rows: int = 300, columns: int = 60, seed: int = 33) -> Sad
     return SaddleProblem(f=Quadratic(3.0), g=Linear(b), B=A, X=FullSpace(columns), Y=Box(-1.0, 1.0, shape=rows))
 
 
-def nonsmooth_costly() -> SaddleProblem:
+def nonsmooth_costly(rows: int = 100, size: int = 40, seed: int = 36, weight: float = 0.5) -> SaddleProblem:
     """A costly nonsmooth f known by subgradients only, on a ball; B cheap."""
-    A, b = normal(36, 100, 40) / 10, normal(37, 100)
+    A, b = normal(seed, rows, size) / 10, normal(seed + 1, rows)
     f = Custom(
         gradient=lambda x: A.T @ np.sign(A @ x - b),
         value=lambda x: float(np.abs(A @ x - b).sum()),
-        smoothness=ss.Holder(0.0, 2.0 * float(np.linalg.norm(A, 2)) * 10.0),
+        smoothness=ss.Holder(0.0, 2.0 * float(np.linalg.norm(A, 2)) * rows**0.5),
     )
-    B = scipy.sparse.csr_array(np.eye(40)[:-1] - np.eye(40, k=1)[:-1])
-    return SaddleProblem(f=f, g=Zero(), B=B, X=Ball(2.0, shape=40), Y=Box(-0.5, 0.5, shape=39))
+    B = scipy.sparse.csr_array(np.eye(size)[:-1] - np.eye(size, k=1)[:-1])
+    return SaddleProblem(f=f, g=Zero(), B=B, X=Ball(2.0, shape=size), Y=Box(-weight, weight, shape=size - 1))
 
 
-def holder_pair() -> SaddleProblem:
+def holder_pair(nu_x: float = 0.75, nu_y: float = 0.25, d: int = 60, seed: int = 0) -> SaddleProblem:
     """The paper's synthetic pair (3/4, 1/4) with both functions known by gradients only."""
-    made = ss.gallery.synthetic(0.75, 0.25)
+    made = ss.gallery.synthetic(nu_x, nu_y, d=d, seed=seed)
     f, g = (
         Custom(gradient=part.gradient, value=part.value, smoothness=part.smoothness(made.X))
         for part in (made.f, made.g)
@@ -189,6 +189,18 @@ def smooth_dear_products(n: int = 50, seed: int = 38, coupling: float = 1.0) -> 
     f = LeastSquares(normal(seed, 80, n) / 9, normal(seed + 1, 80), ridge=0.1)
     g = LeastSquares(normal(seed + 2, 70, n) / 9, normal(seed + 3, 70), ridge=0.2)
     return SaddleProblem(f=f, g=g, B=coupling * normal(seed + 4, n, n) / 7, X=FullSpace(n), Y=FullSpace(n))
+
+
+def weak_coupling() -> SaddleProblem:
+    """A costly least squares with more unknowns than data on a box, and a few weak constraints on differences."""
+    A, b = normal(60, 80, 100), normal(61, 80)
+    f = Custom(
+        gradient=lambda x: A.T @ (A @ x - b),
+        value=lambda x: 0.5 * float((A @ x - b) @ (A @ x - b)),
+        smoothness=ss.Holder(1.0, float(np.linalg.norm(A, 2)) ** 2),
+    )
+    B = 0.01 * (np.eye(100)[:-1] - np.eye(100, k=1)[:-1])
+    return SaddleProblem(f=f, g=Zero(), B=B, X=Box(-1.0, 1.0, shape=100), Y=Box(-1.0, 1.0, shape=99))
 
 
 INSTANCES = (
@@ -209,6 +221,7 @@ INSTANCES = (
     Instance("nonsmooth, f dear", "nonsmooth", nonsmooth_costly, 1e-2, (100.0, 1.0, 1.0)),
     Instance("Hölder pair", "nonsmooth", holder_pair, 1e-2, (10.0, 10.0, 1.0)),
     Instance("smooth, B dear", "learning", smooth_dear_products, 1e-5, (1.0, 1.0, 100.0)),
+    Instance("weak coupling", "learning", weak_coupling, 1e-3, (1.0, 1.0, 10.0)),
 )
 
 # Other sizes, seeds and weights, on which the shares of the choice were measured: none of these is in INSTANCES.
@@ -229,4 +242,10 @@ CALIBRATION = (
     Instance("regression 200", "learning", partial(robust_regression, 200, 100, 137), 1e-3),
     Instance("smooth 30", "learning", partial(smooth_dear_products, 30, 138, 0.5), 1e-5, (1.0, 1.0, 100.0)),
     Instance("smooth 60", "learning", partial(smooth_dear_products, 60, 148, 2.0), 1e-4, (1.0, 1.0, 20.0)),
+    Instance("nonsmooth 60", "nonsmooth", partial(nonsmooth_costly, 60, 30, 166, 0.3), 2e-2, (100.0, 1.0, 1.0)),
+    Instance("nonsmooth 150", "nonsmooth", partial(nonsmooth_costly, 150, 50, 176, 1.0), 1e-2, (20.0, 1.0, 1.0)),
+    Instance("nonsmooth 80", "nonsmooth", partial(nonsmooth_costly, 80, 20, 186, 0.1), 5e-3, (5.0, 1.0, 1.0)),
+    Instance("Hölder 40", "nonsmooth", partial(holder_pair, 0.5, 0.5, 40, 7), 1e-2, (10.0, 10.0, 1.0)),
+    Instance("Hölder 30", "nonsmooth", partial(holder_pair, 0.25, 0.75, 30, 8), 2e-2, (20.0, 5.0, 1.0)),
+    Instance("Hölder 50", "nonsmooth", partial(holder_pair, 0.9, 0.4, 50, 9), 1e-2, (5.0, 5.0, 1.0)),
 )

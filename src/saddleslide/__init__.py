@@ -4,7 +4,7 @@ min over x in X, max over y in Y of f(x) + <y, Bx> - g(y): each of f', g' and B 
 gap of the answer is certified.
 """
 
-from saddleslide import couplings, domains, errors, functions, gallery, metrics, planning
+from saddleslide import couplings, distributed, domains, errors, functions, gallery, metrics, planning
 from saddleslide.adaptive_planner import adaptive_plan
 from saddleslide.baselines import methods
 from saddleslide.break_even import Crossover, crossover
@@ -44,6 +44,7 @@ __all__ = [
     "component_levels",
     "couplings",
     "crossover",
+    "distributed",
     "domains",
     "errors",
     "exact_gap",

@@ -10,9 +10,9 @@ from typing import Any
 
 from saddleslide.adaptive_run import first_curvature, mirror
 from saddleslide.arrays import as_number
-from saddleslide.choice import predictions, start_scale
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
+from saddleslide.forecast import predictions, start_scale
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.metric_choice import METRICS, choose_metric
 from saddleslide.metrics import Entrywise, Metric

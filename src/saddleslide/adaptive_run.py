@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from saddleslide.array_kinds import to_host
 from saddleslide.arrays import Array
 from saddleslide.candidate import Candidate, Split
 from saddleslide.control import EARLY, Control, Watch, where_in
@@ -71,12 +72,17 @@ class AdaptiveRun:
     ) -> None:
         self.plan, self.control = plan, control
         self.problem = mirror(problem) if plan.mirrored else problem
+        origin = problem.placed(origin)
         self.origin = (origin[1], origin[0]) if plan.mirrored else origin
         self.watch = Watch(control, self, self._calls, plan.mirrored)
         self.oracles = Oracles(self.problem, self.watch.gate, control.dry, guarded=True)
+        # Where g is slid inside the steps on f: the oracles of that method, the roles of x and y exchanged.
+        self.nested: Oracles | None = None
         self.split = _split(self.problem, plan)
         self.history: list[Moment] = []
-        self.judge = Judge(self.problem, self.split, plan.tol, plan.rtol, self.origin, control.dry)
+        self.judge = Judge(
+            self.problem, self.split, plan.tol, plan.rtol, self.origin, control.dry, self.watch.gate, self.watch.left
+        )
         self.smooth = _is_smooth(self.split.f_rest, self.problem)
         self.slack_floor = 0.0 if self.smooth else self._slack_floor()
         self.plans = [plan]
@@ -111,9 +117,16 @@ class AdaptiveRun:
         status = self.watch.carried_out(self._iterate, self._where)
         if not self.history and status in EARLY:
             self.judge.judge_start()
-        return self._result(Status.SOLVED if self.judge.solved and status is not Status.INCONSISTENT else status)
+        met = self.judge.solved and status is not Status.INCONSISTENT
+        return self._result(self.judge.certificate().solved if met else status)
 
     def _where(self) -> str:
+        if self.nested is not None and self.nested.active:
+            own = {"f": "g", "g": "f"}.get(self.nested.active, "B")
+            earlier = getattr(self.oracles.calls, own)
+            return where_in(
+                self.plan, len(self.history), self.nested, mirrored=not self.plan.mirrored, earlier=earlier
+            )  # fmt: skip
         return where_in(self.plan, len(self.history), self.oracles, self.judge.oracles, self.plan.mirrored)
 
     def _timed(self, work: Callable[[], Any]) -> Any:
@@ -237,7 +250,8 @@ class AdaptiveRun:
         """The method with the roles of x and y exchanged, and its coupling loop."""
         seen = mirror(self.problem)
         split = Split(self.split.g_rest, self.split.g_simple, Zero(), self.split.f_simple)
-        oracles, metric = Oracles(seen, dry=self.oracles.dry, guarded=True), Blocks(1.0, seen.coupling.norm.upper)
+        oracles = Oracles(seen, self._gate_from_y, self.oracles.dry, guarded=True)
+        self.nested, metric = oracles, Blocks(1.0, seen.coupling.norm.upper)
         coupling = Proximal(CouplingLoop(oracles, metric, split), plan.steps_per_g, Settings().nested_tolerance)
         modulus = split.f_rest.strong_convexity(seen.X)
         # Many steps per step on f, all on the same g: what is known of its curvature lasts.
@@ -247,7 +261,15 @@ class AdaptiveRun:
         )  # fmt: skip
         return method, coupling
 
+    def _gate_from_y(self, name: str, count: float) -> None:
+        """The gate for calls made from y's side, under the names that they have on this side."""
+        self.oracles.gate({"f": "g", "g": "f"}.get(name, name), count)
+
     def _metric(self, plan: AdaptivePlan, x: Array) -> Metric:
+        """The metric of the plan: fitted on the host, used where x lies."""
+        return self._built_metric(plan, to_host(x)).beside(x)
+
+    def _built_metric(self, plan: AdaptivePlan, x: Array) -> Metric:
         if plan.given is not None:
             given = plan.given if isinstance(plan.given, Metric) else from_dict(plan.given)
             return given.attached(self.problem.coupling)
@@ -294,6 +316,9 @@ class AdaptiveRun:
 
     def _calls(self) -> Calls:
         total = self.oracles.calls + self.judge.oracles.calls
+        if self.nested is not None:
+            # What has not been handed over yet.
+            total += Calls(self.nested.calls.g, self.nested.calls.f, self.nested.calls.B)
         return (Calls(total.g, total.f, total.B) if self.plan.mirrored else total) + self.control.before
 
     def _record(self) -> bool:
@@ -309,7 +334,15 @@ class AdaptiveRun:
         if self.plan.mirrored:
             x, y = y, x
             calls = Calls(seen.calls.g, seen.calls.f, seen.calls.B)
-            seen = Certificate(-seen.upper, -seen.lower, seen.kind, seen.error, seen.reason, calls)
+            seen = Certificate(
+                -seen.upper,
+                -seen.lower,
+                seen.kind,
+                seen.error,
+                seen.reason,
+                calls,
+                mirror(self.problem).assumptions * bool(seen.assumes),
+            )
         return Result(
             np.array(x),
             np.array(y),
@@ -352,7 +385,9 @@ def mirror(problem: SaddleProblem) -> SaddleProblem:
     >>> mirror(ss.SaddleProblem(f=zero, g=ss.functions.Huber(1.0), B=np.eye(2), X=box, Y=box)).f
     Huber(1)
     """
-    return SaddleProblem(f=problem.g, g=problem.f, B=Mirrored(problem.coupling), X=problem.Y, Y=problem.X)
+    return SaddleProblem(
+        f=problem.g, g=problem.f, B=Mirrored(problem.coupling), X=problem.Y, Y=problem.X, arrays=problem.arrays
+    )
 
 
 def first_curvature(problem: SaddleProblem) -> float:

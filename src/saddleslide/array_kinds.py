@@ -10,7 +10,10 @@ from typing import Any, Self, final
 
 import numpy as np
 
+from saddleslide.elsewhere import Elsewhere
+from saddleslide.elsewhere.traffic import COUNTS
 from saddleslide.errors import InputError, MissingExtraError
+from saddleslide.precisions import UNSAID, precision_of
 
 _NAMES = ("numpy", "torch", "jax", "cupy")
 
@@ -34,33 +37,65 @@ class ArrayKind:
         return self.library if self.device is None else f"{self.library} on {self.device}"
 
     def wrap(self, array: Any) -> Any:
-        """A new array of this kind with the values of a NumPy array; a read-only view for NumPy itself."""
+        """A new array of this kind with the values of a given one; a read-only view for NumPy itself."""
+        if isinstance(array, Elsewhere):
+            if array.kind.library == self.library != "numpy":
+                return array.copy().native if self.library != "jax" else array.native
+            array = array.host()
         if self.library == "numpy":
             view = array.view()
             view.flags.writeable = False
             return view
+        COUNTS.up += 1
+        return self.uploaded(array)
+
+    def uploaded(self, array: Any) -> Any:
+        """A new array of this kind with the values of a NumPy array; integers become numbers in double precision."""
         module = importlib.import_module(self.library)
+        name = "float64" if array.dtype.kind in "iu" else array.dtype.name
         if self.library == "torch":
-            return module.tensor(array, dtype=module.float64, device=self.device)
+            return module.tensor(array, dtype=getattr(module, name), device=self.device)
         if self.library == "jax":
             with self.scope():
-                return module.device_put(module.numpy.array(array, dtype="float64"), self.device)
+                return module.device_put(module.numpy.array(array, dtype=name), self.device)
         if self.library == "cupy":
-            with module.cuda.Device(self.device):
-                return module.array(array, dtype="float64")
-        return module.asarray(array, dtype=module.float64, device=self.device, copy=True)
+            with self.scope():
+                return module.array(array, dtype=name)
+        return module.asarray(array, dtype=getattr(module, name), device=self.device, copy=True)
+
+    def downloaded(self, native: Any) -> Any:
+        """The values of an array of this kind on the host."""
+        return to_host(native)
+
+    def placed(self, array: Any) -> Any:
+        """A NumPy array as one that methods compute with on this side; for NumPy the array itself."""
+        if self.library == "numpy" or isinstance(array, Elsewhere):
+            return array
+        COUNTS.up += 1
+        return Elsewhere(self, self.uploaded(np.asarray(array, dtype=np.float64)))
 
     def scope(self) -> AbstractContextManager[Any]:
-        """Where code of this kind runs: JAX rounds to single precision unless told otherwise."""
+        """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has devices."""
+        if self.library == "cupy":
+            device: AbstractContextManager[Any] = importlib.import_module("cupy").cuda.Device(self.device)
+            return device
         if self.library != "jax":
             return nullcontext()
         scope: AbstractContextManager[Any] = importlib.import_module("jax").enable_x64(True)
         return scope
 
     def call(self, function: Callable[[Any], Any], array: Any) -> Any:
-        """What the function returns for the values of a NumPy array, on the host again."""
+        """What the function returns for the values of an array: on the host again, or where the array lies."""
         with self.scope():
-            return to_host(function(self.wrap(array)))
+            return self.returned(function(self.wrap(array)), array)
+
+    def returned(self, answer: Any, near: Any) -> Any:
+        """An array that code of this kind returned: on the host, or where `near` lies if that is of this kind too."""
+        with self.scope():
+            if isinstance(near, Elsewhere) and kind_of(answer).library == near.kind.library:
+                return Elsewhere(near.kind, as_computed(answer))
+            COUNTS.down += kind_of(answer) != NUMPY
+            return to_host(answer)
 
 
 NUMPY = ArrayKind("numpy")
@@ -74,6 +109,8 @@ def kind_of(value: Any) -> ArrayKind:
     >>> kind_of([1.0, 2.0]), kind_of(np.ones(2))
     (numpy, numpy)
     """
+    if isinstance(value, Elsewhere):
+        return value.kind  # type: ignore[return-value]
     if isinstance(value, np.ndarray | np.generic) or not hasattr(type(value), "__dlpack__"):
         return NUMPY
     package = type(value).__module__.partition(".")[0]
@@ -95,6 +132,8 @@ def to_host(value: Any) -> Any:
     >>> to_host([1.0, 2.0])
     array([1., 2.])
     """
+    if isinstance(value, Elsewhere):
+        return value.host()
     library = kind_of(value).library
     if library == "torch":
         return _torch_to_host(value)
@@ -111,6 +150,17 @@ def _torch_to_host(tensor: Any) -> Any:
     here = tensor.detach().cpu()
     # NumPy has no bfloat16.
     return (here.double() if here.is_floating_point() else here).numpy()
+
+
+def as_computed(native: Any) -> Any:
+    """A copy of what a function of another library returned, in double precision and without a tape of gradients."""
+    library = kind_of(native).library
+    if library == "torch":
+        return native.detach().to(importlib.import_module("torch").float64, copy=True)
+    if library in ("jax", "cupy"):
+        return native.astype("float64")
+    space = native.__array_namespace__()
+    return space.astype(native, space.float64)
 
 
 def as_kind(like: Any, name: str) -> ArrayKind:
@@ -157,7 +207,7 @@ def origin_of(*values: Any) -> ArrayKind:
 
 
 class Built:
-    """What remembers the kind of arrays that it was built of.
+    """What remembers the kind of arrays that it was built of, and their precision.
 
     Examples
     --------
@@ -167,6 +217,7 @@ class Built:
     """
 
     origin: ArrayKind = NUMPY
+    precision: str = UNSAID
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
@@ -174,4 +225,18 @@ class Built:
         if kind != NUMPY:
             # Some of them are frozen.
             object.__setattr__(made, "origin", kind)
+        precision = precision_of(*args, *kwargs.values())
+        if precision != UNSAID:
+            object.__setattr__(made, "precision", precision)
         return made
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        """What of this runs on the host although the arrays of the problem are of a kind; in words.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> ss.functions.Custom(lambda x: x).stays_on_host(ArrayKind("torch"))
+        ('Custom: NumPy code',)
+        """
+        return ()

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from saddleslide.array_kinds import NUMPY, to_host
+from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import InputError
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -112,6 +113,42 @@ def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:
     return views
 
 
+def as_floats(array: Any) -> Array:
+    """An array in double precision, where it lies; the array itself if it is one.
+
+    Examples
+    --------
+    >>> as_floats([1, 2])
+    array([1., 2.])
+    """
+    return array if isinstance(array, Elsewhere) else np.asarray(array, dtype=np.float64)  # type: ignore[return-value]
+
+
+def coarseness(value: Any) -> float:
+    """How far rounding alone may have moved the entries of a point, relative to them: to the sixth digit in float32.
+
+    Examples
+    --------
+    >>> coarseness(np.ones(2)), coarseness(np.ones(2, dtype=np.float32))
+    (0.0, 1e-06)
+    """
+    return 1e-6 if str(getattr(value, "dtype", "")).endswith("float32") else 0.0
+
+
+def frozen(array: Array) -> Array:
+    """A new array that nobody can write to: arrays elsewhere keep a copy of such a one.
+
+    Examples
+    --------
+    >>> frozen(np.ones(2)).flags.writeable
+    False
+    """
+    made = array.copy()
+    if isinstance(made, np.ndarray):
+        made.flags.writeable = False
+    return made
+
+
 def read_only(array: Array) -> Array:
     """A view that user code can not write to.
 
@@ -120,27 +157,78 @@ def read_only(array: Array) -> Array:
     >>> read_only(np.zeros(2)).flags.writeable
     False
     """
-    view: Array = NUMPY.wrap(array)
-    return view
+    view: Any = array.closed() if isinstance(array, Elsewhere) else NUMPY.wrap(array)
+    return view  # type: ignore[no-any-return]
 
 
-def received(value: Any, shape: Shape, name: str, out: Array | None = None) -> Array:
-    """Copy what user code returned, refusing other shapes and kinds of numbers.
+def blank(shape: Shape, near: Array) -> Array:
+    """A new array of a shape, where another one lies; its entries are not set.
+
+    Examples
+    --------
+    >>> blank((2, 3), np.zeros(5)).shape
+    (2, 3)
+    """
+    made: Any = near.new(shape) if isinstance(near, Elsewhere) else np.empty(shape)
+    return made  # type: ignore[no-any-return]
+
+
+def zeros(shape: Shape | int, near: Array) -> Array:
+    """Zeros, where another array lies.
+
+    Examples
+    --------
+    >>> zeros(2, np.ones(5))
+    array([0., 0.])
+    """
+    made: Any = near.new(shape) if isinstance(near, Elsewhere) else np.zeros(shape)
+    return made  # type: ignore[no-any-return]
+
+
+def on_host(array: Array) -> bool:
+    """Whether an array is NumPy's own, so that compiled loops can take it.
+
+    Examples
+    --------
+    >>> on_host(np.zeros(2))
+    True
+    """
+    return not isinstance(array, Elsewhere)
+
+
+def beside(near: Array, array: Any) -> Any:
+    """An array of the host where another one lies; anything else, and for NumPy everything, as it is.
+
+    Examples
+    --------
+    >>> beside(np.zeros(2), np.ones(2))
+    array([1., 1.])
+    """
+    if isinstance(near, Elsewhere) and isinstance(array, np.ndarray) and array.ndim:
+        return Elsewhere(near.kind, near.native_of(array))
+    return array
+
+
+def received(value: Any, shape: Shape, name: str, out: Array | None = None, near: Array | None = None) -> Array:
+    """Copy what user code returned, refusing other shapes and kinds of numbers; to where `near` lies, if that is given.
 
     Examples
     --------
     >>> received([1, 2], (2,), "B x")
     array([1., 2.])
     """
-    array = to_host(value)
+    array = value if isinstance(value, Elsewhere) else to_host(value)
     if array.dtype.kind not in "biuf" or array.shape != shape:
         raise InputError(
             f"{name}: received shape {array.shape}, dtype {array.dtype}; expected real numbers of shape {shape}."
         )
-    if out is None:
-        return np.array(array, dtype=np.float64)
-    np.copyto(out, array)
-    return out
+    if out is not None:
+        np.copyto(out, array)
+        return out
+    if isinstance(near, Elsewhere):
+        kept: Array = beside(near, array)
+        return kept
+    return np.array(array, dtype=np.float64)
 
 
 def received_number(value: Any, name: str) -> float:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_real
+from saddleslide.arrays import Array, as_real, coarseness
 from saddleslide.domains import Domain
+from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions import Function, LowerModel, tilted_minimum
+from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus, tilted_minimum
 from saddleslide.guards import adjoint_complaint
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -99,6 +100,7 @@ def certify(
         above.error + below.error + 2.0 * rounding + from_Bx + from_BTy,
         "" if known else " ".join(reasons),
         oracles.calls,
+        problem.assumptions if known else "",
     )
 
 
@@ -159,7 +161,7 @@ def _product_rounding(
     """What rounding in a product with B can do to the minimum over the other block."""
     error = problem.coupling.product_error
     size = float(np.linalg.norm(reply)) if reply is not None and np.isfinite(reply).all() else 0.0
-    modulus = function.strong_convexity(domain) if error > 0.0 else 0.0
+    modulus = bounding_modulus(function, Zero(), domain) if error > 0.0 else 0.0
     return product_margin(error, point, domain, size, modulus)
 
 
@@ -172,9 +174,11 @@ def _kind(above: _Side, below: _Side, size: float) -> str:
 def _feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
     points = []
     for name, point, domain in (("x", x, problem.X), ("y", y, problem.Y)):
-        array = as_real(point, f"certificate: {name}", domain.shape)
+        # What a run hands over lies where its arrays lie; a point of a caller is checked, and brought there.
+        own = isinstance(point, Elsewhere)
+        array = point if own else problem.arrays.placed(as_real(point, f"certificate: {name}", domain.shape))
         scale = 1.0 + float(np.max(np.abs(array), initial=0.0))
-        if domain.violation(array) > FEASIBILITY_TOLERANCE * scale:
+        if domain.violation(array) > max(FEASIBILITY_TOLERANCE, coarseness(point)) * scale:
             raise InputError(
                 f"certificate: {name} lies outside {domain} by {domain.violation(array):.1e}; expected a "
                 "feasible point. Project it first."

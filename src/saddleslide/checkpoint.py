@@ -145,6 +145,9 @@ def fingerprint(problem: SaddleProblem) -> str:
 
 def _feed(digest: Any, value: Any) -> None:
     """Add a value to a hash: its kind, then its numbers."""
+    if not getattr(type(value), "stored", True):
+        # What a run or a cluster is busy with is no part of the problem.
+        return
     digest.update(type(value).__name__.encode())
     if scipy.sparse.issparse(value):
         value = (value.shape, value.data, value.indices, value.indptr)

@@ -1,179 +1,24 @@
-"""The choice between methods: the weighted cost of each, predicted from its own bound.
-
-Bounds are promises for the worst case, and loose by different factors. Each is multiplied by the part of it that was
-used on a calibration set (`SHARES`; benchmarks/suite/calibrate.py measures them, on other instances than the suite on
-which the choice is judged). Adaptive sliding has no bound: it is predicted by that of the accelerated scheme it
-follows, with its usual number of coupling steps, and a share of its own.
-"""
+"""The choice between methods: what `method="auto"` stands for."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
-from saddleslide.baselines import methods
-from saddleslide.baselines.base import Method
-from saddleslide.baselines.reach import reach_from_start
-from saddleslide.baselines.requirements import smoothness_of
-from saddleslide.domains import Domain
-from saddleslide.errors import InputError
-from saddleslide.functions import Function, Zero
+from saddleslide.certificate import exact_gap
+from saddleslide.forecast import Prediction, attainable, predict, predict_adaptive, start_scale
+from saddleslide.functions import Zero
 from saddleslide.oracles import Calls
-from saddleslide.planner import theorem_plan
-from saddleslide.planning import Plan
-from saddleslide.planning.plan import weighted_cost
 from saddleslide.problem import SaddleProblem
-from saddleslide.rivals import ADAPTIVE, SHARES, costly_parts, kind_of, pdhg_variant, rivals_on
+from saddleslide.rivals import ADAPTIVE, costly_parts, free_distances, promised_on, rivals_on
 
-PLAN = "plan"
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
-# Coupling steps per outer step of adaptive sliding, two products each; gradients that a certificate may always take.
-_INNER_STEPS, _FEWEST_GRADIENTS = 12, 25
-# Gaps below this part of the scale of the problem are rounding.
-_ROUNDING = 1e-16
+# The gap at the start may be so small a part of what the sizes of a problem allow.
+_OVERSTATED = 0.1
 # Operations per iteration and entry of x and y outside the oracles; L-BFGS-B with 10 pairs and bounds.
-_LARGEST = 1e100
 _VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a method is expected to need on a problem.
-
-    Parameters
-    ----------
-    method : str
-        "adaptive", "plan", or a name in `ss.methods`.
-    bound : Calls or None
-        Calls that its own bound asks for; None where it promises nothing.
-    share : float
-        Part of the bound that is expected to be used.
-    judging : Calls
-        Expected calls of certificates on the way.
-    cost : float
-        Weighted cost of both at the prices given; infinite without a bound.
-    why_not : tuple of str
-        What the method lacks on this problem; empty where it applies.
-
-    Examples
-    --------
-    >>> Prediction("mirror-prox", Calls(4, 4, 8), 0.5, Calls(), 12.0).expected
-    Calls(f=2, g=2, B=4)
-    """
-
-    method: str
-    bound: Calls | None
-    share: float
-    judging: Calls
-    cost: float
-    why_not: tuple[str, ...] = ()
-
-    @property
-    def expected(self) -> Calls | None:
-        """Calls without judging."""
-        if self.bound is None:
-            return None
-        return Calls(self.share * self.bound.f, self.share * self.bound.g, math.ceil(self.share * self.bound.B))
-
-    @property
-    def applies(self) -> bool:
-        """Whether the method can run on the problem."""
-        return not self.why_not
-
-
-def predictions(
-    problem: SaddleProblem, tol: float, costs: tuple[float, float, float], with_plan: bool = True
-) -> tuple[Prediction, ...]:
-    """Every method and the plan of `ss.plan`, cheapest first; last those without a bound, and those that do not apply.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-    >>> predictions(game, 1e-3, (1.0, 1.0, 1.0))[0].method
-    'adaptive'
-    """
-    tol = _attainable(problem, tol)
-    rows = [predict_adaptive(problem, tol, costs)]
-    rows += [predict_plan(problem, tol, costs)] if with_plan else []
-    rows += [predict(name, problem, tol, costs) for name in methods]
-    return tuple(sorted(rows, key=lambda row: (not row.applies, row.cost)))
-
-
-def predict(name: str, problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """One method of `ss.methods`.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-    >>> predict("apdg", game, 1e-3, (1.0, 1.0, 1.0)).applies
-    False
-    """
-    method = methods[name]()
-    why_not = tuple(method.lacks(problem))
-    if why_not:
-        return Prediction(name, None, 1.0, Calls(), math.inf, why_not)
-    bound, share = _bound(method, problem, tol), SHARES[kind_of(problem)].get(name, 1.0)
-    return _priced(name, bound, share, _judging(problem, bound, share), costs)
-
-
-def _bound(method: Method, problem: SaddleProblem, tol: float) -> Calls | None:
-    """Calls of the method's own bound; a number too large for a computer promises nothing."""
-    try:
-        return method.predicted_calls(problem, tol)
-    except OverflowError:
-        return None
-
-
-def predict_plan(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """The plan that `ss.plan` makes: the paper's recursion, or its restarts.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
-    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
-    >>> predict_plan(problem, 1e-2, (1.0, 1.0, 1.0)).applies
-    True
-    """
-    try:
-        made = theorem_plan(problem, tol, costs=costs)
-    except InputError as error:
-        return Prediction(PLAN, None, 1.0, Calls(), math.inf, (str(error).splitlines()[0],))
-    share = 1.0 if isinstance(made, Plan) else made.expected_share
-    calls = made.predicted_calls
-    return _priced(PLAN, Calls(calls["f"], calls["g"], int(calls["B"])), share, Calls(), costs)
-
-
-def predict_adaptive(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """What `solve` does by itself: adaptive sliding, or restarted primal-dual steps where f and g are simple.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> f = ss.functions.LeastSquares(np.diag([3.0, 1.0]), np.ones(2))
-    >>> X, Y = ss.domains.FullSpace(2), ss.domains.Box(-1.0, 1.0, shape=1)
-    >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.array([[1.0, -1.0]]), X=X, Y=Y)
-    >>> predict_adaptive(problem, 1e-3, (1.0, 1.0, 1.0)).bound
-    Calls(f=35, g=0, B=840)
-    """
-    (f_rest, g_rest), share = costly_parts(problem), SHARES[kind_of(problem)][ADAPTIVE]
-    if isinstance(f_rest, Zero) and isinstance(g_rest, Zero):
-        bound = _bound(methods["pdhg"](variant=pdhg_variant(problem)), problem, tol)
-        return _priced(ADAPTIVE, bound, share, Calls(), costs)
-    D_x, D_y = reach_from_start(problem)
-    f, g = _gradients(f_rest, problem.X, D_x, tol), _gradients(g_rest, problem.Y, D_y, tol)
-    if not math.isfinite(f + g):
-        return _priced(ADAPTIVE, None, 1.0, Calls(), costs)
-    outer = math.ceil(g if isinstance(f_rest, Zero) else f)
-    # A costly g inside is linearised at least once an outer step.
-    inner_g = 0 if isinstance(g_rest, Zero) else max(outer, math.ceil(g))
-    calls = Calls(0 if isinstance(f_rest, Zero) else outer, inner_g, 2 * _INNER_STEPS * outer)
-    return _priced(ADAPTIVE, calls, share, Calls(), costs)
 
 
 @dataclass(frozen=True)
@@ -193,11 +38,18 @@ class Choice:
 
 
 def choose(
-    problem: SaddleProblem, tol: float, rtol: float, costs: tuple[float, float, float], estimated: bool
+    problem: SaddleProblem,
+    tol: float,
+    rtol: float,
+    costs: tuple[float, float, float],
+    estimated: bool,
+    start: tuple[Any, Any] | None = None,
 ) -> Choice:
-    """The method of `method="auto"`: "adaptive" unless a rival is predicted to be clearly cheaper.
+    """The method of `method="auto"`: the cheapest by prediction; "adaptive" unless another is clearly cheaper.
 
-    Prices that were estimated from sizes are in operations, so the vector work of the methods is added to them.
+    Every method that applies is predicted, the plans of the theorems among them ("proved-sliding"). Only where no
+    method with a measured share applies, and distances would take a call, nothing is asked. Prices that were
+    estimated from sizes are in operations, so the vector work of the methods is added to them.
 
     Examples
     --------
@@ -207,16 +59,24 @@ def choose(
     >>> choose(game, 1e-3, 0.0, (1.0, 1.0, 1.0), estimated=False).method
     'adaptive'
     """
-    costly = tuple(not isinstance(rest, Zero) for rest in costly_parts(problem))
-    rivals = rivals_on(problem)
-    if not rivals:
-        return Choice(ADAPTIVE, "no method that could be cheaper applies")
-    # Distances from the start take one gradient of each function; those of simple terms are not counted.
+    rivals, free = rivals_on(problem), free_distances(problem)
+    if not (rivals or free):
+        return Choice(ADAPTIVE, "no method with a measured share applies, and other bounds would take a call")
+    # Distances from the start may take one gradient of each function; those of simple terms are not counted.
+    costly = [not free and not isinstance(rest, Zero) for rest in costly_parts(problem)]
     spent = Calls(int(costly[0]), int(costly[1]), 0)
-    target = _attainable(problem, max(tol, rtol * start_scale(problem)))
+    scale, looked, certain = _first_gap(problem, start) if rtol > 0.0 else (0.0, Calls(), True)
+    spent, target = spent + looked, attainable(problem, max(tol, rtol * scale))
     if not 0.0 < target < math.inf:
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
+    # A whole bound must hold its own where sizes overstate the target.
+    strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
+    promised = promised_on(problem)
     rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
+    rows += [predict(name, problem, strict, costs) for name in promised]
+    rivals += promised
+    if not rivals:
+        return Choice(ADAPTIVE, "no other method applies", spent)
     own, *others = (row.cost + (_vector_work(row, problem) if estimated else 0.0) for row in rows)
     best = min(others)
     name = rivals[others.index(best)]
@@ -225,60 +85,19 @@ def choose(
     return Choice(ADAPTIVE, f"predicted cost {own:.4g} against {best:.4g} of {name}", spent)
 
 
+def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, Calls, bool]:
+    """The gap at the start, what it took, and whether it is certified: only where no costly function is called."""
+    scale = start_scale(problem)
+    if all(isinstance(rest, Zero) for rest in costly_parts(problem)):
+        seen = exact_gap(problem, *problem.start(start))
+        if math.isfinite(seen.gap):
+            return min(seen.gap, scale), seen.calls, True
+    return scale, Calls(), False
+
+
 def _vector_work(row: Prediction, problem: SaddleProblem) -> float:
     """Operations outside the oracles, at two products an iteration."""
     if row.bound is None:
         return 0.0
     each = _LBFGS_WORK if row.method == "l-bfgs" else _VECTOR_WORK
     return each * (problem.X.size + problem.Y.size) * row.share * row.bound.B / 2.0
-
-
-def _priced(
-    name: str, bound: Calls | None, share: float, judging: Calls, costs: tuple[float, float, float]
-) -> Prediction:
-    if bound is None:
-        return Prediction(name, None, share, judging, math.inf)
-    total = {letter: share * getattr(bound, letter) + getattr(judging, letter) for letter in "fgB"}
-    return Prediction(name, bound, share, judging, weighted_cost(total, costs))
-
-
-def _judging(problem: SaddleProblem, bound: Calls | None, share: float) -> Calls:
-    """Certificates of a named method solve for a costly function as often as the method calls it, or 25 times."""
-    if bound is None:
-        return Calls()
-    f_rest, g_rest = costly_parts(problem)
-    f = 0.0 if isinstance(f_rest, Zero) else max(share * bound.f, _FEWEST_GRADIENTS)
-    g = 0.0 if isinstance(g_rest, Zero) else max(share * bound.g, _FEWEST_GRADIENTS)
-    return Calls(f, g, math.ceil(0.1 * share * bound.B))
-
-
-def _gradients(rest: Function, domain: Domain, D: float, tol: float) -> float:
-    """Gradients that an accelerated scheme needs: the smaller of sqrt(2 L D^2 / eps) and sqrt(L / mu) log(L D^2 / eps).
-
-    With a Hölder gradient, (H D^(1 + nu) / eps)^(2 / (1 + 3 nu)).
-    """
-    if isinstance(rest, Zero):
-        return 0.0
-    smoothness, mu = smoothness_of(rest, domain), rest.strong_convexity(domain)
-    if smoothness is None or not math.isfinite(D):
-        return math.inf
-    ratio = min(smoothness.H * D ** (1.0 + smoothness.nu) / tol, _LARGEST)
-    rate = float((2.0 * ratio) ** (2.0 / (1.0 + 3.0 * smoothness.nu)))
-    if smoothness.nu == 1.0 and mu > 0.0:
-        rate = min(rate, math.sqrt(smoothness.H / mu) * math.log(max(ratio, math.e)))
-    return max(rate, 1.0)
-
-
-def _attainable(problem: SaddleProblem, tol: float) -> float:
-    """The target, between rounding and the scale of the gap at the start: no bound has a meaning beyond these."""
-    scale = start_scale(problem)
-    return min(max(tol, _ROUNDING * scale), scale) if 0.0 < scale < math.inf else tol
-
-
-def start_scale(problem: SaddleProblem) -> float:
-    """Size of the gap at the start, for a relative target: what the curvatures and distances allow."""
-    D_x, D_y = reach_from_start(problem)
-    f, g = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)
-    terms = [problem.coupling.norm.upper * D_x * D_y]
-    terms += [part.H * D ** (1.0 + part.nu) for part, D in ((f, D_x), (g, D_y)) if part is not None]
-    return math.fsum(terms)

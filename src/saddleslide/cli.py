@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from rich.console import Console
 
 from saddleslide.commands import EXIT_CODES, PROBLEMS, facts_of, prepare_folder, whole, write_solution
 from saddleslide.commands.tasks import Task
+from saddleslide.distributed import DaskSum, connect, local
+from saddleslide.distributed.consensus import AgentFunctions
 from saddleslide.errors import SaddleslideError, raise_all
+from saddleslide.functions import Function
 from saddleslide.paper_command import add_paper, paper_main
 from saddleslide.progress import Progress
 from saddleslide.reporting import summary
@@ -66,6 +70,7 @@ def parser() -> argparse.ArgumentParser:
         if command == "solve":
             for each in problems.choices.values():
                 _add_checkpoint(each)
+                _add_scheduler(each)
     add_paper(commands, whole)
     return top
 
@@ -73,6 +78,25 @@ def parser() -> argparse.ArgumentParser:
 def _add_checkpoint(one: argparse.ArgumentParser) -> None:
     one.add_argument("--checkpoint", type=Path, metavar="FILE", help="save the run there, also on Ctrl-C")
     one.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+
+
+def _add_scheduler(one: argparse.ArgumentParser) -> None:
+    says = "put f on the workers of this Dask cluster, such as tcp://127.0.0.1:8786, or on two new ones with 'local'"
+    one.add_argument("--scheduler", metavar="ADDRESS", help=says)
+    one.add_argument("--parts", type=whole(1), default=8, help="blocks of rows of f on the cluster (8)")
+
+
+def _cluster(chosen: argparse.Namespace) -> AbstractContextManager[Any]:
+    """The client that --scheduler asks for, or nothing."""
+    address = getattr(chosen, "scheduler", None)
+    if address is None:
+        return nullcontext()
+    client: AbstractContextManager[Any] = local() if address == "local" else connect(address)
+    return client
+
+
+def _cluster_facts(f: Function) -> dict[str, Any]:
+    return f.counts.facts() if isinstance(f, DaskSum | AgentFunctions) else {}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,11 +126,19 @@ def _named(arguments: Sequence[str]) -> list[str]:
 
 
 def _carry_out(chosen: Any) -> int:
+    # What is on the cluster lets go of it first.
+    with _cluster(chosen) as client, ExitStack() as things:
+        return _carried_out(argparse.Namespace(**vars(chosen), client=client), things)
+
+
+def _carried_out(chosen: Any, things: ExitStack) -> int:
     console = Console(highlight=False, soft_wrap=True)
     folder = getattr(chosen, "out", None)
     if folder is not None:
         prepare_folder(folder)
     task = PROBLEMS[chosen.problem].task(chosen)
+    if isinstance(task.problem.f, DaskSum):
+        things.enter_context(task.problem.f)
     if chosen.command == "compare":
         console.print(repr(task.compare(chosen.run)), markup=False)
         return EXIT_SOLVED
@@ -115,14 +147,15 @@ def _carry_out(chosen: Any) -> int:
         return EXIT_SOLVED
     with Progress() as progress:
         result = _solved(task, chosen, progress)
-    console.print(summary(result, facts_of(task.problem, result)))
+    console.print(summary(result, facts_of(task.problem, result) | _cluster_facts(task.problem.f)))
     console.print(result.message, markup=False)
     if folder is not None:
-        written = write_solution(folder, task.problem, result, vars(chosen))
+        asked = {name: value for name, value in vars(chosen).items() if name != "client"}
+        written = write_solution(folder, task.problem, result, asked)
         console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
     if result.status is Status.INTERRUPTED:
         return _interrupted(chosen)
-    return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
+    return EXIT_SOLVED if result.status in (Status.SOLVED, Status.SOLVED_AS_DECLARED) else EXIT_NOT_SOLVED
 
 
 def _solved(task: Task, chosen: argparse.Namespace, progress: Progress) -> Result:

@@ -11,9 +11,9 @@ from typing import Any
 
 from saddleslide.arrays import as_number
 from saddleslide.baselines import methods
-from saddleslide.choice import PLAN, Prediction, predictions
 from saddleslide.driver import run as run_plan
 from saddleslide.errors import InputError, raise_all
+from saddleslide.forecast import PLAN, Prediction, predictions
 from saddleslide.oracles import Calls
 from saddleslide.planner import theorem_plan
 from saddleslide.planning.plan import weighted_cost

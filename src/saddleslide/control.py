@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from saddleslide.arrays import Array, as_number
 from saddleslide.checkpoint import check_place, write_checkpoint
 from saddleslide.couplings import Mirrored, Products
-from saddleslide.errors import raise_all
+from saddleslide.errors import UnreachableError, raise_all
 from saddleslide.guards import check_adjoint_of
 from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open
 from saddleslide.planning.method_plan import MethodPlan
@@ -27,6 +27,8 @@ MOST_STEPS = 100_000
 # A run that ends so before its first step returns the start, judged.
 EARLY = (Status.STEP_LIMIT, Status.CALL_LIMIT, Status.TIME_LIMIT)
 ON_INTERRUPT = ("raise", "return")
+# Where no code of the caller is running.
+BETWEEN = "between two calls"
 # Outer steps between two writes of a checkpoint, and seconds between two states kept in memory for an interrupt.
 EVERY, _FRESH = 10, 0.2
 
@@ -54,7 +56,7 @@ class Control:
     header, start : dict and (x, y)
         What a checkpoint says beside the state of the run, and where the run began.
     check_adjoint : bool or None
-        Test the adjoint of B before the first step; None: where B is made of callables.
+        Test the adjoint of B before the first step; None: where B is the caller's own code.
     saved : object or None
         What a checkpoint holds in place of the run: the whole of which the run is a part.
     dry : bool
@@ -170,12 +172,16 @@ class Watch:
         return self._gate if limited else always_open
 
     def _gate(self, name: str, count: float) -> None:
-        own = self._names[name]
-        limit = self.control.max_calls.get(own, math.inf)
-        if count > 0 and limit < math.inf and getattr(self._spent(), own) + count > limit:
+        if count > 0 and count > self.left(name):
             raise RunEnded(Status.CALL_LIMIT.name)
         if self._late():
             raise RunEnded(Status.TIME_LIMIT.name)
+
+    def left(self, name: str) -> float:
+        """Calls of an oracle, under the run's own name for it, that the limits still allow."""
+        own = self._names[name]
+        limit = self.control.max_calls.get(own, math.inf)
+        return math.inf if math.isinf(limit) else float(limit - getattr(self._spent(), own))
 
     def _late(self) -> bool:
         limit = self.control.time_limit
@@ -184,7 +190,9 @@ class Watch:
     def test_adjoint(self, oracles: Oracles) -> None:
         """Two counted products, where they are asked for or B is the caller's own code."""
         coupling = oracles.problem.coupling
-        own = isinstance(coupling.original if isinstance(coupling, Mirrored) else coupling, Products)
+        coupling = coupling.original if isinstance(coupling, Mirrored) else coupling
+        # The adjoint of a matrix is its transpose by construction; ours are tested with the package.
+        own = isinstance(coupling, Products) or not type(coupling).__module__.startswith("saddleslide.")
         if own if self.control.check_adjoint is None else self.control.check_adjoint:
             check_adjoint_of(oracles)
 
@@ -235,11 +243,24 @@ class Watch:
             self.reason = ended.reason
             self.write()
             return Status[ended.status]
+        except UnreachableError as gone:
+            self.reason = str(gone)
+            self.write()
+            return Status.UNREACHABLE
         except KeyboardInterrupt:
             self.write()
             if self.control.on_interrupt == "raise":
                 raise
             return Status.INTERRUPTED
+        except ArithmeticError as error:
+            self.write()
+            place = where()
+            if not place.startswith(BETWEEN):
+                error.add_note(f"saddleslide: raised {place}.")
+                raise
+            # Numbers beyond double precision in our own arithmetic are an outcome, not the caller's exception.
+            self.reason = f"numbers left the range of double precision ({error})"
+            return Status.NUMERICAL_LIMIT
         except Exception as error:
             self.write()
             error.add_note(f"saddleslide: raised {where()}.")
@@ -247,9 +268,14 @@ class Watch:
 
 
 def where_in(
-    plan: AnyPlan, steps: int, oracles: Oracles, judging: Oracles | None = None, mirrored: bool = False
+    plan: AnyPlan,
+    steps: int,
+    oracles: Oracles,
+    judging: Oracles | None = None,
+    mirrored: bool = False,
+    earlier: float = 0.0,
 ) -> str:
-    """Oracle, call number, level and step, for the note on an exception.
+    """Oracle, call number (after `earlier` ones), level and step, for the note on an exception.
 
     Examples
     --------
@@ -266,8 +292,8 @@ def where_in(
     name = {"f": "g", "g": "f"}.get(active.active, active.active) if mirrored else active.active
     step = f"outer step {steps + 1}"
     if not name:
-        return f"between two calls, {step}"
-    number = getattr(active.calls, active.active)
+        return f"{BETWEEN}, {step}"
+    number = earlier + getattr(active.calls, active.active)
     oracle = name if name == "B" else f"{name}'"
     if judged:
         return f"by {oracle} while the point was judged, call {number:g} of judging, {step}"

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from saddleslide.array_kinds import Built
-from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, split
+from saddleslide.arrays import Array, Shape, as_floats, as_number, as_real, as_shape, blank, frozen, split, zeros
 from saddleslide.errors import InputError, raise_all
 
 
@@ -99,11 +100,11 @@ class Domain(Built, ABC):
         >>> ss.domains.Box(0.0, 1.0, shape=2).contains(np.array([0.5, 1.5]))
         False
         """
-        point = np.asarray(point, dtype=np.float64)
+        point = as_floats(point)
         return point.shape == self.shape and bool(np.isfinite(point).all()) and self.violation(point) <= tolerance
 
-    def _out(self, out: Array | None) -> Array:
-        return np.empty(self.shape) if out is None else out
+    def _out(self, out: Array | None, point: Array) -> Array:
+        return blank(self.shape, point) if out is None else out
 
 
 @final
@@ -123,7 +124,7 @@ class FullSpace(Domain):
         return f"FullSpace({self.shape})"
 
     def project(self, point: Array, out: Array | None = None) -> Array:
-        out = self._out(out)
+        out = self._out(out, point)
         np.copyto(out, point)
         return out
 
@@ -195,14 +196,17 @@ class Box(Domain):
         return f"Box({low}, {high}, shape={self.shape})"
 
     def project(self, point: Array, out: Array | None = None) -> Array:
-        out = self._out(out)
+        out = self._out(out, point)
         np.maximum(point, self._clip[0], out=out)
         np.minimum(out, self._clip[1], out=out)
         return out
 
     def maximizer(self, direction: Array) -> Array:
-        nearest_to_zero = np.clip(0.0, self.lower, self.upper)
-        return np.where(direction > 0, self.upper, np.where(direction < 0, self.lower, nearest_to_zero))
+        return np.where(direction > 0, self.upper, np.where(direction < 0, self.lower, self._nearest_to_zero))
+
+    @cached_property
+    def _nearest_to_zero(self) -> Array:
+        return frozen(np.clip(0.0, self.lower, self.upper))
 
     def squared_radius(self, point: Array) -> float:
         return float(np.sum(np.maximum(np.abs(self.upper - point), np.abs(point - self.lower)) ** 2))
@@ -254,7 +258,7 @@ class Ball(Domain):
         return point if self.center is None else point - self.center
 
     def project(self, point: Array, out: Array | None = None) -> Array:
-        out = self._out(out)
+        out = self._out(out, point)
         offset = self._offset(point)
         norm = float(np.linalg.norm(offset))
         if norm <= self.ball_radius:
@@ -271,9 +275,9 @@ class Ball(Domain):
     def maximizer(self, direction: Array) -> Array:
         # Divide by the largest entry first: the square of a huge direction would overflow.
         scale = float(np.max(np.abs(direction), initial=0.0))
-        unit = direction / scale if scale > 0.0 else np.zeros(self.shape)
+        unit = direction / scale if scale > 0.0 else zeros(self.shape, direction)
         norm = float(np.linalg.norm(unit))
-        result: Array = unit * (self.ball_radius / norm) if norm > 0.0 else np.zeros(self.shape)
+        result: Array = unit * (self.ball_radius / norm) if norm > 0.0 else zeros(self.shape, direction)
         return result if self.center is None else result + self.center
 
     def squared_radius(self, point: Array) -> float:
@@ -310,20 +314,23 @@ class Simplex(Domain):
         return f"Simplex({self.shape})"
 
     def project(self, point: Array, out: Array | None = None) -> Array:
-        out = self._out(out)
+        out = self._out(out, point)
         flat = point.ravel()
         descending = np.sort(flat)[::-1]
         # Shift by the largest entry: cumulative sums of huge equal entries would lose the 1.
         partial = np.cumsum(descending - descending[0])
-        counts = np.arange(1, flat.size + 1)
-        thresholds = (partial - 1.0) / counts
+        thresholds = (partial - 1.0) / self._counts
         active = int(np.count_nonzero(descending - descending[0] > thresholds))
         np.maximum(point - descending[0] - thresholds[max(active, 1) - 1], 0.0, out=out)
         out /= out.sum()
         return out
 
+    @cached_property
+    def _counts(self) -> Array:
+        return frozen(np.arange(1.0, self.size + 1.0))
+
     def maximizer(self, direction: Array) -> Array:
-        vertex = np.zeros(self.size)
+        vertex = zeros(self.size, direction)
         vertex[int(np.argmax(direction))] = 1.0
         return vertex.reshape(self.shape)
 
@@ -380,7 +387,7 @@ class Product(Domain):
         return split(point, [factor.shape for factor in self.factors])
 
     def project(self, point: Array, out: Array | None = None) -> Array:
-        out = self._out(out)
+        out = self._out(out, point)
         for factor, part, target in zip(self.factors, self.split(point), self.split(out), strict=True):
             factor.project(part, out=target)
         return out

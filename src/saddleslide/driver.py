@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
 from saddleslide.adaptive_run import carry_out
+from saddleslide.array_kinds import NUMPY, to_host
 from saddleslide.arrays import Array, key_of, split
+from saddleslide.baselines import methods
 from saddleslide.certificate import certify
 from saddleslide.checkpoint import fingerprint
 from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Watch, controlled, where_in
+from saddleslide.elsewhere import Traffic, traffic
 from saddleslide.errors import InputError
 from saddleslide.functions import LowerModel
+from saddleslide.guards import check_adjoint_of
 from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method
@@ -29,6 +34,7 @@ from saddleslide.planning import Constant, Level, Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.noise import rests_on_estimate
+from saddleslide.planning.plan import PRIMAL_DUAL
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
 from saddleslide.planning.stored import AnyPlan
@@ -36,6 +42,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import regularised_problem
 from saddleslide.result import Certificate, Moment, Result, Status
 from saddleslide.sampling import Samples, as_generator, drawn_problem, is_sampled
+from saddleslide.single import returned
 from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
 from saddleslide.sliding.bilinear import taken_anchors
 from saddleslide.sliding.innermost import Anchors
@@ -58,12 +65,13 @@ def run(
     rng: int | np.random.Generator = 0,
     threads: int = 1,
     max_calls: Mapping[str, float] | None = None,
-    max_steps: int = MOST_STEPS,
+    max_steps: int | None = None,
     time_limit: float | None = None,
     strict: bool = False,
     on_interrupt: str = "raise",
     checkpoint: str | PathLike[str] | None = None,
     checkpoint_every: int = EVERY,
+    check_adjoint: bool | None = None,
 ) -> Result:
     """Carry out a plan and judge the point it gives.
 
@@ -81,8 +89,12 @@ def run(
         Where sampled gradients draw from; the same seed gives the same bits. Exact gradients draw nothing.
     threads : int, optional
         Threads for products with large sparse matrices; the bits of the result do not depend on it.
-    max_calls, max_steps, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
-        As in `ss.solve`.
+    max_steps : int, optional
+        Limit on outer steps; without one a plan of the theorems makes all the steps it has.
+    max_calls, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
+        As in `ss.solve`. Limits are on the calls of the plan; judging its point comes on top.
+    check_adjoint : bool, optional
+        As in `ss.solve`; a plan of the theorems makes no call but its own unless this is True.
 
     Returns
     -------
@@ -103,19 +115,35 @@ def run(
         raise InputError(
             f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
         )
+    if max_steps is None:
+        max_steps = sys.maxsize if isinstance(plan, Plan | RestartPlan) else MOST_STEPS
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        check_adjoint=check_adjoint,
     )  # fmt: skip
     if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
         raise InputError(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
+    before = traffic()
     with working_threads(threads, "run"):
         result = carried_out(problem, plan, start, with_header(control, problem, plan, start), rng)
-    result = result.of_kind(problem.arrays)
+    result = at_home(result, problem, traffic() - before)
     return result.or_raise() if strict else result
+
+
+def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
+    """The result as arrays of the problem's kind, with what was copied to or from the host on the way."""
+    elsewhere = problem.arrays != NUMPY
+    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and _of_scipy(plan)]
+    parts = (*problem.on_host, *theirs)
+    return returned(replace(result, transfers=copied.total, on_host=parts), problem)
+
+
+def _of_scipy(plan: AnyPlan) -> TypeGuard[MethodPlan]:
+    return isinstance(plan, MethodPlan) and methods[plan.method].on_host
 
 
 def carried_out(
@@ -157,13 +185,14 @@ class PlanRun:
         seen = drawn_problem(self.view.problem, rng, self.samples)
         whole = seen if extra is None else regularised_problem(seen, extra, origin)
         self.oracles = Oracles(whole, self.watch.gate, control.dry, guarded=True)
-        self.last_finite = np.concatenate([part.ravel() for part in origin])
+        self.last_finite = np.concatenate([part.ravel() for part in problem.placed(origin)])
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0
         self.history: list[Moment] = []
         self.seconds, self.compiled_before = 0.0, compile_seconds()
         prepare()
         self.judged = Certificate(reason="not judged yet")
+        self.judged_point: tuple[Array, Array] | None = None
         self.models: dict[str, LowerModel] = {}
         # Stages done, and where the present one stands.
         self.done = self.step = 0
@@ -182,10 +211,13 @@ class PlanRun:
         status = self.watch.carried_out(self._work, self._where)
         if status in UNJUDGED:
             # Cut short in the middle of a stage: the point is judged as at any other end.
-            self._judge()
+            status = self.watch.carried_out(lambda: self._judged_as(status), self._where)
+        if status is Status.UNREACHABLE and self.judged_point is not None:
+            # Nothing can be judged any more: back to the last point that was.
+            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
         if status is Status.INCONSISTENT:
             self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
-        return self.result(Status.SOLVED if self._solved() else status)
+        return self.result(self.judged.solved if self._solved() else status)
 
     def _where(self) -> str:
         return where_in(self.plan, len(self.history), self.oracles)
@@ -194,6 +226,8 @@ class PlanRun:
         return self.oracles.calls + self.control.before
 
     def _work(self) -> Status:
+        if self.control.check_adjoint and not self.history:
+            check_adjoint_of(self.oracles)
         while self.done < len(self._stages()):
             outcome = self._carry_out_stage(self._stages()[self.done])
             if outcome in UNJUDGED:
@@ -233,6 +267,11 @@ class PlanRun:
         most = int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS))
         found = certify(self.problem, *self.point(), models=self.models, max_gradients=most)
         self.judged = replace(found, calls=found.calls + spent)
+        self.judged_point = self.point()
+
+    def _judged_as(self, status: Status) -> Status:
+        self._judge()
+        return status
 
     def _solved(self) -> bool:
         return self.plan.tol is not None and self.judged.gap <= self.plan.tol
@@ -285,8 +324,10 @@ class PlanRun:
         return x.copy(), y.copy()
 
     def result(self, status: Status) -> Result:
+        x, y = map(to_host, self.point())
         return Result(
-            *self.point(),
+            x,
+            y,
             status,
             self.judged,
             self.oracles.calls.copy(),
@@ -319,7 +360,10 @@ def _metric(plan: Plan | RestartPlan, problem: SaddleProblem) -> Metric | None:
 
 def _view(problem: SaddleProblem, plan: Plan | RestartPlan) -> View:
     """What the recursion of a plan sees of the problem."""
-    return view_of(problem, plan.simple if isinstance(plan, Plan) else (), _metric(plan, problem))
+    metric = _metric(plan, problem)
+    if isinstance(plan, RestartPlan):
+        return view_of(problem, metric=metric)
+    return view_of(problem, plan.simple, metric, plan.coupling_step == PRIMAL_DUAL)
 
 
 def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> Plan | RestartPlan:

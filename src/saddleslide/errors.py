@@ -1,7 +1,8 @@
-"""What the caller did wrong. An error here is raised before any work, but for two.
+"""What the caller did wrong. An error here is raised before any work, but for three.
 
 Outcomes of work are not errors: they are statuses (see `saddleslide.result`). `strict=True` turns those that are no
 success into an OutcomeError. What user code returns is looked at when it does, and refused with an InputError.
+A cluster that is gone is an UnreachableError outside of a run.
 """
 
 from __future__ import annotations
@@ -81,6 +82,17 @@ class MissingExtraError(SaddleslideError, ImportError):
     --------
     >>> from saddleslide.errors import MissingExtraError
     >>> issubclass(MissingExtraError, ImportError)
+    True
+    """
+
+
+class UnreachableError(SaddleslideError, ConnectionError):
+    """A cluster does not answer any more. Inside a run it becomes the status UNREACHABLE.
+
+    Examples
+    --------
+    >>> from saddleslide.errors import UnreachableError
+    >>> issubclass(UnreachableError, OSError)
     True
     """
 

@@ -6,6 +6,7 @@ a true oracle in single precision passes.
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -16,10 +17,13 @@ from saddleslide.couplings import Coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions import Function
+from saddleslide.holder import Holder
 from saddleslide.oracles import Oracles, RunEnded
 
 # Relative to the sizes of the terms: what is above can not be rounding.
 ADJOINT, CONVEXITY = 1e-6, 1e-6
+# Linearisations that a new one is compared with; of large arrays one, whose comparison costs about what a step does.
+_KEPT, _LARGE = 4, 100_000
 
 
 def inconsistent(reason: str) -> RunEnded:
@@ -82,7 +86,7 @@ def check_adjoint_of(oracles: Oracles) -> None:
 
 
 class PairGuard:
-    """Linearisations of one function at stored points, each compared with the one before.
+    """Linearisations of one function at stored points, each compared with the last few before.
 
     Examples
     --------
@@ -94,50 +98,80 @@ class PairGuard:
 
     def __init__(self, name: str, function: Function, domain: Domain) -> None:
         self.name, self.function, self.domain = name, function, domain
-        self.last: Linearisation | None = None
+        self.kept: list[Linearisation] = []
+        # What was declared, once it is asked for.
+        self.modulus = math.nan
+        self.smoothness: Holder | None = None
 
     def look(self, new: Linearisation) -> None:
-        """Compare with the last one, and keep this one."""
-        old, self.last = self.last, new
-        if old is None or old.point is new.point or not _known(old) or not _known(new):
+        """Compare with the last ones, and keep this one."""
+        if not _known(new) or any(old.point is new.point for old in self.kept):
             return
-        complaint = self._complaint(old, new) or self._complaint(new, old)
-        if complaint:
-            raise inconsistent(complaint)
+        before, self.kept = self.kept, [*self.kept, new][-(_KEPT if new.point.size <= _LARGE else 1) :]
+        for old in before:
+            complaint = self._complaint(old, new)
+            if complaint:
+                raise inconsistent(complaint)
 
-    def _complaint(self, at: Linearisation, other: Linearisation) -> str:
-        """Convexity, f(other) >= f(at) + <f'(at), other - at>, with its declared modulus."""
-        way = other.point - at.point
-        slope = float(np.vdot(at.gradient, way))
-        rest = other.value - at.value - slope
-        terms = float((np.abs(at.gradient) * (np.abs(other.point) + np.abs(at.point))).sum())
-        size = abs(other.value) + abs(at.value) + terms
+    def _read_constants(self) -> None:
+        """Some functions factorise a matrix for their modulus: that is done once."""
+        if math.isnan(self.modulus):
+            self.modulus = self.function.strong_convexity(self.domain)
+            with contextlib.suppress(InputError):
+                self.smoothness = self.function.smoothness(self.domain)
+
+    def _complaint(self, old: Linearisation, new: Linearisation) -> str:
+        self._read_constants()
+        way = new.point - old.point
         square = float(np.vdot(way, way))
-        inside = self.domain.contains(at.point, 1e-9) and self.domain.contains(other.point, 1e-9)
-        modulus = self.function.strong_convexity(self.domain) if inside else 0.0
-        least = 0.5 * modulus * square
-        if rest < least - CONVEXITY * (size + least):
-            what = "convex" if modulus == 0.0 else f"strongly convex with the modulus {modulus:g}"
-            return (
-                f"{self.name} is not {what}, or its gradient is wrong: between two points the value lies "
-                f"{least - rest:.3g} below what the gradient promises."
-            )
-        return self._smoothness_complaint(rest, square, size, inside)
+        # What was declared was declared on the domain.
+        inside = all(self.domain.contains(known.point, 1e-9) for known in (old, new))
+        modulus = self.modulus if inside else 0.0
+        complaint = self._turning(old, new, way, modulus * square)
+        if complaint or not (math.isfinite(old.value) and math.isfinite(new.value)):
+            return complaint
+        slopes = float(np.vdot(old.gradient, way)), float(np.vdot(new.gradient, way))
+        reach = np.abs(old.point) + np.abs(new.point)
+        for known, rest in ((old, new.value - old.value - slopes[0]), (new, old.value - new.value + slopes[1])):
+            size = abs(old.value) + abs(new.value) + float(np.vdot(np.abs(known.gradient), reach))
+            least = 0.5 * modulus * square
+            complaint = _bent(self.name, modulus, least - rest, CONVEXITY * (size + least))
+            complaint = complaint or (self._rough(rest, square, size) if inside else "")
+            if complaint:
+                return complaint
+        return ""
 
-    def _smoothness_complaint(self, rest: float, square: float, size: float, inside: bool) -> str:
+    def _turning(self, old: Linearisation, new: Linearisation, way: Array, least: float) -> str:
+        """Gradients alone: <f'(a) - f'(b), a - b> >= modulus |a - b|^2; differences of values drown in rounding."""
+        curvature = float(np.vdot(new.gradient - old.gradient, way))
+        sizes = float(np.linalg.norm(old.gradient)) + float(np.linalg.norm(new.gradient))
+        allowed = CONVEXITY * (sizes * float(np.linalg.norm(way)) + least)
+        return _bent(self.name, self.modulus if least > 0.0 else 0.0, least - curvature, allowed)
+
+    def _rough(self, rest: float, square: float, size: float) -> str:
         """The declared Hölder condition bounds the distance from the tangent by H |way|^(1 + nu) / (1 + nu)."""
-        try:
-            smoothness = self.function.smoothness(self.domain)
-        except InputError:
+        if self.smoothness is None:
             return ""
-        most = smoothness.H * square ** (0.5 * (1.0 + smoothness.nu)) / (1.0 + smoothness.nu)
-        if not inside or rest <= most + CONVEXITY * (size + most):
+        nu, H = self.smoothness.nu, self.smoothness.H
+        most = H * square ** (0.5 * (1.0 + nu)) / (1.0 + nu)
+        if rest <= most + CONVEXITY * (size + most):
             return ""
         return (
-            f"{self.name} is not as smooth as declared, (nu, H) = ({smoothness.nu:g}, {smoothness.H:g}): between two "
-            f"points it leaves its tangent by {rest:.3g}, at most {most:.3g} is allowed. Declare a larger H."
+            f"{self.name} is not as smooth as declared, (nu, H) = ({nu:g}, {H:g}): between two points it leaves its "
+            f"tangent by {rest:.3g}, at most {most:.3g} is allowed. Declare a larger H."
         )
 
 
+def _bent(name: str, modulus: float, missing: float, allowed: float) -> str:
+    """What to say of a function that curves less than promised by more than rounding."""
+    if not missing > allowed:
+        return ""
+    what = "convex" if modulus == 0.0 else f"strongly convex with the modulus {modulus:g}"
+    return (
+        f"{name} is not {what}, or its gradient is wrong: between two points it curves {missing:.3g} less than its "
+        "gradients promise."
+    )
+
+
 def _known(known: Linearisation) -> bool:
-    return math.isfinite(known.value) and bool(np.isfinite(known.gradient).all())
+    return bool(np.isfinite(known.gradient).all())

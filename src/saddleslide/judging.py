@@ -16,12 +16,13 @@ from saddleslide.arrays import Array, read_only
 from saddleslide.candidate import Candidate, Linearisation, Split
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions import Function, Zero, prox, tilted_minimum
+from saddleslide.functions import Function, Zero, bounding_modulus, prox, tilted_minimum
+from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.guards import PairGuard, adjoint_complaint, inconsistent
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open, no_limit
 from saddleslide.problem import SaddleProblem
 from saddleslide.residuals import EPS, ResidualBound
-from saddleslide.result import Certificate
+from saddleslide.result import Certificate, Status
 from saddleslide.rounding import product_margin
 
 # Part of the target that an iterative inner maximum may leave open.
@@ -50,6 +51,8 @@ class Judge:
         Where the run begins.
     dry : bool
         Call nothing: the state will be restored.
+    gate, left : callable
+        Asked before every call, and how many calls of an oracle the limits still allow.
     """
 
     def __init__(
@@ -60,14 +63,19 @@ class Judge:
         rtol: float,
         start: tuple[Array, Array],
         dry: bool = False,
+        gate: Gate = always_open,
+        left: Callable[[str], float] = no_limit,
     ) -> None:
+        self._left = left
         self.problem, self.split, self.tol, self.rtol = problem, split, tol, rtol
-        self.oracles = Oracles(problem, dry=dry, guarded=True)
+        self.oracles = Oracles(problem, gate, dry, guarded=True)
         self.lower, self.upper = -math.inf, math.inf
         self.x, self.y = start
         self.kind = "none"
         self._margin_below = self._margin_above = 0.0
-        self._moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
+        sides = (problem.f, problem.X), (problem.g, problem.Y)
+        self._moduli = [bounding_modulus(function, Zero(), domain) for function, domain in sides]
+        self._assumes = problem.assumptions
         self.reason = "no bound has been computed yet."
         self._set_sides(split)
         self.scale_above = math.nan
@@ -133,7 +141,7 @@ class Judge:
         known = math.isfinite(self.gap)
         return Certificate(
             self.lower, self.upper, self.kind if known else "none", math.nan, "" if known else self.reason,
-            self.oracles.calls.copy(),
+            self.oracles.calls.copy(), self._assumes if known else "",
         )  # fmt: skip
 
     def _open_scale(self) -> None:
@@ -204,13 +212,12 @@ class Judge:
         self._lower_upper(candidate.x, value, Bx)
         pull = self._pull(candidate.x, Bx, candidate.y)
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
+        most = self._allowed("f", self.problem.f, self.problem.X, max_gradients)
         try:
             found = self.oracles.made(
                 "f",
                 0,
-                lambda: tilted_minimum(
-                    self.problem.f, pull, self.problem.X, read_only(candidate.x), accuracy, max_gradients
-                ),
+                lambda: tilted_minimum(self.problem.f, pull, self.problem.X, read_only(candidate.x), accuracy, most),
             )
         except NoExactMinimumError as missing:
             self.reason = str(missing)
@@ -222,7 +229,9 @@ class Judge:
         return self.solved
 
     def judge_start(self) -> None:
-        """Bounds at the start, for a run that ends before its first step."""
+        """Bounds at the start, for a run that a limit ends before its first step; they are not part of that limit."""
+        self.oracles.gate, self._left = always_open, no_limit
+        self.open()
         x, y = self._start
         self.allowance = Calls(_FEWEST_GRADIENTS, self.oracles.calls.g + _FEWEST_GRADIENTS, 0)
         rest = self.split.f_rest
@@ -248,6 +257,15 @@ class Judge:
                 self.upper, self.x = upper, x
             if lower >= self.lower:
                 self.lower, self.y, self.kind = lower, y, kind
+
+    def _allowed(self, name: str, function: Function, domain: Domain, wanted: int) -> int:
+        """Gradients that an inner solve may take: no more than the limits leave, two beside those it counts itself."""
+        left = self._left(name) - 2.0
+        if left >= wanted or has_closed_minimum(function, domain):
+            return wanted
+        if left < 1.0:
+            raise RunEnded(Status.CALL_LIMIT.name)
+        return int(left)
 
     def _feasible(self, candidate: Candidate) -> bool:
         """A bound at an infeasible point is no bound."""
@@ -322,6 +340,7 @@ class Judge:
 
     def _best_response(self, Bx: Array, accuracy: float, most: int) -> tuple[Array, float] | None:
         """A maximiser of <y, Bx> - g(y) and a certified upper bound of the maximum."""
+        most = self._allowed("g", self.problem.g, self.problem.Y, most)
         try:
             found = self.oracles.made(
                 "g",

@@ -82,12 +82,13 @@ class MethodRun:
     restored_first: ClassVar[tuple[str, ...]] = ("plan", "origin", "begun", "tol_at_start", "steps")
 
     def __init__(self, problem: SaddleProblem, plan: MethodPlan, origin: tuple[Array, Array], control: Control) -> None:
+        origin = problem.placed(origin)
         self.problem, self.plan, self.origin, self.control = problem, plan, origin, control
         self.method: Method = methods[plan.method](**plan.options)
         self.watch = Watch(control, self, self._calls)
         self.oracles = Oracles(problem, self.watch.gate, control.dry, guarded=True)
         parts = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
-        self.judge = Judge(problem, parts, plan.tol, plan.rtol, origin, control.dry)
+        self.judge = Judge(problem, parts, plan.tol, plan.rtol, origin, control.dry, self.watch.gate, self.watch.left)
         self.inspector = Inspector(problem, parts, self.judge)
         self.history: list[Moment] = []
         self.steps, self.seconds, self.compiled_before = 0, 0.0, compile_seconds()
@@ -112,7 +113,8 @@ class MethodRun:
         status = self.watch.carried_out(self._work, self._where)
         if not self.history and status in EARLY:
             self.judge.judge_start()
-        return self._result(Status.SOLVED if self.judge.solved and status is not Status.INCONSISTENT else status)
+        met = self.judge.solved and status is not Status.INCONSISTENT
+        return self._result(self.judge.certificate().solved if met else status)
 
     def _where(self) -> str:
         return where_in(self.plan, self.steps, self.oracles, self.judge.oracles)

@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from saddleslide.arrays import Array, read_only
+from saddleslide.arrays import Array, read_only, zeros
+from saddleslide.elsewhere import Elsewhere
 from saddleslide.functions import Function
 from saddleslide.functions.lifted import Lifted, PlainLift, lifted
 from saddleslide.problem import SaddleProblem
@@ -69,7 +70,12 @@ def always_open(name: str, count: float) -> None:
     """The gate of a run without limits."""
 
 
-def is_finite(array: Array) -> bool:
+def no_limit(name: str) -> float:
+    """How many calls of an oracle a run without limits may still make."""
+    return math.inf
+
+
+def is_finite(array: Any) -> bool:
     """Whether all entries are finite: one pass, a second one only if a sum overflows.
 
     Examples
@@ -123,19 +129,19 @@ class Oracles:
         answer = work()
         setattr(self.seconds, name, getattr(self.seconds, name) + time.perf_counter() - began)
         # Of a value and a gradient only the gradient must be known.
-        array = answer[1] if isinstance(answer, tuple) else answer
-        if self.guarded and isinstance(array, np.ndarray) and not is_finite(array):
+        array: Any = answer[1] if isinstance(answer, tuple) else answer
+        if self.guarded and isinstance(array, np.ndarray | Elsewhere) and not is_finite(array):
             raise RunEnded("NON_FINITE")
         self.active = ""
         return answer
 
     def f_gradient(self, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of f at x."""
-        return self.made("f", 1, lambda: self.problem.f.gradient(read_only(x), out), lambda: np.zeros(x.shape))
+        return self.made("f", 1, lambda: self.problem.f.gradient(read_only(x), out), lambda: zeros(x.shape, x))
 
     def g_gradient(self, y: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of g at y."""
-        return self.made("g", 1, lambda: self.problem.g.gradient(read_only(y), out), lambda: np.zeros(y.shape))
+        return self.made("g", 1, lambda: self.problem.g.gradient(read_only(y), out), lambda: zeros(y.shape, y))
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """B x, in the shape of y."""
@@ -145,7 +151,7 @@ class Oracles:
             "B",
             1,
             lambda: coupling.forward(read_only(x).reshape(coupling.x_shape), target).reshape(shape),
-            lambda: np.zeros(shape),
+            lambda: zeros(shape, x),
         )
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
@@ -156,7 +162,7 @@ class Oracles:
             "B",
             1,
             lambda: coupling.adjoint(read_only(y).reshape(coupling.y_shape), target).reshape(shape),
-            lambda: np.zeros(shape),
+            lambda: zeros(shape, y),
         )
 
     def products(self, count: int, work: Callable[[], None]) -> None:
@@ -166,12 +172,12 @@ class Oracles:
     def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of f at x: one call of f'."""
         return self.made(
-            "f", 1, lambda: self.problem.f.value_and_gradient(read_only(x), out), lambda: (0.0, np.zeros(x.shape))
+            "f", 1, lambda: self.problem.f.value_and_gradient(read_only(x), out), lambda: (0.0, zeros(x.shape, x))
         )
 
     def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of (a part of) g at y: one call of g'."""
-        return self.made("g", 1, lambda: g.value_and_gradient(read_only(y), out), lambda: (0.0, np.zeros(y.shape)))
+        return self.made("g", 1, lambda: g.value_and_gradient(read_only(y), out), lambda: (0.0, zeros(y.shape, y)))
 
     def lifted(self, f: Function) -> CountedLift:
         """(A part of) f through its lift, counted in gradients of f."""
@@ -201,7 +207,7 @@ class CountedLift:
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x) from the lift of x."""
         inner = self._inner
-        return self._oracles.made("f", inner.gradient_cost, lambda: inner.gradient(x, q), lambda: np.zeros(x.shape))
+        return self._oracles.made("f", inner.gradient_cost, lambda: inner.gradient(x, q), lambda: zeros(x.shape, x))
 
     def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """The lift of x, and f'(x)."""
@@ -225,7 +231,7 @@ class CountedLift:
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""
         product = self._inner.hessian(q)
-        return lambda v: self._oracles.made("f", 1.0, lambda: product(v), lambda: np.zeros(v.shape))
+        return lambda v: self._oracles.made("f", 1.0, lambda: product(v), lambda: zeros(v.shape, v))
 
     def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
         """The same for every vector of a stack, each counted."""

@@ -73,5 +73,5 @@ def terms_in(used: Mapping[str, Constant], weights: Weights | None, squares: tup
     return [
         Term("f", f.in_metric(weights[0]), weights=weights, Omega=Omega),
         Term("g", g.in_metric(weights[1]), weights=weights, Omega=Omega),
-        Term("B", M=L_xy / math.sqrt(weights[0] * weights[1]), weights=weights, Omega=Omega),
+        Term("B", M=L_xy / math.sqrt(weights[0]) / math.sqrt(weights[1]), weights=weights, Omega=Omega),
     ]

@@ -15,11 +15,14 @@ from saddleslide.metrics import Metric
 from saddleslide.plan_constants import declared_constants
 from saddleslide.plan_norms import BUILT_METRICS, block_norms
 from saddleslide.planning.levels import check_loops
+from saddleslide.planning.plan import COUPLING_STEPS, PRIMAL_DUAL
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import REGIMES
 
 # Settings that adaptive sliding knows as well; all others are about the theorems.
 SHARED = ("tol", "metric", "start", "regime", "costs")
+# Budgets from the bound itself instead of the constants of the corollary.
+SHARP = "sharp"
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Request:
     metric: str | float | Sequence[float] | Metric = "auto"
     start: tuple[Any, Any] | None = None
     kappa: float | None = None
-    proved: bool = False
+    proved: bool | str = False
     constants: Mapping[str, float] | None = None
     regime: str = "auto"
     anchors: bool = False
@@ -50,6 +53,7 @@ class Request:
     inexact: Mapping[str, Sequence[float]] | None = None
     anchor_batch: int | None = None
     simple: str | Collection[str] = "auto"
+    coupling_step: str = "auto"
 
     @property
     def theorem_settings(self) -> tuple[str, ...]:
@@ -102,6 +106,7 @@ class Request:
         problem.start(self.start)
         block_norms(self.metric, (1.0, 1.0))
         self._check_names()
+        self._check_coupling_step()
         self._check_idle()
         assert isinstance(self.declared, dict) and isinstance(self.oracles, dict)
 
@@ -118,6 +123,16 @@ class Request:
             if H is not None and mu is not None and (nu or 1.0) == 1.0 and mu > H:
                 raise InputError(f"plan: mu_{side} is {mu:g} and H_{side} is {H:g}; expected mu <= H.")
 
+    def _check_coupling_step(self) -> None:
+        if self.coupling_step not in ("auto", *COUPLING_STEPS):
+            raise InputError(
+                f"plan: coupling_step is {self.coupling_step!r}; expected 'auto' or one of {tuple(COUPLING_STEPS)}."
+            )
+        if self.coupling_step == PRIMAL_DUAL and self.order is not None and not self.order.endswith("B"):
+            raise InputError(
+                f"plan: coupling_step 'primal-dual' needs the coupling innermost; received order {self.order!r}."
+            )
+
     def _check_idle(self) -> None:
         """A setting that the regime asked for does not have is a mistake, not a wish."""
         named = isinstance(self.metric, str) and self.metric in ("auto", "blocks", "identity", *BUILT_METRICS)
@@ -125,6 +140,7 @@ class Request:
         idle = []
         if self.regime in ("restarts", "mixed"):
             idle += ["kappa"] * (self.kappa is not None) + ["metric"] * (not plain)
+            idle += ["coupling_step"] * (self.coupling_step == PRIMAL_DUAL)
         if self.regime == "degenerate":
             idle += ["anchors"] * self.anchors + ["factor"] * (self.factor is not None)
             idle += ["Psi0"] * (self.Psi0 is not None)
@@ -138,6 +154,12 @@ class Request:
             complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
         if tol is not None and not (isinstance(tol, Real) and math.isfinite(tol) and tol > 0.0):
             complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
+        if not (isinstance(self.proved, bool) or self.proved == SHARP):
+            complaints.append(f"proved is {self.proved!r}; expected True, False or {SHARP!r}.")
+        if self.proved == SHARP and self.kappa is not None:
+            complaints.append(
+                f"kappa is {self.kappa!r}; expected none with proved={SHARP!r}, which looks at the bound."
+            )
         if order is not None and not self._is_order(order):
             complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
         raise_all("plan", complaints)

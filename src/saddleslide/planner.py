@@ -13,13 +13,13 @@ from saddleslide.holder import Holder
 from saddleslide.metric_constants import noise_in, oracles_in
 from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES
 from saddleslide.plan_norms import block_norms, terms_in, usable_norms
-from saddleslide.plan_request import Request
+from saddleslide.plan_request import SHARP, Request
 from saddleslide.plan_settings import Setting, settings
 from saddleslide.planning import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.planning.budgets import PRACTICAL_KAPPA
 from saddleslide.planning.levels import check_loops
 from saddleslide.planning.noise import ESTIMATE, is_noisy, proved_accuracy, steadied
-from saddleslide.planning.plan import weighted_cost
+from saddleslide.planning.plan import EXTRAGRADIENT, PRIMAL_DUAL, weighted_cost
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import restarted_plan
@@ -74,7 +74,7 @@ def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Ite
         asked = request.narrowed or bool(setting.simple) or not (plain or setting.metric is not None)
         regimes = _regimes(request.regime, problem, request.declared, bounded, asked)
         _check_setting(setting, regimes, request)
-        used = _used(setting, regimes, request.proved)
+        used = _used(setting, regimes, bool(request.proved))
         if "degenerate" in regimes:
             yield from _degenerate(setting, request, used, prices)
         # The automatic diagonal norm is for one run of the recursion.
@@ -90,8 +90,27 @@ def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], p
         terms = [term for term in terms if term.name in setting.levels]
         terms = _with_oracles(terms, oracles_in(setting.metric, request.oracles, setting.problem.X.shape))
         made = replace(_fixed_plan(terms, used, name, request), simple=setting.simple, given=setting.metric)
-        merit = made.bound if request.loops is not None else weighted_cost(made.predicted_calls, prices)
-        yield f"degenerate, metric {name}{setting.label}", made, merit
+        for step in _coupling_steps(made, setting, request):
+            stepped = replace(made, coupling_step=step)
+            merit = stepped.bound if request.loops is not None else weighted_cost(stepped.predicted_calls, prices)
+            label = f", {step} steps" if step != EXTRAGRADIENT else ""
+            yield f"degenerate, metric {name}{setting.label}{label}", stepped, merit
+
+
+def _coupling_steps(made: Plan, setting: Setting, request: Request) -> tuple[str, ...]:
+    """The steps to compare: the one asked for, or the paper's, and where all is left to the plan also the other."""
+    # The outermost loop is seen step by step, so a coupling alone keeps the paper's step.
+    inside = len(made.levels) > 1 and made.order.endswith("B")
+    able = inside and made.levels[-1].term.M > 0.0 and not is_sampled(setting.problem)
+    if request.coupling_step == PRIMAL_DUAL and not able:
+        raise InputError(
+            "plan: coupling_step 'primal-dual' needs exact gradients and a coupling inside other levels; the order is "
+            f"{made.order!r}. Use order=, or coupling_step='extragradient'."
+        )
+    if request.coupling_step != "auto":
+        return (request.coupling_step,)
+    free = not request.theorem_settings and request.regime == "auto" and request.plain_metric
+    return (EXTRAGRADIENT, PRIMAL_DUAL) if able and free else (EXTRAGRADIENT,)
 
 
 def _restarted(
@@ -103,7 +122,7 @@ def _restarted(
         request.tol,
         regime,
         start=request.start,
-        proved=request.proved,
+        proved=bool(request.proved),
         anchors=request.anchors,
         factor=request.factor,
         range_conditions=request.range_conditions,
@@ -173,7 +192,7 @@ def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, reque
         terms = sorted_by_budget(terms, eps)
     else:
         terms = [{term.name: term for term in terms}[letter] for letter in order]
-    if loops is None and proved and is_noisy(terms):
+    if loops is None and (proved == SHARP or (proved and is_noisy(terms))):
         assert tol is not None
         eps, kappa = proved_accuracy(terms, tol, sort=order is None), PRACTICAL_KAPPA
         terms = terms if order is not None else sorted_by_budget(terms, eps)

@@ -32,7 +32,7 @@ def plan(
     metric: str | float | Sequence[float] | Metric = "auto",
     start: tuple[Any, Any] | None = None,
     kappa: float | None = None,
-    proved: bool = False,
+    proved: bool | str = False,
     constants: Mapping[str, float] | None = None,
     regime: str = "auto",
     anchors: bool = False,
@@ -44,6 +44,7 @@ def plan(
     inexact: Mapping[str, Sequence[float]] | None = None,
     anchor_batch: int | None = None,
     simple: str | Collection[str] = "auto",
+    coupling_step: str = "auto",
 ) -> Plan | RestartPlan | AdaptivePlan:
     """Plan a run: explicit order and loops, or both from the target `tol`.
 
@@ -71,8 +72,9 @@ def plan(
         Starting point, as for `run`.
     kappa : float, optional
         kappa_n of Corollary 3.6; 1 unless given.
-    proved : bool, optional
-        Use the constants that the corollary proves: kappa_n = 256 and eps = tol / 3.
+    proved : bool or "sharp", optional
+        Use the constants that the corollary proves: kappa_n = 256 and eps = tol / 3. "sharp" takes the largest eps,
+        with kappa_n = 1, whose own bound by Theorem 3.5 meets `tol`: as much is proved, with far fewer calls.
     constants : mapping, optional
         Declared values of nu_x, H_x, nu_y, H_y (a nu only with its H), L_xy, mu_x and mu_y, in place of computed ones.
     regime : "auto", "degenerate", "restarts", "mixed" or "adaptive"
@@ -102,6 +104,10 @@ def plan(
         Functions whose simple terms go into the projection step instead of costing a level (docs/theory.md). "auto" is
         where that is cheaper, and nowhere once a regime, a metric, an order or loops are asked for. Adaptive sliding
         always does so.
+    coupling_step : "auto", "extragradient" or "primal-dual", optional
+        What an innermost coupling does: the paper's step with four products, or a primal-dual one with two, which has
+        the same bound (docs/theory.md) and needs exact gradients. "auto" is the paper's step wherever a regime, an
+        order, loops or anything else of a theorem is asked for, and the cheaper one where all is left to the plan.
 
     Returns
     -------
@@ -132,7 +138,7 @@ def plan(
     """
     asked = Request(
         tol, order, loops, metric, start, kappa, proved, constants, regime, anchors, factor, range_conditions, interior,
-        Psi0, costs, inexact, anchor_batch, simple,
+        Psi0, costs, inexact, anchor_batch, simple, coupling_step,
     )  # fmt: skip
     if regime == ADAPTIVE:
         return _adaptive(problem, asked)

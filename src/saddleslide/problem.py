@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.array_kinds import as_kind, origin_of, to_host
-from saddleslide.arrays import Array, Shape, as_real
+from saddleslide.array_kinds import NUMPY, as_kind, origin_of, to_host
+from saddleslide.arrays import Array, Shape, as_real, coarseness
 from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
-from saddleslide.functions import Function
+from saddleslide.functions import Function, rests_on_declaration
+from saddleslide.precisions import DOUBLE, precision_of
 
 
 def as_it_is(result: Any) -> Any:
@@ -37,7 +38,8 @@ class SaddleProblem:
     reader : callable, optional
         What `read` makes of a result; the functions of `ss.gallery` set it.
     arrays : "numpy", "torch", "jax", "cupy" or an array of theirs, optional
-        Kind of the x and y of results; by default that of the arrays which the problem is made of.
+        Where methods run, and kind and precision of the x and y of results; by default those of the arrays which the
+        problem is made of.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class SaddleProblem:
     reader: Callable[[Any], Any] = field(default=as_it_is, repr=False)
     arrays: Any = field(default=None, repr=False)
     coupling: Coupling = field(init=False, repr=False)
+    precision: str = field(init=False, repr=False, default=DOUBLE)
 
     def __post_init__(self) -> None:
         complaints = [
@@ -78,6 +81,8 @@ class SaddleProblem:
             complaints.append(str(error))
         except InputError as error:
             complaints.append(str(error))
+        given = (self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else (self.arrays,)
+        object.__setattr__(self, "precision", precision_of(*given) or DOUBLE)
         try:
             kind = origin_of(self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else self.arrays
             object.__setattr__(self, "arrays", as_kind(kind, "arrays"))
@@ -96,6 +101,43 @@ class SaddleProblem:
 
     def __repr__(self) -> str:
         return f"SaddleProblem(x: {self.X}, y: {self.Y}, B: {self.coupling}, f: {self.f}, g: {self.g})"
+
+    @property
+    def on_host(self) -> tuple[str, ...]:
+        """What runs on the host, by way of a copy there and back, although the arrays are another library's.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=2)
+        >>> ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=box, Y=box).on_host
+        ()
+        """
+        if self.arrays == NUMPY:
+            return ()
+        parts = (("f", self.f), ("g", self.g), ("B", self.coupling))
+        return tuple(f"{name}: {word}" for name, part in parts for word in part.stays_on_host(self.arrays))
+
+    @property
+    def assumptions(self) -> str:
+        """What certificates of this problem rest on beyond convexity, true gradients and a true adjoint; often nothing.
+
+        On an unbounded set a bound needs a modulus of strong convexity. Where that is only declared, it is named here.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> f = ss.functions.Custom(lambda x: x, lambda x: 0.5 * x @ x, strong_convexity=1.0)
+        >>> q, whole = ss.functions.Quadratic(1.0), ss.domains.FullSpace(2)
+        >>> ss.SaddleProblem(f=f, g=q, B=((1.0, 0.0), (0.0, 1.0)), X=whole, Y=whole).assumptions
+        'f is strongly convex with the declared modulus 1'
+        """
+        sides = (("f", self.f, self.X), ("g", self.g, self.Y))
+        return " and ".join(
+            f"{name} is strongly convex with the declared modulus {function.strong_convexity(domain):g}"
+            for name, function, domain in sides
+            if rests_on_declaration(function, domain)
+        )
 
     def read(self, result: Any) -> Any:
         """A result of this problem in the problem's own words: strategies, plan, picture, ...; see `ss.gallery`.
@@ -136,13 +178,27 @@ class SaddleProblem:
         y = as_real(given[1], "start: y", self.Y.shape)
         outside = [
             f"{name} lies outside {domain} by {domain.violation(point):.1e}; expected a feasible point."
-            for name, point, domain in (("x", x, self.X), ("y", y, self.Y))
+            for name, raw, point, domain in (("x", given[0], x, self.X), ("y", given[1], y, self.Y))
             if not domain.contains(
-                point, 1e-12 * (1.0 + float(np.max(np.abs(point), initial=0.0))) * math.sqrt(point.size)
+                point,
+                max(1e-12, coarseness(raw)) * (1.0 + float(np.max(np.abs(point), initial=0.0))) * math.sqrt(point.size),
             )
         ]
         raise_all("start", outside)
         return self.X.project(x), self.Y.project(y)
+
+    def placed(self, point: tuple[Array, Array]) -> tuple[Array, Array]:
+        """A point of the host where the problem's arrays lie, for a method to start from.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> zero, box = ss.functions.Zero(), ss.domains.Box(1.0, 2.0, shape=2)
+        >>> problem = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=box, Y=box)
+        >>> problem.placed(problem.start())[1]
+        array([1., 1.])
+        """
+        return self.arrays.placed(point[0]), self.arrays.placed(point[1])
 
 
 def _plain(shape: Any) -> Any:
@@ -154,6 +210,11 @@ def on_host(result: Any) -> Any:
     """The result with NumPy arrays: readers compute with them."""
     x, y = to_host(result.x), to_host(result.y)
     return result if x is result.x and y is result.y else replace(result, x=x, y=y)
+
+
+def _size(point: Array) -> float:
+    """What rounding of a point is relative to."""
+    return (1.0 + float(np.max(np.abs(point), initial=0.0))) * math.sqrt(point.size)
 
 
 def _shape(domain: object) -> Shape | None:

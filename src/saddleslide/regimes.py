@@ -143,7 +143,7 @@ def _first_Psi(
     if given is not None:
         return as_number(given, "plan: Psi0", 0.0), "declared"
     if squares is not None and extra is None and not _cheap(problem):
-        bound = _Psi_of_sizes(curvature, squares)
+        bound = Psi_of_sizes(curvature, squares)
         if math.isfinite(bound):
             return bound, "sizes of the domains"
     seen = problem if extra is None else regularised_problem(problem, extra, start)
@@ -162,7 +162,7 @@ def _cheap(problem: SaddleProblem) -> bool:
     return problem.f.separable_form() is not None and problem.g.separable_form() is not None
 
 
-def _Psi_of_sizes(curvature: Curvature, squares: tuple[float, float]) -> float:
+def Psi_of_sizes(curvature: Curvature, squares: tuple[float, float]) -> float:
     """|z - z*|_P^2 + 12 (D_f + D_g) on bounded sets, each Bregman distance at most H/(1 + nu) radius^(1 + nu)."""
     total = 0.0
     for delta, smoothness, square in (
@@ -232,7 +232,9 @@ def regularised_problem(problem: SaddleProblem, extra: Regularisation, center: t
 
 def replace_functions(problem: SaddleProblem, f: Function | None = None, g: Function | None = None) -> SaddleProblem:
     """The same coupling and domains with another f or g."""
-    return SaddleProblem(f=f or problem.f, g=g or problem.g, B=problem.coupling, X=problem.X, Y=problem.Y)
+    return SaddleProblem(
+        f=f or problem.f, g=g or problem.g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays
+    )
 
 
 def _quadratic_around(weight: float, center: Array) -> Function:

@@ -12,10 +12,11 @@ import math
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.array_kinds import to_host
+from saddleslide.arrays import Array, beside
 from saddleslide.candidate import Linearisation
 from saddleslide.domains import Ball, Domain, FullSpace
-from saddleslide.functions import Function, Zero, prox, tilted_minimum
+from saddleslide.functions import Function, Zero, bounding_modulus, prox, tilted_minimum
 
 EPS = float(np.finfo(np.float64).eps)
 _HISTORY = 6
@@ -38,7 +39,8 @@ class ResidualBound:
 
     def __init__(self, rest: Function, simple: Function, domain: Domain) -> None:
         self.rest, self.simple, self.domain = rest, simple, domain
-        self.modulus = rest.strong_convexity(domain)
+        self.modulus = bounding_modulus(rest, simple, domain)
+        self._finite = domain.bounded or simple.certain_convexity(domain) > 0.0
         self.history: list[Linearisation] = []
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
         self._combines = combinable and self.modulus > 0.0
@@ -48,7 +50,7 @@ class ResidualBound:
     @property
     def possible(self) -> bool:
         """Whether any finite bound can come from here."""
-        return self.modulus > 0.0 or self.domain.bounded
+        return self.modulus > 0.0 or self._finite
 
     def minimum(self, pull: Array, known: Linearisation) -> float:
         """The best bound that `known` and its predecessors give, less a margin for rounding."""
@@ -76,7 +78,7 @@ class ResidualBound:
             step = x - point
             value = base + float(np.vdot(slope, step)) + 0.5 * mu * float(np.vdot(step, step))
             return value + self.simple_value(x)
-        if not self.domain.bounded:
+        if not self._finite:
             return -math.inf
         return base - float(np.vdot(slope, point)) + tilted_minimum(self.simple, slope, self.domain).lower
 
@@ -91,12 +93,14 @@ class ResidualBound:
         D = np.stack([(past.point - known.point).ravel() / size for past, size in old], axis=1)
         HD = np.stack([(past.gradient - known.gradient).ravel() / size for past, size in old], axis=1)
         noise = np.array([self._rounding(past, known) / size for past, size in old])
-        quadratic = HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D) + np.diag(len(old) * noise**2 / mu)
-        linear = D.T @ r - HD.T @ r / mu
+        # As many numbers as there are old points: on the host, wherever the points lie.
+        quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(old) * noise**2 / mu)
+        linear = to_host(D.T @ r - HD.T @ r / mu)
         values, vectors = np.linalg.eigh(quadratic)
         good = values > 1e-13 * values.max()
         c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
-        move, turn = D @ c, HD @ c
+        there = beside(r, c)
+        move, turn = D @ there, HD @ there
         left = float(np.linalg.norm(r + turn)) + float(noise @ np.abs(c))
         error = 0.5 * float(np.linalg.norm(move)) * float(noise @ np.abs(c))
         return base + float(r @ move) + 0.5 * float(move @ turn) - error - left * left / (2.0 * mu)

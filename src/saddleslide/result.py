@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saddleslide.array_kinds import NUMPY, ArrayKind
+from saddleslide.array_kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.arrays import Array
 from saddleslide.errors import InputError, OutcomeError
 from saddleslide.oracles import Calls
@@ -33,6 +33,11 @@ class Status(Enum):
     """
 
     SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
+    SOLVED_AS_DECLARED = (
+        "The certified gap is at most the target if the declared modulus of strong convexity is true. On an unbounded "
+        "set nothing else can bound it, and no contradiction was met. Make sure of certificate.assumes, or bound the "
+        "set."
+    )
     EXPECTED = (
         "The plan was carried out, and its bound on the expected gap is at most the target. It holds on average over "
         "all draws; the gap of this point is not known. See certificate.reason for what is missing."
@@ -62,6 +67,11 @@ class Status(Enum):
     NUMERICAL_LIMIT = (
         "The gap is as small as rounding allows, but the target is smaller still. The point and its bounds are true. "
         "Ask for a larger gap, or scale the problem so that its values are of order one."
+    )
+    UNREACHABLE = (
+        "The cluster that holds a part of the problem does not answer any more. The point and its bounds are the best "
+        "before that and true. Start the cluster again, and run on from a checkpoint with ss.resume or from the point "
+        "with start=."
     )
     NON_FINITE = (
         "An oracle returned numbers that are not finite. The point is the last finite one. Check the oracles "
@@ -94,6 +104,9 @@ class Certificate:
         Why a bound is missing; empty otherwise.
     calls : Calls
         Oracle calls that judging cost.
+    assumes : str
+        A declared modulus that the bounds rest on, beyond convexity, true gradients and a true adjoint; see
+        `SaddleProblem.assumptions`. Empty otherwise.
 
     Examples
     --------
@@ -107,6 +120,18 @@ class Certificate:
     error: float = math.nan
     reason: str = ""
     calls: Calls = field(default_factory=Calls)
+    assumes: str = ""
+
+    @property
+    def solved(self) -> Status:
+        """What a certificate that meets the target may call itself.
+
+        Examples
+        --------
+        >>> Certificate(0.0, 1.0).solved.name
+        'SOLVED'
+        """
+        return Status.SOLVED_AS_DECLARED if self.assumes else Status.SOLVED
 
     @property
     def gap(self) -> float:
@@ -163,6 +188,11 @@ class Result:
         What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
     compile_seconds : float
         Time spent on importing Numba and on compiling or loading kernels; not in `seconds`.
+    transfers : int
+        Arrays copied between the host and the library of the problem's arrays, both ways; 0 for NumPy. The few numbers
+        that steer a method are read without being counted.
+    on_host : tuple of str
+        What runs on the host although the problem's arrays lie elsewhere: `SaddleProblem.on_host`.
     time_limit : float
         Seconds that the run was allowed; infinite without a limit. A run with a limit may end elsewhere the next time.
 
@@ -190,6 +220,8 @@ class Result:
     floor: float = 0.0
     compile_seconds: float = 0.0
     time_limit: float = math.inf
+    transfers: int = 0
+    on_host: tuple[str, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -231,7 +263,7 @@ class Result:
         """Whether what was asked was reached: the target, or the end of a plan without one."""
         if self.status is Status.COMPLETED:
             return not self.known_target > 0.0
-        return self.status in (Status.SOLVED, Status.EXPECTED)
+        return self.status in (Status.SOLVED, Status.SOLVED_AS_DECLARED, Status.EXPECTED)
 
     def or_raise(self) -> Result:
         """The result itself, or an OutcomeError that carries it where it is not a success.
@@ -298,8 +330,17 @@ class Result:
             ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g}"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
+            *self._whereabouts(),
             ("message", self.message),
         ]
+
+    def _whereabouts(self) -> list[tuple[str, str]]:
+        """Where the arrays lie, if not on the host."""
+        kind = kind_of(self.x)
+        if kind == NUMPY:
+            return []
+        rows = [("arrays", f"{kind}, {self.transfers:,} copied to or from the host")]
+        return rows + [("on host", "; ".join(self.on_host))] * bool(self.on_host)
 
     def plot(
         self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None

@@ -13,7 +13,8 @@ from saddleslide.adaptive_run import AdaptiveRun
 from saddleslide.arrays import Array
 from saddleslide.checkpoint import fingerprint, read_checkpoint
 from saddleslide.control import Callback, Control, controlled
-from saddleslide.driver import PlanRun
+from saddleslide.driver import PlanRun, at_home
+from saddleslide.elsewhere import traffic
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.method_run import MethodRun
 from saddleslide.oracles import Calls
@@ -79,6 +80,7 @@ def resume(
     """
     if not isinstance(problem, SaddleProblem):
         raise InputError(f"resume: received {type(problem).__name__}; expected the SaddleProblem of the run.")
+    before = traffic()
     header, arrays = read_checkpoint(path)
     try:
         known = _same_problem(header["problem"], problem, path)
@@ -102,12 +104,12 @@ def resume(
             began=time.perf_counter() - header["elapsed"],
         )
         run = _fresh(known, header, control)
-        restore(run, Snapshot(header["state"], arrays[:-2]))
+        restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays)
     except (KeyError, IndexError, TypeError) as error:
         raise CheckpointError(f"checkpoint {fspath(path)!r} lacks a part: {error!r}. Start anew.") from error
     run.control = replace(run.control, dry=False)
     result = run.carry_out()
-    result = result.of_kind(problem.arrays)
+    result = at_home(result, problem, traffic() - before)
     return result.or_raise() if strict else result
 
 

@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from saddleslide.baselines import methods
-from saddleslide.couplings import Coupling, FiniteDifferences, Matrix
+from saddleslide.baselines.requirements import smoothness_of
+from saddleslide.couplings import Coupling, FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.problem import SaddleProblem
 
@@ -28,14 +29,27 @@ SHARES: dict[str, dict[str, float]] = {
         "l-bfgs": 0.0847,
         "universal-primal-dual": 0.0788,
     },
+    "one costly, rough": {ADAPTIVE: 8.78e-6},
+    "both costly, rough": {
+        ADAPTIVE: 0.197,
+        "universal-mirror-prox": 0.000416,
+        "recursive-sliding": 0.158,
+        "two-level-sliding": 0.485,
+        "lockstep": 0.291,
+    },
     "simple, flat": {ADAPTIVE: 0.0110, "pdhg": 0.0101, "accelerated-mirror-prox": 0.00298},
 }
+# What these predict is no bound of what they run: they count only where it was measured.
+_STAND_INS = ("admm", "l-bfgs", "recursive-sliding", "two-level-sliding", "lockstep")
 # Operations that finding out the singular values of B may take.
 _MOST_FACTORING = 2e8
 
 
 def kind_of(problem: SaddleProblem) -> str:
-    """What the shares depend on: how many of f and g are costly, and whether there is curvature where none is.
+    """What the shares depend on.
+
+    How many of f and g are costly, whether one of these has no Lipschitz gradient ("rough"), and whether there is
+    curvature where none is costly.
 
     Examples
     --------
@@ -44,9 +58,11 @@ def kind_of(problem: SaddleProblem) -> str:
     >>> kind_of(ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex))
     'simple, flat'
     """
-    costly = sum(not isinstance(rest, Zero) for rest in costly_parts(problem))
-    if costly:
-        return ("one costly", "both costly")[costly - 1]
+    parts = zip(costly_parts(problem), (problem.X, problem.Y), strict=True)
+    found = [smoothness_of(rest, domain) for rest, domain in parts if not isinstance(rest, Zero)]
+    if found:
+        rough = any(condition is not None and condition.nu < 1.0 for condition in found)
+        return ("one costly", "both costly")[len(found) - 1] + (", rough" if rough else "")
     return "simple, flat" if pdhg_variant(problem) == "plain" else "simple, curved"
 
 
@@ -91,6 +107,34 @@ def rivals_on(problem: SaddleProblem) -> list[str]:
     return [name for name in measured if _worth_asking(name, problem)]
 
 
+def promised_on(problem: SaddleProblem) -> list[str]:
+    """All other methods that apply and have a bound of their own, with which they count as a whole.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(np.diag([1.0, 2.0, 3.0]))
+    >>> "proved-sliding" in promised_on(ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box))
+    True
+    """
+    known = (*SHARES[kind_of(problem)], *_STAND_INS)
+    return [name for name in methods if name not in known and _worth_asking(name, problem)]
+
+
+def free_distances(problem: SaddleProblem) -> bool:
+    """Whether the distances from the start, on which all bounds rest, are known without calling a costly function.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> free_distances(ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex))
+    True
+    """
+    moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
+    return max(moduli) == 0.0 or all(isinstance(rest, Zero) for rest in costly_parts(problem))
+
+
 def _worth_asking(name: str, problem: SaddleProblem) -> bool:
     if name == "opapc" and not (problem.g.linear and _solvable(problem) and _known_spectrum(problem.coupling)):
         return False
@@ -105,7 +149,7 @@ def _solvable(problem: SaddleProblem) -> bool:
 
 def _known_spectrum(coupling: Coupling) -> bool:
     """Whether the singular values come without products, and at little work."""
-    if not isinstance(coupling, Matrix):
+    if not isinstance(coupling, Matrix | ForeignMatrix):
         return isinstance(coupling, FiniteDifferences)
     sides = math.prod(coupling.y_shape), math.prod(coupling.x_shape)
     return math.prod(sides) * min(sides) <= _MOST_FACTORING

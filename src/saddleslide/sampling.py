@@ -80,6 +80,9 @@ class Drawn(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return self._function.strong_convexity(domain)
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return self._function.certain_convexity(domain)
+
 
 def is_sampled(problem: SaddleProblem) -> bool:
     """Whether f or g has a sampled gradient.
@@ -107,7 +110,7 @@ def quiet_problem(problem: SaddleProblem) -> SaddleProblem:
     f, g = without_silent_noise(problem.f), without_silent_noise(problem.g)
     if f is problem.f and g is problem.g:
         return problem
-    return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y)
+    return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
 
 
 def drawn_problem(problem: SaddleProblem, rng: np.random.Generator, counts: Samples) -> SaddleProblem:
@@ -127,7 +130,7 @@ def drawn_problem(problem: SaddleProblem, rng: np.random.Generator, counts: Samp
         Drawn(function, name, rng, counts) if function.sampled else function
         for name, function in (("f", problem.f), ("g", problem.g))
     )
-    return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y)
+    return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
 
 
 def as_seed(rng: int | np.random.Generator) -> int:

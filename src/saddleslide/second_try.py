@@ -8,8 +8,9 @@ from typing import Any
 
 from saddleslide.adaptive_planner import planned
 from saddleslide.adaptive_run import carry_out
-from saddleslide.choice import predict_adaptive
+from saddleslide.baselines import methods
 from saddleslide.control import Callback, Control
+from saddleslide.forecast import predict_adaptive
 from saddleslide.method_run import carry_out_method
 from saddleslide.oracles import Calls
 from saddleslide.planning.method_plan import MethodPlan
@@ -28,6 +29,8 @@ _UNFINISHED = (Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT, 
 class Allowance:
     """A callback that ends a run once it has cost more than adaptive sliding is predicted to, or stands still.
 
+    A method whose end is proved may stand still on the way.
+
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
@@ -37,8 +40,10 @@ class Allowance:
     False
     """
 
-    def __init__(self, problem: SaddleProblem, prices: Prices, then: Callback | None = None) -> None:
-        self.problem, self.prices, self.then = problem, prices, then
+    def __init__(
+        self, problem: SaddleProblem, prices: Prices, then: Callback | None = None, patient: bool = False
+    ) -> None:
+        self.problem, self.prices, self.then, self.patient = problem, prices, then, patient
         self.limit = math.nan
         self.used_up = False
         self.seen: list[tuple[float, float]] = []
@@ -51,7 +56,7 @@ class Allowance:
             # Only now a relative target is known in absolute terms.
             self.limit = PATIENCE * predict_adaptive(self.problem, result.target, self.prices).cost
         self.seen.append((_cost(result.calls, self.prices), result.gap))
-        if self.seen[-1][0] > self.limit or self._stands_still():
+        if self.seen[-1][0] > self.limit or (self._stands_still() and not self.patient):
             self.used_up = True
             raise StopIteration
 
@@ -77,9 +82,12 @@ def with_second_try(
     >>> [part.method for part in result.plans], result.status.name
     (['mirror-prox', 'restarted primal-dual'], 'SOLVED')
     """
-    watched = Allowance(problem, prices, control.callback)
+    watched = Allowance(problem, prices, control.callback, methods[plan.method].ends_proved)
     first = carry_out_method(problem, plan, start, replace(control, callback=watched))
-    if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED):
+    if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED) or first.target == 0.0:
+        return first
+    if not first.target > 0.0:
+        # A relative target at a start that is optimal already: there is nothing to ask of another method.
         return first
     steps = control.max_steps - (first.history[-1].step if first.history else 0)
     limits = {name: most - getattr(first.calls, name) for name, most in control.max_calls.items()}

@@ -16,9 +16,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from saddleslide.array_kinds import NUMPY, ArrayKind
 from saddleslide.candidate import Candidate, Linearisation
 from saddleslide.couplings import Coupling
 from saddleslide.domains import Domain
+from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import CheckpointError
 from saddleslide.functions import Function, LowerModel
 from saddleslide.holder import Holder
@@ -77,10 +79,10 @@ def snapshot(run: object) -> Snapshot:
     return Snapshot(writer.node(run), writer.arrays)
 
 
-def restore(run: object, kept: Snapshot) -> None:
-    """Put a state into a fresh run of the same problem and plan."""
+def restore(run: object, kept: Snapshot, kind: ArrayKind = NUMPY) -> None:
+    """Put a state into a fresh run of the same problem and plan; `kind` is that of the problem's arrays."""
     try:
-        _Reader(kept.arrays).value(kept.tree, run)
+        _Reader(kept.arrays, kind).value(kept.tree, run)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(f"the checkpoint does not fit this problem and version: {error!r}.") from error
 
@@ -136,6 +138,9 @@ class _Writer:
         return self._object(value, len(self.seen))
 
     def _object(self, value: Any, number: int) -> Any:
+        if isinstance(value, Elsewhere):
+            self.seen[id(value)] = (number, value)
+            return {"k": "elsewhere", "n": number, "v": self._array(value.host())}
         if type(value) is np.ndarray and value.dtype.kind in "biuf":
             self.seen[id(value)] = (number, value)
             return {"k": "array", "n": number, "v": self._array(value), "w": bool(value.flags.writeable)}
@@ -159,8 +164,9 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self, arrays: list[np.ndarray[Any, Any]]) -> None:
-        self.arrays = arrays
+    def __init__(self, arrays: list[np.ndarray[Any, Any]], kind: ArrayKind) -> None:
+        # Where arrays lay that were elsewhere.
+        self.arrays, self.kind = arrays, kind
         self.seen: dict[int, Any] = {}
 
     def value(self, node: Any, fresh: Any = None) -> Any:
@@ -202,6 +208,11 @@ class _Reader:
     def array(self, node: Mapping[str, Any], fresh: Any) -> np.ndarray[Any, Any]:
         array = np.array(self.arrays[node["v"]])
         array.flags.writeable = bool(node["w"])
+        self.seen[node["n"]] = array
+        return array
+
+    def elsewhere(self, node: Mapping[str, Any], fresh: Any) -> Any:
+        array = self.kind.placed(self.arrays[node["v"]])
         self.seen[node["n"]] = array
         return array
 
@@ -248,6 +259,7 @@ _READERS: dict[str, Callable[[_Reader, Mapping[str, Any], Any], Any]] = {
     "dict": _Reader.mapping,
     "again": _Reader.again,
     "array": _Reader.array,
+    "elsewhere": _Reader.elsewhere,
     "generator": _Reader.generator,
     "plan": _Reader.plan,
     "record": _Reader.record,

@@ -13,7 +13,8 @@ import numpy as np
 from saddleslide.adaptive_planner import planned, targets
 from saddleslide.choice import Choice, choose
 from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, controlled
-from saddleslide.driver import carried_out, with_header
+from saddleslide.driver import at_home, carried_out, with_header
+from saddleslide.elsewhere import traffic
 from saddleslide.errors import InputError, raise_all
 from saddleslide.kernels.switch import compile_seconds
 from saddleslide.kernels.threads import working_threads
@@ -100,7 +101,7 @@ def solve(
         Outer steps between two writes.
     check_adjoint : bool, optional
         Test at one seeded pair that the adjoint of B is its transpose, before the first step: two products, counted. By
-        default where B is made of callables; a matrix can not have a wrong one.
+        default where B is your own code: callables, operators, a Coupling of yours. A matrix can not have a wrong one.
 
     Returns
     -------
@@ -128,6 +129,7 @@ def solve(
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint,
     )  # fmt: skip
+    before = traffic()
     with (
         working_threads(threads, "solve"),
         Progress(then=callback) if progress else nullcontext(callback) as watched,
@@ -143,7 +145,7 @@ def solve(
             result = solve_sampled(problem, tol, rtol, metric, start, costs, control, rng)
         else:
             result = _solve_exact(problem, tol, rtol, method, options, metric, start, costs, control, as_seed(rng))
-    result = result.of_kind(problem.arrays)
+    result = at_home(result, problem, traffic() - before)
     return result.or_raise() if strict else result
 
 
@@ -195,7 +197,7 @@ def _chosen(
     problem.start(start)
     if metric != "auto" or not (problem.f.has_value and problem.g.has_value):
         return Choice(ADAPTIVE, "a metric was asked for, or values are missing")
-    return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), estimated=costs is None)
+    return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), costs is None, start)
 
 
 def _named_plan(

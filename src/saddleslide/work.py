@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from saddleslide.arrays import as_number
 from saddleslide.couplings import Coupling, FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, MiniBatch, Noisy
+from saddleslide.functions import Function, MiniBatch, Noisy, Partitioned, SampledParts
 from saddleslide.functions.base import Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.problem import SaddleProblem
@@ -57,8 +58,13 @@ def gradient_cost(f: Function, size: int) -> float:
         return gradient_cost(f.function, size)
     if isinstance(f, MiniBatch):
         return gradient_cost(f.function, size) * (f.batch or f.rows) / f.rows
+    if isinstance(f, SampledParts):
+        return gradient_cost(f.function, size) * (f.batch or f.parts) / f.parts
     if isinstance(f, Noisy):
         return gradient_cost(f.function, size)
+    if isinstance(f, Partitioned):
+        # Of the parts alone, so that a plan does not depend on where they are; declare or measure what waiting costs.
+        return sum(f.over_parts(partial(gradient_cost, size=size)))
     return 4.0 * size if f.separable else _UNKNOWN * size
 
 

@@ -105,6 +105,10 @@ class Method(ABC):
     description: ClassVar[Description]
     # Whether its attributes are its state. Else a resumed run repeats its iterations.
     storable: ClassVar[bool] = True
+    # Whether it computes with NumPy's arrays alone, wherever those of the problem lie.
+    on_host: ClassVar[bool] = False
+    # Whether it ends by itself, with a gap that is proved to meet the target.
+    ends_proved: ClassVar[bool] = False
 
     def __init__(self, **options: Value) -> None:
         known = {option.name: option for option in self.description.options}

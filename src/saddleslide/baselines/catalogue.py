@@ -18,6 +18,7 @@ from saddleslide.baselines.mirror_prox import MirrorProx
 from saddleslide.baselines.mirror_prox_sliding import MirrorProxSliding
 from saddleslide.baselines.opapc import Opapc
 from saddleslide.baselines.pdhg import Pdhg
+from saddleslide.baselines.proved_sliding import ProvedSliding
 from saddleslide.baselines.recursive_sliding import RecursiveSliding
 from saddleslide.baselines.two_level import TwoLevelSliding
 from saddleslide.baselines.universal_gradient import UniversalGradient
@@ -39,6 +40,7 @@ ALL: tuple[type[Method], ...] = (
     MirrorProxSliding,
     UniversalMirrorProx,
     RecursiveSliding,
+    ProvedSliding,
     TwoLevelSliding,
     Lockstep,
     AcceleratedGradient,

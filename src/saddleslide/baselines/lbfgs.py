@@ -51,6 +51,7 @@ class Lbfgs(Method):
     )
 
     storable = False
+    on_host = True
 
     def lacks(self, problem: SaddleProblem) -> list[str]:
         wanted = self.options["side"]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, zeros
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.errors import InputError
 from saddleslide.functions import Zero, tilted_minimum
@@ -50,14 +48,14 @@ class Primal:
         """Maximiser of <y, Bx> - g(y): one product."""
         if not self.coupled and self._alone is not None:
             return self._alone
-        Bx = self.oracles.forward(x) if self.coupled else np.zeros(self.problem.Y.shape)
+        Bx = self.oracles.forward(x) if self.coupled else zeros(self.problem.Y.shape, x)
         found = tilted_minimum(self.problem.g, -Bx, self.problem.Y)
         self._alone = Response(found.point, -found.value, Bx)
         return self._alone
 
     def pull(self, response: Response) -> Array:
         """B^T y: one product."""
-        return self.oracles.adjoint(response.y) if self.coupled else np.zeros(self.problem.X.shape)
+        return self.oracles.adjoint(response.y) if self.coupled else zeros(self.problem.X.shape, response.y)
 
     def gradient(self, x: Array, response: Response) -> Array:
         """A (sub)gradient of phi at x, given the response there."""

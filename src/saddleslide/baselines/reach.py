@@ -29,12 +29,14 @@ def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
     return _KNOWN[problem]
 
 
-def reach(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float, float]:
+def reach(
+    problem: SaddleProblem, origin: tuple[Array, Array], slopes: tuple[float, float] | None = None
+) -> tuple[float, float]:
     """Upper bounds on the distances from the start to the solution, block by block; infinite where none is known.
 
     Radii of the domains, or what strong convexity leaves of them: at a saddle point the operator F satisfies
     mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. Costs one gradient of each function and two products, outside of
-    any run.
+    any run, unless the norms of both parts of F(z_0) are given.
 
     Examples
     --------
@@ -49,7 +51,7 @@ def reach(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float, f
     mu_x, mu_y = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
     if max(mu_x, mu_y) == 0.0:
         return D_x, D_y
-    F_x, F_y = _slopes(problem, origin)
+    F_x, F_y = _slopes(problem, origin) if slopes is None else slopes
     if min(mu_x, mu_y) > 0.0:
         # In the norm with weights mu the operator is strongly monotone with modulus 1.
         R = math.sqrt(F_x**2 / mu_x + F_y**2 / mu_y)

@@ -109,6 +109,19 @@ def _smooth_maximum(problem: SaddleProblem) -> str:
     return f"g = {problem.g!r} has no known strong convexity on {problem.Y}: max over y is not smooth in x."
 
 
+def _provable(problem: SaddleProblem) -> str:
+    """Bounded domains (Theorem 3.5), or strong convexity where no constraint can be active (Theorem 4.4)."""
+    domains = (problem.X, problem.Y)
+    curved = problem.f.strong_convexity(problem.X) > 0.0 and problem.g.strong_convexity(problem.Y) > 0.0
+    free = all(isinstance(domain, FullSpace) for domain in domains)
+    if all(domain.bounded for domain in domains) or (free and curved):
+        return ""
+    return (
+        f"X = {problem.X} and Y = {problem.Y}: no theorem bounds the gap; expected bounded domains, or full spaces "
+        "with strong convexity of f and g."
+    )
+
+
 REQUIREMENTS: dict[str, Check] = {
     "smooth f": lambda p: _smooth("f", p.f, p.X),
     "smooth g": lambda p: _smooth("g", p.g, p.Y),
@@ -132,6 +145,7 @@ REQUIREMENTS: dict[str, Check] = {
     "curvature of f or g": _some_curvature,
     "best response of g": lambda p: _response("g", p.g, p.Y),
     "strong convexity of g or B = 0": _smooth_maximum,
+    "bounded X, Y or curved f, g": _provable,
 }
 
 

@@ -42,10 +42,14 @@ class Staged(Method):
         self.oracles, self.eps = oracles, tol
         self.shapes = [part.shape for part in origin]
         self.point = np.concatenate([part.ravel() for part in origin])
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
-        self.stage = self.levels(self.oracles.problem, self.output(), self.eps)
+    def begin(self) -> None:
+        """Begin a stage at the present point."""
+        problem = self.oracles.problem
+        levels = self.levels(problem, self.output(), self.eps)
+        # Without these a stage has more outermost steps, and can be judged between them.
+        self.stage = tuple(level for level in levels if not _idle(level, problem)) or levels[:1]
         self.left = self.stage[0].T
         self.rebuild()
 
@@ -56,7 +60,7 @@ class Staged(Method):
     def advance(self) -> None:
         if self.left == 0 and not self.explicit:
             self.eps *= 0.5
-            self._begin()
+            self.begin()
         self.point = self.recursion.step(self.stage[0].T - self.left).copy()
         self.left -= 1
 
@@ -85,6 +89,12 @@ def problem_terms(problem: SaddleProblem, origin: tuple[Array, Array], eps: floa
     )
     assert isinstance(made, Plan)
     return {level.term.name: level.term for level in made.levels}
+
+
+def _idle(level: Level, problem: SaddleProblem) -> bool:
+    """Whether a level is one pass over nothing, which leaves every iterate as it is."""
+    silent = {"f": isinstance(problem.f, Zero), "g": isinstance(problem.g, Zero), "B": level.term.M == 0.0}
+    return level.T == 1 and all(silent[letter] for letter in level.term.name)
 
 
 def level_recursion(oracles: Oracles, levels: tuple[Level, ...], start: Array) -> Recursion:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.commands.options import Entry, positive, whole
-from saddleslide.commands.tasks import Task, absolute, by_plan, papers_plan, relative
+from saddleslide.commands.tasks import Task, absolute, by_plan, on_cluster, papers_plan, relative
 from saddleslide.errors import InputError
 from saddleslide.gallery import choose_weight, realistic_tomography, reconstruct, synthetic, tomography
 from saddleslide.gallery.files import read_archive, read_array
@@ -34,7 +34,7 @@ def _synthetic(chosen: argparse.Namespace) -> SaddleProblem:
 def _synthetic_task(chosen: argparse.Namespace) -> Task:
     if chosen.adaptive:
         return absolute(_synthetic)(chosen)
-    problem = _synthetic(chosen)
+    problem = on_cluster(_synthetic(chosen), chosen)
     return by_plan(problem, papers_plan(problem, chosen.tol), chosen.tol)
 
 

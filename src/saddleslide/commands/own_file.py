@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,24 @@ def _from_file(chosen: Any) -> SaddleProblem:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     found = getattr(module, name, None)
-    made = found() if callable(found) else found
+    made = found(*_arguments(found, chosen)) if callable(found) else found
     if not isinstance(made, SaddleProblem):
         raise InputError(
             f"{chosen.target!r} is {type(made).__name__}; expected a SaddleProblem, or a function that makes one."
         )
     return made
+
+
+def _arguments(make: Any, chosen: Any) -> tuple[Any, ...]:
+    """The client of --scheduler, for a function that takes one argument."""
+    client = getattr(chosen, "client", None)
+    takes = [one for one in inspect.signature(make).parameters.values() if one.default is inspect.Parameter.empty]
+    if takes and client is None:
+        raise InputError(
+            f"{chosen.target!r} takes {', '.join(one.name for one in takes)}; expected --scheduler ADDRESS with it, "
+            "for the client of a cluster."
+        )
+    return (client,) if takes else ()
 
 
 FILE = Entry(
@@ -49,6 +62,7 @@ FILE = Entry(
     own="""the file makes a SaddleProblem, or has a function without arguments that returns one:
   import saddleslide as ss
   problem = ss.gallery.matrix_game([[3.0, 0.0], [1.0, 2.0]])
-with these lines in my_file.py, `saddleslide {command} my_file.py:problem` is the command
+with these lines in my_file.py, `saddleslide {command} my_file.py:problem` is the command; with `solve --scheduler
+ADDRESS` the function may take the client of that cluster as its argument
 """,
 )

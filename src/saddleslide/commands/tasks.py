@@ -10,6 +10,8 @@ from typing import final
 from saddleslide.adaptive_planner import adaptive_plan
 from saddleslide.certificate import exact_gap
 from saddleslide.comparison import Comparison, compare
+from saddleslide.distributed import DaskSum, spread
+from saddleslide.distributed.consensus import AgentFunctions
 from saddleslide.driver import run
 from saddleslide.planning import Plan
 from saddleslide.plans import plan
@@ -29,11 +31,19 @@ class Task:
     compare: Callable[[bool], Comparison]
 
 
+def on_cluster(problem: SaddleProblem, chosen: argparse.Namespace) -> SaddleProblem:
+    """The problem with its f on the cluster that --scheduler names; itself without one, or if f is there already."""
+    client = getattr(chosen, "client", None)
+    if client is None or isinstance(problem.f, DaskSum | AgentFunctions):
+        return problem
+    return spread(problem, client, chosen.parts)
+
+
 def absolute(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[argparse.Namespace], Task]:
     """Tasks with the target --tol."""
 
     def task(chosen: argparse.Namespace) -> Task:
-        problem = make(chosen)
+        problem = on_cluster(make(chosen), chosen)
         return Task(
             problem,
             lambda: adaptive_plan(problem, chosen.tol).explain(),
@@ -48,7 +58,7 @@ def relative(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[a
     """Tasks with the target --rtol, or --tol in its place, and the option --metric."""
 
     def task(chosen: argparse.Namespace) -> Task:
-        problem = make(chosen)
+        problem = on_cluster(make(chosen), chosen)
         target = {"rtol": chosen.rtol} if chosen.tol is None else {"tol": chosen.tol}
         asked = target | {"metric": chosen.metric}
         return Task(

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_shape
+from saddleslide.arrays import Array, as_shape, blank
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
 from saddleslide.errors import InputError
@@ -38,7 +38,7 @@ class FiniteDifferences(Coupling):
         return f"FiniteDifferences({self.x_shape})"
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        out = np.empty(self.y_shape) if out is None else out
+        out = blank(self.y_shape, x) if out is None else out
         np.subtract(x[:, 1:], x[:, :-1], out=out[0, :, :-1])
         np.subtract(x[1:, :], x[:-1, :], out=out[1, :-1, :])
         out[0, :, -1] = 0.0
@@ -46,7 +46,7 @@ class FiniteDifferences(Coupling):
         return out
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        out = np.empty(self.x_shape) if out is None else out
+        out = blank(self.x_shape, y) if out is None else out
         out.fill(0.0)
         out[:, 1:] += y[0, :, :-1]
         out[:, :-1] -= y[0, :, :-1]

@@ -12,12 +12,13 @@ import numpy as np
 import scipy
 
 from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind, kind_of
-from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, received
+from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, on_host, received
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
 from saddleslide.couplings.sparse_rows import SparseRows
 from saddleslide.couplings.spectrum import NormBound, summation_error
+from saddleslide.elsewhere.sparse import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled
 
@@ -48,6 +49,14 @@ class Matrix(Coupling):
         kind = "sparse" if self.sparse else "dense"
         return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return ("sparse matrix: SciPy products",) if self.sparse and kind.library not in SPARSE else ()
+
+    @property
+    def entries(self) -> Any:
+        """The numbers of the matrix: an array, or SciPy's sparse rows."""
+        return self.matrix
+
     @property
     def stored(self) -> int:
         """Number of stored entries."""
@@ -63,12 +72,12 @@ class Matrix(Coupling):
         return self.sparse and jit_enabled() and self.matrix.indices.dtype == np.int32
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        if self._compiled:
+        if self._compiled and on_host(x):
             return self._rows[0].product(x, self.y_shape, out)
         return self._product(self.matrix, x, self.y_shape, out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        if self._compiled:
+        if self._compiled and on_host(y):
             return self._rows[1].product(y, self.x_shape, out)
         return self._product(self.transpose, y, self.x_shape, out)
 
@@ -78,22 +87,24 @@ class Matrix(Coupling):
         return self._compiled and self.matrix.shape[0] >= self.matrix.shape[1]
 
     def forward_stack(self, stack: Array) -> Array:
-        if not self._compiled:
+        if not (self._compiled and on_host(stack)):
             return super().forward_stack(stack)
         return self._rows[0].products(stack).reshape(len(stack), *self.y_shape)
 
     def adjoint_stack(self, stack: Array) -> Array:
-        if not self._compiled:
+        if not (self._compiled and on_host(stack)):
             return super().adjoint_stack(stack)
         return self._rows[1].products(stack).reshape(len(stack), *self.x_shape)
 
     def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
-        if not self._compiled:
+        if not (self._compiled and on_host(x)):
             return super().there_and_back(x, shift)
         out, back = self._rows[0].there_and_back(x, shift)
         return out.reshape(self.y_shape), back.reshape(self.x_shape)
 
     def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+        if not on_host(v):
+            return _product_elsewhere(matrix, v, shape, out)
         if out is None:
             return np.asarray(matrix @ v.ravel()).reshape(shape)
         if self.sparse or not out.flags.c_contiguous:
@@ -117,6 +128,17 @@ class Matrix(Coupling):
             return None
         matrix: Array = self.matrix.toarray() if self.sparse else self.matrix
         return matrix
+
+
+def _product_elsewhere(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+    """The product where v lies: a dense matrix is kept there, and a sparse one where the library has such."""
+    flat: Any = v.ravel()
+    product: Any = sparse_product(matrix, flat) if scipy.sparse.issparse(matrix) else matrix @ flat
+    found: Array = product.reshape(shape)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
 
 
 def rows_of(matrix: Any) -> tuple[Array, Any, Any]:
@@ -152,11 +174,14 @@ class Products(Coupling):
     def __repr__(self) -> str:
         return f"Products({self.x_shape} -> {self.y_shape})"
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return () if self.origin.library == kind.library else ("operator or callables: NumPy code",)
+
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._forward, x), self.y_shape, "B x", out)
+        return received(self.origin.call(self._forward, x), self.y_shape, "B x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._adjoint, y), self.x_shape, "B^T y", out)
+        return received(self.origin.call(self._adjoint, y), self.x_shape, "B^T y", out, y)
 
 
 def as_coupling(

@@ -37,17 +37,22 @@ class ForeignMatrix(Coupling):
         return f"ForeignMatrix({self.kind}, {self.x_shape} -> {self.y_shape})"
 
     @property
+    def entries(self) -> Any:
+        """The numbers of the matrix on the host."""
+        return self.dense()
+
+    @property
     def stored(self) -> int:
         """Number of entries."""
         return int(np.prod(self.x_shape) * np.prod(self.y_shape))
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         product = self.kind.call(lambda v: self.matrix @ v, x.ravel())
-        return received(product.reshape(self.y_shape), self.y_shape, "B x", out)
+        return received(product.reshape(self.y_shape), self.y_shape, "B x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         product = self.kind.call(lambda v: self.matrix.T @ v, y.ravel())
-        return received(product.reshape(self.x_shape), self.x_shape, "B^T y", out)
+        return received(product.reshape(self.x_shape), self.x_shape, "B^T y", out, y)
 
     @cached_property
     def product_error(self) -> float:

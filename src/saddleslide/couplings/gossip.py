@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, as_real, as_shape
+from saddleslide.arrays import Array, as_real, as_shape, frozen
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
 from saddleslide.errors import InputError
@@ -89,4 +89,4 @@ def _square_root(W: Array) -> tuple[Array, Array]:
         raise InputError(f"Gossip: W has the eigenvalue {values[0]:g}; expected a positive semidefinite matrix.")
     # Rounding in the kernel would leave sqrt(1e-16) = 1e-8 in the root.
     values = np.where(values > rounding_margin(len(W)) * float(values[-1]), values, 0.0)
-    return values, (vectors * np.sqrt(values)) @ vectors.T
+    return values, frozen((vectors * np.sqrt(values)) @ vectors.T)

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_shape
+from saddleslide.arrays import Array, as_shape, blank
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
 from saddleslide.errors import InputError
@@ -35,7 +35,7 @@ class Marginals(Coupling):
         return f"Marginals({self.x_shape})"
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        out = np.empty(self.y_shape) if out is None else out
+        out = blank(self.y_shape, x) if out is None else out
         rows = self.x_shape[0]
         np.sum(x, axis=1, out=out[:rows])
         np.sum(x, axis=0, out=out[rows:])

@@ -9,6 +9,9 @@ from saddleslide.functions.estimates import estimated_smoothness
 from saddleslide.functions.losses import Huber, LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.models import LowerModel
+from saddleslide.functions.moduli import bounding_modulus, rests_on_declaration
+from saddleslide.functions.part_sampling import SampledParts
+from saddleslide.functions.parts import Partitioned, PartSum
 from saddleslide.functions.power import Power
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, check_sample, without_silent_noise
@@ -29,16 +32,20 @@ __all__ = [
     "LowerModel",
     "MiniBatch",
     "Noisy",
+    "PartSum",
+    "Partitioned",
     "PoissonTransmission",
     "Power",
     "Quadratic",
     "Sampled",
+    "SampledParts",
     "Scaled",
     "SeparableForm",
     "Sum",
     "TiltedMinimum",
     "Variance",
     "Zero",
+    "bounding_modulus",
     "check_sample",
     "estimated_smoothness",
     "from_callable",
@@ -47,6 +54,7 @@ __all__ = [
     "has_prox",
     "hessian_diagonal",
     "prox",
+    "rests_on_declaration",
     "split_simple",
     "tilted_minimum",
     "without_silent_noise",

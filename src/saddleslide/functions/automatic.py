@@ -45,6 +45,10 @@ class Evaluated(Function):
     def __repr__(self) -> str:
         return f"{self._name}({self._smoothness or 'smoothness unknown'})"
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        own = self._kind.library
+        return () if own == kind.library else (f"{self._name}: {'NumPy' if own == 'numpy' else own} code",)
+
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         with self._kind.scope():
             answer = self._evaluate(self._kind.wrap(x))
@@ -52,7 +56,8 @@ class Evaluated(Function):
             raise InputError(
                 f"{self._name}: the function returned {type(answer).__name__}; expected (value, gradient)."
             )
-        return float(answer[0]), received(answer[1], x.shape, f"{self._name}: gradient", out)
+        gradient = self._kind.returned(answer[1], x)
+        return float(answer[0]), received(gradient, x.shape, f"{self._name}: gradient", out, x)
 
     def smoothness(self, domain: Domain) -> Holder:
         if self._smoothness is None:
@@ -61,6 +66,9 @@ class Evaluated(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return self._strong_convexity
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return 0.0
 
 
 def from_callable(

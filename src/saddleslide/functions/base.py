@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from saddleslide.array_kinds import Built
+from saddleslide.array_kinds import ArrayKind, Built
 from saddleslide.arrays import Array, Shape, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
@@ -55,6 +55,13 @@ class Function(Built, ABC):
     @abstractmethod
     def strong_convexity(self, domain: Domain) -> float:
         """A valid modulus of strong convexity on the domain, in the Euclidean norm; 0 is always valid."""
+
+    def certain_convexity(self, domain: Domain) -> float:
+        """The part of `strong_convexity` that follows from what the function is; a number someone declared is no part.
+
+        Certificates rest on this one wherever that is possible (`bounding_modulus`).
+        """
+        return self.strong_convexity(domain)
 
     def value(self, x: Array) -> float:
         """Value at x."""
@@ -136,6 +143,9 @@ class Sum(Function):
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return self.parts[0].stays_on_host(kind) + self.parts[1].stays_on_host(kind)
+
     @property
     def shape(self) -> Shape | None:
         return self.parts[0].shape or self.parts[1].shape
@@ -184,6 +194,9 @@ class Sum(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return sum(part.strong_convexity(domain) for part in self.parts)
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return sum(part.certain_convexity(domain) for part in self.parts)
+
     def separable_form(self) -> SeparableForm | None:
         first, second = (part.separable_form() for part in self.parts)
         return None if first is None or second is None else first.plus(second)
@@ -210,6 +223,9 @@ class Scaled(Function):
 
     def __repr__(self) -> str:
         return f"{self.factor} * ({self.function!r})"
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return self.function.stays_on_host(kind)
 
     @property
     def shape(self) -> Shape | None:
@@ -256,6 +272,9 @@ class Scaled(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return self.factor * self.function.strong_convexity(domain)
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return self.factor * self.function.certain_convexity(domain)
 
     def separable_form(self) -> SeparableForm | None:
         form = self.function.separable_form()

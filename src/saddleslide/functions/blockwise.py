@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, final
 
-import numpy as np
-
-from saddleslide.arrays import Array, Shape, as_shape
+from saddleslide.array_kinds import ArrayKind
+from saddleslide.arrays import Array, Shape, as_shape, blank
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.base import Function
@@ -47,6 +46,9 @@ class Blockwise(Function):
     def __repr__(self) -> str:
         return f"Blockwise({len(self.functions)} functions, blocks of shape {self._shape[1:]})"
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(word for part in self.functions for word in part.stays_on_host(kind)))
+
     @property
     def shape(self) -> Shape | None:
         return self._shape
@@ -56,7 +58,7 @@ class Blockwise(Function):
         return all(part.has_value for part in self.functions)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        out = np.empty(self._shape) if out is None else out
+        out = blank(self._shape, x) if out is None else out
         values = [part.value_and_gradient(x[i], out[i])[0] for i, part in enumerate(self.functions)]
         return math.fsum(values), out
 
@@ -64,7 +66,7 @@ class Blockwise(Function):
         return math.fsum(part.value(x[i]) for i, part in enumerate(self.functions))
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
-        out = np.empty(self._shape) if out is None else out
+        out = blank(self._shape, x) if out is None else out
         for i, part in enumerate(self.functions):
             part.gradient(x[i], out[i])
         return out
@@ -75,14 +77,29 @@ class Blockwise(Function):
     def smoothness(self, domain: Domain) -> Holder:
         """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""
         block = FullSpace(self._shape[1:])
-        parts = [part.smoothness(block) for part in self.functions]
-        groups = {nu: [part.H for part in parts if part.nu == nu] for nu in sorted({part.nu for part in parts})}
-        joined = [Holder(nu, _joined(nu, constants)) for nu, constants in groups.items()]
-        return reduce(lambda first, second: first.plus(second, domain.diameter()), joined)
+        return joined_smoothness([part.smoothness(block) for part in self.functions], domain)
 
     def strong_convexity(self, domain: Domain) -> float:
         block = FullSpace(self._shape[1:])
         return min(part.strong_convexity(block) for part in self.functions)
+
+    def certain_convexity(self, domain: Domain) -> float:
+        block = FullSpace(self._shape[1:])
+        return min(part.certain_convexity(block) for part in self.functions)
+
+
+def joined_smoothness(parts: Sequence[Holder], domain: Domain) -> Holder:
+    """The condition of a sum of functions, each of its own block, from those of the blocks.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> joined_smoothness([Holder(1.0, 2.0), Holder(1.0, 3.0)], ss.domains.FullSpace((2, 1)))
+    Holder(nu=1.0, H=3.0)
+    """
+    groups = {nu: [part.H for part in parts if part.nu == nu] for nu in sorted({part.nu for part in parts})}
+    joined = [Holder(nu, _joined(nu, constants)) for nu, constants in groups.items()]
+    return reduce(lambda first, second: first.plus(second, domain.diameter()), joined)
 
 
 def _joined(nu: float, constants: list[float]) -> float:

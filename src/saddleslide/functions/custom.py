@@ -10,7 +10,8 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_number, read_only, received, received_number
+from saddleslide.array_kinds import NUMPY, ArrayKind
+from saddleslide.arrays import Array, as_number, received, received_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions.base import Function
@@ -85,6 +86,9 @@ class Custom(Function):
     def __repr__(self) -> str:
         return f"Custom({self._smoothness or 'smoothness unknown'})"
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return ("Custom: NumPy code",)
+
     @property
     def has_value(self) -> bool:
         # Certificates search with exact gradients, so a value alone is of no use.
@@ -92,7 +96,7 @@ class Custom(Function):
 
     def value(self, x: Array) -> float:
         """Value at x, NaN when it was not given."""
-        return math.nan if self._value is None else received_number(self._value(read_only(x)), "Custom: value")
+        return math.nan if self._value is None else received_number(self._value(NUMPY.wrap(x)), "Custom: value")
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         if self._gradient is None:
@@ -100,7 +104,7 @@ class Custom(Function):
                 "Custom: it has a sampled gradient only, and an exact one is asked for; expected gradient=, or "
                 "smoothness= if only its constants are wanted."
             )
-        return received(self._gradient(read_only(x)), x.shape, "Custom: gradient", out)
+        return received(self._gradient(NUMPY.wrap(x)), x.shape, "Custom: gradient", out, x)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)
@@ -113,6 +117,9 @@ class Custom(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return self._strong_convexity
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return 0.0
+
     @property
     def sampled(self) -> bool:
         return self._sample is not None and self._variance != 0.0
@@ -124,7 +131,7 @@ class Custom(Function):
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         if self._sample is None:
             return self.gradient(x, out)
-        return received(self._sample(read_only(x), rng), x.shape, "Custom: sample", out)
+        return received(self._sample(NUMPY.wrap(x), rng), x.shape, "Custom: sample", out, x)
 
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         if not self.sampled:

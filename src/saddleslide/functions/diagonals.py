@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays import Array, Shape
-from saddleslide.couplings import Matrix
+from saddleslide.couplings import ForeignMatrix, Matrix
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.quadratic import Quadratic
@@ -37,9 +37,9 @@ def _diagonal(f: Function, shape: Shape) -> Array | None:
     if isinstance(f, Scaled):
         inside = _diagonal(f.function, shape)
         return None if inside is None else f.factor * inside
-    if isinstance(f, LinearModel) and isinstance(f.A, Matrix):
+    if isinstance(f, LinearModel) and isinstance(f.A, Matrix | ForeignMatrix):
         weights = f.loss_hessian(np.zeros(f.A.y_shape)).ravel()
-        A = f.A.matrix
+        A = f.A.entries
         squares = A.multiply(A) if scipy.sparse.issparse(A) else np.square(A)
         return np.asarray(squares.T @ weights).ravel() + f.ridge
     form = f.separable_form()

@@ -13,7 +13,8 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from saddleslide.arrays import Array
+from saddleslide.array_kinds import ArrayKind
+from saddleslide.arrays import Array, frozen, zeros
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
@@ -44,7 +45,7 @@ class Lifted(ABC):
 
     def blank(self, x: Array) -> Array:
         """Zeros in the shape of a lift."""
-        return np.zeros(x.shape)
+        return zeros(x.shape, x)
 
     @abstractmethod
     def gradient(self, x: Array, q: Array) -> Array:
@@ -95,6 +96,9 @@ class LinearModel(Function):
     def loss_hessian(self, q: Array) -> Array:
         """Diagonal of loss''(q)."""
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return self.A.stays_on_host(kind)
+
     def loss_bregman(self, q: Array, p: Array) -> float:
         """loss(q) - loss(p) - <loss'(p), q - p>."""
         return self.loss_value(q) - self.loss_value(p) - float(np.vdot(self.loss_gradient(p), q - p))
@@ -142,7 +146,7 @@ class LinearModelLift(Lifted):
         return self.f.lift_and_gradient(x)
 
     def blank(self, x: Array) -> Array:
-        return np.zeros(self.f.A.y_shape)
+        return zeros(self.f.A.y_shape, x)
 
     def gradient(self, x: Array, q: Array) -> Array:
         return self.f.A.adjoint(self.f.loss_gradient(q)) + self.f.ridge * x
@@ -171,7 +175,8 @@ class QuadraticLift(Lifted):
 
     def __init__(self, f: Function, origin: Array) -> None:
         self.f = f
-        self.constant, self.slope = f.value_and_gradient(origin)
+        self.constant, slope = f.value_and_gradient(origin)
+        self.slope = frozen(slope)
 
     def lift(self, x: Array) -> Array:
         return self.f.gradient(x)

@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, as_number, as_real
+from saddleslide.arrays import Array, Shape, as_number, as_real, frozen
 from saddleslide.couplings import as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
@@ -124,7 +124,7 @@ class Logistic(LinearModel):
         kinds = set(np.unique(labels).tolist())
         if not (kinds <= {-1.0, 1.0} or kinds <= {0.0, 1.0}):
             raise InputError(f"Logistic: labels take the values {sorted(kinds)[:5]}; expected -1 and 1, or 0 and 1.")
-        self.labels = labels if -1.0 in kinds or kinds == {1.0} else 2.0 * labels - 1.0
+        self.labels = labels if -1.0 in kinds or kinds == {1.0} else frozen(2.0 * labels - 1.0)
         self.A = as_coupling(A, x_shape, self.labels.shape)
         self.ridge = as_number(ridge, "Logistic: ridge", 0.0)
 
@@ -150,7 +150,7 @@ class Logistic(LinearModel):
         return total(np.logaddexp(0.0, -self._margins(q)))
 
     def loss_gradient(self, q: Array) -> Array:
-        return np.reshape(-self.labels * self._doubt(self._margins(q)), q.shape)
+        return np.reshape(self.labels * -self._doubt(self._margins(q)), q.shape)
 
     def loss_slopes(self, rows: Rows, q: Array) -> Array:
         labels = self.labels.ravel()[rows]

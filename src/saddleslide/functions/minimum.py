@@ -7,13 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, as_floats, on_host
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function
+from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.searched import TiltedMinimum, searched_minimum
-from saddleslide.functions.separable import SeparableForm, free_minimiser, multiplier_step
+from saddleslide.functions.separable import SeparableForm, form_beside, free_minimiser, multiplier_step
+from saddleslide.functions.simple import Zero
 
 EPS = float(np.finfo(np.float64).eps)
 # Doubles between two neighbours of any bracket: 2100 halvings reach the last bit from 1e308.
@@ -70,16 +72,16 @@ def tilted_minimum(
         raise NoExactMinimumError(f"{type(f).__name__}: its value is not known. Pass value= to bound the gap.")
     if f.linear:
         return _linear_minimum(f, c, domain)
-    form = f.separable_form()
+    form = form_beside(f, c)
     # Projecting the free minimiser is exact only where the scaling commutes with the projection.
     commutes = form is not None and (isinstance(domain, Box | FullSpace) or form.isotropic)
-    if form is not None and commutes and not form.curved and np.all(np.asarray(form.quadratic) > 0.0):
+    if form is not None and commutes and not form.curved and np.all(form.quadratic > 0.0):
         return _diagonal_minimum(f, c, domain, form)
     if f.separable and isinstance(domain, Box | FullSpace):
         return _separable_minimum(f, c, domain)
     if form is not None and isinstance(domain, Ball | Simplex):
         return _coupled_minimum(f, form, c, domain)
-    mu = f.strong_convexity(domain)
+    mu = bounding_modulus(f, Zero(), domain)
     if f.quadratic and isinstance(domain, FullSpace | Ball) and mu > 0.0:
         found = _quadratic_minimum(f, c, domain, start, accuracy, max_gradients)
         if found.method != CUT_OFF:
@@ -115,10 +117,27 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
     slope = f.gradient(np.zeros_like(c)) + c
     point = domain.maximizer(-slope)
     terms = slope * np.where(slope == 0.0, 0.0, point)
-    value = -math.inf if np.isneginf(terms).any() else math.fsum(terms.ravel().tolist())
+    value, roundings = (-math.inf, 0) if np.isneginf(terms).any() else careful_sum(terms.ravel())
     # Each product and the slope itself carry one rounding.
-    error = 4.0 * EPS * float(np.abs(terms).sum()) if math.isfinite(value) else 0.0
+    error = (4.0 + roundings) * EPS * float(np.abs(terms).sum()) if math.isfinite(value) else 0.0
     return TiltedMinimum(point, value, error, "support function")
+
+
+def careful_sum(terms: Array) -> tuple[float, int]:
+    """The sum of a vector, and by how many units of rounding of the sum of sizes it may be off.
+
+    Exact on the host. Elsewhere sums of about sqrt(n) terms are summed, so that no order of summation does much harm.
+
+    Examples
+    --------
+    >>> careful_sum(np.array([1e16, 1.0, -1e16]))
+    (1.0, 0)
+    """
+    if on_host(terms):
+        return math.fsum(terms.tolist()), 0
+    length = math.isqrt(terms.size)
+    square = terms[: length * length].reshape(length, length)
+    return float(square.sum(axis=1).sum()) + float(terms[length * length :].sum()), 4 * length + 4
 
 
 def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> TiltedMinimum:
@@ -151,8 +170,8 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> Tilted
 
 def _narrowed(f: Function, slope: Callable[[Array], Array], c: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """A tight bracket around the closed form of the minimiser, entry by entry where the slopes confirm it."""
-    form = f.separable_form()
-    if form is None or not np.all(np.asarray(form.quadratic) > 0.0):
+    form = form_beside(f, c)
+    if form is None or not np.all(form.quadratic > 0.0):
         return low, high
     guess = np.clip(free_minimiser(form, c), low, high)
     width = 16.0 * EPS * np.abs(guess) + _LAST_BITS
@@ -194,8 +213,8 @@ def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm
 def _bracket(slope: object, c: Array, domain: Box | FullSpace) -> tuple[Array, Array, bool]:
     """Ends with slope <= 0 and >= 0, or the sides of the box where the minimum is at a side."""
     assert callable(slope)
-    lower = domain.lower if isinstance(domain, Box) else np.full(c.shape, -np.inf)
-    upper = domain.upper if isinstance(domain, Box) else np.full(c.shape, np.inf)
+    lower = domain.lower if isinstance(domain, Box) else np.full_like(c, -np.inf, dtype=np.float64)
+    upper = domain.upper if isinstance(domain, Box) else np.full_like(c, np.inf, dtype=np.float64)
     middle = np.clip(np.zeros_like(c), lower, upper)
     reach = 1.0
     low, high = np.maximum(lower, middle - reach), np.minimum(upper, middle + reach)
@@ -217,8 +236,8 @@ def _quadratic_minimum(
     f: Function, c: Array, domain: FullSpace | Ball, start: Array | None, accuracy: float, max_gradients: int
 ) -> TiltedMinimum:
     """Conjugate gradients with restarts on the true residual until the residual bound stops improving."""
-    mu = f.strong_convexity(domain)
-    x = np.zeros_like(c) if start is None else np.array(start, dtype=np.float64)
+    mu = bounding_modulus(f, Zero(), domain)
+    x = np.zeros_like(c) if start is None else as_floats(start).copy()
     best_x, best, spent = x, math.inf, 0
     for _ in range(20):
         residual = -(f.gradient(x) + c)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, as_floats, beside
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 
 # Solves the separable step on a box or the full space: (center, weight, domain) -> point.
@@ -40,7 +40,7 @@ def coupled_step(step: SeparableStep, center: Array, weight: float, domain: Doma
 
 def _ball_step(step: SeparableStep, center: Array, weight: float, domain: Ball) -> tuple[Array, float]:
     free = FullSpace(domain.shape)
-    middle = 0.0 if domain.center is None else domain.center
+    middle = 0.0 if domain.center is None else beside(center, domain.center)
 
     def at(multiplier: float) -> Array:
         total = weight + multiplier
@@ -77,7 +77,7 @@ def _simplex_step(step: SeparableStep, center: Array, weight: float, domain: Dom
     rest = float(above.sum() - below.sum())
     part = (1.0 - float(below.sum())) / rest if rest > 0.0 else 0.0
     mixed = below + min(max(part, 0.0), 1.0) * (above - below)
-    return np.asarray(mixed / mixed.sum()), weight * low
+    return as_floats(mixed / mixed.sum()), weight * low
 
 
 def _crossing(excess: Callable[[float], float], low: float, high: float) -> tuple[float, float]:

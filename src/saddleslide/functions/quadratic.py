@@ -8,8 +8,9 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+from saddleslide.array_kinds import ArrayKind
 from saddleslide.arrays import Array, Shape, as_number, as_real
-from saddleslide.couplings import Coupling, Matrix, as_coupling
+from saddleslide.couplings import Coupling, ForeignMatrix, Matrix, as_coupling
 from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
@@ -59,6 +60,7 @@ class Quadratic(Function):
                     f"Quadratic: q has a negative entry {self._diagonal.min():g}; expected q >= 0 (a convex function)."
                 )
             self.separable = True
+            self._declared = 0.0
             self._range = (
                 float(np.min(self._diagonal, initial=math.inf)) if self._diagonal.size else 0.0,
                 float(np.max(self._diagonal, initial=0.0)),
@@ -66,6 +68,7 @@ class Quadratic(Function):
         else:
             self._operator = as_coupling(q, x_shape, x_shape)
             self._range = _spectral_range(self._operator, declared)
+            self._declared = declared
 
     def __repr__(self) -> str:
         kind = "diagonal" if self._diagonal is not None else "operator"
@@ -83,6 +86,9 @@ class Quadratic(Function):
             return None
         return SeparableForm(quadratic=self._diagonal if self._diagonal.ndim else float(self._diagonal))
 
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return () if self._operator is None else self._operator.stays_on_host(kind)
+
     def hessian_product(self, v: Array) -> Array:
         return self._apply(v, None)
 
@@ -97,7 +103,7 @@ class Quadratic(Function):
         """
         if self._diagonal is not None:
             return np.asarray(self._diagonal)
-        matrix = self._operator.matrix if isinstance(self._operator, Matrix) else None
+        matrix = self._operator.entries if isinstance(self._operator, Matrix | ForeignMatrix) else None
         return None if matrix is None else np.asarray(matrix.diagonal())
 
     def _apply(self, v: Array, out: Array | None) -> Array:
@@ -114,6 +120,9 @@ class Quadratic(Function):
         return Holder(1.0, self._range[1])
 
     def strong_convexity(self, domain: Domain) -> float:
+        return max(self._range[0], self._declared)
+
+    def certain_convexity(self, domain: Domain) -> float:
         return self._range[0]
 
 
@@ -122,7 +131,7 @@ def _spectral_range(operator: Coupling, declared: float) -> tuple[float, float]:
         raise InputError(f"Quadratic: q maps {operator.x_shape} to {operator.y_shape}; expected a square operator.")
     matrix = operator.dense()
     if matrix is None or len(matrix) > FACTORISABLE:
-        return declared, operator.norm.upper
+        return 0.0, operator.norm.upper
     scale = float(np.max(np.abs(matrix), initial=0.0))
     if float(np.max(np.abs(matrix - matrix.T), initial=0.0)) > 1e-12 * scale:
         raise InputError("Quadratic: q is not symmetric; expected a symmetric matrix. Pass (q + q.T) / 2.")
@@ -130,4 +139,9 @@ def _spectral_range(operator: Coupling, declared: float) -> tuple[float, float]:
     error = rounding_margin(len(values)) * float(np.abs(values).max())
     if values[0] < -error:
         raise InputError(f"Quadratic: q has the eigenvalue {values[0]:g}; expected a positive semidefinite matrix.")
-    return max(float(values[0]) - error, declared), max(float(values[-1]) + error, 0.0)
+    if declared > values[0] + error:
+        raise InputError(
+            f"Quadratic: strong_convexity is {declared:g}, but q has the eigenvalue {values[0]:g}; expected at most "
+            "that. Leave it out: it is computed."
+        )
+    return max(float(values[0]) - error, 0.0), max(float(values[-1]) + error, 0.0)

@@ -11,8 +11,9 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_number
-from saddleslide.couplings import Matrix
+from saddleslide.array_kinds import ArrayKind, to_host
+from saddleslide.arrays import Array, Shape, as_number, on_host, received
+from saddleslide.couplings import ForeignMatrix, Matrix
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, Scaled, Sum
@@ -35,6 +36,9 @@ class Sampled(Function):
     def __init__(self, function: Function) -> None:
         self.function: Function = function
         self.separable, self.quadratic, self.linear = function.separable, function.quadratic, function.linear
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return (f"{type(self).__name__}: draws are made by NumPy", *self.function.stays_on_host(kind))
 
     @property
     def shape(self) -> Shape | None:
@@ -61,6 +65,9 @@ class Sampled(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return self.function.strong_convexity(domain)
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return self.function.certain_convexity(domain)
 
     def separable_form(self) -> SeparableForm | None:
         return self.function.separable_form()
@@ -102,7 +109,7 @@ class MiniBatch(Sampled):
     """
 
     def __init__(self, function: LinearModel, batch: int, variance: float | None = None) -> None:
-        if not isinstance(function, LinearModel) or not isinstance(function.A, Matrix):
+        if not isinstance(function, LinearModel) or not isinstance(function.A, Matrix | ForeignMatrix):
             raise InputError(
                 f"MiniBatch: function is {function!r}; expected LeastSquares, Logistic or PoissonTransmission with A "
                 "given as a matrix. Scale or add to the MiniBatch, not inside it."
@@ -113,7 +120,7 @@ class MiniBatch(Sampled):
         if isinstance(given, bool) or not isinstance(given, Integral) or not 1 <= int(given) <= self.rows:
             raise InputError(f"MiniBatch: batch is {batch!r}; expected a whole number from 1 to {self.rows}, the rows.")
         self._model: LinearModel = function
-        self._matrix: Any = function.A.matrix
+        self._matrix: Any = function.A.entries
         self._batch = int(batch)
         self._declared = None if variance is None else as_number(variance, "MiniBatch: variance", 0.0)
 
@@ -131,6 +138,9 @@ class MiniBatch(Sampled):
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         if not self.sampled:
             return self.gradient(x, out)
+        if not on_host(x):
+            # Rows are drawn on the host.
+            return received(self.sample(to_host(x), rng), x.shape, "MiniBatch: sample", out, x)
         chosen = rng.choice(self.rows, self._batch, replace=False, shuffle=False)
         part = self._matrix[chosen]
         slopes = self._model.loss_slopes(chosen, np.asarray(part @ x.ravel()))

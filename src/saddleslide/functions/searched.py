@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, as_floats
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum
+from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.functions.simple import Zero
 
@@ -64,9 +65,10 @@ def searched_minimum(
     part with a tilt.
     """
     rest, simple = split_simple(f, domain)
-    mu = rest.strong_convexity(domain)
+    mu = bounding_modulus(rest, simple, domain)
+    finite = domain.bounded or simple.certain_convexity(domain) > 0.0
     L = max(_curvature(rest, domain, accuracy), mu, 1e-300)
-    x = domain.project(np.zeros_like(c) if start is None else np.asarray(start, dtype=np.float64))
+    x = domain.project(np.zeros_like(c) if start is None else as_floats(start))
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
     average = _Model(0.0, np.zeros_like(c))
@@ -79,8 +81,8 @@ def searched_minimum(
             best, point = total, v
         slope = gradient + c
         average = average.mixed(theta, value - float(np.vdot(gradient, v)), slope)
-        lower = max(lower, _lower_bound(value + float(np.vdot(c, v)), slope, v, mu, simple, domain, exact))
-        lower = max(lower, average.minimum(simple, domain, exact))
+        lower = max(lower, _lower_bound(value + float(np.vdot(c, v)), slope, v, mu, finite, simple, domain, exact))
+        lower = max(lower, average.minimum(finite, simple, domain, exact))
         rounding = 64.0 * EPS * (abs(total) + float(np.abs(slope * v).sum()))
         if best - lower <= max(accuracy, rounding):
             break
@@ -131,21 +133,28 @@ class _Model:
     def mixed(self, theta: float, constant: float, slope: Array) -> _Model:
         return _Model((1.0 - theta) * self.constant + theta * constant, (1.0 - theta) * self.slope + theta * slope)
 
-    def minimum(self, simple: Function, domain: Domain, exact: ExactMinimum) -> float:
-        if not domain.bounded:
+    def minimum(self, finite: bool, simple: Function, domain: Domain, exact: ExactMinimum) -> float:
+        if not finite:
             return -math.inf
         return self.constant + exact(simple, self.slope, domain).lower
 
 
 def _lower_bound(
-    value: float, slope: Array, v: Array, mu: float, simple: Function, domain: Domain, exact: ExactMinimum
+    value: float,
+    slope: Array,
+    v: Array,
+    mu: float,
+    finite: bool,
+    simple: Function,
+    domain: Domain,
+    exact: ExactMinimum,
 ) -> float:
     """Minimum over the domain of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x)."""
     if mu > 0.0:
         x = prox(simple, v - slope / mu, mu, domain)
         step = x - v
         return value + float(np.vdot(slope, step)) + 0.5 * mu * float(np.vdot(step, step)) + simple.value(x)
-    if not domain.bounded:
+    if not finite:
         return -math.inf
     return value - float(np.vdot(slope, v)) + exact(simple, slope, domain).lower
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, beside, on_host
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.functions.multipliers import coupled_step, couples_entries
 
@@ -70,6 +71,15 @@ class SeparableForm:
             tuple((factor * weight, delta) for weight, delta in self.hubers),
         )
 
+    def beside(self, x: Array) -> SeparableForm:
+        """The same form with its arrays where x lies."""
+        return SeparableForm(
+            beside(x, self.quadratic),
+            beside(x, self.linear),
+            tuple((beside(x, weight), nu) for weight, nu in self.powers),
+            self.hubers,
+        )
+
     def size(self, x: Array) -> float:
         """Sum of the absolute values of all terms at x: what rounding errors of the value are relative to.
 
@@ -84,6 +94,29 @@ class SeparableForm:
         for weight, _ in self.hubers:
             terms = terms + weight * np.abs(x)
         return float(np.sum(terms))
+
+
+# Forms with their arrays elsewhere, one per function and kind of arrays; dropped with the function.
+_PLACED: WeakKeyDictionary[Function, dict[object, SeparableForm | None]] = WeakKeyDictionary()
+
+
+def form_beside(f: Function, x: Array) -> SeparableForm | None:
+    """The form of f, where it has one, with its arrays where x lies.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> form_beside(ss.functions.Linear([1.0, 2.0]), np.zeros(2)).linear
+    array([1., 2.])
+    """
+    if on_host(x):
+        return f.separable_form()
+    kept = _PLACED.setdefault(f, {})
+    kind = x.kind  # type: ignore[attr-defined]
+    if kind not in kept:
+        form = f.separable_form()
+        kept[kind] = None if form is None else form.beside(x)
+    return kept[kind]
 
 
 def has_prox(f: Function, domain: Domain) -> bool:
@@ -112,7 +145,7 @@ def prox(f: Function, center: Array, weight: Array | float, domain: Domain, out:
     >>> ss.functions.prox(ss.functions.Power(0.0), np.array([3.0, 0.5]), 1.0, ss.domains.FullSpace(2))
     array([2., 0.])
     """
-    form = f.separable_form()
+    form = form_beside(f, center)
     assert form is not None
     if isinstance(domain, Box | FullSpace) or form.isotropic:
         return domain.project(_free_point(form, center, weight), out=out)
@@ -182,7 +215,7 @@ def _monotone_root(
     x = share / stiffness
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         for w, nu in powers:
-            x = np.minimum(x, np.where(np.asarray(w) > 0.0, (share / w) ** (1.0 / nu), np.inf))
+            x = np.minimum(x, np.where(w > 0.0, (share / w) ** (1.0 / nu), np.inf))
         for v, delta in hubers:
             x = np.minimum(x, np.where(share < v, share * delta / v, np.inf) if v > 0.0 else x)
         for _ in range(_NEWTON_STEPS):

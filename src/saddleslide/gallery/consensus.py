@@ -38,7 +38,7 @@ class ConsensusSolution(Solution):
     (array([3.]), True)
     """
 
-    f: Blockwise
+    f: Function
     W: Array
     bound: float
     result: Result
@@ -141,13 +141,13 @@ def consensus(
     W = gossip_matrix(graph)
     if len(local) != len(W):
         raise InputError(f"consensus: received {len(local)} functions for {len(W)} agents; expected one per agent.")
-    _require_connected(W)
+    require_connected(W)
     known = [part.shape for part in local if isinstance(part, Function) and part.shape is not None]
     if shape is None and not known:
         raise InputError("consensus: no function says the shape of x; pass shape=.")
     block = known[0] if shape is None else as_shape(shape, "consensus: shape")
     f, B = Blockwise(local, block), Gossip(W, block)
-    R = _guess(f, B) if bound is None else as_number(bound, "consensus: bound", 0.0)
+    R = dual_guess(f, B) if bound is None else as_number(bound, "consensus: bound", 0.0)
     reader = partial(ConsensusSolution, f, W, R)
     return SaddleProblem(f=f, g=Zero(), B=B, X=FullSpace(B.x_shape), Y=Ball(R, shape=B.y_shape), reader=reader)
 
@@ -184,7 +184,8 @@ def _adjacency(graph: Any) -> Any:
     return to_numpy_array(graph)
 
 
-def _require_connected(W: Array) -> None:
+def require_connected(W: Array) -> None:
+    """Refuse a gossip matrix whose agents can not all hear of each other."""
     parts, label = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(W != 0.0), directed=False)
     if parts > 1:
         shown = " and ".join(str(np.flatnonzero(label == part)[:5].tolist()) for part in (0, 1))
@@ -194,8 +195,8 @@ def _require_connected(W: Array) -> None:
         )
 
 
-def _guess(f: Blockwise, B: Gossip) -> float:
-    """The guess at 0 and after one averaged gradient step, whichever is larger."""
+def dual_guess(f: Function, B: Gossip) -> float:
+    """A bound on the dual variable: the guess at 0 and after one averaged gradient step, whichever is larger."""
     origin = np.zeros(B.x_shape)
     slope = np.broadcast_to(f.gradient(origin).mean(axis=0), B.x_shape)
     try:

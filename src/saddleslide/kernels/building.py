@@ -30,6 +30,12 @@ def helper(function: _Kernel) -> _Kernel:
     return made
 
 
+def fusing(function: _Kernel) -> _Kernel:
+    """The same where a product and a sum may be rounded once instead of twice."""
+    made: _Kernel = numba.njit(error_model="numpy", fastmath={"contract"})(function)
+    return made
+
+
 def summing(function: _Kernel) -> _Kernel:
     """The same for sums whose order does not matter, so that they become vector code."""
     made: _Kernel = numba.njit(error_model="numpy", fastmath={"reassoc", "contract"})(function)
@@ -41,7 +47,7 @@ def kernel(result: Any, *arguments: Any, **options: Any) -> Callable[[_Kernel], 
     signature = result(*arguments)
 
     def compiled(function: _Kernel) -> _Kernel:
-        attempts: list[Callable[[], None]] = [lambda: None, lambda: _forget(function)]
+        attempts: list[Callable[[], None]] = [lambda: _forget_outdated(function), lambda: _forget(function)]
         with warnings.catch_warnings():
             # A cache that can not be written makes the next start slower, no more.
             warnings.simplefilter("ignore")
@@ -61,10 +67,21 @@ def kernel(result: Any, *arguments: Any, **options: Any) -> Callable[[_Kernel], 
     return compiled
 
 
+def _forget_outdated(function: Callable[..., Any]) -> None:
+    """Numba looks at the file of a kernel alone; its helpers lie in other files of this folder."""
+    newest = max(file.stat().st_mtime_ns for file in Path(__file__).parent.glob("*.py"))
+    if any(kept.stat().st_mtime_ns < newest for kept in _kept(function)):
+        _forget(function)
+
+
 def _forget(function: Callable[..., Any]) -> None:
     """Delete what the disk holds of a function."""
-    folder = numba.njit(cache=True)(function).stats.cache_path
-    stem = Path(function.__code__.co_filename).stem
-    for kept in Path(folder).glob(f"{stem}.{function.__qualname__}-*"):
+    for kept in _kept(function):
         with contextlib.suppress(OSError):
             kept.unlink()
+
+
+def _kept(function: Callable[..., Any]) -> list[Path]:
+    folder = numba.njit(cache=True)(function).stats.cache_path
+    stem = Path(function.__code__.co_filename).stem
+    return list(Path(folder).glob(f"{stem}.{function.__qualname__}-*"))

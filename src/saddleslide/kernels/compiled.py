@@ -14,6 +14,25 @@ def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) 
         out[i] = a * x[i] + b * y[i]
 
 
+@kernel(NONE, FLAT, FLAT, FLOAT, READ, READ, FLOAT, READ, FLAT)
+def compose(
+    base: Array, point: Array, a: float, average: Array, above: Array, b: float, z: Array, scratch: Array
+) -> None:
+    """Write base = a average + above and point = b z + base."""
+    for i in range(base.size):
+        base[i] = a * average[i] + above[i]
+        point[i] = b * z[i] + base[i]
+
+
+@kernel(NONE, FLAT, FLAT, READ, FLOAT, FLAT)
+def settle(average: Array, z: Array, ahead: Array, alpha: float, scratch: Array) -> None:
+    """Write average = alpha ahead + (1 - alpha) average and z = ahead."""
+    rest = 1.0 - alpha
+    for i in range(z.size):
+        average[i] = alpha * ahead[i] + rest * average[i]
+        z[i] = ahead[i]
+
+
 @kernel(NONE, FLAT, FLAT, READ, READ, READ, READ, READ, EDGES)
 def collect(
     pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array, edges: Edges

@@ -1,4 +1,4 @@
-"""Numbers that stand for couplings and sets inside compiled loops."""
+"""Numbers that stand for couplings, sets and simple terms inside compiled loops."""
 
 from __future__ import annotations
 
@@ -6,3 +6,5 @@ from __future__ import annotations
 FULL, INTERVAL, BOX, BALL, SIMPLEX = range(5)
 # Couplings.
 DIFFERENCES, SPARSE, DENSE = range(3)
+# Simple terms: none, the same for all entries, each entry its own.
+NO_TERM, ALIKE, ENTRIES = range(3)

@@ -97,16 +97,53 @@ def difference_adjoint(rows: int, columns: int, y: Array, out: Array) -> None:
         lower[i] += below[i]
 
 
+@summing
+def _dense_forward(matrix: Array, x: Array, out: Array) -> None:
+    for i in range(matrix.shape[0]):
+        row, total = matrix[i], 0.0
+        for j in range(row.size):
+            total += row[j] * x[j]
+        out[i] = -total
+
+
+@summing
+def _dense_adjoint(matrix: Array, y: Array, out: Array) -> None:
+    out[:] = 0.0
+    for i in range(matrix.shape[0]):
+        row, weight = matrix[i], y[i]
+        for j in range(row.size):
+            out[j] += weight * row[j]
+
+
+@helper
+def forward(coupling: CompiledCoupling, x: Array, out: Array) -> None:
+    """Write out = -B x."""
+    kind, rows, columns, matrix, data, indices, starts, _, _, _ = coupling
+    if kind == DIFFERENCES:
+        difference_forward(rows, columns, -1.0, x, out)
+    elif kind == DENSE:
+        _dense_forward(matrix, x, out)
+    else:
+        _sparse(data, indices, starts, x, out, -1.0, 0, out.size)
+
+
+@helper
+def adjoint(coupling: CompiledCoupling, y: Array, out: Array) -> None:
+    """Write out = B^T y."""
+    kind, rows, columns, matrix, _, _, _, data, indices, starts = coupling
+    if kind == DIFFERENCES:
+        difference_adjoint(rows, columns, y, out)
+    elif kind == DENSE:
+        _dense_adjoint(matrix, y, out)
+    else:
+        _sparse(data, indices, starts, y, out, 1.0, 0, out.size)
+
+
 @helper
 def operator(coupling: CompiledCoupling, v: Array, n: int, out: Array) -> None:
     """Write out = (B^T y, -B x) for v = (x, y), where x has n entries."""
-    kind, rows, columns, matrix, data, indices, starts, data_t, indices_t, starts_t = coupling
-    x, y, out_x, out_y = v[:n], v[n:], out[:n], out[n:]
-    if kind == DIFFERENCES:
-        difference_adjoint(rows, columns, y, out_x)
-        difference_forward(rows, columns, -1.0, x, out_y)
-    elif kind == DENSE:
-        _dense(matrix, x, y, out_x, out_y)
+    if coupling[0] == DENSE:
+        _dense(coupling[3], v[:n], v[n:], out[:n], out[n:])
     else:
-        _sparse(data, indices, starts, x, out_y, -1.0, 0, out_y.size)
-        _sparse(data_t, indices_t, starts_t, y, out_x, 1.0, 0, out_x.size)
+        adjoint(coupling, v[n:], out[:n])
+        forward(coupling, v[:n], out[n:])

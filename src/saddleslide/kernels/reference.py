@@ -28,6 +28,36 @@ def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) 
     out += scratch
 
 
+def compose(
+    base: Array, point: Array, a: float, average: Array, above: Array, b: float, z: Array, scratch: Array
+) -> None:
+    """Write base = a average + above and point = b z + base.
+
+    Examples
+    --------
+    >>> base, point, ones = np.zeros(2), np.zeros(2), np.ones(2)
+    >>> compose(base, point, 0.5, ones, ones, 2.0, ones, np.empty(2))
+    >>> base, point
+    (array([1.5, 1.5]), array([3.5, 3.5]))
+    """
+    combine(base, a, average, 1.0, above, scratch)
+    combine(point, b, z, 1.0, base, scratch)
+
+
+def settle(average: Array, z: Array, ahead: Array, alpha: float, scratch: Array) -> None:
+    """Write average = alpha ahead + (1 - alpha) average and z = ahead.
+
+    Examples
+    --------
+    >>> average, z = np.zeros(2), np.zeros(2)
+    >>> settle(average, z, np.ones(2), 0.25, np.empty(2))
+    >>> average, z
+    (array([0.25, 0.25]), array([1., 1.]))
+    """
+    combine(average, alpha, ahead, 1.0 - alpha, average, scratch)
+    z[:] = ahead
+
+
 def collect(
     pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array, edges: Edges
 ) -> None:

@@ -39,7 +39,8 @@ def _square(v: Array) -> float:
 
 
 @helper
-def _clip(v: Array, lower: Array, upper: Array) -> None:
+def clip(v: Array, lower: Array, upper: Array) -> None:
+    """Sides that differ from entry to entry, in place."""
     for i in range(v.size):
         v[i] = clipped(v[i], lower[i], upper[i])
 
@@ -84,7 +85,8 @@ def _into_simplex(v: Array) -> None:
             if v[i] > threshold:
                 total += v[i]
                 active += 1
-        if active == 0 or active == count:
+        # In exact arithmetic it can only fall; a tie at the threshold may bring one back by rounding.
+        if active == 0 or active >= count:
             break
         count, threshold = active, (total - 1.0) / active
     total = 0.0
@@ -101,8 +103,18 @@ def project_further(v: Array, domain: CompiledSet) -> None:
     """Nearest point of the set, in place, for what `interval` has not done."""
     kind, lower, upper, radius, center = domain
     if kind == BOX:
-        _clip(v, lower, upper)
+        clip(v, lower, upper)
     elif kind == BALL:
         _into_ball(v, radius, center)
     elif kind == SIMPLEX:
         _into_simplex(v)
+
+
+@helper
+def project(v: Array, domain: CompiledSet) -> None:
+    """Nearest point of the set, in place."""
+    if domain[0] == INTERVAL:
+        low, high = interval(domain)
+        for i in range(v.size):
+            v[i] = clipped(v[i], low, high)
+    project_further(v, domain)

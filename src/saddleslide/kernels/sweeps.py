@@ -1,7 +1,7 @@
 """The innermost level as one compiled loop: all its steps, products and projections included, nothing allocated.
 
 Both products at z~ come from Q(z) - Q(z~) = Q(z - z~). The twin of these loops is that of `sliding.recursion` on the
-kernels of `reference`.
+kernels of `reference`. The two halves of a step are kernels of their own, for products that are made elsewhere.
 """
 
 from __future__ import annotations
@@ -11,83 +11,128 @@ from typing import TypeAlias
 from numba import types
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, helper, kernel
+from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, fusing, helper, kernel
+from saddleslide.kernels.kinds import NO_TERM
 from saddleslide.kernels.products import COUPLING, CompiledCoupling, operator
-from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval, project_further
+from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval, project, project_further
+from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels, limits, minimise
 
-# beta_x, beta_y, f'(x_in) and g'(y_in).
-ANCHORS = types.Tuple((FLOAT, FLOAT, READ, READ))
-CompiledAnchors: TypeAlias = tuple[float, float, Array, Array]
-
-
-@helper
-def fold_levels(fold: Array, pull: Array, slope: Array) -> None:
-    """All outer levels as one vector."""
-    for i in range(fold.size):
-        fold[i] = pull[i] - slope[i]
+# What `step_scalars` gives.
+Scalars: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
+SCALARS = types.UniTuple(FLOAT, 9)
 
 
-@helper
-def look_back(average: Array, moved: Array, z: Array, ahead: Array, alpha: float) -> None:
-    """The running average with z~, and the way back from z~ to z."""
+@kernel(SCALARS, FLOAT, FLOAT, FLOAT, READ, READ)
+def step_scalars(alpha: float, Gamma: float, step: float, own: Array, above: Array) -> Scalars:
+    """Factors of z and of the fold, weights of the base case, factors of the correction, and alpha."""
+    eta_x, eta_y = Gamma * alpha * step * own[0], Gamma * alpha * step * own[1]
+    weight_x, weight_y = eta_x + above[0], eta_y + above[1]
+    over_x, over_y = 1.0 / weight_x, 1.0 / weight_y
+    return eta_x * over_x, eta_y * over_y, over_x, over_y, weight_x, weight_y, 1.0 / eta_x, 1.0 / eta_y, alpha
+
+
+@fusing
+def look_back(average: Array, moved: Array, z: Array, alpha: float) -> None:
+    """The running average with z~, which `moved` holds, and the way back from z~ to z in its place."""
+    beta = 1.0 - alpha
     for i in range(z.size):
-        average[i] = alpha * ahead[i] + (1.0 - alpha) * average[i]
-        moved[i] = z[i] - ahead[i]
+        ahead = moved[i]
+        average[i] = alpha * ahead + beta * average[i]
+        moved[i] = z[i] - ahead
 
 
 @helper
-def _block(out: Array, base: Array, a: float, fold: Array, b: float, q: Array, c: float, domain: CompiledSet) -> None:
-    """Write out = a base + b fold + c q, projected."""
-    low, high = interval(domain)
+def _into(v: Array, weight: float, domain: CompiledSet, term: CompiledTerm) -> None:
+    """From centres to the base case of a block, in place, for what has not been clipped already."""
+    minimise(v, weight, term, 0)
+    if term[0] == NO_TERM:
+        project_further(v, domain)
+    else:
+        project(v, domain)
+
+
+@fusing
+def _toward(
+    out: Array, z: Array, a: float, fold: Array, b: float, q: Array, weight: float, domain: CompiledSet,
+    term: CompiledTerm,
+) -> None:  # fmt: skip
+    """Write out = a z + b (fold - q), taken through the simple term into the set."""
+    low, high = limits(domain, term)
     for i in range(out.size):
-        out[i] = clipped(a * base[i] + b * fold[i] + c * q[i], low, high)
-    project_further(out, domain)
+        out[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+    _into(out, weight, domain, term)
+
+
+@fusing
+def advance(
+    z: Array, a: float, fold: Array, b: float, q: Array, weight: float, domain: CompiledSet, term: CompiledTerm
+) -> None:
+    """The same with z in the place of out: only one of the two loops can know that they are one array."""
+    low, high = limits(domain, term)
+    for i in range(z.size):
+        z[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+    _into(z, weight, domain, term)
+
+
+@fusing
+def _put_right(z: Array, moved: Array, q: Array, c: float, domain: CompiledSet) -> None:
+    """Write z = z~ + c q, projected."""
+    low, high = interval(domain)
+    for i in range(z.size):
+        z[i] = clipped((z[i] - moved[i]) + c * q[i], low, high)
+    project_further(z, domain)
+
+
+@kernel(NONE, INT, SET, SET, TERM, TERM, SCALARS, READ, FLAT, READ, READ, FLAT)
+def approach(
+    n: int, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, scalars: Scalars, z: Array,
+    average: Array, fold: Array, q: Array, moved: Array,
+) -> None:  # fmt: skip
+    """z~ from q = Q(z), the average with it, and moved = z - z~."""
+    a_x, a_y, b_x, b_y, weight_x, weight_y, _, _, alpha = scalars
+    _toward(moved[:n], z[:n], a_x, fold[:n], b_x, q[:n], weight_x, X, of_x)
+    _toward(moved[n:], z[n:], a_y, fold[n:], b_y, q[n:], weight_y, Y, of_y)
+    look_back(average, moved, z, alpha)
+
+
+@kernel(NONE, INT, SET, SET, SCALARS, FLAT, READ, READ)
+def put_right(n: int, X: CompiledSet, Y: CompiledSet, scalars: Scalars, z: Array, moved: Array, q: Array) -> None:
+    """The next iterate from q = Q(z - z~), in place."""
+    _put_right(z[:n], moved[:n], q[:n], scalars[6], X)
+    _put_right(z[n:], moved[n:], q[n:], scalars[7], Y)
+
+
+@kernel(NONE, FLAT, READ, READ, TERM, TERM, INT)
+def folded(fold: Array, pull: Array, slope: Array, of_x: CompiledTerm, of_y: CompiledTerm, n: int) -> None:
+    """All outer levels, and the linear part of simple terms, as one vector."""
+    fold_levels(fold, pull, slope, of_x, of_y, n)
 
 
 @helper
-def _add_anchors(
-    coupling: CompiledCoupling, anchors: CompiledAnchors, n: int, q: Array, point: Array, pull: Array
-) -> None:
-    """Add the gradient of p_3 at `point` to q; `point` becomes scratch."""
-    beta_x, beta_y, at_f, at_g = anchors
-    operator(coupling, point, n, pull)
-    for i in range(n):
-        point[i] = beta_y * (pull[i] + at_f[i])
-    for i in range(n, point.size):
-        point[i] = -beta_x * (pull[i] + at_g[i - n])
-    operator(coupling, point, n, pull)
-    for i in range(n):
-        q[i] += pull[i]
-    for i in range(n, point.size):
-        q[i] -= pull[i]
+def _dual_operator(coupling: CompiledCoupling, inverse: Array, v: Array, n: int, out: Array) -> None:
+    """Q(v), its x part in the norm of a diagonal metric."""
+    operator(coupling, v, n, out)
+    for i in range(inverse.size):
+        out[i] *= inverse[i]
 
 
 @kernel(
-    NONE, COUPLING, SET, SET, INT, ANCHORS, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, READ, FLAT, FLAT, FLAT,
-    FLAT, FLAT, FLAT, FLAT,
+    NONE, COUPLING, SET, SET, TERM, TERM, READ, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT, FLAT, FLAT,
+    FLAT, FLAT,
 )  # fmt: skip
 def coupling_sweep(
-    coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, n: int, anchors: CompiledAnchors, T: int, Gamma: float,
-    step: float, alphas: Array, own: Array, above: Array, base: Array, pull: Array, slope: Array, z: Array,
-    average: Array, ahead: Array, moved: Array, fold: Array, q: Array, point: Array,
+    coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, inverse: Array,
+    n: int, T: int, Gamma: float, step: float, alphas: Array, own: Array, above: Array, pull: Array, slope: Array,
+    z: Array, average: Array, fold: Array, moved: Array, q: Array,
 ) -> None:  # fmt: skip
     """T steps of the coupling's level; `average` and `z` are updated in place, the other vectors are scratch.
 
-    `point` may be empty without anchors. `average` is z before the first step; a level may be swept in pieces.
+    `average` is z before the first step; a level may be swept in pieces.
     """
-    fold_levels(fold, pull, slope)
+    fold_levels(fold, pull, slope, of_x, of_y, n)
     for j in range(T):
-        alpha = alphas[j]
-        eta_x, eta_y = Gamma * alpha * step * own[0], Gamma * alpha * step * own[1]
-        over_x, over_y = 1.0 / (eta_x + above[0]), 1.0 / (eta_y + above[1])
-        operator(coupling, z, n, q)
-        if anchors[0] > 0.0 or anchors[1] > 0.0:
-            for i in range(z.size):
-                point[i] = Gamma * alpha * z[i] + (Gamma * (1.0 - alpha) * average[i] + base[i])
-            _add_anchors(coupling, anchors, n, q, point, ahead)
-        _block(ahead[:n], z[:n], eta_x * over_x, fold[:n], over_x, q[:n], -over_x, X)
-        _block(ahead[n:], z[n:], eta_y * over_y, fold[n:], over_y, q[n:], -over_y, Y)
-        look_back(average, moved, z, ahead, alpha)
-        operator(coupling, moved, n, q)
-        _block(z[:n], ahead[:n], 1.0, ahead[:n], 0.0, q[:n], 1.0 / eta_x, X)
-        _block(z[n:], ahead[n:], 1.0, ahead[n:], 0.0, q[n:], 1.0 / eta_y, Y)
+        scalars = step_scalars(alphas[j], Gamma, step, own, above)
+        _dual_operator(coupling, inverse, z, n, q)
+        approach(n, X, Y, of_x, of_y, scalars, z, average, fold, q, moved)
+        _dual_operator(coupling, inverse, moved, n, q)
+        put_right(n, X, Y, scalars, z, moved, q)

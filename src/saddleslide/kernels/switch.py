@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, on_host
 from saddleslide.kernels import reference
 from saddleslide.kernels.reference import Edges
 
@@ -21,6 +21,10 @@ class Updates(Protocol):
     """The vector updates of the recursion, as `reference` documents them."""
 
     def combine(self, out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None: ...
+    def compose(
+        self, base: Array, point: Array, a: float, average: Array, above: Array, b: float, z: Array, scratch: Array
+    ) -> None: ...
+    def settle(self, average: Array, z: Array, ahead: Array, alpha: float, scratch: Array) -> None: ...
     def collect(
         self, pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array,
         edges: Edges,
@@ -87,8 +91,8 @@ def prepare() -> None:
             load(name)
 
 
-def updates() -> Updates:
-    """The vector updates to use now.
+def updates(near: Array | None = None) -> Updates:
+    """The vector updates to use now, for arrays that lie where `near` does: elsewhere only NumPy's functions can be.
 
     Examples
     --------
@@ -96,4 +100,5 @@ def updates() -> Updates:
     ...     updates().__name__
     'saddleslide.kernels.reference'
     """
-    return cast(Updates, load("compiled") if jit_enabled() else reference)
+    compiled = jit_enabled() and (near is None or on_host(near))
+    return cast(Updates, load("compiled") if compiled else reference)

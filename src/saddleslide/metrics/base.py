@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, beside, on_host
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 
@@ -27,6 +28,10 @@ class Metric(ABC):
     @abstractmethod
     def attached(self, coupling: Coupling) -> Metric:
         """The same P with an S that fits a coupling."""
+
+    def beside(self, x: Array) -> Metric:
+        """The same metric with its arrays where x lies."""
+        return self
 
     def to_basis(self, x: Array) -> Array:
         """Coordinates of x."""
@@ -63,6 +68,19 @@ class Metric(ABC):
         """
         return self.from_basis(self.solve(self.to_basis(x), 1.0, 0.0))
 
+    def invert(self, x: Array) -> None:
+        """Replace x by P^-1 x.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> x = np.ones(2)
+        >>> ss.metrics.Diagonal([1.0, 4.0]).invert(x)
+        >>> x
+        array([1.  , 0.25])
+        """
+        np.copyto(x, self.inverse(x))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a plan; a metric made of functions has none."""
         raise InputError(f"metric {self.name!r} is made of functions and can not be written as data; pass it again.")
@@ -91,6 +109,11 @@ class Symbol(Metric):
 
     symbol: Array | float
     coupling_symbol: Array | float
+
+    def beside(self, x: Array) -> Metric:
+        found = copy(self)
+        found.symbol, found.coupling_symbol = (beside(x, part) for part in (self.symbol, self.coupling_symbol))
+        return found
 
     def apply(self, X: Array) -> Array:
         return self.symbol * X
@@ -130,3 +153,9 @@ class Entrywise(Symbol):
     >>> isinstance(ss.metrics.Diagonal([1.0, 2.0]), Entrywise), isinstance(ss.metrics.Spectral([1.0, 2.0]), Entrywise)
     (True, False)
     """
+
+    def invert(self, x: Array) -> None:
+        if on_host(x):
+            np.divide(x, self.symbol, out=x)
+        else:
+            super().invert(x)

@@ -7,7 +7,8 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_number
+from saddleslide.array_kinds import to_host
+from saddleslide.arrays import Array, as_number, beside
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Metric
@@ -83,10 +84,10 @@ class Operator(Metric):
             raise InputError(f"Operator: solve(apply(x)) differs from x by {error:.1e} relative; expected the inverse.")
 
     def apply(self, X: Array) -> Array:
-        return _shaped(self._apply(X), X, "apply")
+        return _shaped(self._apply(to_host(X)), X, "apply")
 
     def _solved(self, T: Array) -> Array:
-        return _shaped(self._solve(T), T, "solve")
+        return _shaped(self._solve(to_host(T)), T, "solve")
 
     def coupling_apply(self, X: Array) -> Array:
         return self.coupling_factor * self.apply(X)
@@ -107,4 +108,4 @@ def _shaped(answer: Any, like: Array, name: str) -> Array:
     found = np.asarray(answer, dtype=np.float64)
     if found.shape != like.shape:
         raise InputError(f"Operator: {name} returned shape {found.shape} for an array of shape {like.shape}.")
-    return found
+    return beside(like, found)  # type: ignore[no-any-return]

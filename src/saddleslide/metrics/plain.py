@@ -25,7 +25,7 @@ class Blocks(Entrywise):
     name = "blocks"
 
     def __init__(self, scale: float, coupling_norm: float) -> None:
-        self.symbol, self.coupling_symbol = scale, coupling_norm**2
+        self.symbol, self.coupling_symbol = scale, coupling_norm * coupling_norm
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.name, "symbol": self.symbol}
@@ -67,4 +67,4 @@ class Diagonal(Entrywise):
         return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist()}
 
     def attached(self, coupling: Coupling) -> Diagonal:
-        return Diagonal(self.symbol, coupling.norm.upper**2)
+        return Diagonal(self.symbol, coupling.norm.upper * coupling.norm.upper)

@@ -8,8 +8,10 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_real
+from saddleslide.arrays import Array, Shape, as_real, on_host
 from saddleslide.couplings import Coupling
+from saddleslide.elsewhere import Elsewhere
+from saddleslide.elsewhere.transforms import cosine_transform, hartley_transform
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
 
@@ -58,7 +60,7 @@ class Spectral(Symbol):
 
     def attached(self, coupling: Coupling) -> Spectral:
         gram = coupling.gram_symbol(self.basis)
-        return Spectral(self.symbol, coupling.norm.upper**2 if gram is None else gram, self.basis)
+        return Spectral(self.symbol, coupling.norm.upper * coupling.norm.upper if gram is None else gram, self.basis)
 
     def to_basis(self, x: Array) -> Array:
         return to_coordinates(x, self.basis)
@@ -66,14 +68,29 @@ class Spectral(Symbol):
     def from_basis(self, X: Array) -> Array:
         return from_coordinates(X, self.basis)
 
+    def invert(self, x: Array) -> None:
+        if self.basis != "dct" or not on_host(x) or not x.flags.c_contiguous:
+            super().invert(x)
+            return
+        # Both transforms may use the memory of x itself.
+        found = scipy.fft.dctn(x, norm="ortho", overwrite_x=True)
+        found /= self.symbol
+        found = scipy.fft.idctn(found, norm="ortho", overwrite_x=True)
+        if not np.may_share_memory(found, x):
+            np.copyto(x, found)
+
 
 def to_coordinates(x: Array, basis: str) -> Array:
     """Orthonormal cosine or Hartley transform."""
+    if isinstance(x, Elsewhere):
+        return cosine_transform(x) if basis == "dct" else hartley_transform(x)
     return np.asarray(scipy.fft.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
 
 
 def from_coordinates(X: Array, basis: str) -> Array:
     """The inverse of `to_coordinates`; the Hartley transform is its own."""
+    if isinstance(X, Elsewhere):
+        return cosine_transform(X, inverse=True) if basis == "dct" else hartley_transform(X)
     return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
 
 

@@ -95,9 +95,18 @@ def _synthetic(**settings: Any) -> Instance:
 
 @lru_cache(maxsize=2)
 def _tomography(
-    regime: str = "standard", seed: int = 1, picture: int = 0, n: int = 64, power: float = 1.0, without_g: bool = False
+    regime: str = "standard",
+    seed: int = 1,
+    picture: int = 0,
+    n: int = 64,
+    power: float = 1.0,
+    without_g: bool = False,
+    free: bool = False,
 ) -> Instance:
-    """The paper's benchmark with the norms that it declares; `power` scales c, `without_g` hides g from the method."""
+    """The paper's benchmark with the norms that it declares; `power` scales c.
+
+    `without_g` hides g from the method, `free` the ball of x, which is never active. The gap is the whole problem's.
+    """
     bare = tomography(regime, seed=seed, picture=picture, n=n)
     assert isinstance(bare.f, LeastSquares)
     A = as_coupling(projector(n).matrix, (n, n), bare.f.A.y_shape, norm=math.sqrt(PROJECTOR_MARGIN))
@@ -109,9 +118,10 @@ def _tomography(
     if regime == "holder":
         g = g + Power(HOLDER_EXPONENT, weight=power * HOLDER_COEFFICIENT)
     problem = SaddleProblem(f=f, g=g, B=bare.coupling, X=bare.X, Y=bare.Y)
-    if without_g:
-        hidden = SaddleProblem(f=f, g=Zero(), B=bare.coupling, X=bare.X, Y=bare.Y)
-        return Instance(hidden, phantom(picture, n), problem)
+    if without_g or free:
+        X = FullSpace((n, n)) if free else bare.X
+        seen = SaddleProblem(f=f, g=Zero() if without_g else g, B=bare.coupling, X=X, Y=bare.Y)
+        return Instance(seen, phantom(picture, n), problem)
     return Instance(problem, phantom(picture, n))
 
 
@@ -127,16 +137,18 @@ def _curved(
     kappa_y: float = 1.0,
     kappa_xy: float = 4.0,
     bounded: bool = True,
+    times_x: float = 1.0,
+    times_y: float = 1.0,
 ) -> Instance:
-    """Powers plus quadratics with spectra [mu, kappa mu] and tilts, |B|^2 = kappa_xy."""
+    """Powers (weights alpha times_x, alpha times_y) plus quadratics with spectra [mu, kappa mu], |B|^2 = kappa_xy."""
     rng = np.random.default_rng(seed)
     U, V = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
     c_x, c_y = rng.standard_normal(d), rng.standard_normal(d)
     norm = math.sqrt(kappa_xy)
     B = (U * np.geomspace(0.25 * norm, norm, d)) @ V.T
     domain = Box(-1.0, 1.0, shape=d) if bounded else FullSpace(d)
-    f = Power(nu_x, weight=alpha, tilt=c_x, quadratic=mu_x * np.geomspace(1.0, kappa_x, d))
-    g = Power(nu_y, weight=alpha, tilt=c_y, quadratic=mu_y * np.geomspace(1.0, kappa_y, d))
+    f = Power(nu_x, weight=alpha * times_x, tilt=c_x, quadratic=mu_x * np.geomspace(1.0, kappa_x, d))
+    g = Power(nu_y, weight=alpha * times_y, tilt=c_y, quadratic=mu_y * np.geomspace(1.0, kappa_y, d))
     return Instance(SaddleProblem(f=f, g=g, B=as_coupling(B, norm=norm), X=domain, Y=domain))
 
 

@@ -22,6 +22,7 @@ from saddleslide.paper.one_level import OneLevel
 from saddleslide.paper.sampled import sampled
 from saddleslide.paper.spec import Run
 from saddleslide.planning import Plan
+from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.result import Result
 from saddleslide.solver import solve
 
@@ -46,11 +47,18 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
     for _ in range(int(settings.get("repeats", 1))):
         curve.clear()
         result = carry_out(given.problem, intended, callback=look if inspect else None)
+        _require_all_steps(intended, result)
         seconds.append(result.seconds)
     more = {"status_of_run": result.status.name, **about(intended, result.nit)}
     bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
     data = intended.to_dict() if isinstance(intended, Plan) else None
     return Outcome(result.x, result.y, result.calls, seconds, data, intended.order, bound, curve, more)
+
+
+def _require_all_steps(intended: Plan | RestartPlan, result: Result) -> None:
+    """A plan of one stage that something cut short is no evidence of its counts: the run has failed."""
+    if isinstance(intended, Plan) and result.calls != Calls(**intended.predicted_calls):
+        raise RuntimeError(f"{result.nit} of {intended.levels[0].T} outer steps were made: {result.message}")
 
 
 def _plan_only(run: Run, given: Instance, judge: Judge) -> Outcome:

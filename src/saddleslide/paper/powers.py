@@ -27,6 +27,8 @@ def power_law(points: Sequence[tuple[float, float]]) -> float:
         found.setdefault(x, []).append(y)
     if len(found) < 2:
         raise ValueError("an exponent needs two points")
+    if min(min(found), *map(median, found.values())) <= 0:
+        raise ValueError("an exponent needs positive numbers")
     logs = np.log([[x, median(found[x])] for x in sorted(found)])
     # Counts that do not grow have exponent 0, not the rounding error of a fit.
     return round(float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0]), 12) + 0.0

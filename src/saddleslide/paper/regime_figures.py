@@ -29,7 +29,7 @@ def _medians(rows: Sequence[Row], x: Callable[[Row], float], y: Callable[[Row], 
 def restarts(rows: Sequence[Row]) -> Any:
     """Calls of f' against the target for every Hölder exponent, and calls per restart against the condition number."""
     holder = [row for row in rows if row["group"] == "holder"]
-    grown = [row for row in rows if "grows_with" in row["settings"]]
+    grown = [row for row in rows if row["group"].startswith("kappa")]
     if not holder or not grown:
         return None
     figure, (left, right) = new_figure(2, width=3.6, share=False)
@@ -63,8 +63,9 @@ def stochastic(rows: Sequence[Row]) -> Any:
     groups = [[row for row in rows if row["group"] == name] for name in ("target", "game", "draws, restarts")]
     if not all(groups[:2]):
         return None
-    figure, axes = new_figure(3, width=3.3, height=3.1, share=False)
-    for draw, ax, own in zip((_targets, _game, _stages), axes, groups, strict=True):
+    panels = [(draw, own) for draw, own in zip((_targets, _game, _stages), groups, strict=True) if own]
+    figure, axes = new_figure(len(panels), width=3.3, height=3.1, share=False)
+    for (draw, own), ax in zip(panels, axes, strict=True):
         draw(ax, own)
     return figure
 
@@ -87,7 +88,7 @@ def _game(ax: Any, rows: Sequence[Row]) -> None:
     finish(ax, "samples of f', and of g'")
     counts = sorted({row["calls"]["f"] for row in rows})
     ax.set_xticks(counts, [str(count) for count in counts])
-    ax.minorticks_off()
+    ax.set_xticks([], minor=True)
     ax.set_title("(b) bounded: noise dominates")
     ax.set_ylabel("gap: mean and bound")
     ax.legend(frameon=False)
@@ -102,8 +103,7 @@ def _stages(ax: Any, rows: Sequence[Row]) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_title("(c) restarts")
     ax.set_ylabel(r"$\Psi$: mean and promise")
-    if rows:
-        ax.legend(frameon=False)
+    ax.legend(frameon=False)
 
 
 def _seen(row: Row, stage: int) -> tuple[float, float, float]:

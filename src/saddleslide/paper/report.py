@@ -20,7 +20,7 @@ from saddleslide.paper.tables import Cell, Table, Verdict
 
 FILE = "report.html"
 MARKS = {
-    Verdict.AGREES: ("✓", "agrees with print"),
+    Verdict.AGREES: ("✓", "agrees with the paper"),
     Verdict.DIFFERS: ("✗", "differs"),
     Verdict.FAILED: ("!", "the run failed"),
     Verdict.MEASURED: ("~", "measured on another machine or another object, not judged"),
@@ -28,6 +28,7 @@ MARKS = {
     Verdict.PARTIAL: ("…", "some runs are missing, not judged"),
     Verdict.NOT_RUN: ("-", "not run"),
 }
+UNEXPLAINED = "No reason is known: nothing about this cell is left open by the paper."
 WIDE = 9
 
 
@@ -71,7 +72,7 @@ def _tiles(found: Mapping[str, int], rows: Mapping[str, Row]) -> str:
     done = sum(row["status"] == "done" for row in rows.values())
     minutes = sum(row.get("total_seconds", 0.0) for row in rows.values()) / 60.0
     tiles = (
-        (f"{found['agrees']} of {judged}", "judged cells agree with print"),
+        (f"{found['agrees']} of {judged}", "judged cells agree with the paper"),
         (str(found["differs"] + found["failed"]), "differ"),
         (str(found["measured"] + found["ours"]), "measured, or not in print"),
         (str(found["partial"] + found["not run"]), "not run here"),
@@ -110,7 +111,7 @@ def _differing(found: Mapping[str, list[dict[str, str]]]) -> str:
         return "<p>No judged cell differs.</p>"
     items = "".join(
         f"<li>{escape(cell['table'])}, {escape(cell['row'])}, {escape(cell['column'])}: paper {escape(cell['paper'])}, "
-        f"ours {escape(cell['ours'])}. {escape(cell['note'])}</li>"
+        f"ours {escape(cell['ours'])}. {escape(cell['note'] or UNEXPLAINED)}</li>"
         for cell in found["differing"]
     )
     return f"<h3>Cells that differ</h3><ul>{items}</ul>"

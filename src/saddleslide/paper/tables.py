@@ -196,8 +196,10 @@ def formatted(value: Any, form: str) -> str:
         return f"[{', '.join(form.format(part) for part in value)}]"
     if isinstance(value, str):
         return value
-    whole = form.endswith("d}") and isinstance(value, float) and value == int(value)
-    return form.format(int(value) if whole else value)
+    if form.endswith("d}") and isinstance(value, float):
+        # A median of two counts may lie between them.
+        return form.format(int(value)) if value == int(value) else str(value)
+    return form.format(value)
 
 
 def numbers(text: str) -> list[float]:
@@ -205,11 +207,12 @@ def numbers(text: str) -> list[float]:
 
     Examples
     --------
-    >>> numbers("[1.897, 1.931]"), numbers("1,843,204"), numbers("4.7×"), numbers("fgB")
-    ([1.897, 1.931], [1843204.0], [4.7], [])
+    >>> numbers("[1.897, 1.931]"), numbers("1,843,204"), numbers("4.7×"), numbers("fgB"), numbers("3.10%")
+    ([1.897, 1.931], [1843204.0], [4.7], [], [0.031])
     """
     bracketed = re.sub(r",\s", " ", text)
-    return [float(part.replace(",", "")) for part in _NUMBER.findall(bracketed)]
+    found = [float(part.replace(",", "")) for part in _NUMBER.findall(bracketed)]
+    return [part / 100.0 for part in found] if text.endswith("%") else found
 
 
 def difference(value: Any, paper: str) -> str:

@@ -1,7 +1,7 @@
 """The theory as scalar arithmetic: levels, bounds, budgets, plans. No arrays, no NumPy."""
 
 from saddleslide.planning.adaptive import AdaptivePlan
-from saddleslide.planning.alphas import alpha_sequence
+from saddleslide.planning.alphas import alpha, alpha_sequence
 from saddleslide.planning.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
 from saddleslide.planning.budgets import budget, loop_counts, proved_kappa, sorted_by_budget
 from saddleslide.planning.levels import Level, Term, place
@@ -16,6 +16,7 @@ __all__ = [
     "Plan",
     "RestartPlan",
     "Term",
+    "alpha",
     "alpha_sequence",
     "budget",
     "loop_counts",

@@ -185,7 +185,7 @@ def expected_bound(levels: Sequence[Level]) -> float:
 
 
 def proved_accuracy(terms: Sequence[Term], tol: float, sort: bool = True) -> float:
-    """The eps whose budgets make the bound on the expected gap at most `tol`, as large as a search finds it.
+    """The eps whose budgets make the bound on the (expected) gap at most `tol`, as large as a search finds it.
 
     Stands in for the constant c_n of Corollary VI_sliding_stochastic_complexity: every term of the bound falls like
     eps, so the bound itself says how much smaller than `tol` it must be.

@@ -22,6 +22,9 @@ from saddleslide.planning.noise import (
 )
 
 PRODUCTS_PER_COUPLING_STEP = 4
+# How an innermost coupling steps, with its products a step: the paper's form, and the one of docs/theory.md.
+EXTRAGRADIENT, PRIMAL_DUAL = "extragradient", "primal-dual"
+COUPLING_STEPS = {EXTRAGRADIENT: PRODUCTS_PER_COUPLING_STEP, PRIMAL_DUAL: 2}
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Plan:
         Functions whose simple terms are in the projection step; one that is simple as a whole has no level.
     given : object or dict or None
         Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
+    coupling_step : "extragradient" or "primal-dual"
+        The paper's step, four products, or the one of docs/theory.md with the same bound, two products.
 
     Examples
     --------
@@ -82,6 +87,7 @@ class Plan:
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     simple: tuple[str, ...] = ()
     given: Any = None
+    coupling_step: str = EXTRAGRADIENT
 
     @property
     def regime(self) -> str:
@@ -126,7 +132,8 @@ class Plan:
         if self.sampled:
             return "Theorem VI_sliding_stochastic_uniform, in expectation"
         declared = any(level.term.inexact is not None for level in self.levels)
-        return "Theorem 3.3 with the declared oracles" if declared else "Theorem 3.5"
+        named = "Theorem 3.3 with the declared oracles" if declared else "Theorem 3.5"
+        return named + (", primal-dual steps" if self.coupling_step == PRIMAL_DUAL else "")
 
     @property
     def sampled(self) -> bool:
@@ -147,10 +154,10 @@ class Plan:
 
     @property
     def predicted_calls(self) -> dict[str, int]:
-        """Calls per oracle: N_i gradients, and 4 products per iteration of the coupling."""
+        """Calls per oracle: N_i gradients, and 4 products per iteration of the coupling, 2 for primal-dual steps."""
         calls = dict.fromkeys("fgB", 0)
         for level in self.levels:
-            products = PRODUCTS_PER_COUPLING_STEP if level.term.M > 0.0 else 0
+            products = COUPLING_STEPS[self.coupling_step] if level.term.M > 0.0 else 0
             calls[level.term.name] = level.N * (products if level.term.name == "B" else 1)
         return calls
 
@@ -183,6 +190,8 @@ class Plan:
         ]
         lines += [f"  simple   {term}" for term in self.simple_terms]
         lines += metric_lines(self.given)
+        if self.coupling_step == PRIMAL_DUAL:
+            lines.append("  coupling primal-dual steps, 2 products each, proved like the paper's 4 (docs/theory.md)")
         lines += noise_lines(self.levels, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
         lines += cost_lines(self.predicted_calls, self.costs, self.alternatives)
@@ -208,6 +217,7 @@ class Plan:
             "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
             "simple": list(self.simple),
             "given": metric_to_data(self.given),
+            "coupling_step": self.coupling_step,
         }
 
     @classmethod
@@ -228,7 +238,7 @@ class Plan:
             levels, shapes = place(terms, data["loops"]), shapes_from_data(data["shapes"])
             return cls(
                 levels, constants, data["metric"], data["tol"], data["kappa"], costs, alternatives, shapes,
-                tuple(data.get("simple", ())), data.get("given"),
+                tuple(data.get("simple", ())), data.get("given"), data.get("coupling_step", EXTRAGRADIENT),
             )  # fmt: skip
         except (KeyError, TypeError) as error:
             raise InputError(f"Plan.from_dict: {error!r} in the data; expected what Plan.to_dict wrote.") from error

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from saddleslide.errors import InputError
-from saddleslide.planning.levels import place
+from saddleslide.planning.levels import Level, place
 from saddleslide.planning.mixed import Regularisation
 from saddleslide.planning.noise import ESTIMATE, is_noisy, rests_on_estimate, samples_of
 from saddleslide.planning.noisy_restarts import stage_noise_lines
@@ -164,7 +164,7 @@ class RestartPlan:
         calls = dict.fromkeys("fgB", 0)
         for stage in self.stages:
             for level in stage.levels:
-                calls[level.term.name] += level.N * (products_per_step(stage) if level.term.name == "B" else 1)
+                calls[level.term.name] += stage_products(stage, level) if level.term.name == "B" else level.N
             calls["f"] += (stage.beta_y > 0.0) * anchor_calls(stage, "f")
             calls["g"] += (stage.beta_x > 0.0) * anchor_calls(stage, "g")
         return calls
@@ -290,8 +290,14 @@ class RestartPlan:
             raise InputError(f"RestartPlan.from_dict: {error!r}; expected what to_dict wrote.") from error
 
 
-def products_per_step(stage: Stage) -> int:
-    """4 products for the operator, and 2 for every active anchor."""
-    operator = any(level.term.M > 0.0 for level in stage.levels)
+def stage_products(stage: Stage, level: Level) -> int:
+    """4 products an iteration for the operator, and for every active anchor 2; or 1, and 1 an entry.
+
+    Where the coupling is innermost, products of averaged points are averages of products.
+    """
+    operator = any(each.term.M > 0.0 for each in stage.levels)
     anchors = (stage.beta_x > 0.0) + (stage.beta_y > 0.0)
-    return PRODUCTS_PER_COUPLING_STEP * operator + PRODUCTS_PER_ANCHOR * anchors
+    plain = PRODUCTS_PER_COUPLING_STEP * operator * level.N
+    if level is stage.levels[-1] and len(stage.levels) > 1 and operator:
+        return plain + anchors * (level.N + level.N // level.T)
+    return plain + PRODUCTS_PER_ANCHOR * anchors * level.N

@@ -293,7 +293,10 @@ class AdaptiveSliding:
         else:
             ratio = min(self.modulus / next_L, 0.999)
             a = 1.0 - ratio * self.t**2
-            t = 0.5 * (a + math.sqrt(a * a + 4.0 * self.t**2 * next_L / self.L))
+            grown = 4.0 * self.t**2 * next_L / self.L
+            root = math.sqrt(a * a + grown)
+            # The positive root, written so that it does not cancel to 0 where a is large and negative.
+            t = 0.5 * (a + root) if a >= 0.0 else 0.5 * grown / (root - a)
             self.momentum = max(0.0, (self.t - 1.0) / t * (1.0 - t * ratio) / (1.0 - ratio))
             self.t = t
         self.L = next_L

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, split
+from saddleslide.arrays import Array, Shape, on_host, split, zeros
+from saddleslide.candidate import Linearisation
 from saddleslide.domains import Product
-from saddleslide.functions import Function, LowerModel, Zero
+from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
+from saddleslide.guards import PairGuard
 from saddleslide.oracles import Oracles
+from saddleslide.planning import Level
 from saddleslide.planning.restarts import Stage, anchor_calls
 from saddleslide.problem import SaddleProblem
+from saddleslide.sliding.anchored_level import AnchoredLevel
 from saddleslide.sliding.component import Writer
-from saddleslide.sliding.innermost import Anchors, compiled_sweep
+from saddleslide.sliding.innermost import Anchors, Sweep, compiled_sweep
+from saddleslide.sliding.primal_dual_level import PrimalDualLevel
 from saddleslide.sliding.recursion import Piece, Recursion
 from saddleslide.sliding.view import View
+
+# So many gradients of a stage are compared with those before, and after that one in so many.
+_GUARDED = 32
 
 
 class Views:
@@ -58,22 +67,35 @@ def bilinear_recursion(
     if any(level.term.M > 0.0 for level in stage.levels):
         operators["B"] = coupling_writer(oracles)
     anchors = taken_anchors(oracles, stage, start) if anchors is None else anchors
-    if anchors.products:
+    if anchors.active:
         gradients["B"] = anchor_writer(oracles, anchors)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
-    # The outermost loop stays in Python: callers look at every one of its steps.
-    inside = len(names) > 1 and names[-1] in operators and view.plain
+    duals = {name: view.dual(write) for name, write in operators.items()}
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
-        [view.dual(operators[name]) if name in operators else None for name in names],
+        [duals.get(name) for name in names],
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
-        compiled_sweep(oracles, stage.levels[-1], anchors) if inside else None,
+        _innermost(oracles, stage.levels, view, anchors, duals.get("B"), z),
         view.base(),
     )
+
+
+def _innermost(
+    oracles: Oracles, levels: Sequence[Level], view: View, anchors: Anchors, operator: Writer | None, z: Array
+) -> Sweep | None:
+    """All iterations of the last level at once, where it is the coupling's; None leaves them to the recursion."""
+    # The outermost loop stays in Python: callers look at every one of its steps.
+    if len(levels) == 1 or levels[-1].term.name != "B" or operator is None:
+        return None
+    if view.primal_dual:
+        return PrimalDualLevel(oracles, levels[-1], view, z)
+    if anchors.active and view.metric is None:
+        return AnchoredLevel(oracles, levels[-1], view, anchors, operator, z)
+    return None if anchors.active or not on_host(z) else compiled_sweep(oracles, levels[-1], view, operator)
 
 
 def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
@@ -90,7 +112,8 @@ def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
     ):
         # A model of the rest alone says nothing about the whole.
         if _is_modelled(function) and isinstance(simple, Zero):
-            pieces[name] = _piece(view, name, values, block, blocks, function.strong_convexity(domain))
+            modulus = bounding_modulus(function, simple, domain)
+            pieces[name] = _piece(view, name, values, block, blocks, modulus, PairGuard(name, function, domain))
     return pieces
 
 
@@ -98,10 +121,17 @@ def _is_modelled(function: Function) -> bool:
     return function.has_value and not function.separable
 
 
-def _piece(view: View, name: str, values: dict[str, float], block: int, blocks: Views, modulus: float) -> Piece:
+def _piece(
+    view: View, name: str, values: dict[str, float], block: int, blocks: Views, modulus: float, guard: PairGuard
+) -> Piece:
+    calls = count()
+
     def piece(z: Array, gradient: Array) -> tuple[float, Array]:
         point, slope = blocks(z)[block], blocks(gradient)[block]
         slope = view.slope(slope) if block == 0 else slope
+        number = next(calls)
+        if number < _GUARDED or number % _GUARDED == 0:
+            guard.look(Linearisation(point.copy(), values[name], slope.copy()))
         model = LowerModel.at(point, values[name], slope, modulus)
         return model.constant, model.slope
 
@@ -113,14 +143,14 @@ def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -
     found = {}
     for i, (constant, slope) in recursion.lower_models().items():
         name = stage.levels[i].term.name
-        modulus = problem.f.strong_convexity(problem.X) if name == "f" else problem.g.strong_convexity(problem.Y)
-        found[name] = LowerModel(constant, slope, modulus)
+        function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
+        found[name] = LowerModel(constant, slope, bounding_modulus(function, Zero(), domain))
     return found
 
 
 def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) -> Anchors:
     """The anchors g'(y_in) and f'(x_in) of the active terms; a sampled one is the mean of `anchor_batch` draws."""
-    at_f, at_g = np.zeros(start[0].size), np.zeros(start[1].size)
+    at_f, at_g = zeros(start[0].size, start[0]), zeros(start[1].size, start[1])
     if stage.beta_x > 0.0:
         at_g = _mean(oracles.g_gradient, start[1], anchor_calls(stage, "g")).ravel()
     if stage.beta_y > 0.0:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from saddleslide.array_kinds import NUMPY
 from saddleslide.arrays import Array, Shape, as_number, read_only, received
 from saddleslide.domains import Domain
+from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import InputError
 from saddleslide.functions import Function
 from saddleslide.holder import Holder
@@ -91,16 +93,29 @@ class Component:
         function = self.function
         if function is None:
             return None
-        gradient = function.gradient if isinstance(function, Function) else function
-        return _writer(gradient, shape, "Component: function")
+        if isinstance(function, Function):
+            own = function.gradient
+            return _writer(lambda z: own(read_only(z)), shape, "Component: function")
+        return _writer(_handed(function), shape, "Component: function")
 
     def operator_writer(self, shape: Shape) -> Writer | None:
         """Q_i as an in-place writer on flat vectors."""
-        return None if self.operator is None else _writer(self.operator, shape, "Component: operator")
+        return None if self.operator is None else _writer(_handed(self.operator), shape, "Component: operator")
 
 
 def _writer(call: Callable[[Array], Any], shape: Shape, name: str) -> Writer:
     def write(z: Array, out: Array) -> None:
-        received(call(read_only(z.reshape(shape))), shape, name, out.reshape(shape))
+        received(call(z.reshape(shape)), shape, name, out.reshape(shape))
 
     return write
+
+
+def _handed(call: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """The user's code on arrays that it can not write to, of the kind that the run started with."""
+
+    def run(z: Array) -> Any:
+        point: Any = z
+        kind: Any = point.kind if isinstance(point, Elsewhere) else NUMPY
+        return kind.call(call, point) if kind != NUMPY else call(read_only(z))
+
+    return run

@@ -6,6 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
+from saddleslide.array_kinds import NUMPY
 from saddleslide.arrays import Array
 from saddleslide.candidate import Split
 from saddleslide.couplings import FiniteDifferences
@@ -124,7 +125,13 @@ def workshop(oracles: Oracles, metric: Metric, split: Split) -> Workshop | None:
     """Where compiled steps can be made: diagonal metrics, boxes or full spaces, and simple parts without curves."""
     problem = oracles.problem
     f, g = split.f_simple.separable_form(), split.g_simple.separable_form()
-    if not jit_enabled() or not isinstance(metric, Spectral | Entrywise) or f is None or g is None:
+    if (
+        not jit_enabled()
+        or problem.arrays != NUMPY
+        or not isinstance(metric, Spectral | Entrywise)
+        or f is None
+        or g is None
+    ):
         return None
     entrywise = isinstance(metric, Entrywise)
     sets = known_set(problem.X) if entrywise else _FREE, known_set(problem.Y)

@@ -1,10 +1,11 @@
-"""The innermost level in one compiled call, where the coupling and both domains are of known kinds."""
+"""The innermost level in one compiled call, where coupling, domains, simple terms and norm are of known kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,15 +14,21 @@ from saddleslide.couplings import Coupling, Matrix
 from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
-from saddleslide.planning import Level, alpha_sequence
-from saddleslide.sliding.known import NOTHING, known_coupling, known_set
+from saddleslide.planning import Level, alpha, alpha_sequence
+from saddleslide.problem import SaddleProblem
+from saddleslide.sliding.component import Writer
+from saddleslide.sliding.known import known_coupling, known_inverse, known_set, known_term
+from saddleslide.sliding.stepwise import stepwise_sweep
+from saddleslide.sliding.view import View
 
 # Products of one iteration of the coupling's level: B and B^T at z and at z~.
 PRODUCTS = 4
-# Pixels of a strip of a picture: small enough for a cache, large enough for long loops.
-_STRIP = 65536
+# Pixels of a picture that are done at once, and steps that share a pass: the rows at work stay in cache.
+_BAND, _TOGETHER = 8192, 10
 # Entries that one compiled call may touch, and steps it may make: some tenths of a second at most.
 _MOST_ENTRIES, _MOST_STEPS = 2**25, 100_000
+# Loops beyond this length ask for their weights piece by piece.
+_LONG = 1_000_000
 
 
 class Above(Protocol):
@@ -39,6 +46,12 @@ class Sweep(Protocol):
     def __call__(self, Gamma: float, above: Above, z: Array, average: Array) -> None: ...
 
 
+class Call(Protocol):
+    """A compiled call of some steps, with what it works in."""
+
+    def __call__(self, T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> None: ...
+
+
 @dataclass(frozen=True)
 class Anchors:
     """What the anchor terms p_3 = beta_x/2 |Bx - at_g|^2 + beta_y/2 |B^T y + at_f|^2 need; off where beta is 0."""
@@ -49,67 +62,110 @@ class Anchors:
     at_g: Array
 
     @property
-    def products(self) -> int:
-        """Products that one gradient of p_3 takes."""
-        return 2 * (self.beta_x > 0.0) + 2 * (self.beta_y > 0.0)
+    def active(self) -> int:
+        """How many of the two terms are there."""
+        return (self.beta_x > 0.0) + (self.beta_y > 0.0)
 
 
-NO_ANCHORS = Anchors(0.0, 0.0, NOTHING, NOTHING)
+@dataclass(frozen=True)
+class Known:
+    """Everything about a level that compiled loops take along: sets, simple terms, and entries of P^-1."""
+
+    sets: tuple[Any, Any]
+    terms: tuple[Any, Any]
+    inverse: Array | None
 
 
-def compiled_sweep(oracles: Oracles, level: Level, anchors: Anchors = NO_ANCHORS) -> Sweep | None:
-    """The coupling's level as one compiled loop on counted oracles; None where some part is of no known kind."""
-    problem = oracles.problem
+def known_parts(view: View) -> Known | None:
+    """The parts of a view, None where one is of no known kind; P^-1 is missing where it mixes entries."""
+    problem = view.problem
     sets = known_set(problem.X), known_set(problem.Y)
-    coupling = known_coupling(problem.coupling)
-    if not jit_enabled() or coupling is None or sets[0] is None or sets[1] is None:
+    terms = known_term(view.f_simple, problem.X, view.metric), known_term(view.g_simple, problem.Y)
+    if any(part is None for part in (*sets, *terms)):
         return None
-    kind, rows, columns = coupling[:3]
+    return Known(sets, terms, known_inverse(view.metric, problem.X))
+
+
+def compiled_sweep(
+    oracles: Oracles, level: Level, view: View | None = None, write: Writer | None = None
+) -> Sweep | None:
+    """The coupling's level as one compiled loop on counted oracles; None where some part is of no known kind.
+
+    `write` gives Q as the view's metric has it, for one that mixes entries.
+    """
+    problem = oracles.problem
+    known, coupling = known_parts(View(problem) if view is None else view), known_coupling(problem.coupling)
     size = problem.X.size + problem.Y.size
-    own, alphas = np.array(level.term.weights, dtype=np.float64), np.array(alpha_sequence(level.T))
-    count = PRODUCTS + anchors.products
-    chunks = _chunks(level.T, size + _entries(problem.coupling))
-    if kind == kinds.DIFFERENCES and not anchors.products and sets[1][0] <= kinds.BOX:
-        fused = load("difference_sweeps").difference_sweep
-        height = rows if sets[0][0] > kinds.BOX else min(rows, max(1, _STRIP // columns))
-        strips, fold = _vectors(2, 3 * (height + 2) * columns), np.empty(size)
+    if not jit_enabled() or known is None:
+        return None
+    if known.inverse is None and write is not None:
+        return stepwise_sweep(level, known, write, problem.X.size, size)
+    if known.inverse is None or coupling is None:
+        return None
+    if coupling[0] == kinds.DIFFERENCES:
+        couples = max(kind[0] for kind in known.sets) > kinds.BOX
+        return _swept(oracles, level, _difference_call(level, known, coupling[1:3], couples))
+    return _swept(oracles, level, _coupling_call(level, known, coupling, problem.X.size, size))
 
-        def difference_sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
-            average[:] = z
-            for part in chunks:
-                length = part.stop - part.start
-                work = partial(
-                    fused, rows, columns, height, *sets, length, Gamma, level.step, alphas[part], own, above.weights,
-                    above.pull, above.slope, z, average, *strips, fold,
-                )  # fmt: skip
-                oracles.products(count * length, work)
 
-        return difference_sweep
-    kernel, held = load("sweeps").coupling_sweep, (anchors.beta_x, anchors.beta_y, anchors.at_f, anchors.at_g)
-    scratch = _vectors(4, size) + _vectors(1, size if anchors.products else 0)
+def _swept(oracles: Oracles, level: Level, call: Call) -> Sweep:
+    alphas = weights_of(level.T)
 
     def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
         average[:] = z
-        for part in chunks:
+        for part in chunks_of(level.T, oracles.problem):
             length = part.stop - part.start
-            work = partial(
-                kernel, coupling, *sets, problem.X.size, held, length, Gamma, level.step, alphas[part], own,
-                above.weights, above.base, above.pull, above.slope, z, average, *scratch,
-            )  # fmt: skip
-            oracles.products(count * length, work)
+            oracles.products(PRODUCTS * length, partial(call, length, Gamma, alphas(part), above, z, average))
 
     return sweep
 
 
-def _chunks(T: int, entries: int) -> list[slice]:
+def _difference_call(level: Level, known: Known, shape: tuple[int, int], couples: bool) -> Call:
+    fused = load("difference_sweeps").difference_sweep
+    rows, columns = shape
+    height = rows if couples else min(rows, max(1, _BAND // columns))
+    whole = height == rows
+    together = 1 if whole else min(_TOGETHER, level.T)
+    own, fold = np.array(level.term.weights, dtype=np.float64), np.empty(3 * rows * columns)
+    moved = np.zeros(together * (3 * (height + (0 if whole else 2)) * columns + 1))
+    ends, nothing = np.zeros(rows + columns), np.zeros(columns)
+
+    def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> None:
+        fused(
+            rows, columns, height, together, *known.sets, *known.terms, known.inverse, T, Gamma, level.step, alphas,
+            own, above.weights, above.pull, above.slope, z, average, fold, moved, ends, nothing,
+        )  # fmt: skip
+
+    return call
+
+
+def _coupling_call(level: Level, known: Known, coupling: tuple[Any, ...], n: int, size: int) -> Call:
+    kernel, own = load("sweeps").coupling_sweep, np.array(level.term.weights, dtype=np.float64)
+    fold, moved, q = (np.empty(size) for _ in range(3))
+
+    def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> None:
+        kernel(
+            coupling, *known.sets, *known.terms, known.inverse, n, T, Gamma, level.step, alphas, own, above.weights,
+            above.pull, above.slope, z, average, fold, moved, q,
+        )  # fmt: skip
+
+    return call
+
+
+def weights_of(T: int) -> Callable[[slice], Array]:
+    """Weights of a piece of the loop; those of a very long one are not kept."""
+    if T > _LONG:
+        return lambda part: np.array([alpha(t) for t in range(part.start, part.stop)])
+    kept = np.array(alpha_sequence(T))
+    return lambda part: kept[part]
+
+
+def chunks_of(T: int, problem: SaddleProblem) -> Iterator[slice]:
     """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
+    entries = problem.X.size + problem.Y.size + _entries(problem.coupling)
     most = min(max(1, _MOST_ENTRIES // max(entries, 1)), _MOST_STEPS)
-    return [slice(first, min(first + most, T)) for first in range(0, T, most)]
+    return (slice(first, min(first + most, T)) for first in range(0, T, most))
 
 
 def _entries(coupling: Coupling) -> int:
     return coupling.stored if isinstance(coupling, Matrix) else 0
-
-
-def _vectors(count: int, size: int) -> list[Array]:
-    return [np.empty(size) for _ in range(count)]

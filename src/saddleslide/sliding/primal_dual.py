@@ -15,6 +15,9 @@ from saddleslide.candidate import Candidate
 from saddleslide.functions import prox
 from saddleslide.oracles import Oracles
 
+# Steps between two looks at the gap.
+CHUNK = 16
+
 
 class PrimalDual:
     """The method as an iterator: `advance()` makes a bounded number of steps and returns candidates for the judge.
@@ -34,7 +37,7 @@ class PrimalDual:
     def __init__(self, oracles: Oracles, start: tuple[Array, Array], norm: float, weight: float) -> None:
         self.oracles, self.norm, self.weight = oracles, max(norm, 1e-300), weight
         self.x, self.y = start
-        self.chunk = 16
+        self.chunk = CHUNK
         self.restarts = self.outer_steps = 0
         self._begin()
 

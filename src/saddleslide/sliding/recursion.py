@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays import Array, blank, zeros
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.kernels.switch import updates
-from saddleslide.planning import Level, alpha_sequence
+from saddleslide.planning import Level
+from saddleslide.planning import alpha as alpha_of
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.innermost import Sweep
 from saddleslide.sliding.view import Base
@@ -29,10 +30,10 @@ Piece = Callable[[Array, Array], tuple[float, Array]]
 class _Floor:
     """What the levels above contribute: nothing, for the outermost level."""
 
-    def __init__(self, size: int, blocks: int) -> None:
-        self.base = np.zeros(size)
-        self.pull = np.zeros(size)
-        self.slope = np.zeros(size)
+    def __init__(self, size: int, blocks: int, near: Array) -> None:
+        self.base = zeros(size, near)
+        self.pull = zeros(size, near)
+        self.slope = zeros(size, near)
         self.weights = np.zeros(blocks)
 
 
@@ -43,7 +44,7 @@ class _Rung(_Floor):
         self, level: Level, gradient: Writer | None, operator: Writer | None, start: Array, blocks: int, whole: bool
     ) -> None:
         # A level that is swept as a whole passes nothing down, and no vector is kept for what is absent.
-        super().__init__(0 if whole else start.size, blocks)
+        super().__init__(0 if whole else start.size, blocks, start)
         self.level = level
         self.own_weights = np.array(level.term.weights, dtype=np.float64)
         self.write_gradient, self.write_operator = gradient, operator
@@ -51,8 +52,8 @@ class _Rung(_Floor):
         self.average = start.copy()
         linearised = start.size if gradient is not None and not whole else 0
         corrected = start.size if operator is not None and not whole else 0
-        self.point, self.gradient = np.zeros(linearised), np.zeros(linearised)
-        self.operator, self.operator_ahead = np.zeros(corrected), np.zeros(corrected)
+        self.point, self.gradient = zeros(linearised, start), zeros(linearised, start)
+        self.operator, self.operator_ahead = zeros(corrected, start), zeros(corrected, start)
         self.points_below = False
         # Averaged lower models of this level's function and of those below: constant and slope.
         self.models: dict[int, tuple[float, Array]] = {}
@@ -107,19 +108,18 @@ class Recursion:
         self.pieces = list(pieces) if pieces is not None else [None] * len(levels)
         self.sizes = [block.size for block in domain.blocks]
         self.edges = np.cumsum([0, *self.sizes], dtype=np.int64)
-        self.kernels = updates()
-        self.alphas = alpha_sequence(max(level.T for level in levels))
+        self.kernels = updates(start)
         flat, last = start.ravel(), len(levels) - 1
         self.rungs = [
             _Rung(level, p, Q, flat, len(self.sizes), whole=i == last and innermost is not None)
             for i, (level, p, Q) in enumerate(zip(levels, gradients, operators, strict=True))
         ]
-        self.floor = _Floor(start.size, len(self.sizes))
+        self.floor = _Floor(start.size, len(self.sizes), flat)
         self.solution = flat.copy() if innermost is None else np.zeros(0)
-        self.scratch = np.empty(start.size)
+        self.scratch = blank((start.size,), flat)
         # The gradient of a level that has neither function nor operator; never written to.
         idle = any(p is None and Q is None for p, Q in zip(gradients, operators, strict=True))
-        self.nothing = np.zeros(start.size if idle else 0)
+        self.nothing = zeros(start.size if idle else 0, flat)
         below = False
         for rung in reversed(self.rungs):
             below = below or rung.write_gradient is not None
@@ -168,14 +168,17 @@ class Recursion:
 
     def _advance(self, k: int, j: int, Gamma: float, above: _Floor) -> None:
         """One iteration j of level k, lines `level_loop` to `warm_start` of Algorithm 1."""
-        rung, alpha = self.rungs[k], self.alphas[j]
+        rung, alpha = self.rungs[k], alpha_of(j)
         eta = Gamma * alpha * rung.level.step
         self._linearise(rung, alpha, Gamma, above)
         self._pull(rung, eta, above)
         ahead = self._sweep(k + 1, Gamma * alpha, rung)
-        self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
         if any(piece is not None for piece in self.pieces[k:]):
             self._average_models(k, alpha)
+        if rung.write_operator is None:
+            self.kernels.settle(rung.average, rung.iterate, ahead, alpha, self.scratch)
+            return
+        self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
         self._correct(rung, eta, ahead)
 
     def _average_models(self, k: int, alpha: float) -> None:
@@ -200,11 +203,14 @@ class Recursion:
 
     def _linearise(self, rung: _Rung, alpha: float, Gamma: float, above: _Floor) -> None:
         """Gradient at the composed averaging point v = Gamma alpha z + c, and Q at z."""
-        if rung.points_below:
-            self.kernels.combine(rung.base, Gamma * (1.0 - alpha), rung.average, 1.0, above.base, self.scratch)
+        kept = Gamma * (1.0 - alpha)
         if rung.write_gradient is not None:
-            self.kernels.combine(rung.point, Gamma * alpha, rung.iterate, 1.0, rung.base, self.scratch)
+            self.kernels.compose(
+                rung.base, rung.point, kept, rung.average, above.base, Gamma * alpha, rung.iterate, self.scratch
+            )
             rung.write_gradient(rung.point, rung.gradient)
+        elif rung.points_below:
+            self.kernels.combine(rung.base, kept, rung.average, 1.0, above.base, self.scratch)
         if rung.write_operator is not None:
             rung.write_operator(rung.iterate, rung.operator)
 
@@ -230,10 +236,8 @@ class Recursion:
         return self.solution
 
     def _correct(self, rung: _Rung, eta: float, ahead: Array) -> None:
-        """Z <- Proj(z~ - P^{-1} (Q(z~) - Q(z)) / eta); without an operator z <- z~."""
-        if rung.write_operator is None:
-            rung.iterate[:] = ahead
-            return
+        """Z <- Proj(z~ - P^{-1} (Q(z~) - Q(z)) / eta), at a level with an operator."""
+        assert rung.write_operator is not None
         rung.write_operator(ahead, rung.operator_ahead)
         factors = 1.0 / (eta * rung.own_weights)
         self.kernels.correct(rung.iterate, ahead, rung.operator, rung.operator_ahead, factors, self.edges)

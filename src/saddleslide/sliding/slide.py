@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from saddleslide.array_kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.arrays import Array, as_number, as_real, split
 from saddleslide.domains import Domain, Product
 from saddleslide.errors import InputError
@@ -37,7 +38,8 @@ def slide(
     domain : Domain
         The set Z.
     start : array
-        Feasible point of the domain.
+        Feasible point of the domain. Where it is of PyTorch, JAX or CuPy the run stays there: callables get, and the
+        run returns, arrays of that kind.
     loops : sequence of int
         T_1, ..., T_n; component i is called T_1 * ... * T_i times.
     metric : float or one float per block
@@ -62,7 +64,8 @@ def slide(
     if callback is not None and not callable(callback):
         raise InputError(f"slide: callback is {callback!r}; expected a function of (step, z).")
     levels = component_levels(components, domain, start, loops, metric)
-    z = domain.project(as_real(start, "start", domain.shape))
+    kind = kind_of(start)
+    z = kind.placed(domain.project(as_real(start, "start", domain.shape)))
     flat_domain = domain if isinstance(domain, Product) else Product(domain)
     recursion = Recursion(
         levels,
@@ -76,10 +79,17 @@ def slide(
         if callback is None:
             continue
         try:
-            callback(step, average.reshape(domain.shape).copy())
+            callback(step, _own(average, domain, kind))
         except StopIteration:
             break
-    return average.reshape(domain.shape).copy()
+    return _own(average, domain, kind)
+
+
+def _own(average: Array, domain: Domain, kind: ArrayKind) -> Array:
+    """A copy of the running average in the shape of the domain, of the kind that the start was of."""
+    point = average.reshape(domain.shape)
+    made: Array = point.copy() if kind == NUMPY else kind.wrap(point)
+    return made
 
 
 def component_levels(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from saddleslide.arrays import Array, split
 from saddleslide.functions import Function, Zero, prox, split_simple
 from saddleslide.metrics import Entrywise, Metric
@@ -15,6 +13,8 @@ from saddleslide.sliding.component import Writer
 
 # Turns centres into minimisers, in place; the second argument has one weight per block.
 Base = Callable[[Array, Array], None]
+# The same for one block and its weight.
+BlockBase = Callable[[Array, float], None]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class View:
         Terms with a proximal step (docs/theory.md, simple terms).
     metric : Metric, optional
         The norm |x|_P of the x block; Euclidean when missing.
+    primal_dual : bool
+        Whether an innermost coupling makes primal-dual steps, two products each, in place of the paper's four.
 
     Examples
     --------
@@ -44,26 +46,33 @@ class View:
     f_simple: Function = field(default_factory=Zero)
     g_simple: Function = field(default_factory=Zero)
     metric: Metric | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Whether the recursion is that of the paper: no simple terms, a number as the norm of x."""
-        return self.metric is None and self.base() is None
+    primal_dual: bool = False
 
     def base(self) -> Base | None:
         """The base case with simple terms; None where it is a projection."""
         if isinstance(self.f_simple, Zero) and isinstance(self.g_simple, Zero):
             return None
-        problem, metric = self.problem, self.metric
-        shapes = [problem.X.shape, problem.Y.shape]
-        entries = metric.weight(1.0, 0.0) if isinstance(metric, Entrywise) else 1.0
+        shapes, (primal, dual) = [self.problem.X.shape, self.problem.Y.shape], self.blocks()
 
         def minimise(centers: Array, weights: Array) -> None:
             x, y = split(centers, shapes)
-            prox(self.f_simple, x, float(weights[0]) * entries, problem.X, out=x)
-            prox(self.g_simple, y, float(weights[1]), problem.Y, out=y)
+            primal(x, float(weights[0]))
+            dual(y, float(weights[1]))
 
         return minimise
+
+    def blocks(self) -> tuple[BlockBase, BlockBase]:
+        """The base case of each block: turns centres into minimisers, in place."""
+        problem, metric = self.problem, self.metric
+        entries = metric.weight(1.0, 0.0) if isinstance(metric, Entrywise) else 1.0
+
+        def primal(x: Array, weight: float) -> None:
+            prox(self.f_simple, x, weight * entries, problem.X, out=x)
+
+        def dual(y: Array, weight: float) -> None:
+            prox(self.g_simple, y, weight, problem.Y, out=y)
+
+        return primal, dual
 
     def dual(self, write: Writer) -> Writer:
         """A writer of slopes with its x part as P^-1 of it: the recursion then works in the norm of the metric."""
@@ -74,8 +83,7 @@ class View:
 
         def write_dual(z: Array, out: Array) -> None:
             write(z, out)
-            x = split(out, shapes)[0]
-            np.copyto(x, metric.inverse(x))
+            metric.invert(split(out, shapes)[0])
 
         return write_dual
 
@@ -85,7 +93,9 @@ class View:
         return dual if metric is None else metric.product(dual)
 
 
-def view_of(problem: SaddleProblem, simple: Collection[str] = (), metric: Metric | None = None) -> View:
+def view_of(
+    problem: SaddleProblem, simple: Collection[str] = (), metric: Metric | None = None, primal_dual: bool = False
+) -> View:
     """The view with the simple terms of the functions named, and a norm of the x block.
 
     Examples
@@ -99,6 +109,6 @@ def view_of(problem: SaddleProblem, simple: Collection[str] = (), metric: Metric
     f, f_simple = split_simple(problem.f, problem.X) if "f" in simple else (problem.f, Zero())
     g, g_simple = split_simple(problem.g, problem.Y) if "g" in simple else (problem.g, Zero())
     if f is problem.f and g is problem.g:
-        return View(problem, metric=metric)
-    rest = SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y)
-    return View(rest, f_simple, g_simple, metric)
+        return View(problem, metric=metric, primal_dual=primal_dual)
+    rest = SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
+    return View(rest, f_simple, g_simple, metric, primal_dual)

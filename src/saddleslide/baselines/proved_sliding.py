@@ -1,0 +1,149 @@
+"""Proved sliding: the plan with the fewest calls that a theorem proves to reach the target, judged on the way."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.baselines.base import Description, Option
+from saddleslide.baselines.field import calls_of
+from saddleslide.baselines.reach import reach, reach_from_start
+from saddleslide.baselines.requirements import smoothness_of
+from saddleslide.baselines.staged import Staged
+from saddleslide.errors import InputError
+from saddleslide.functions import Zero
+from saddleslide.holder import Holder
+from saddleslide.oracles import Calls, Oracles
+from saddleslide.plan_request import SHARP
+from saddleslide.planner import theorem_plan
+from saddleslide.planning import Level, Plan
+from saddleslide.planning.curvature import Curvature
+from saddleslide.planning.restart_plan import RestartPlan
+from saddleslide.problem import SaddleProblem
+from saddleslide.regimes import Psi_of_sizes
+
+
+@final
+class ProvedSliding(Staged):
+    """A plan of `ss.plan(..., proved="sharp")` as a method: one stage on bounded domains, restarts on full spaces.
+
+    The plan ends with a gap of at most the target, whatever happens on the way; certificates may end it earlier.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> problem = ss.gallery.synthetic(1.0, 0.5, d=20)
+    >>> promised = ss.methods["proved-sliding"]().predicted_calls(problem, tol=2.0)
+    >>> result = ss.solve(problem, tol=2.0, method="proved-sliding")
+    >>> result.status.name, result.calls.f <= promised.f, "Theorem 3.5" in result.plans[0].notes[0]
+    ('SOLVED', True, True)
+    """
+
+    description = Description(
+        name="proved-sliding",
+        needs=("Hölder f", "Hölder g", "bounded X, Y or curved f, g"),
+        guarantee="Gap at most eps at the end of the plan: by Theorem 3.5 on bounded domains, by Theorem 4.4 and "
+        "Corollary 4.5 on full spaces with strong convexity.",
+        reference="Recursive sliding (docs/theory.md), Theorems 3.5 and 4.4",
+        options=(Option("metric", "auto", "norm on bounded domains", ("auto", "identity", "balanced", "levelwise")),),
+    )
+    ends_proved: ClassVar[bool] = True
+    restored_first: ClassVar[tuple[str, ...]] = ("plan", "done", "stage", "point", "left")
+
+    @property
+    def explicit(self) -> bool:
+        """The stages are those of the plan."""
+        return True
+
+    def lacks(self, problem: SaddleProblem) -> list[str]:
+        found = super().lacks(problem)
+        if found:
+            return found
+        try:
+            # A target as large as this costs next to nothing to plan for.
+            self._plan(problem, problem.start(), 1e100, (0.0, 0.0))
+        except InputError as error:
+            return [str(error)]
+        sides = (("f", problem.f, problem.X), ("g", problem.g, problem.Y))
+        flat = [name for name, part, domain in sides if part.smoothness(domain).H == 0.0]
+        uncoupled = problem.coupling.norm.upper == 0.0
+        return [f"{name} has no curvature and B = 0: its levels have no steps." for name in flat if uncoupled]
+
+    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
+        problem = oracles.problem
+        distances = (0.0, 0.0) if _bounded(problem) else reach(problem, origin, _slopes(oracles, origin))
+        self.plan, self.done = self._plan(problem, origin, tol, distances), 0
+        super().start(oracles, origin, tol)
+
+    def levels(self, problem: SaddleProblem, origin: tuple[Array, Array], eps: float) -> tuple[Level, ...]:
+        return _stages(self.plan)[self.done] if _stages(self.plan) else ()
+
+    def begin(self) -> None:
+        # Psi at the start may be below its target already: then nothing is left to do.
+        if _stages(self.plan):
+            super().begin()
+        else:
+            self.stage, self.left = (), 0
+
+    def advance(self) -> None:
+        if self.left == 0:
+            if self.done + 1 >= len(_stages(self.plan)):
+                return
+            self.done += 1
+            self.begin()
+        super().advance()
+
+    @property
+    def finished(self) -> bool:
+        """After the last stage."""
+        return self.left == 0 and self.done + 1 >= len(_stages(self.plan))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        plan, calls = self.plan, self.plan.predicted_calls
+        promise = f"{plan.theorem} promises a gap of at most {plan.bound:.4g}" if plan.proved else "nothing is promised"
+        return (f"{promise} after {calls['f']} calls of f', {calls['g']} of g' and {calls['B']} products",)
+
+    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        distances = (0.0, 0.0) if _bounded(problem) else reach_from_start(problem)
+        plan = self._plan(problem, problem.start(), tol, distances)
+        calls = plan.predicted_calls
+        return calls_of(problem, calls["f"], calls["g"], calls["B"]) if plan.proved else None
+
+    def _plan(
+        self, problem: SaddleProblem, origin: tuple[Array, Array], tol: float, distances: tuple[float, float]
+    ) -> Plan | RestartPlan:
+        """The plan, made without any call: the distances to the solution are known."""
+        if _bounded(problem):
+            metric = str(self.options["metric"])
+            return theorem_plan(problem, tol, metric=metric, start=origin, regime="degenerate", proved=SHARP)
+        squares = (distances[0] ** 2, distances[1] ** 2)
+        Psi0 = Psi_of_sizes(_curvature(problem), squares)
+        return theorem_plan(problem, tol, start=origin, regime="restarts", proved=True, Psi0=Psi0)
+
+
+def _bounded(problem: SaddleProblem) -> bool:
+    return problem.X.bounded and problem.Y.bounded
+
+
+def _stages(plan: Plan | RestartPlan) -> tuple[tuple[Level, ...], ...]:
+    return (plan.levels,) if isinstance(plan, Plan) else tuple(stage.levels for stage in plan.stages)
+
+
+def _curvature(problem: SaddleProblem) -> Curvature:
+    f, g = (smoothness_of(part, domain) for part, domain in ((problem.f, problem.X), (problem.g, problem.Y)))
+    moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
+    flat = Holder(1.0, 0.0)
+    return Curvature(f or flat, g or flat, problem.coupling.norm.upper, *moduli)
+
+
+def _slopes(oracles: Oracles, origin: tuple[Array, Array]) -> tuple[float, float]:
+    """Norms of f'(x) + B^T y and g'(y) - Bx at the start, counted."""
+    problem, (x, y) = oracles.problem, origin
+    F_x = np.zeros_like(x) if isinstance(problem.f, Zero) else np.array(oracles.f_gradient(x))
+    F_y = np.zeros_like(y) if isinstance(problem.g, Zero) else np.array(oracles.g_gradient(y))
+    F_x = F_x + oracles.adjoint(y) if y.any() else F_x
+    F_y = F_y - oracles.forward(x) if x.any() else F_y
+    return float(np.linalg.norm(F_x)), float(np.linalg.norm(F_y))

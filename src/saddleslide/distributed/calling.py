@@ -1,0 +1,95 @@
+"""Calls to several actors at once, with an eye on who is still there."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Hashable, Mapping
+from enum import Enum
+from typing import Any, TypeVar
+
+from saddleslide.distributed.engine import living
+
+Key = TypeVar("Key", bound=Hashable)
+# Why a worker did not answer.
+LOST, SLOW = "lost", "slow"
+# What a call raises when its worker is gone: no connection, an actor that is lost, a worker that started anew.
+_ABSENT = (OSError, RuntimeError, KeyError, asyncio.CancelledError)
+# Seconds between two looks at who is there, while answers are missing.
+_WATCH = 0.5
+
+
+class Mode(Enum):
+    """What a worker without an answer means to the others."""
+
+    PATIENT = "it is waited for"
+    HURRIED = "it is too slow after a while, if another one can take over"
+    TOGETHER = "all need each other: when one is lost, nobody is waited for"
+
+
+def asked(
+    client: Any,
+    actors: Mapping[Key, Any],
+    method: str,
+    jobs: Mapping[Key, tuple[Any, ...]],
+    patience: float,
+    mode: Mode = Mode.PATIENT,
+    homes: Mapping[Key, str] | None = None,
+) -> tuple[dict[Key, Any], dict[Key, str]]:
+    """Call a method of several actors at once: the replies, and why the others did not answer.
+
+    Actors are named by the workers that they are on, or `homes` says where they are. A worker that the scheduler does
+    not know any more is lost at once. Without a scheduler all wait `patience` seconds at most.
+    """
+    if not jobs:
+        return {}, {}
+    if client.status == "closed":
+        return {}, dict.fromkeys(jobs, LOST)
+    home = (lambda key: str(key)) if homes is None else (lambda key: homes[key])
+    # An actor speaks through the current client.
+    with client.as_current():
+        found: tuple[dict[Key, Any], dict[Key, str]] = client.sync(
+            _gathered, client, actors, method, jobs, patience, mode, home
+        )
+    return found
+
+
+async def _gathered(
+    client: Any,
+    actors: Mapping[Key, Any],
+    method: str,
+    jobs: Mapping[Key, tuple[Any, ...]],
+    patience: float,
+    mode: Mode,
+    home: Callable[[Key], str],
+) -> tuple[dict[Key, Any], dict[Key, str]]:
+    tasks = {asyncio.ensure_future(_called(actors[key], method, job)): key for key, job in jobs.items()}
+    replies: dict[Key, Any] = {}
+    lost: dict[Key, str] = {}
+    waiting, began = set(tasks), time.monotonic()
+    while waiting and not (lost and mode is Mode.TOGETHER):
+        done, waiting = await asyncio.wait(waiting, timeout=_WATCH, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            try:
+                replies[tasks[task]] = task.result()
+            except _ABSENT:
+                # What a part raises is in its reply: these mean that nobody is there.
+                lost[tasks[task]] = LOST
+        if done or not waiting:
+            continue
+        alive = await living(client)
+        late = time.monotonic() - began > patience
+        spare = late and mode is Mode.HURRIED and len(actors) > len(waiting)
+        for task in list(waiting):
+            gone = late if alive is None else home(tasks[task]) not in alive
+            if gone or spare:
+                lost[tasks[task]] = LOST if gone else SLOW
+                waiting.discard(task)
+                task.cancel()
+    for task in waiting:
+        task.cancel()
+    return replies, lost
+
+
+async def _called(actor: Any, method: str, job: tuple[Any, ...]) -> Any:
+    return await getattr(actor, method)(*job)

@@ -1,0 +1,134 @@
+"""The one place that imports Dask: clients, clusters on this machine, and what is asked of a scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from numbers import Integral
+from typing import Any
+
+from saddleslide.errors import InputError, MissingExtraError, UnreachableError
+
+# Seconds that a scheduler has to answer a question.
+_ANSWER = 5.0
+
+
+def require(name: str, module: str = "distributed") -> Any:
+    """A module of Dask, or an error that names the extra.
+
+    Examples
+    --------
+    >>> require("local").__name__
+    'distributed'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as missing:
+        raise MissingExtraError(
+            f"{name}: {module} is not installed; expected it for work on a cluster. Install it with "
+            "pip install 'saddleslide[dask]'."
+        ) from missing
+
+
+def local(workers: int = 2, **options: Any) -> Any:
+    """A client of a new cluster on this machine: worker processes with one thread each, on the loopback address.
+
+    Close the client, or use it in a `with` statement, and the cluster closes with it.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Worker processes.
+    **options
+        Passed on to `distributed.LocalCluster`.
+
+    Returns
+    -------
+    distributed.Client
+
+    Examples
+    --------
+    >>> local(workers=0)
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: local: workers is 0; expected a whole number >= 1.
+    """
+    if isinstance(workers, bool) or not isinstance(workers, Integral) or workers < 1:
+        raise InputError(f"local: workers is {workers!r}; expected a whole number >= 1.")
+    settings: dict[str, Any] = {
+        "n_workers": int(workers),
+        "threads_per_worker": 1,
+        "processes": True,
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+        "worker_dashboard_address": "127.0.0.1:0",
+    }
+    return require("local").Client(**settings | options, direct_to_workers=True, set_as_default=False)
+
+
+def connect(address: str, timeout: float = 10.0) -> Any:
+    """A client of the scheduler at an address such as "tcp://127.0.0.1:8786".
+
+    Parameters
+    ----------
+    address : str
+        Where the scheduler listens.
+    timeout : float, optional
+        Seconds that it has to answer.
+
+    Returns
+    -------
+    distributed.Client
+
+    Examples
+    --------
+    >>> connect("tcp://127.0.0.1:1", timeout=0.2)
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.UnreachableError: connect: no scheduler answered at 'tcp://127.0.0.1:1' within 0.2 s; ...
+    """
+    client = require("connect").Client
+    if not isinstance(address, str) or not address:
+        raise InputError(f"connect: address is {address!r}; expected a text such as 'tcp://127.0.0.1:8786'.")
+    try:
+        return client(address, timeout=timeout, direct_to_workers=True, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UnreachableError(
+            f"connect: no scheduler answered at {address!r} within {timeout:g} s; expected a running one. Start it "
+            "with `dask scheduler`, or use ss.distributed.local()."
+        ) from error
+
+
+def check_client(client: Any, name: str) -> None:
+    """Refuse what is no synchronous client of a running cluster."""
+    wanted = "expected a distributed.Client, such as ss.distributed.local() or ss.distributed.connect(address)."
+    if not isinstance(client, require(name).Client):
+        raise InputError(f"{name}: client is {client!r}; {wanted}")
+    if client.asynchronous:
+        raise InputError(f"{name}: the client is asynchronous; expected one made without asynchronous=True.")
+    if client.status != "running":
+        raise InputError(f"{name}: the client is {client.status}; {wanted}")
+
+
+def pickled(value: Any) -> bytes:
+    """What a worker can read with pickle; code of scripts and notebooks goes along.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> pickle.loads(pickled(lambda: 3))()
+    3
+    """
+    text: bytes = require("DaskSum", "cloudpickle").dumps(value)
+    return text
+
+
+async def living(client: Any) -> frozenset[str] | None:
+    """Addresses of the workers that the scheduler knows; None where it does not answer."""
+    if client.status != "running":
+        return None
+    try:
+        identity = await asyncio.wait_for(client.scheduler.identity(n_workers=-1), _ANSWER)
+    except OSError:
+        return None
+    return frozenset(identity["workers"])

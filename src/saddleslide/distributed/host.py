@@ -1,0 +1,201 @@
+"""What lives on a worker: the parts that were given to it, and the sums over them."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+from saddleslide.arrays import Array, Shape, read_only
+from saddleslide.distributed.mailbox import is_here, opened
+from saddleslide.functions import Function
+from saddleslide.functions.part_questions import built_part, evaluated
+from saddleslide.functions.trees import Block, Terms, summed, whole_blocks
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call: what to do at which point, for which blocks of parts; small where arrays pass through mapped files.
+
+    Parameters
+    ----------
+    operation : str
+        A name in `functions.parts.OPERATIONS`.
+    shape : tuple of int
+        Shape of x.
+    count : int
+        Parts in all.
+    blocks : tuple of (first, last)
+        Blocks of the tree, each with parts that this worker holds.
+    x : array or None
+        The point, where it travels with the message.
+    x_path, out_path : str
+        Mapped files of the point and of the answers, where there are such; one row of `out_path` per block.
+    relays : tuple of (worker, Job)
+        Calls to pass on to other hosts, which get x from here.
+    """
+
+    operation: str
+    shape: Shape
+    count: int
+    blocks: tuple[Block, ...]
+    x: Array | None = None
+    x_path: str = ""
+    out_path: str = ""
+    relays: tuple[Relay, ...] = ()
+
+
+@dataclass(frozen=True)
+class Relay:
+    """A job for another host, with what reaches it, and how many seconds it has."""
+
+    worker: str
+    actor: Any
+    job: Job
+    patience: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a host answers: numbers and arrays by block, the seconds it computed, or what a part raised.
+
+    `covered` are the blocks that it speaks for. `lost` names the workers that did not answer when the job was passed on
+    to them, and `passed` how many arrays moved that way.
+    """
+
+    terms: dict[Block, Terms] = field(default_factory=dict)
+    covered: tuple[Block, ...] = ()
+    seconds: float = 0.0
+    failed: int = -1
+    error: BaseException | None = None
+    answers: dict[int, Any] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    passed: int = 0
+
+
+@final
+class Host:
+    """Holds parts on a worker. A Dask actor: calls go to it directly, not through the scheduler.
+
+    What a part raises is returned, not raised: an exception of the call itself then always means a lost worker.
+
+    Examples
+    --------
+    >>> import pickle, numpy as np, saddleslide as ss
+    >>> host = Host()
+    >>> host.build({1: pickle.dumps(ss.functions.Quadratic(2.0))}, "DaskSum").error is None
+    True
+    >>> host.evaluate(Job("gradient", (2,), 2, ((1, 2),), x=np.ones(2))).terms
+    {(1, 2): ((), array([2., 2.]))}
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[int, Function] = {}
+        self._maps: dict[tuple[str, int, int], Array] = {}
+
+    def sees(self, folder: str, token: str) -> bool:
+        """Whether arrays can pass through files of this folder."""
+        return is_here(folder, token)
+
+    def build(self, loaders: Mapping[int, bytes], name: str) -> Reply:
+        """Build parts from pickled loaders and keep them."""
+        for i, loader in loaders.items():
+            try:
+                # Here and not in the message: what can not be read on a worker is an error, not a lost worker.
+                self._parts[i] = built_part(pickle.loads(loader), i, name)
+            except Exception as error:
+                return Reply(failed=i, error=error)
+        return Reply()
+
+    def drop(self, parts: Sequence[int]) -> None:
+        """Forget parts that another worker has now."""
+        for i in parts:
+            self._parts.pop(i, None)
+
+    def answer(self, question: Callable[[Function], Any], parts: Sequence[int]) -> Reply:
+        """Answers of parts to a question about them."""
+        found = {}
+        for i in parts:
+            try:
+                found[i] = question(self._parts[i])
+            except Exception as error:
+                return Reply(failed=i, error=error)
+        return Reply(answers=found)
+
+    def evaluate(self, job: Job) -> Reply:
+        """The sums over the blocks of a job, those of the hosts that it is passed on to added in."""
+        size = math.prod(job.shape)
+        x = read_only(job.x if job.x is not None else self._map(job.x_path, 1, size)[0].reshape(job.shape))
+        waiting = [(relay, relay.actor.evaluate(replace(relay.job, x=x))) for relay in job.relays]
+        own = self._summed(job, x, self._map(job.out_path, len(job.blocks), size) if job.out_path else None)
+        return _joined(job.count, own, [(relay, _answered(relay, future)) for relay, future in waiting])
+
+    def _summed(self, job: Job, x: Array, out: Array | None) -> Reply:
+        terms, seconds, self._current = {}, 0.0, -1
+        try:
+            for row, block in enumerate(job.blocks):
+                began = time.perf_counter()
+                found = evaluated(self._part, job.operation, x, block)
+                seconds += time.perf_counter() - began
+                assert found is not None
+                numbers, array = found
+                if array is not None and out is not None:
+                    out[row] = array.ravel()
+                    array = None
+                terms[block] = (numbers, array)
+        except Exception as error:
+            return Reply(failed=self._current, error=error)
+        return Reply(terms, job.blocks, seconds)
+
+    def _part(self, i: int) -> Function:
+        self._current = i
+        return self._parts[i]
+
+    def _map(self, path: str, rows: int, size: int) -> Array:
+        key = (path, rows, size)
+        if key not in self._maps:
+            self._maps[key] = opened(path, rows, size)
+        return self._maps[key]
+
+
+def _answered(relay: Relay, future: Any) -> Reply:
+    """The reply of a host that a job was passed on to; without it, the workers behind it count as not asked."""
+    try:
+        reply: Reply = future.result(timeout=relay.patience)
+    except Exception:
+        return Reply(lost=(relay.worker,))
+    return reply
+
+
+def _joined(count: int, own: Reply, others: Sequence[tuple[Relay, Reply]]) -> Reply:
+    """One reply of several: neighbouring blocks of the tree are added, so that few arrays travel on."""
+    replies = [own, *(reply for _, reply in others)]
+    broken = next((reply for reply in replies if reply.error is not None), None)
+    if broken is not None or not others:
+        return broken or own
+    terms = {block: found for reply in replies for block, found in reply.terms.items()}
+    arrays = sum(found[1] is not None for _, reply in others for found in reply.terms.values())
+    covered = tuple(block for reply in replies for block in reply.covered)
+    return Reply(
+        added_up(count, terms, covered),
+        covered,
+        max(reply.seconds for reply in replies),
+        lost=tuple(worker for reply in replies for worker in reply.lost),
+        passed=len(others) + arrays + sum(reply.passed for reply in replies),
+    )
+
+
+def added_up(count: int, terms: Mapping[Block, Terms], covered: Sequence[Block]) -> dict[Block, Terms]:
+    """Sums over blocks of the tree over `count` parts, with every two halves of a larger block added.
+
+    Examples
+    --------
+    >>> added_up(8, {(0, 2): ((1.0,), None), (2, 4): ((2.0,), None)}, [(0, 2), (2, 4), (6, 7)])
+    {(0, 4): ((3.0,), None)}
+    """
+    whole = whole_blocks(count, (i for block in covered for i in range(*block)))
+    found = {block: summed(block, terms.get) for block in whole}
+    return {block: both for block, both in found.items() if both is not None}

@@ -1,0 +1,119 @@
+"""What can be asked of one part of a sum, wherever it is: facts, constants, and terms to be added."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saddleslide.arrays import Array, Shape
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError, UnknownConstantError
+from saddleslide.functions.base import Function
+from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.trees import Block, Terms, summed
+from saddleslide.holder import Holder
+
+
+class PartFacts(NamedTuple):
+    """What is asked of a part once."""
+
+    shape: Shape | None
+    has_value: bool
+    quadratic: bool
+    linear: bool
+    sampled: bool
+
+
+class PartConstants(NamedTuple):
+    """Constants of a part on a domain: smoothness (or why it is unknown), modulus, norm of A where it has one."""
+
+    smoothness: Holder | str
+    strong_convexity: float
+    norm: float
+
+
+def _both(part: Function, x: Array) -> Terms:
+    value, gradient = part.value_and_gradient(x)
+    return (value,), gradient
+
+
+def _spread(part: Function, x: Array) -> Terms:
+    gradient = part.gradient(x)
+    return (float(np.vdot(gradient, gradient)),), gradient
+
+
+# What can be asked of all parts together: numbers and an array, to be added.
+OPERATIONS: dict[str, Callable[[Function, Array], Terms]] = {
+    "both": _both,
+    "gradient": lambda part, x: ((), part.gradient(x)),
+    "value": lambda part, x: ((part.value(x),), None),
+    "magnitude": lambda part, x: ((part.magnitude(x),), None),
+    "hessian": lambda part, v: ((), part.hessian_product(v)),
+    "spread": _spread,
+}
+# Those of them with an array.
+WITH_ARRAY = ("both", "gradient", "hessian", "spread")
+
+
+def evaluated(
+    part_at: Callable[[int], Function], operation: str, x: Array, block: Block, chosen: Collection[int] | None = None
+) -> Terms | None:
+    """The sum of an operation over a block of parts, those alone that are chosen.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> parts = [ss.functions.Quadratic(float(k)) for k in (1, 2, 3)]
+    >>> evaluated(parts.__getitem__, "both", np.ones(1), (0, 3), chosen=[0, 2])
+    ((2.0,), array([4.]))
+    """
+    ask = OPERATIONS[operation]
+
+    def known(inner: Block) -> Terms | None:
+        single = inner[1] - inner[0] == 1 and (chosen is None or inner[0] in chosen)
+        return ask(part_at(inner[0]), x) if single else None
+
+    return summed(block, known)
+
+
+def built_part(part: Any, index: int, name: str) -> Function:
+    """A part from a function or from what builds one.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> built_part(lambda: ss.functions.Quadratic(1.0), 0, "PartSum")
+    Quadratic(diagonal, any shape)
+    """
+    made = part() if callable(part) and not isinstance(part, Function) else part
+    if not isinstance(made, Function):
+        raise InputError(
+            f"{name}: part {index} gave {type(made).__name__}; expected a function from ss.functions, or a callable "
+            "without arguments that builds one."
+        )
+    return made
+
+
+def part_hessian(part: Function, shape: Shape) -> Array:
+    """The Hessian of a quadratic part, as a matrix."""
+    basis = np.eye(math.prod(shape))
+    return np.stack([part.hessian_product(row.reshape(shape)).ravel() for row in basis])
+
+
+def part_facts(part: Function) -> PartFacts:
+    """What a part is."""
+    return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled)
+
+
+def part_constants(part: Function, domain: Domain) -> PartConstants:
+    """Constants of a part on a domain."""
+    smoothness: Holder | str
+    try:
+        smoothness = part.smoothness(domain)
+    except UnknownConstantError as unknown:
+        smoothness = str(unknown)
+    norm = part.A.norm.upper if isinstance(part, LinearModel) else float("nan")
+    return PartConstants(smoothness, part.strong_convexity(domain), norm)

@@ -1,0 +1,90 @@
+"""Sums along a fixed binary tree: the order of additions depends on the number of terms and on nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import numpy as np
+
+from saddleslide.arrays import Array
+
+# Numbers and an array (or none) that are added together, and a range of terms: first, and one past the last.
+Terms: TypeAlias = tuple[tuple[float, ...], Array | None]
+Block: TypeAlias = tuple[int, int]
+
+
+def middle(block: Block) -> int:
+    """Where a block of the tree falls in two: after the largest power of two of terms that leaves some over.
+
+    Examples
+    --------
+    >>> middle((0, 8)), middle((0, 5)), middle((4, 6))
+    (4, 4, 5)
+    """
+    first, last = block
+    return first + (1 << (last - first - 1).bit_length() - 1)
+
+
+def halves(block: Block) -> tuple[Block, Block]:
+    """The two blocks below a block of at least two terms.
+
+    Examples
+    --------
+    >>> halves((0, 6))
+    ((0, 4), (4, 6))
+    """
+    cut = middle(block)
+    return (block[0], cut), (cut, block[1])
+
+
+def summed(block: Block, known: Callable[[Block], Terms | None]) -> Terms | None:
+    """The sum over a block: what is `known` of it, or the sum of its halves; None where all of it is left out.
+
+    The arrays are added in place, into the leftmost one.
+
+    Examples
+    --------
+    >>> summed((0, 3), lambda block: ((float(block[0]),), None) if block[1] - block[0] == 1 else None)
+    ((3.0,), None)
+    """
+    found = known(block)
+    if found is not None or block[1] - block[0] == 1:
+        return found
+    left, right = (summed(half, known) for half in halves(block))
+    return left if right is None else right if left is None else added(left, right)
+
+
+def added(left: Terms, right: Terms) -> Terms:
+    """Both together; the array of the left one is written to.
+
+    Examples
+    --------
+    >>> added(((1.0,), None), ((2.0,), None))
+    ((3.0,), None)
+    """
+    numbers = tuple(a + b for a, b in zip(left[0], right[0], strict=True))
+    if left[1] is None or right[1] is None:
+        return numbers, None
+    return numbers, np.add(left[1], right[1], out=left[1])
+
+
+def whole_blocks(total: int, held: Iterable[int]) -> list[Block]:
+    """The largest blocks of the tree over `total` terms of which every term is held, in order.
+
+    Examples
+    --------
+    >>> whole_blocks(8, [0, 1, 2, 3, 5, 6, 7])
+    [(0, 4), (5, 6), (6, 8)]
+    """
+    terms = set(held)
+    found: list[Block] = []
+    waiting: list[Block] = [(0, total)]
+    while waiting:
+        block = waiting.pop()
+        missing = any(i not in terms for i in range(*block))
+        if not missing:
+            found.append(block)
+        elif block[1] - block[0] > 1:
+            waiting += reversed(halves(block))
+    return found

@@ -1,0 +1,116 @@
+"""Single precision: what is returned is rounded first and certified afterwards, in double precision."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.certificate import EPS, certify
+from saddleslide.couplings import Coupling
+from saddleslide.domains import Domain
+from saddleslide.functions import Function
+from saddleslide.oracles import Calls, Oracles
+from saddleslide.planning import Plan
+from saddleslide.planning.restart_plan import RestartPlan
+from saddleslide.precisions import SINGLE
+from saddleslide.problem import SaddleProblem
+from saddleslide.result import Certificate, Result, Status
+
+# A certificate of the rounded point, where its gap does not follow from that of the point, may take so many gradients.
+_GRADIENTS = 100
+
+
+def returned(result: Result, problem: SaddleProblem) -> Result:
+    """The result as its caller gets it: in the precision and the kind of the arrays that the problem is made of.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> game = ss.gallery.matrix_game(np.array([[2.0, -1.0], [-1.0, 1.0]], np.float32))
+    >>> result = ss.solve(game, tol=1e-3)
+    >>> result.x.dtype.name, result.status.name
+    ('float32', 'SOLVED')
+    """
+    return (rounded_off(result, problem) if problem.precision == SINGLE else result).of_kind(problem.arrays)
+
+
+def rounded_off(result: Result, problem: SaddleProblem) -> Result:
+    """The result with x and y in single precision, and bounds that are true for these."""
+    x, y = single(result.x, problem.X), single(result.y, problem.Y)
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        # Beyond the range of single precision.
+        return result
+    seen = _certificate(result, problem, _feasible(x, problem.X), _feasible(y, problem.Y))
+    spent = replace(seen, calls=result.certificate_calls + seen.calls)
+    whole = bool(result.plans) and isinstance(result.plans[-1], Plan | RestartPlan)
+    calls = result.calls if whole else result.calls + seen.calls
+    return replace(result, x=x, y=y, certificate=spent, calls=calls, status=_status(result, seen))
+
+
+def single(point: Array, domain: Domain) -> Array:
+    """The point in single precision, a last bit further in where rounding has left the domain.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box = ss.domains.Box(-0.1, 0.1, shape=1)
+    >>> bool(np.float32(0.1) > 0.1), bool(single(np.array([0.1]), box)[0] <= 0.1)
+    (True, True)
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        rounded: Array = point.astype(np.float32)
+    if not np.isfinite(rounded).all() or domain.violation(rounded.astype(np.float64)) == 0.0:
+        return rounded
+    inside = domain.project(rounded.astype(np.float64))
+    towards = np.where(inside > rounded, np.inf, -np.inf).astype(np.float32)
+    nearer = np.where(inside == rounded, rounded, np.nextafter(rounded, towards))
+    return min((nearer, rounded), key=lambda tried: domain.violation(tried.astype(np.float64)))
+
+
+def _feasible(point: Array, domain: Domain) -> Array:
+    """The point itself, or its projection where single precision can not be feasible, as on a simplex."""
+    return domain.project(point.astype(np.float64))
+
+
+def _status(result: Result, seen: Certificate) -> Status:
+    """A target that the point meets in double precision alone is below what single precision can hold."""
+    met = result.status in (Status.SOLVED, Status.SOLVED_AS_DECLARED) and not seen.gap <= result.known_target
+    return Status.NUMERICAL_LIMIT if met else result.status
+
+
+def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> Certificate:
+    old = result.certificate
+    if not math.isfinite(old.gap):
+        return Certificate(reason=old.reason)
+    if not (problem.X.bounded and problem.Y.bounded):
+        return certify(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=_GRADIENTS)
+    oracles = Oracles(problem)
+    step, pull = x - result.x, result.y - y
+    above = _reach(oracles.forward(step), step, problem.Y, problem.coupling)
+    below = _reach(oracles.adjoint(pull), pull, problem.X, problem.coupling)
+    upper, lower = old.upper + _rise(problem.f, result.x, x) + above, old.lower - _rise(problem.g, result.y, y) - below
+    calls = Calls(_values(problem.f), _values(problem.g), oracles.calls.B)
+    if not (math.isfinite(upper) and math.isfinite(lower)):
+        return Certificate(reason="values at the rounded point are not finite.", calls=calls)
+    return replace(old, lower=lower, upper=upper, calls=calls)
+
+
+def _values(function: Function) -> float:
+    """Two values, half a gradient each; those of a separable function are no calls."""
+    return 0.0 if function.separable else 1.0
+
+
+def _rise(function: Function, point: Array, rounded: Array) -> float:
+    """How much the function can be higher at the rounded point, rounding of both values included."""
+    rounding = 16.0 * EPS * (function.magnitude(point) + function.magnitude(rounded))
+    return function.value(rounded) - function.value(point) + rounding
+
+
+def _reach(change: Array, step: Array, domain: Domain, coupling: Coupling) -> float:
+    """How much a change of a product can raise the best value over the other block: its support function."""
+    raised = domain.support(change)
+    rounding = coupling.product_error * float(np.linalg.norm(step)) * domain.radius(np.zeros(domain.shape))
+    return raised + rounding + 16.0 * EPS * abs(raised)

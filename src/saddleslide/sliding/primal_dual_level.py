@@ -1,0 +1,118 @@
+"""The innermost level with primal-dual steps: two products each, the same bound (docs/theory.md)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import final
+
+import numpy as np
+
+from saddleslide.arrays import Array, on_host, zeros
+from saddleslide.kernels.switch import jit_enabled, load, updates
+from saddleslide.oracles import Oracles
+from saddleslide.planning import Level
+from saddleslide.planning import alpha as alpha_of
+from saddleslide.sliding.innermost import Above, chunks_of, known_parts, weights_of
+from saddleslide.sliding.known import known_coupling
+from saddleslide.sliding.view import View
+
+PRODUCTS = 2
+
+
+@final
+class PrimalDualLevel:
+    """All iterations of the coupling's level, where it is the innermost one.
+
+    x+ is the base case of x with B^T (y + theta (y - y_previous)), y+ that of y with B x+. Steps are numbered along the
+    whole run, and theta is the ratio of their etas, so the last step of y and its eta stay from one entry to the next.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(1.0)
+    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
+    >>> plan = ss.plan(problem, order="fgB", loops=(4, 2, 3), coupling_step="primal-dual")
+    >>> ss.run(problem, plan, start=(np.ones(3), np.ones(3))).calls
+    Calls(f=4, g=8, B=48)
+    """
+
+    def __init__(self, oracles: Oracles, level: Level, view: View, near: Array) -> None:
+        problem = oracles.problem
+        self.oracles, self.level, self.view, self.n = oracles, level, view, problem.X.size
+        self.shapes = [problem.X.shape, problem.Y.shape]
+        self.alphas = weights_of(level.T)
+        self.own = np.array(level.term.weights, dtype=np.float64)
+        size = problem.X.size + problem.Y.size
+        self.fold, self.q = zeros(size, near), zeros(size, near)
+        self.lag, self.eta = zeros(problem.Y.size, near), math.inf
+        known, coupling = known_parts(view), known_coupling(problem.coupling)
+        self.known = (
+            known if jit_enabled() and on_host(near) and known is not None and known.inverse is not None else None
+        )
+        self.coupling = coupling if self.known is not None else None
+        self.blocks, self.kernels = view.blocks(), updates(near)
+        self.scratch = zeros(size if self.coupling is None else 0, near)
+        self.spare = np.zeros(0 if self.coupling is None else self.coupling[1] + self.coupling[2])
+        self.sweep = load("primal_dual_sweeps").primal_dual_sweep if self.coupling is not None else None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether all steps of an entry are one compiled call."""
+        return self.coupling is not None
+
+    def __call__(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+        average[:] = z
+        if self.coupling is None:
+            self._step_by_step(Gamma, above, z, average)
+        else:
+            self._at_once(Gamma, above, z, average)
+
+    def _at_once(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+        sweep, known = self.sweep, self.known
+        assert known is not None and sweep is not None
+
+        def work(length: int, alphas: Array) -> None:
+            self.eta = sweep(
+                self.coupling, *known.sets, *known.terms, known.inverse, self.n, length, Gamma, self.level.step,
+                self.eta, alphas, self.own, above.weights, above.pull, above.slope, z, average, self.lag, self.fold,
+                self.q, self.spare,
+            )  # fmt: skip
+
+        for part in chunks_of(self.level.T, self.oracles.problem):
+            length = part.stop - part.start
+            self.oracles.products(PRODUCTS * length, partial(work, length, self.alphas(part)))
+
+    def _step_by_step(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+        np.subtract(above.pull, above.slope, out=self.fold)
+        (fold_x, fold_y), (q_x, q_y), (x, y) = ((v[: self.n], v[self.n :]) for v in (self.fold, self.q, z))
+        for j in range(self.level.T):
+            alpha = alpha_of(j)
+            eta = Gamma * alpha * self.level.step
+            etas = eta * self.own
+            weights = etas + above.weights
+            self.kernels.combine(q_y, 1.0, y, eta / self.eta, self.lag, self.scratch[self.n :])
+            self._adjoint(q_y, q_x)
+            self._resolve(0, x, etas[0], fold_x, -1.0, q_x, weights[0])
+            self._forward(x, q_y)
+            self.lag[:] = y
+            self._resolve(1, y, etas[1], fold_y, 1.0, q_y, weights[1])
+            np.subtract(y, self.lag, out=self.lag)
+            self.kernels.combine(average, alpha, z, 1.0 - alpha, average, self.scratch)
+            self.eta = eta
+
+    def _adjoint(self, y: Array, out: Array) -> None:
+        x = out.reshape(self.shapes[0])
+        self.oracles.adjoint(y.reshape(self.shapes[1]), x)
+        if self.view.metric is not None:
+            self.view.metric.invert(x)
+
+    def _forward(self, x: Array, out: Array) -> None:
+        self.oracles.forward(x.reshape(self.shapes[0]), out.reshape(self.shapes[1]))
+
+    def _resolve(self, block: int, v: Array, eta: float, fold: Array, sign: float, q: Array, weight: float) -> None:
+        """Write v = the base case around (eta v + fold + sign q) / weight."""
+        scratch = self.scratch[: v.size]
+        self.kernels.combine(v, eta / weight, v, 1.0 / weight, fold, scratch)
+        self.kernels.combine(v, 1.0, v, sign / weight, q, scratch)
+        self.blocks[block](v.reshape(self.shapes[block]), float(weight))

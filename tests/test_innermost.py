@@ -1,0 +1,211 @@
+"""The innermost level with simple terms and norms of x: compiled loops against the recursion in NumPy."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import saddleslide as ss
+from saddleslide.functions import prox
+from saddleslide.kernels.switch import jit
+from saddleslide.metrics import Blocks, Diagonal, Spectral
+from saddleslide.oracles import Oracles
+from saddleslide.planning import Term, place
+from saddleslide.planning.restarts import Stage
+from saddleslide.sliding import bilinear_recursion
+from saddleslide.sliding.known import known_term
+from saddleslide.sliding.view import View
+from test_kernels import is_compiled
+
+ROWS, COLUMNS = 4, 6
+PICTURE, FIELD = (ROWS, COLUMNS), (2, ROWS, COLUMNS)
+RNG = np.random.default_rng(21)
+Q = ss.functions
+DENSE = RNG.standard_normal((2 * ROWS * COLUMNS, ROWS * COLUMNS)) / 6.0
+COUPLINGS = {
+    "differences": ss.couplings.FiniteDifferences(PICTURE),
+    "dense": ss.couplings.Matrix(DENSE, PICTURE, FIELD),
+    "sparse": ss.couplings.Matrix(scipy.sparse.csr_array(np.where(np.abs(DENSE) > 0.2, DENSE, 0.0)), PICTURE, FIELD),
+}
+
+
+def entries(shape):
+    return np.random.default_rng(len(shape)).uniform(0.2, 2.0, shape)
+
+
+def terms(shape):
+    """Simple terms of every known kind; on sets that couple entries the first two alone."""
+    slope = np.random.default_rng(7).standard_normal(shape)
+    return {
+        "nothing": Q.Zero(),
+        "number": Q.Quadratic(0.8) + Q.Linear(slope),
+        "entries": Q.Quadratic(entries(shape), diagonal=True),
+        "absolute": Q.Power(0.0, weight=0.3) + Q.Linear(0.2 * slope),
+        "root": Q.Power(0.5, weight=0.4) + Q.Quadratic(0.1) + Q.Linear(slope),
+        "both": Q.Power(0.5, weight=0.4) + Q.Power(0.0, weight=0.1) + Q.Quadratic(entries(shape), diagonal=True),
+    }
+
+
+def sets(shape):
+    rng = np.random.default_rng(5)
+    return {
+        "full": ss.domains.FullSpace(shape),
+        "interval": ss.domains.Box(-0.2, 0.3, shape=shape),
+        "box": ss.domains.Box(-0.3 * rng.uniform(size=shape), 0.3 * rng.uniform(size=shape)),
+        "ball": ss.domains.Ball(0.7, shape=shape),
+        "simplex": ss.domains.Simplex(shape),
+    }
+
+
+METRICS = {
+    "none": None,
+    "blocks": Blocks(1.7, 1.0),
+    "diagonal": Diagonal(entries(PICTURE)),
+    "cosine": Spectral(entries(PICTURE)),
+    "fourier": Spectral(np.full(PICTURE, 1.7), basis="fft"),
+}
+LEVELS = place(
+    [
+        Term("f", ss.Holder(1.0, 2.0), weights=(1.0, 0.0)),
+        Term("g", ss.Holder(1.0, 1.0), weights=(0.0, 1.0)),
+        Term("B", M=3.0, weights=(0.5, 2.0)),
+    ],
+    (3, 2, 5),
+)
+
+
+def recursion_of(coupling, X="full", Y="full", f="nothing", g="nothing", metric="none", betas=(0.0, 0.0)):
+    rest = Q.Quadratic(1.3) + Q.Linear(np.random.default_rng(1).standard_normal(PICTURE))
+    B = COUPLINGS[coupling]
+    problem = ss.SaddleProblem(f=rest, g=Q.Quadratic(0.6), B=B, X=sets(PICTURE)[X], Y=sets(FIELD)[Y])
+    norm = METRICS[metric]
+    view = View(problem, terms(PICTURE)[f], terms(FIELD)[g], None if norm is None else norm.attached(B))
+    oracles, rng = Oracles(problem), np.random.default_rng(2)
+    start = tuple(D.project(0.3 * rng.standard_normal(D.shape)) for D in (problem.X, problem.Y))
+    return bilinear_recursion(oracles, Stage(LEVELS, 1.0, *betas), start, view), oracles
+
+
+def assert_twins(*given, **named):
+    found = []
+    for on in (True, False):
+        with jit(on):
+            recursion, oracles = recursion_of(*given, **named)
+            found.append((np.array([step.copy() for step in recursion.steps()]), oracles.calls))
+            assert is_compiled(recursion) == on
+    (fast, calls), (slow, slow_calls) = found
+    assert calls == slow_calls
+    assert np.abs(fast - slow).max() <= 1e-12 * np.abs(slow).max()
+    assert np.abs(slow[0] - slow[-1]).max() > 1e-6 * np.abs(slow).max()
+    return slow
+
+
+@pytest.mark.parametrize(("coupling", "f", "g"), list(itertools.product(COUPLINGS, terms(PICTURE), terms(FIELD))))
+def test_simple_terms_are_part_of_the_compiled_level(coupling, f, g):
+    with_terms = assert_twins(coupling, "interval", "box", f, g)
+    if (f, g) != ("nothing", "nothing"):
+        assert np.abs(with_terms - assert_twins(coupling, "interval", "box")).max() > 1e-3
+
+
+@pytest.mark.parametrize(("coupling", "X", "Y"), list(itertools.product(COUPLINGS, sets(PICTURE), sets(FIELD))))
+def test_simple_terms_on_every_set(coupling, X, Y):
+    bent, even = "both", "number"
+    coupled = ("ball", "simplex")
+    assert_twins(coupling, X, Y, even if X in coupled else bent, even if Y in coupled else bent)
+
+
+@pytest.mark.parametrize(("coupling", "metric"), list(itertools.product(COUPLINGS, METRICS)))
+@pytest.mark.parametrize(("f", "g"), [("nothing", "nothing"), ("nothing", "both")])
+@pytest.mark.parametrize("Y", ["interval", "ball"])
+def test_norms_of_x_are_part_of_the_compiled_level(coupling, metric, f, g, Y):
+    g = "number" if Y == "ball" and g == "both" else g
+    in_norm = assert_twins(coupling, "full", Y, f, g, metric)
+    if metric not in ("none", "fourier"):
+        assert np.abs(in_norm - assert_twins(coupling, "full", Y, f, g)).max() > 1e-4
+
+
+@pytest.mark.parametrize(("coupling", "f"), list(itertools.product(COUPLINGS, terms(PICTURE))))
+@pytest.mark.parametrize("X", ["full", "interval", "box"])
+def test_simple_terms_in_a_diagonal_norm(coupling, f, X):
+    assert_twins(coupling, X, "interval", f, "root", "diagonal")
+
+
+@pytest.mark.parametrize("band", [1, 6, 13, 1000])
+@pytest.mark.parametrize("f", ["nothing", "both"])
+@pytest.mark.parametrize("metric", ["none", "diagonal"])
+def test_bands_of_every_height(monkeypatch, band, f, metric):
+    monkeypatch.setattr("saddleslide.sliding.innermost._BAND", band)
+    assert_twins("differences", "box", "box", f, f, metric)
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("band", [1, 7, 18])
+def test_steps_that_share_a_pass(monkeypatch, together, band):
+    monkeypatch.setattr("saddleslide.sliding.innermost._TOGETHER", together)
+    monkeypatch.setattr("saddleslide.sliding.innermost._BAND", band)
+    assert_twins("differences", "interval", "interval")
+
+
+@pytest.mark.parametrize("betas", [(0.3, 0.0), (0.3, 0.2)])
+@pytest.mark.parametrize("coupling", COUPLINGS)
+def test_anchors_beside_simple_terms(coupling, betas):
+    assert_twins(coupling, "interval", "box", "absolute", "both", betas=betas)
+
+
+@pytest.mark.parametrize("weight", [0.3, 2.0])
+@pytest.mark.parametrize("name", terms(PICTURE))
+def test_a_known_term_is_the_function_it_stands_for(weight, name):
+    """The scalar equation that compiled loops solve, solved by bisection, is the proximal step."""
+    term, center = terms(PICTURE)[name], 2.0 * RNG.standard_normal(PICTURE)
+    _, *parts = known_term(term, ss.domains.FullSpace(PICTURE))
+    size = ROWS * COLUMNS
+    stiffness, threshold, root, linear = (
+        np.broadcast_to(part, size) if part.size else np.zeros(size) for part in parts
+    )
+    pull = weight * center.ravel() - linear
+    low, high = np.zeros(size), np.abs(pull) / weight + 1.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        above = (weight + stiffness) * middle + threshold + root * np.sqrt(middle) > np.abs(pull)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    expected = np.sign(pull) * low
+    assert np.abs(prox(term, center, weight, ss.domains.FullSpace(PICTURE)).ravel() - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize("unknown", [Q.Huber(0.3), Q.Power(0.25), Q.Logistic(np.eye(3), [1, -1, 1])])
+def test_other_terms_keep_the_loop_in_python(unknown):
+    assert known_term(unknown, ss.domains.FullSpace(3)) is None
+
+
+def test_entries_of_their_own_on_a_ball_keep_the_loop_in_python():
+    assert known_term(terms(PICTURE)["entries"], sets(PICTURE)["ball"]) is None
+    assert known_term(terms(PICTURE)["number"], sets(PICTURE)["ball"]) is not None
+
+
+@pytest.mark.parametrize("metric", ["none", "diagonal", "cosine"])
+@pytest.mark.parametrize("simple", [False, True])
+def test_no_vector_is_allocated_per_step(metric, simple):
+    side = 600
+    picture, field = (side, side), (2, side, side)
+    B = ss.couplings.FiniteDifferences(picture)
+    problem = ss.SaddleProblem(
+        f=Q.Power(1.0), g=Q.Zero(), B=B, X=ss.domains.FullSpace(picture), Y=ss.domains.Box(-0.1, 0.1, shape=field)
+    )
+    norm = {"none": None, "diagonal": Diagonal(np.full(picture, 2.0)), "cosine": Spectral(np.full(picture, 2.0))}[
+        metric
+    ]
+    g = Q.Quadratic(0.5) if simple else Q.Zero()
+    with jit(True):
+        view = View(problem, Q.Zero(), g, None if norm is None else norm.attached(B))
+        start = (np.ones(picture), np.full(field, 0.05))
+        steps = bilinear_recursion(Oracles(problem), Stage(LEVELS, 1.0), start, view).steps()
+        next(steps)
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            next(steps)
+            peak = tracemalloc.get_traced_memory()[1] - before
+        finally:
+            tracemalloc.stop()
+    assert peak < 0.1 * 8 * side * side
