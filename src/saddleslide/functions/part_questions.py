@@ -74,9 +74,19 @@ def evaluated(
 
     def known(inner: Block) -> Terms | None:
         single = inner[1] - inner[0] == 1 and (chosen is None or inner[0] in chosen)
-        return ask(part_at(inner[0]), x) if single else None
+        return _fitting(ask(part_at(inner[0]), x), inner[0], operation, x) if single else None
 
     return summed(block, known)
+
+
+def _fitting(terms: Terms, index: int, operation: str, x: Array) -> Terms:
+    """The terms of a part; arrays of another shape would be stretched to fit when they are added."""
+    if terms[1] is not None and np.shape(terms[1]) != x.shape:
+        raise InputError(
+            f"part {index}: {operation} gave an array of shape {np.shape(terms[1])} at a point of shape {x.shape}; "
+            "expected the same shape."
+        )
+    return terms
 
 
 def built_part(part: Any, index: int, name: str) -> Function:
