@@ -28,11 +28,15 @@ class PartFacts(NamedTuple):
 
 
 class PartConstants(NamedTuple):
-    """Constants of a part on a domain: smoothness (or why it is unknown), modulus, norm of A where it has one."""
+    """Constants of a part on a domain: smoothness (or why it is unknown), modulus, norm of A where it has one.
+
+    Of the modulus, `certain_convexity` is what follows from what the part is, declared numbers left out.
+    """
 
     smoothness: Holder | str
     strong_convexity: float
     norm: float
+    certain_convexity: float
 
 
 def _both(part: Function, x: Array) -> Terms:
@@ -126,4 +130,4 @@ def part_constants(part: Function, domain: Domain) -> PartConstants:
     except UnknownConstantError as unknown:
         smoothness = str(unknown)
     norm = part.A.norm.upper if isinstance(part, LinearModel) else float("nan")
-    return PartConstants(smoothness, part.strong_convexity(domain), norm)
+    return PartConstants(smoothness, part.strong_convexity(domain), norm, part.certain_convexity(domain))
