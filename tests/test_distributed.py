@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import saddleslide as ss
 from remote_parts import PARTS, SIZE, Broken, Doomed, Own, Rows, Sleeper, answer, parts, problem_with
+from saddleslide.distributed import mailbox
 from saddleslide.distributed.placement import levelled, placed
 from saddleslide.functions.trees import whole_blocks
 
@@ -176,6 +180,42 @@ def test_arrays_of_parts_are_left_alone_and_must_fit(client, options):
         assert f.reduced("gradient", np.ones(3), [0, 2])[1].tolist() == [4.0, 4.0, 4.0]
     with pytest.raises(ss.errors.InputError, match=r"part 1: both gave an array of shape \(1,\) .* shape \(3,\)"):
         made([Own(np.ones(3)), Own(np.ones(1))]).value_and_gradient(np.ones(3))
+
+
+def test_without_room_in_shared_memory_arrays_go_in_messages(client, monkeypatch):
+    x, most = np.ones(SIZE), 8 * SIZE
+
+    def full(held, first, size):
+        if size > most:
+            raise OSError(28, "No space left on device")
+        os.truncate(held, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    twin = PartSum([ss.functions.Quadratic(1.0)] * 3)
+    with DaskSum(client, [ss.functions.Quadratic(1.0)] * 3) as f:
+        assert f.gradient(x[:4]).tobytes() == twin.gradient(x[:4]).tobytes() and f.counts.bytes_shared > 0
+        assert f.gradient(np.ones(40)).tobytes() == twin.gradient(np.ones(40)).tobytes()
+        assert f.counts.bytes_sent == 2 * 320 and not f.counts.repeats
+
+
+def test_shared_memory_of_a_killed_process_is_given_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(mailbox, "_MEMORY", tmp_path)
+    child = (
+        "import os, signal, pathlib\nfrom saddleslide.distributed import mailbox\n"
+        f"mailbox._MEMORY = pathlib.Path({str(tmp_path)!r})\nbox = mailbox.Mailbox()\nbox.rows('x', 1, 3)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(ss.__file__).parents[1])}
+    subprocess.run([sys.executable, "-c", child], env=environment, check=False, timeout=120)
+    assert len(list(tmp_path.iterdir())) == 1
+    first = mailbox.Mailbox()
+    assert [str(path) for path in tmp_path.iterdir()] == [first.folder]
+    # The box of a process that lives stays.
+    second = mailbox.Mailbox()
+    assert sorted(map(str, tmp_path.iterdir())) == sorted([first.folder, second.folder])
+    first.close()
+    second.close()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_sum_without_a_shape_takes_points_of_any(client):

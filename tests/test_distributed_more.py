@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -320,15 +321,8 @@ def _address(file):
     return json.loads(file.read_text())["address"]
 
 
-def test_plans_of_the_theorems_go_back_to_the_last_judged_point(client):
-    class Gone(Exception):
-        pass
-
-    f = ss.functions.PartSum(parts("logistic"))
-    problem = problem_with(f)
-    plan = ss.plan(problem, 1e-3, regime="restarts")
-    whole = ss.run(problem, plan)
-    limit = whole.calls.f - 2
+def cut_off(f, limit):
+    """Let all calls of f fail after so many gradients; returns what undoes it."""
     seen, inner = [0], f.reduced
 
     def failing(operation, x, chosen=None):
@@ -338,10 +332,46 @@ def test_plans_of_the_theorems_go_back_to_the_last_judged_point(client):
         return inner(operation, x, chosen)
 
     f.reduced = failing
+    return lambda: setattr(f, "reduced", inner)
+
+
+def test_plans_of_the_theorems_go_back_to_the_last_judged_point():
+    f = ss.functions.PartSum(parts("logistic"))
+    problem = problem_with(f)
+    plan = ss.plan(problem, 1e-3, regime="restarts")
+    whole = ss.run(problem, plan)
+    mend = cut_off(f, whole.calls.f - 2)
     cut = ss.run(problem, plan)
-    f.reduced = inner
+    mend()
     assert cut.status is ss.Status.UNREACHABLE
     assert np.isfinite(cut.gap)
     # The bounds are those of the point that is returned.
     again = ss.certify(problem, cut.x, cut.y)
     assert again.gap <= cut.gap * (1.0 + 1e-6) and cut.lower <= whole.upper and whole.lower <= cut.upper
+
+
+@pytest.mark.parametrize("order", ["fgB", "gfB", "fBg"])
+@pytest.mark.parametrize(
+    ("X", "metric"), [("box", "identity"), ("simplex", "identity"), ("space", "identity"), ("space", "spectral")]
+)
+def test_a_plan_of_one_stage_goes_back_to_a_point_that_what_was_heard_bounds(order, metric, X):
+    f = ss.functions.PartSum(parts("squares" if metric == "spectral" else "logistic"))
+    domains = {"box": problem_with(f).X, "simplex": ss.domains.Simplex(SIZE), "space": ss.domains.FullSpace(SIZE)}
+    problem = replace(problem_with(f), X=domains[X])
+    plan = ss.plan(problem, order=order, loops=(8, 3, 2), metric=metric)
+    whole = ss.run(problem, plan)
+    truth = ss.solve(problem, 1e-7)
+    gaps = []
+    for limit in (2, whole.calls.f // 2, whole.calls.f):
+        mend = cut_off(f, limit)
+        cut = ss.run(problem, plan)
+        mend()
+        assert cut.status is ss.Status.UNREACHABLE and cut.certificate.kind in ("none", "model")
+        again = ss.certify(problem, cut.x, cut.y)
+        assert cut.lower <= again.lower + 1e-9 and again.upper <= cut.upper + 1e-9
+        # From above they are those of this very point.
+        assert cut.gap == np.inf or cut.upper == pytest.approx(again.upper, abs=1e-5)
+        assert cut.lower <= truth.upper and truth.lower <= cut.upper
+        gaps.append(cut.gap)
+    # With the steps all made and only the judging cut off, the bounds are worth having.
+    assert gaps[-1] < np.inf and gaps[-1] <= gaps[0]

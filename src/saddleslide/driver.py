@@ -20,8 +20,9 @@ from saddleslide.certificate import certify
 from saddleslide.checkpoint import fingerprint
 from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Watch, controlled, where_in
 from saddleslide.elsewhere import Traffic, traffic
-from saddleslide.errors import InputError
+from saddleslide.errors import InputError, UnknownConstantError, UnreachableError
 from saddleslide.functions import LowerModel
+from saddleslide.functions.remembered import Remembered
 from saddleslide.guards import check_adjoint_of
 from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.kernels.threads import working_threads
@@ -212,12 +213,36 @@ class PlanRun:
         if status in UNJUDGED:
             # Cut short in the middle of a stage: the point is judged as at any other end.
             status = self.watch.carried_out(lambda: self._judged_as(status), self._where)
-        if status is Status.UNREACHABLE and self.judged_point is not None:
-            # Nothing can be judged any more: back to the last point that was.
-            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
+        if status is Status.UNREACHABLE:
+            self._go_back()
         if status is Status.INCONSISTENT:
             self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
         return self.result(self.judged.solved if self._solved() else status)
+
+    def _go_back(self) -> None:
+        """Oracles are out of reach: back to the last point that was judged, or can be from what was heard of f."""
+        if self.judged_point is None:
+            try:
+                self._judge_from_memory()
+            except (UnreachableError, UnknownConstantError):
+                # g or B is out of reach as well, or a constant of f was never asked.
+                return
+        if self.judged_point is not None:
+            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
+
+    def _judge_from_memory(self) -> None:
+        """Judge the last point where f was called: its value is known, and the lower model of all calls so far."""
+        if self.recursion is not None:
+            self._keep_models(self.recursion, self._stages()[self.done])
+        heard = self.oracles.heard
+        if heard.point is None or "f" not in self.models or self.plan.sampled:
+            return
+        remembered = Remembered(self.problem.f, heard, self.problem.X)
+        point = self.problem.X.project(heard.point), self.point()[1]
+        rest = replace(self.problem, f=remembered, B=self.problem.coupling)
+        found = certify(rest, *point, models=self.models)
+        if found.kind != "none":
+            self.judged, self.judged_point = found, point
 
     def _where(self) -> str:
         return where_in(self.plan, len(self.history), self.oracles)

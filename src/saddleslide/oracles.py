@@ -14,6 +14,7 @@ from saddleslide.arrays import Array, read_only, zeros
 from saddleslide.elsewhere import Elsewhere
 from saddleslide.functions import Function
 from saddleslide.functions.lifted import Lifted, PlainLift, lifted
+from saddleslide.functions.remembered import Memory
 from saddleslide.problem import SaddleProblem
 
 _Answer = TypeVar("_Answer")
@@ -112,6 +113,7 @@ class Oracles:
         self.problem, self.gate, self.dry, self.guarded = problem, gate, dry, guarded
         self.calls = Calls()
         self.seconds = Seconds()
+        self.heard = Memory()
         self.active = ""
 
     def made(
@@ -170,10 +172,13 @@ class Oracles:
         self.made("B", count, work, lambda: None)
 
     def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        """Value and gradient of f at x: one call of f'."""
-        return self.made(
+        """Value and gradient of f at x: one call of f'. The last ones are kept, in case that f gets out of reach."""
+        found = self.made(
             "f", 1, lambda: self.problem.f.value_and_gradient(read_only(x), out), lambda: (0.0, zeros(x.shape, x))
         )
+        if not self.dry:
+            self.heard.keep(x, *found)
+        return found
 
     def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of (a part of) g at y: one call of g'."""

@@ -94,7 +94,19 @@ class Crew:
     def _jobs(
         self, operation: str, x: Array, wanted: set[int], chosen: frozenset[int] | None, attempt: int
     ) -> dict[str, Job]:
-        """One job for each worker that holds wanted parts."""
+        """One job for each worker that holds wanted parts; in messages from the day that shared memory is full."""
+        try:
+            if self.mailbox is not None and self.roster.near:
+                self.mailbox.rows("x", 1, x.size)
+            return self._made(operation, x, wanted, chosen, attempt)
+        except OSError:
+            self.roster.near.clear()
+            self.mailbox = self.roster.mailbox = None
+        return self._made(operation, x, wanted, chosen, attempt)
+
+    def _made(
+        self, operation: str, x: Array, wanted: set[int], chosen: frozenset[int] | None, attempt: int
+    ) -> dict[str, Job]:
         jobs = {}
         for worker, parts in self.roster.held.items():
             blocks = tuple(whole_blocks(self._parts, wanted.intersection(parts)))

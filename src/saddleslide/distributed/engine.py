@@ -34,7 +34,8 @@ def require(name: str, module: str = "distributed") -> Any:
 def local(workers: int = 2, **options: Any) -> Any:
     """A client of a new cluster on this machine: worker processes with one thread each, on the loopback address.
 
-    Close the client, or use it in a `with` statement, and the cluster closes with it.
+    Close the client, or use it in a `with` statement, and the cluster closes with it. In a script, call it below
+    `if __name__ == "__main__":`, since every worker process reads the script once more.
 
     Parameters
     ----------

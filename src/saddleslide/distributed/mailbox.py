@@ -6,6 +6,7 @@ import os
 import platform
 import secrets
 import shutil
+import sys
 import tempfile
 import uuid
 import weakref
@@ -15,9 +16,12 @@ import numpy as np
 
 from saddleslide.arrays import Array
 
+if sys.platform != "win32":
+    import fcntl
+
 # Files there are memory, where the system has it.
 _MEMORY = Path("/dev/shm")
-_TOKEN = "token"
+_TOKEN, _PREFIX = "token", "saddleslide-box-"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -35,22 +39,26 @@ class Mailbox:
 
     def __init__(self) -> None:
         place = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
-        self.folder = tempfile.mkdtemp(prefix="saddleslide-", dir=place)
+        _sweep(Path(place or tempfile.gettempdir()))
+        self.folder = tempfile.mkdtemp(prefix=_PREFIX, dir=place)
         # Folders may be shared between machines, and mapped files are not: the machine is part of the token.
         self.token = f"{_machine()} {secrets.token_hex(16)}"
-        Path(self.folder, _TOKEN).write_text(self.token, encoding="utf-8")
+        held = os.open(Path(self.folder, _TOKEN), os.O_RDWR | os.O_CREAT, 0o600)
+        _lock(held)
+        os.write(held, self.token.encode())
         self._maps: dict[str, Array] = {}
-        self._finalizer = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._finalizer = weakref.finalize(self, _removed, self.folder, held)
 
     def path(self, name: str, rows: int, size: int) -> str:
         """Where the array of this name, number of rows and length of a row is."""
         return os.path.join(self.folder, f"{name}-{rows}-{size}")
 
     def rows(self, name: str, rows: int, size: int) -> Array:
-        """An array of so many rows, made at its first use."""
+        """An array of so many rows, made at its first use; an OSError where there is no room for it."""
         path = self.path(name, rows, size)
         if path not in self._maps:
-            self._maps[path] = np.asarray(np.memmap(path, np.float64, "w+", shape=(rows, size)))
+            _reserve(path, 8 * rows * size)
+            self._maps[path] = opened(path, rows, size)
         return self._maps[path]
 
     def opened(self, path: str) -> Array:
@@ -61,6 +69,47 @@ class Mailbox:
         """Remove the files; what is mapped stays valid for those who have it."""
         self._maps.clear()
         self._finalizer()
+
+
+def _reserve(path: str, size: int) -> None:
+    """A file with all its bytes there: to write to one that lacks some ends the process."""
+    held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if sys.platform == "linux":
+            os.posix_fallocate(held, 0, size)
+        else:
+            os.truncate(held, size)
+    finally:
+        os.close(held)
+
+
+def _lock(held: int) -> bool:
+    """Lock a file until this process ends; False where its owner lives."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _removed(folder: str, held: int) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    os.close(held)
+
+
+def _sweep(place: Path) -> None:
+    """Remove what processes that were killed have left: memory that nobody else would give back."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        try:
+            held = os.open(folder / _TOKEN, os.O_RDWR)
+        except OSError:
+            continue
+        # A token is written after it is locked: an empty one is just being made.
+        if _lock(held) and os.fstat(held).st_size > 0:
+            shutil.rmtree(folder, ignore_errors=True)
+        os.close(held)
 
 
 def is_here(folder: str, token: str) -> bool:

@@ -53,7 +53,7 @@ class Roster:
         counts: Counts,
     ) -> None:
         self.client, self.loaders, self.name, self.patience = client, tuple(loaders), name, patience
-        self.counts, self._mailbox = counts, mailbox
+        self.counts, self.mailbox = counts, mailbox
         self.hosts: dict[str, Any] = {}
         # Workers that see the mailbox, and a name that no host has had before for each.
         self.near: dict[str, str] = {}
@@ -164,7 +164,7 @@ class Roster:
         except Exception:
             # Whatever went wrong: there is no host on that worker.
             return False
-        box = self._mailbox
+        box = self.mailbox
         if actor is None:
             return False
         sees, lost = ({}, {}) if box is None else self._sees(worker, actor, box)

@@ -1,0 +1,79 @@
+"""A function that is out of reach, as far as one answer of it is remembered."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from saddleslide.arrays import Array
+from saddleslide.domains import Domain
+from saddleslide.functions.base import Function
+from saddleslide.holder import Holder
+
+# Sizes of the terms of a remembered value are not known: they may cancel to a millionth.
+_CANCELLED = 1e6
+
+
+@dataclass
+class Memory:
+    """The last point at which a value was heard, the value, and the gradient; no part of a run's state."""
+
+    stored: ClassVar[bool] = False
+
+    point: Array | None = None
+    value: float = math.nan
+    gradient: Array | None = None
+
+    def keep(self, point: Array, value: float, gradient: Array) -> None:
+        """Remember an answer."""
+        self.point, self.value, self.gradient = point.copy(), value, gradient.copy()
+
+
+@final
+class Remembered(Function):
+    """A function that can not be called any more, bounded from above close to the point where it was called last.
+
+    It says nothing of its minimum: bounds from below are left to lower models.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> memory = Memory()
+    >>> memory.keep(np.ones(2), 1.0, np.ones(2))
+    >>> Remembered(ss.functions.Quadratic(1.0), memory, ss.domains.FullSpace(2)).value(np.ones(2))
+    1.0
+    """
+
+    def __init__(self, function: Function, memory: Memory, domain: Domain) -> None:
+        self.function, self.memory, self.domain = function, memory, domain
+
+    @property
+    def has_value(self) -> bool:
+        return False
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        raise NotImplementedError("Remembered: only bounds on values are known.")
+
+    def value(self, x: Array) -> float:
+        """An upper bound: the value that was heard, and what a Hölder condition allows on the way to x."""
+        assert self.memory.point is not None and self.memory.gradient is not None
+        distance = float(np.linalg.norm((x - self.memory.point).ravel()))
+        if distance == 0.0:
+            return self.memory.value
+        condition, slope = self.smoothness(self.domain), float(np.linalg.norm(self.memory.gradient.ravel()))
+        return self.memory.value + (slope + condition.H * float(distance**condition.nu)) * distance
+
+    def magnitude(self, x: Array) -> float:
+        return _CANCELLED * abs(self.memory.value)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return self.function.smoothness(domain)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return self.function.strong_convexity(domain)
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return self.function.certain_convexity(domain)
