@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from saddleslide.baselines.reach import measured_anew
 from saddleslide.certificate import exact_gap
 from saddleslide.forecast import Prediction, attainable, predict, predict_adaptive, start_scale
 from saddleslide.functions import Zero
@@ -62,9 +63,8 @@ def choose(
     rivals, free = rivals_on(problem), free_distances(problem)
     if not (rivals or free):
         return Choice(ADAPTIVE, "no method with a measured share applies, and other bounds would take a call")
-    # Distances from the start may take one gradient of each function; those of simple terms are not counted.
-    costly = [not free and not isinstance(rest, Zero) for rest in costly_parts(problem)]
-    spent = Calls(int(costly[0]), int(costly[1]), 0)
+    # Distances from the start may take one gradient of each function, and two products away from 0.
+    spent = measured_anew(problem)
     scale, looked, certain = _first_gap(problem, start) if rtol > 0.0 else (0.0, Calls(), True)
     spent, target = spent + looked, attainable(problem, max(tol, rtol * scale))
     if not 0.0 < target < math.inf:
