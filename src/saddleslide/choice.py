@@ -71,9 +71,13 @@ def choose(
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
     # A whole bound must hold its own where sizes overstate the target.
     strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
-    promised = promised_on(problem)
-    rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
-    rows += [predict(name, problem, strict, costs) for name in promised]
+    try:
+        promised = promised_on(problem)
+        rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
+        rows += [predict(name, problem, strict, costs) for name in promised]
+    except ArithmeticError:
+        # Powers of sizes such as 1e150: no oracle is called here, so nobody else's error is hidden.
+        return Choice(ADAPTIVE, "predictions leave the range of double precision", spent)
     rivals += promised
     if not rivals:
         return Choice(ADAPTIVE, "no other method applies", spent)
