@@ -1,9 +1,13 @@
 """Every call that the caller's own code sees is in `calls`: those of the choice and of the first weights too."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.baselines.reach import assumed_slopes, reach_from_start
 
 
 class Seen:
@@ -83,3 +87,19 @@ def test_nothing_is_called_to_get_ready_for_a_resumed_run(method, linear, tmp_pa
     on = ss.resume(path, seen.problem, max_steps=8)
     whole = ss.solve(seen.problem, 1e-9, method=method, max_steps=8)
     assert on.x.tobytes() == whole.x.tobytes() and on.calls == whole.calls and on.gap == whole.gap
+
+
+def test_what_one_thread_assumes_no_other_thread_sees():
+    problem, both_in = Seen().problem, Barrier(2, timeout=20.0)
+    true = reach_from_start(problem)
+
+    def assumed(slope):
+        with assumed_slopes(problem, (slope, slope)):
+            both_in.wait()
+            seen = reach_from_start(problem)
+            both_in.wait()
+        return seen
+
+    with ThreadPoolExecutor(2) as pool:
+        near, far = pool.map(assumed, (1e-6, 1e-3))
+    assert near != far and reach_from_start(problem) == true

@@ -7,7 +7,7 @@ from typing import ClassVar, final
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Option
 from saddleslide.baselines.field import calls_of
-from saddleslide.baselines.reach import reach, reach_from_start
+from saddleslide.baselines.reach import counted_reach, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.baselines.staged import Staged
 from saddleslide.errors import InputError
@@ -63,6 +63,8 @@ class ProvedSliding(Staged):
             self._plan(problem, problem.start(), 1e100, (0.0, 0.0))
         except InputError as error:
             return [str(error)]
+        except ArithmeticError:
+            return ["the numbers of its plan leave the range of double precision."]
         sides = (("f", problem.f, problem.X), ("g", problem.g, problem.Y))
         flat = [name for name, part, domain in sides if part.smoothness(domain).H == 0.0]
         uncoupled = problem.coupling.norm.upper == 0.0
@@ -70,7 +72,7 @@ class ProvedSliding(Staged):
 
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         problem = oracles.problem
-        distances = (0.0, 0.0) if _bounded(problem) else reach(problem, origin, oracles, simple_too=True)
+        distances = (0.0, 0.0) if _bounded(problem) else counted_reach(oracles, origin, proximal=False)
         self.plan, self.done = self._plan(problem, origin, tol, distances), 0
         super().start(oracles, origin, tol)
 

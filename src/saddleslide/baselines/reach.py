@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from saddleslide.arrays import Array, read_only
-from saddleslide.domains import Domain
-from saddleslide.functions import Function, Zero, split_simple
+from saddleslide.arrays import Array
+from saddleslide.functions import Zero, has_prox
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
 # Remembered as long as the problem lives: every prediction asks.
 _KNOWN: WeakKeyDictionary[SaddleProblem, tuple[float, float]] = WeakKeyDictionary()
+# What predictions assume for a while: apart for every thread.
+_ASSUMED: ContextVar[tuple[SaddleProblem, tuple[float, float]] | None] = ContextVar("_ASSUMED", default=None)
 
 
 def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
@@ -28,9 +31,34 @@ def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
     >>> reach_from_start(ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=box, Y=box))
     (1.0, 1.0)
     """
+    assumed = _ASSUMED.get()
+    if assumed is not None and assumed[0] is problem:
+        return assumed[1]
     if problem not in _KNOWN:
         _KNOWN[problem] = reach(problem, problem.start())
     return _KNOWN[problem]
+
+
+@contextmanager
+def assumed_slopes(problem: SaddleProblem, slopes: tuple[float, float]) -> Iterator[None]:
+    """Within it `reach_from_start` is what it would be if both parts of the operator at the start had these norms.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> q, free = ss.functions.Quadratic(2.0), ss.domains.FullSpace(1)
+    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(1), X=free, Y=free)
+    >>> with assumed_slopes(problem, (4.0, 0.0)):
+    ...     round(reach_from_start(problem)[0], 6)
+    2.0
+    >>> reach_from_start(problem)
+    (0.0, 0.0)
+    """
+    before = _ASSUMED.set((problem, reach(problem, problem.start(), slopes)))
+    try:
+        yield
+    finally:
+        _ASSUMED.reset(before)
 
 
 def measured_anew(problem: SaddleProblem) -> Calls:
@@ -44,19 +72,18 @@ def measured_anew(problem: SaddleProblem) -> Calls:
     Calls(f=1, g=0, B=0)
     """
     oracles = Oracles(problem)
-    _KNOWN[problem] = reach(problem, problem.start(), oracles)
+    _KNOWN[problem] = counted_reach(oracles, problem.start())
     return oracles.calls
 
 
 def reach(
-    problem: SaddleProblem, origin: tuple[Array, Array], oracles: Oracles | None = None, simple_too: bool = False
+    problem: SaddleProblem, origin: tuple[Array, Array], slopes: tuple[float, float] | None = None
 ) -> tuple[float, float]:
     """Upper bounds on the distances from the start to the solution, block by block; infinite where none is known.
 
     Radii of the domains, or what strong convexity leaves of them: at a saddle point the operator F satisfies
-    mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. Where there is strong convexity that costs one gradient of each
-    function and, away from 0, two products, counted by the oracles of a run; gradients of functions with a proximal
-    step only if `simple_too`.
+    mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. Costs one gradient of each function and two products, outside of
+    any run, unless the norms of both parts of F(z_0) are given.
 
     Examples
     --------
@@ -71,10 +98,10 @@ def reach(
     mu_x, mu_y = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
     if max(mu_x, mu_y) == 0.0:
         return D_x, D_y
-    F_x, F_y = _slopes(Oracles(problem) if oracles is None else oracles, origin, simple_too)
+    F_x, F_y = _slopes(problem, origin) if slopes is None else slopes
     if min(mu_x, mu_y) > 0.0:
         # In the norm with weights mu the operator is strongly monotone with modulus 1.
-        R = math.sqrt(F_x**2 / mu_x + F_y**2 / mu_y)
+        R = math.sqrt(F_x * F_x / mu_x + F_y * F_y / mu_y)
         D_x, D_y = min(D_x, R / math.sqrt(mu_x)), min(D_y, R / math.sqrt(mu_y))
     if mu_x > 0.0 and math.isfinite(D_y):
         D_x = min(D_x, F_x / mu_x + math.sqrt(F_y * D_y / mu_x))
@@ -83,37 +110,52 @@ def reach(
     return D_x, D_y
 
 
-def _slopes(oracles: Oracles, origin: tuple[Array, Array], simple_too: bool) -> tuple[float, float]:
+def _slopes(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float, float]:
     """Norms of f'(x) + B^T y and g'(y) - Bx at the start."""
-    problem, (x, y) = oracles.problem, origin
-
-    def gradient(function: Function, domain: Domain, point: Array, counted: Callable[[Array], Array]) -> Array:
-        if isinstance(function, Zero):
-            return np.zeros_like(point)
-        simple = isinstance(split_simple(function, domain)[0], Zero) and not simple_too
-        return np.array(function.gradient(read_only(point)) if simple else counted(point))
-
-    F_x = gradient(problem.f, problem.X, x, oracles.f_gradient)
-    F_y = gradient(problem.g, problem.Y, y, oracles.g_gradient)
-    # At 0, where most runs start, both products are known.
-    F_x = F_x + oracles.adjoint(y) if y.any() else F_x
-    F_y = F_y - oracles.forward(x) if x.any() else F_y
-    return float(np.linalg.norm(F_x)), float(np.linalg.norm(F_y))
+    x, y = origin
+    coupling = problem.coupling
+    # At the default start both products are known to be 0.
+    pull = coupling.adjoint(y.reshape(coupling.y_shape)).reshape(x.shape) if y.any() else np.zeros_like(x)
+    push = coupling.forward(x.reshape(coupling.x_shape)).reshape(y.shape) if x.any() else np.zeros_like(y)
+    F_x = float(np.linalg.norm(problem.f.gradient(x) + pull))
+    return F_x, float(np.linalg.norm(problem.g.gradient(y) - push))
 
 
-def step_ratio(distances: Callable[[], tuple[float, float]], given: float | None = None) -> float:
-    """Weight between the blocks, |dy| / |dx|: given, or from what is known of both distances, or 1.
+def counted_reach(oracles: Oracles, origin: tuple[Array, Array], proximal: bool = True) -> tuple[float, float]:
+    """`reach` within a run: its gradients and products are calls like all others.
+
+    A method that takes proximal steps makes no calls of functions that have one, here neither.
 
     Examples
     --------
     >>> import saddleslide as ss
-    >>> X, Y, zero = ss.domains.Box(-2.0, 2.0, shape=1), ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Zero()
-    >>> problem = ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=X, Y=Y)
-    >>> step_ratio(lambda: reach_from_start(problem))
-    0.5
+    >>> f, box = ss.functions.Quadratic(np.array([[2.0, 1.0], [1.0, 2.0]])), ss.domains.Box(-1.0, 1.0, shape=2)
+    >>> oracles = Oracles(ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(2), X=box, Y=box))
+    >>> _ = counted_reach(oracles, (np.ones(2), np.zeros(2)))
+    >>> oracles.calls
+    Calls(f=1, g=0, B=1)
     """
-    if given is not None:
-        return given
-    D_x, D_y = distances()
-    usable = all(math.isfinite(D) and D > 0.0 for D in (D_x, D_y))
+    problem, (x, y) = oracles.problem, origin
+    mu_x, mu_y = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
+    if max(mu_x, mu_y) == 0.0:
+        return reach(problem, origin)
+    f_free = isinstance(problem.f, Zero) or (proximal and has_prox(problem.f, problem.X))
+    g_free = isinstance(problem.g, Zero) or (proximal and has_prox(problem.g, problem.Y))
+    F_x = problem.f.gradient(x) if f_free else oracles.f_gradient(x)
+    f_slope = float(np.linalg.norm(F_x + oracles.adjoint(y) if y.any() else F_x))
+    F_y = problem.g.gradient(y) if g_free else oracles.g_gradient(y)
+    g_slope = float(np.linalg.norm(F_y - oracles.forward(x) if x.any() else F_y))
+    return reach(problem, origin, (f_slope, g_slope))
+
+
+def step_ratio(distances: tuple[float, float]) -> float:
+    """Weight between the blocks, |dy| / |dx|, from what is known of both distances, or 1.
+
+    Examples
+    --------
+    >>> step_ratio((2.0, 1.0)), step_ratio((math.inf, 1.0))
+    (0.5, 1.0)
+    """
+    D_x, D_y = distances
+    usable = all(math.isfinite(D) and D > 0.0 for D in distances)
     return D_y / D_x if usable else 1.0
