@@ -179,7 +179,7 @@ def test_exceptions_of_a_g_that_is_slid_inside_the_steps_on_f_pass_with_the_same
     with pytest.raises(ZeroDivisionError) as caught:
         ss.solve(problem, 1e-6, method="adaptive")
     assert caught.value is own
-    found = re.fullmatch(r"saddleslide: raised by g' in call (\S+) of level 2 of fgB, outer step 3.", own.__notes__[0])
+    found = re.fullmatch(r"saddleslide: raised by g' in call (\S+) of level 2 of fgB, outer step 4.", own.__notes__[0])
     # Values alone are half a call.
     assert 9.0 <= float(found[1]) <= 14.0
 
@@ -202,3 +202,13 @@ def test_user_code_gets_arrays_that_it_can_not_write_and_may_keep_its_buffers():
         result = run(problem)
         buffer[:] = np.nan
         assert np.isfinite(result.x).all() and seen
+
+
+@pytest.mark.parametrize("value", [None, 1j, "1.0", np.ones(2)], ids=["none", "complex", "text", "array"])
+def test_a_value_that_is_no_number_is_refused_with_its_gradient_beside_it(value):
+    f = ss.functions.from_callable(lambda x: (value, x))
+    box = ss.domains.Box(-1.0, 1.0, shape=3)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(3), X=box, Y=box)
+    with pytest.raises(ss.errors.InputError, match="from_callable: value: received shape") as caught:
+        ss.solve(problem, 1e-3)
+    assert "by f' in call 1" in caught.value.__notes__[0]

@@ -201,3 +201,33 @@ def test_arrays_that_lie_oddly_in_memory_give_the_same_bits(kind, sparse, tmp_pa
     plan = ss.plan(plain, order="gfB", loops=(4, 2, 3))
     assert bits(ss.run(odd, plan, start=tuple(given[-2:]))) == bits(ss.run(plain, plan, start=start))
     assert [array.tobytes() for array in given] == before
+
+
+@pytest.mark.parametrize("names", ["no coupling", "no y", "no x"])
+@pytest.mark.parametrize("method", ["pdhg", "adaptive", "auto"])
+def test_named_methods_solve_what_has_no_coupling(names, method):
+    m, n = {"no coupling": (4, 5), "no y": (0, 5), "no x": (4, 0)}[names]
+    f, g = (ss.functions.Quadratic(1.0) + ss.functions.Linear(np.ones(k)) for k in (n, m))
+    boxes = (ss.domains.Box(-2.0, 2.0, shape=k) for k in (n, m))
+    problem = ss.SaddleProblem(f, g, np.zeros((m, n)), *boxes)
+    result = ss.solve(problem, 1e-6, method=method)
+    assert result.status is ss.Status.SOLVED
+    np.testing.assert_allclose(result.x, -np.ones(n), atol=2e-3)
+
+
+@pytest.mark.parametrize(("b", "c", "status"), [(1e150, 1.0, "SOLVED"), (1e75, 1e-75, "SOLVED"), (1e150, 1e-150, "")])
+def test_the_choice_between_methods_survives_any_scale(b, c, status):
+    """x in units of b and y in units of c: predictions take powers of such numbers."""
+    rng = np.random.default_rng(1)
+    d, p, q, B = rng.uniform(0.1, 3.0, 5), rng.standard_normal(5), rng.standard_normal(4), rng.standard_normal((4, 5))
+    problem = ss.SaddleProblem(
+        f=ss.functions.Quadratic(d / b / b) + ss.functions.Linear(p / b),
+        g=ss.functions.Linear(q / c),
+        B=B * (1.0 / b / c),
+        X=ss.domains.Box(-b, b, shape=5),
+        Y=ss.domains.Box(-c, c, shape=4),
+    )
+    result = ss.solve(problem, 1e-6)
+    assert result.status.name == (status or "NUMERICAL_LIMIT")
+    # The value in units of one is the same.
+    assert result.lower <= 0.476079 + 1e-5 and result.upper >= 0.476079 - 1e-5

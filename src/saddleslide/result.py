@@ -65,7 +65,8 @@ class Status(Enum):
         "Raise max_steps, or run on from the point with start=."
     )
     NUMERICAL_LIMIT = (
-        "The gap is as small as rounding allows, but the target is smaller still. The point and its bounds are true. "
+        "The gap is as small as rounding allows and the target is smaller still, or numbers on the way left the range "
+        "of double precision. The point and its bounds are true. "
         "Ask for a larger gap, or scale the problem so that its values are of order one."
     )
     UNREACHABLE = (

@@ -79,7 +79,8 @@ class Pdhg(Method):
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         problem = oracles.problem
         self.variant = _variant(self.options["variant"], problem)
-        self.norm = max(problem.coupling.norm.upper, 1e-300)
+        # With B = 0 any step will do; one from the smallest norm would overflow.
+        self.norm = problem.coupling.norm.upper or 1.0
         given = self.options["weight"]
         self.weight = step_ratio(counted_reach(oracles, origin)) if given is None else float(given)
         self.restarting: PrimalDual | None = None

@@ -30,7 +30,7 @@ class Primal:
 
     Examples
     --------
-    >>> import saddleslide as ss
+    >>> import numpy as np, saddleslide as ss
     >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
     >>> primal = Primal(Oracles(ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=box, Y=box)))
     >>> primal.response(np.array([0.5, -0.25])).value
@@ -79,7 +79,7 @@ def maximum_smoothness(problem: SaddleProblem) -> Holder | None:
 
     Examples
     --------
-    >>> import saddleslide as ss
+    >>> import numpy as np, saddleslide as ss
     >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Zero()
     >>> B = ss.couplings.as_coupling(np.eye(1), norm=1.0)
     >>> maximum_smoothness(ss.SaddleProblem(f=zero, g=ss.functions.Quadratic(2.0), B=B, X=box, Y=box))

@@ -63,6 +63,8 @@ class ProvedSliding(Staged):
             self._plan(problem, problem.start(), 1e100, (0.0, 0.0))
         except InputError as error:
             return [str(error)]
+        except ArithmeticError:
+            return ["the numbers of its plan leave the range of double precision."]
         sides = (("f", problem.f, problem.X), ("g", problem.g, problem.Y))
         flat = [name for name, part, domain in sides if part.smoothness(domain).H == 0.0]
         uncoupled = problem.coupling.norm.upper == 0.0

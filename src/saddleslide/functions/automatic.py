@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind
-from saddleslide.arrays import Array, as_number, received
+from saddleslide.arrays import Array, as_number, received, received_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError
 from saddleslide.functions.base import Function
@@ -57,7 +57,9 @@ class Evaluated(Function):
                 f"{self._name}: the function returned {type(answer).__name__}; expected (value, gradient)."
             )
         gradient = self._kind.returned(answer[1], x)
-        return float(answer[0]), received(gradient, x.shape, f"{self._name}: gradient", out, x)
+        return received_number(answer[0], f"{self._name}: value"), received(
+            gradient, x.shape, f"{self._name}: gradient", out, x
+        )
 
     def smoothness(self, domain: Domain) -> Holder:
         if self._smoothness is None:
