@@ -166,6 +166,31 @@ def test_torch_code_is_evaluated_as_often_as_code_with_a_gradient_by_hand():
     assert steps[0].calls == steps[1].calls and made["torch"] == made["hand"]
 
 
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_values_alone_count_half_and_are_not_differentiated(library):
+    module, seen = need(library), {"gradient": 0, "value": 0}
+
+    def by_torch(x):
+        seen["gradient" if x.requires_grad else "value"] += 1
+        return 0.5 * (x * x).sum() + (x**4).sum()
+
+    def by_jax(x):
+        # A tracer knows whether it is differentiated; each evaluation of the compiled code reports.
+        what = "gradient" if "JVP" in type(x).__name__ else "value"
+        module.debug.callback(lambda: seen.__setitem__(what, seen[what] + 1))
+        return 0.5 * (x * x).sum() + (x**4).sum()
+
+    made = getattr(ss.functions, f"from_{library}")(by_torch if library == "torch" else by_jax, strong_convexity=1.0)
+    result = ss.solve(problem(made), tol=1e-8, method="adaptive")
+    if library == "jax":
+        module.effects_barrier()
+    calls = result.calls.f + result.certificate_calls.f
+    assert seen["value"] > 0 and seen["gradient"] > 0
+    assert calls == seen["gradient"] + 0.5 * seen["value"]
+    x = np.arange(5.0)
+    assert made.value(x) == pytest.approx(made.value_and_gradient(x)[0], rel=1e-15)
+
+
 @pytest.mark.parametrize("which", [0, 1])
 def test_constants_that_are_not_declared_are_estimated_and_marked(which):
     f = both()[which]
