@@ -149,7 +149,7 @@ def test_one_agent_and_what_are_no_functions_are_refused():
         ss.gallery.consensus([q], np.zeros((1, 1)))
     with pytest.raises(InputError, match="functions is Linear; expected a list"):
         ss.gallery.consensus(q, nx.path_graph(2))
-    with pytest.raises(InputError, match="function 1 is function; expected a function from ss.functions"):
+    with pytest.raises(InputError, match=r"function 1 is function; expected a function from ss\.functions"):
         ss.gallery.consensus([q, lambda x: x], nx.path_graph(2))
 
 

@@ -157,11 +157,15 @@ def consensus(
 def _functions(functions: Any) -> list[Function]:
     """One function per agent, or what is wrong with them."""
     if isinstance(functions, Function) or not isinstance(functions, Iterable):
-        raise InputError(f"consensus: functions is {type(functions).__name__}; expected a list, one function per agent.")
+        raise InputError(
+            f"consensus: functions is {type(functions).__name__}; expected a list, one function per agent."
+        )
     local = list(functions)
     for i, part in enumerate(local):
         if not isinstance(part, Function):
-            raise InputError(f"consensus: function {i} is {type(part).__name__}; expected a function from ss.functions.")
+            raise InputError(
+                f"consensus: function {i} is {type(part).__name__}; expected a function from ss.functions."
+            )
     return local
 
 
