@@ -22,6 +22,10 @@ R, A, C, P = "sliding/recursion.py", "sliding/adaptive.py", "sliding/plain_steps
 J, B, D, S = "judging.py", "sliding/bilinear.py", "domains.py", "residuals.py"
 TRANSCRIPTIONS = ("tests/test_transcriptions.py", "tests/test_known_methods.py")
 SOLVE = ("tests/test_core_rates.py", "tests/test_coupling_loop.py", "tests/test_guards.py", "tests/test_solve.py")
+LIMITS = (
+    "tests/test_resume.py::test_a_budget_of_calls_is_never_passed_by_the_method",
+    "tests/test_resume.py::test_no_limit_is_passed_by_a_single_call_of_the_callables",
+)
 LOOP = ("tests/test_core_rates.py", "tests/test_coupling_loop.py")
 # File, what stands there, what is put there, tests.
 MUTANTS = (
@@ -67,7 +71,7 @@ MUTANTS = (
     ("checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", ("tests/test_checkpoint.py",)),
     ("snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", ("tests/test_resume.py",)),
     ("guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/test_guards.py",)),
-    ("control.py", "count > self.left(name)", "0.0 > self.left(name)", ("tests/test_resume.py",)),
+    ("control.py", "count > self.left(name)", "0.0 > self.left(name)", LIMITS),
     ("result.py", "return not self.known_target > 0.0", "return True", ("tests/test_oracles.py",)),
 )  # fmt: skip
 

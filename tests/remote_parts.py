@@ -98,8 +98,37 @@ class Broken:
     def __call__(self):
         if self.when == "built":
             raise FileNotFoundError("shard 3 is missing")
+        if self.when == "unreadable":
+            raise Picky("shard 3", rows=0)
+        if self.when == "left":
+            raise SystemExit(3)
         return ss.functions.from_callable(_raise)
 
 
 def _raise(x):
     raise ZeroDivisionError("no rows")
+
+
+class Picky(Exception):
+    """An exception that can be pickled and not be read again."""
+
+    def __init__(self, name, *, rows):
+        super().__init__(f"{name} has {rows} rows")
+
+
+class Own(ss.functions.Function):
+    """A linear function in a user's own class, which hands out its own array; of any shape."""
+
+    has_value = True
+
+    def __init__(self, slope):
+        self.slope = np.asarray(slope, dtype=float)
+
+    def value_and_gradient(self, x, out=None):
+        return float(self.slope.sum() * x.sum()), self.slope
+
+    def smoothness(self, domain):
+        return ss.Holder(1.0, 0.0)
+
+    def strong_convexity(self, domain):
+        return 0.0

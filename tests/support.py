@@ -24,7 +24,7 @@ class Counter:
 class CountedProblem:
     """min max of 1/2 |x - a|^2 + <y, Bx> - 1/2 |y - b|^2 from plain callables, each with its own counter."""
 
-    def __init__(self, B, X=None, Y=None, f_gradient=None, g_gradient=None, norm=None):
+    def __init__(self, B, X=None, Y=None, f_gradient=None, g_gradient=None, norm=None, modulus=0.0):
         B = np.array(B)
         rows, columns = B.shape
         a, b = np.linspace(-1.0, 1.0, columns), np.linspace(0.5, -0.5, rows)
@@ -34,8 +34,8 @@ class CountedProblem:
         self.g_value = Counter(lambda y: 0.5 * float(np.sum((y - b) ** 2)))
         self.forward, self.adjoint = Counter(lambda x: B @ x), Counter(lambda y: B.T @ y)
         smoothness = ss.Holder(nu=1.0, H=1.0)
-        self.f_function = ss.functions.Custom(gradient=self.f, value=self.f_value, smoothness=smoothness)
-        self.g_function = ss.functions.Custom(gradient=self.g, value=self.g_value, smoothness=smoothness)
+        self.f_function = ss.functions.Custom(self.f, self.f_value, smoothness, strong_convexity=modulus)
+        self.g_function = ss.functions.Custom(self.g, self.g_value, smoothness, strong_convexity=modulus)
         self.X = X or ss.domains.Box(-1.0, 1.0, shape=columns)
         self.Y = Y or ss.domains.Box(-1.0, 1.0, shape=rows)
         self.norm = norm

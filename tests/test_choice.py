@@ -15,6 +15,7 @@ from saddleslide.choice import choose
 from saddleslide.forecast import predict, predict_adaptive, predictions
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.rivals import ADAPTIVE, SHARES, kind_of, rivals_on
+from support import CountedProblem
 
 ZERO = ss.functions.Zero()
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
@@ -68,9 +69,13 @@ def fused():
     return ss.SaddleProblem(f=f, g=ss.functions.Quadratic(0.1), B=normal(9, 3, 12), X=ss.domains.FullSpace(12), Y=Y)
 
 
-def test_where_no_rival_applies_nothing_is_called():
-    choice = choose(fused(), 1e-6, 0.0, (1.0, 1.0, 1e6), estimated=False)
+@pytest.mark.parametrize("targets", [(1e-6, 0.0), (0.0, 1e-4)])
+def test_a_gradient_for_the_distance_is_spent_only_where_it_may_change_the_choice(targets):
+    choice = choose(fused(), *targets, ONES, estimated=False)
     assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(0, 0, 0))
+    # With dear products a method of few iterations wins where the start meets the target or nearly; here it does not.
+    choice = choose(fused(), *targets, (1.0, 1.0, 1e6), estimated=False)
+    assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(int(targets[0] > 0.0), 0, 0))
 
 
 def test_linear_constraints_take_opapc_where_it_is_cheaper():
@@ -106,6 +111,25 @@ def test_auto_is_the_chosen_method_and_counts_the_gradients_of_the_choice():
     assert auto.status is ss.Status.SOLVED
     assert np.array_equal(auto.x, named.x)
     assert (auto.calls.f, auto.calls.g, auto.calls.B) == (named.calls.f + 1, named.calls.g + 1, named.calls.B)
+
+
+@pytest.mark.parametrize("rtol", [0.0, 1e-3])
+@pytest.mark.parametrize("kind", ["costly", "simple", "simple, not from 0"])
+def test_the_choice_makes_no_calls_that_it_does_not_count(kind, rtol):
+    counted = CountedProblem(normal(0, 4, 6), norm=4.0, modulus=1.0)
+    f, g = counted.f_function, counted.g_function
+    X, Y = ss.domains.FullSpace(6), ss.domains.FullSpace(4)
+    if kind != "costly":
+        f = g = ss.functions.Quadratic(1.0)
+    if kind == "simple, not from 0":
+        X, Y = ss.domains.Simplex(6), ss.domains.Simplex(4)
+    problem = ss.SaddleProblem(f=f, g=g, B=counted.problem.coupling, X=X, Y=Y)
+    found = choose(problem, 1e-3, rtol, ONES, estimated=False)
+    assert (found.calls.f, found.calls.g, found.calls.B) == (*counted.gradients, counted.products)
+    assert (found.calls.f, found.calls.B >= 2) == (
+        int(kind == "costly"),
+        kind.endswith("0") or (kind, rtol) == ("simple", 1e-3),
+    )
 
 
 def test_adaptive_can_be_asked_for_and_a_metric_implies_it():

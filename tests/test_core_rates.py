@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.judging import Judge
+from saddleslide.oracles import Oracles
+from saddleslide.sliding.primal_dual import PrimalDual
 
 F, D = ss.functions, ss.domains
 RNG = np.random.default_rng(0)
@@ -63,3 +66,39 @@ def test_games_are_solved_to_rounding():
     assert result.status is ss.Status.SOLVED and result.gap <= 1e-10
     column = ss.exact_gap(ss.gallery.matrix_game(game), result.x, result.y)
     assert column.gap <= 1e-10
+
+
+def test_the_averaged_model_of_an_affine_function_is_that_function(monkeypatch):
+    """Every linearisation is the function itself, so every average of them is: constant 5, slope c."""
+    kept, consider = [], Judge.consider
+
+    def watched(self, candidate):
+        kept.append(candidate.averaged)
+        return consider(self, candidate)
+
+    monkeypatch.setattr(Judge, "consider", watched)
+    f = F.Custom(lambda x: c.copy(), lambda x: float(c @ x + 5.0), ss.Holder(1.0, 1.0))
+    B = RNG.standard_normal((3, 40))
+    problem = ss.SaddleProblem(f=f, g=F.Quadratic(1.0), B=B, X=BOX, Y=D.Box(-1.0, 1.0, shape=3))
+    ss.solve(problem, tol=1e-9, method="adaptive", start=(np.full(40, 3.0), np.zeros(3)), max_steps=8)
+    assert len(kept) == 8
+    for constant, slope, _ in kept:
+        np.testing.assert_allclose(constant, 5.0, rtol=1e-9)
+        np.testing.assert_allclose(slope, c, rtol=1e-9)
+
+
+def test_the_average_of_primal_dual_steps_is_the_mean_of_its_points():
+    game = ss.gallery.matrix_game(RNG.standard_normal((4, 3)))
+    method = PrimalDual(Oracles(game), game.start(), game.coupling.norm.upper, 1.0)
+    method.chunk = 1
+    points = [method.advance()[0] for _ in range(6)]
+    np.testing.assert_allclose(method.average[0], np.mean([point.x for point in points], axis=0), atol=1e-12)
+    np.testing.assert_allclose(method.average[1], np.mean([point.y for point in points], axis=0), atol=1e-12)
+
+
+def test_lower_bounds_take_g_off():
+    """g >= 9/2 on [1, 2]^3 and B = 0: a bound from the averaged model of f alone would lie above the value."""
+    g = F.Quadratic(1.0) + F.Linear(np.ones(3))
+    problem = ss.SaddleProblem(f=own_function(), g=g, B=np.zeros((3, 40)), X=BOX, Y=D.Box(1.0, 2.0, shape=3))
+    result = ss.solve(problem, tol=1e-3, method="adaptive", max_steps=40)
+    assert result.lower <= LOWEST - 4.5 + 1e-12 <= result.upper + 2e-12

@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pylops
 import pytest
+import scipy.linalg
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
+import saddleslide as ss
 from saddleslide.couplings import FiniteDifferences, adjoint_mismatch, as_coupling, check_adjoint
 from saddleslide.couplings.spectrum import FAILURE_PROBABILITY, lanczos_norm_bound
 from saddleslide.errors import InputError, MissingAdjointError
@@ -372,6 +374,25 @@ def test_smallest_singular_values_bound_the_true_ones(shape, rng):
 def test_unknown_smallest_singular_value_is_nan_not_zero():
     n = 1300
     B = as_coupling((lambda x: x, lambda y: y), x_shape=(n,), y_shape=(n,))
+    found = B.smallest_singular_value()
+    assert found.lower == 0.0
+    assert math.isnan(found.estimate)
+
+
+def test_singular_values_are_computed_once(monkeypatch, rng):
+    made = []
+    monkeypatch.setattr(
+        scipy.linalg, "svdvals", lambda matrix, whole=scipy.linalg.svdvals: made.append(1) or whole(matrix)
+    )
+    f = ss.functions.LeastSquares(rng.standard_normal((7, 5)), rng.standard_normal(7))
+    moduli = {f.strong_convexity(ss.domains.FullSpace(5)) for _ in range(5)}
+    assert len(moduli) == 1
+    assert f.smoothness(ss.domains.FullSpace(5)).H >= moduli.pop() > 0.0
+    assert len(made) == 1
+
+
+def test_a_product_that_is_not_finite_leaves_the_smallest_singular_value_unknown():
+    B = ss.couplings.as_coupling((lambda x: np.nan * x, lambda y: np.nan * y), x_shape=(3,), y_shape=(3,))
     found = B.smallest_singular_value()
     assert found.lower == 0.0
     assert math.isnan(found.estimate)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from remote_parts import PARTS, SIZE, Broken, Doomed, Rows, Sleeper, answer, parts, problem_with
+from remote_parts import PARTS, SIZE, Broken, Doomed, Own, Rows, Sleeper, answer, parts, problem_with
 from saddleslide.distributed.placement import levelled, placed
 from saddleslide.functions.trees import whole_blocks
 
@@ -153,6 +153,35 @@ def test_exceptions_of_parts_reach_the_caller_with_a_note(client):
             ss.solve(problem_with(f), 1e-3, method="adaptive")
         assert any("outer step" in note for note in caught.value.__notes__)
         assert f.counts.lost == 0
+
+
+@pytest.mark.parametrize(("when", "words"), [("unreadable", "Picky: shard 3 has 0 rows"), ("left", "SystemExit: 3")])
+def test_what_a_part_raises_never_costs_a_worker(client, when, words):
+    before = client.run(os.getpid)
+    with pytest.raises(RuntimeError, match=words) as caught:
+        DaskSum(client, [*parts(), Broken(when)], patience=5.0)
+    assert "raised by part 8" in caught.value.__notes__[0]
+    assert client.run(os.getpid) == before
+
+
+@pytest.mark.parametrize("options", [{}, {"shared": False}, {"shared": False, "fan": 1}, None])
+def test_arrays_of_parts_are_left_alone_and_must_fit(client, options):
+    def made(functions):
+        return PartSum(functions) if options is None else DaskSum(client, functions, **options)
+
+    f = made([Own(np.full(3, k)) for k in (1.0, 2.0, 3.0, 4.0)])
+    for _ in range(3):
+        assert f.gradient(np.ones(3)).tolist() == [10.0, 10.0, 10.0]
+        # Of two parts that were drawn the first may be a sum by itself.
+        assert f.reduced("gradient", np.ones(3), [0, 2])[1].tolist() == [4.0, 4.0, 4.0]
+    with pytest.raises(ss.errors.InputError, match=r"part 1: both gave an array of shape \(1,\) .* shape \(3,\)"):
+        made([Own(np.ones(3)), Own(np.ones(1))]).value_and_gradient(np.ones(3))
+
+
+def test_a_sum_without_a_shape_takes_points_of_any(client):
+    with DaskSum(client, [ss.functions.Quadratic(1.0)] * 3) as f:
+        for shape in (2, 3, 1, (2, 2), 2):
+            assert (f.gradient(np.ones(shape)) == np.full(shape, 3.0)).all()
 
 
 @pytest.mark.parametrize(

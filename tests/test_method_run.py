@@ -75,6 +75,24 @@ def test_calls_are_the_calls_that_were_made(name):
     assert counted.products - before[1] == oracles.calls.B
 
 
+@pytest.mark.parametrize("name", ["condat-vu", "gradient-sliding", "proved-sliding", "mirror-prox"])
+@pytest.mark.parametrize("moved", [False, True])
+def test_gradients_and_products_that_measure_distances_are_calls_too(name, moved):
+    counted = CountedProblem(np.random.default_rng(0).standard_normal((4, 6)), norm=4.0, modulus=1.0)
+    X, Y = ss.domains.FullSpace(6), ss.domains.FullSpace(4)
+    g = counted.g_function
+    if name == "gradient-sliding":
+        g, Y = ss.functions.Quadratic(1.0), counted.Y
+    problem = ss.SaddleProblem(f=counted.f_function, g=g, B=counted.problem.coupling, X=X, Y=Y)
+    oracles, method = Oracles(problem), ss.methods[name]()
+    assert not method.lacks(problem)
+    assert counted.total == 0
+    method.start(oracles, (np.full(6, 0.5), np.full(4, 0.5)) if moved else problem.start(), 0.5)
+    method.advance()
+    assert (oracles.calls.f, oracles.calls.g) == counted.gradients
+    assert counted.products == oracles.calls.B
+
+
 def test_judging_is_part_of_the_calls_and_spaced_out():
     # A matrix quadratic has no closed inner minimum: judging calls f'.
     rng = np.random.default_rng(0)

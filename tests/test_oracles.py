@@ -310,7 +310,8 @@ def test_nan_from_the_coupling_ends_the_run_without_a_certificate():
 
 def test_every_status_says_what_happened_what_it_means_and_what_to_try():
     assert {status.name for status in Status} == {
-        "SOLVED", "SOLVED_AS_DECLARED", "EXPECTED", "COMPLETED", "RUNNING", "STOPPED", "INTERRUPTED", "CALL_LIMIT",
+        "SOLVED", "SOLVED_AS_DECLARED", "UNREACHABLE", "EXPECTED", "COMPLETED", "RUNNING", "STOPPED", "INTERRUPTED",
+        "CALL_LIMIT",
         "TIME_LIMIT", "STEP_LIMIT", "NUMERICAL_LIMIT", "NON_FINITE", "INCONSISTENT", "NO_CERTIFICATE",
     }  # fmt: skip
     for status in Status:

@@ -198,3 +198,24 @@ def test_an_unknown_constant_names_its_part():
     f = ss.functions.PartSum([*parts(), ss.functions.from_callable(lambda x: (0.0, 0.0 * x))])
     with pytest.raises(ss.errors.UnknownConstantError, match="part 8 has no known smoothness"):
         f.smoothness(ss.domains.FullSpace(SIZE))
+
+
+def test_what_is_declared_of_a_part_is_no_more_certain_in_a_sum():
+    def evaluate(x):
+        return float(np.logaddexp(0.0, x).sum()), 1.0 / (1.0 + np.exp(-x))
+
+    # Far out the modulus is nearly 0, whatever is declared.
+    false = ss.functions.from_callable(evaluate, smoothness=ss.Holder(1.0, 0.25), strong_convexity=0.2)
+    box, whole, quadratic = ss.domains.Box(-5.0, 5.0, shape=2), ss.domains.FullSpace(2), ss.functions.Quadratic(1.0)
+    f = ss.functions.PartSum([false, false])
+    assert f.strong_convexity(box) == 0.4 and f.certain_convexity(box) == 0.0
+    assert ss.functions.PartSum([false, quadratic], "mean").certain_convexity(box) == 0.5
+
+    def problem(X):
+        return ss.SaddleProblem(f=f, g=quadratic, B=0.1 * np.eye(2), X=X, Y=ss.domains.Box(-1.0, 1.0, shape=2))
+
+    least = 4.0 * np.logaddexp(0.0, -5.0)
+    rough = ss.certify(problem(box), [2.0, 2.0], [0.0, 0.0], max_gradients=1)
+    assert rough.lower <= least
+    # Where there is no bound without the modulus, it is named.
+    assert "declared modulus 0.4" in problem(whole).assumptions

@@ -196,14 +196,15 @@ def test_what_no_theorem_bounds_is_refused_with_the_reason():
 # The choice.
 
 
-def dear_products(weight=0.01):
+def dear_products(weight=0.01, ridge=0.0):
     """f costly and merely smooth on a box, g simple, B weak: a plan of few products is proved."""
     rng = np.random.default_rng(3)
     A, b = rng.standard_normal((6, 12)), rng.standard_normal(6)
     f = ss.functions.Custom(
-        gradient=lambda x: A.T @ (A @ x - b),
-        value=lambda x: 0.5 * float((A @ x - b) @ (A @ x - b)),
-        smoothness=ss.Holder(1.0, float(np.linalg.norm(A, 2)) ** 2),
+        gradient=lambda x: A.T @ (A @ x - b) + ridge * x,
+        value=lambda x: 0.5 * float((A @ x - b) @ (A @ x - b) + ridge * x @ x),
+        smoothness=ss.Holder(1.0, float(np.linalg.norm(A, 2)) ** 2 + ridge),
+        strong_convexity=ridge,
     )
     X, Y = ss.domains.Box(-1.0, 1.0, shape=12), ss.domains.Box(-1.0, 1.0, shape=4)
     return ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=weight * rng.standard_normal((4, 12)), X=X, Y=Y)
@@ -269,10 +270,19 @@ def test_what_a_plan_leaves_unsolved_goes_on_with_adaptive_sliding():
 
 
 @pytest.mark.parametrize("bounded", [False, True])
-def test_where_distances_would_take_a_gradient_and_no_rival_applies_nothing_is_asked(bounded):
+def test_where_adaptive_sliding_is_the_cheapest_at_any_distance_nothing_is_called(bounded):
     problem = ss.gallery.tomography(n=8, bounded=bounded)
     choice = choose(problem, 0.0, 1e-4, (100.0, 1.0, 1.0), estimated=False)
     assert (choice.method, choice.calls) == ("adaptive", ss.Calls(0, 0, 0))
+
+
+def test_a_plan_is_taken_where_distances_take_a_gradient_too():
+    problem, prices, tol = dear_products(ridge=0.1), (1.0, 1.0, 20.0), 0.5
+    chosen = choose(problem, tol, 0.0, prices, estimated=False)
+    assert (chosen.method, chosen.calls) == (NAME, ss.Calls(1, 0, 0))
+    auto, alone = (ss.solve(problem, tol, costs=prices, method=name) for name in ("auto", "adaptive"))
+    assert ss.exact_gap(problem, auto.x, auto.y).gap <= tol
+    assert auto.calls.f + 20 * auto.calls.B < alone.calls.f + 20 * alone.calls.B
 
 
 def test_a_plan_must_be_cheaper_at_a_tenth_of_a_target_that_only_sizes_give():

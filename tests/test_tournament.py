@@ -137,3 +137,9 @@ def test_what_an_absent_program_says_is_a_reason(tmp_path):
     assert missing.note == "no such peer"
     assert "failed" in missing.run({"seconds": 0.0})
     missing.close()
+
+
+def test_the_page_shows_the_stored_measurement():
+    stored = json.loads(STORED.read_text(encoding="utf-8"))["cells"]
+    page = (ROOT / "docs" / "tournament.md").read_text(encoding="utf-8")
+    assert table(stored) in page and summary(stored) in page

@@ -43,12 +43,12 @@ def table(rows: Sequence[Row], head: bool = True) -> str:
     lines = []
     if head:
         titles = ["instance", "pair", "gap", "ours, ms", *(f"{SHORT[name]}, ms" for name in names), "ours / best",
-                  "with certificate, ms"]  # fmt: skip
+                  "processor", "with certificate, ms"]  # fmt: skip
         lines = [f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]
     for row in rows:
         cells = [row["kind"], "{},{}".format(*row["pair"]), f"{row['target']:.0e}", ms(seconds(row, "ours", "wall"))]
         cells += [ms(seconds(row, name, "wall")) for name in names]
-        cells += [f"{ratio(row):.2f}", ms(row["ours"]["whole"]["wall"])]
+        cells += [f"{ratio(row):.2f}", f"{ratio(row, 'cpu'):.2f}", ms(row["ours"]["whole"]["wall"])]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

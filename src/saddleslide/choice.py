@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from saddleslide.baselines.reach import assumed_slopes
+from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.certificate import exact_gap
 from saddleslide.forecast import Prediction, attainable, predict, predict_adaptive, start_scale
 from saddleslide.functions import Zero
@@ -17,6 +23,9 @@ from saddleslide.rivals import ADAPTIVE, costly_parts, free_distances, promised_
 MARGIN = 1.25
 # The gap at the start may be so small a part of what the sizes of a problem allow.
 _OVERSTATED = 0.1
+# Distances at which predictions are tried before a gradient is spent on the true one.
+_FAR = (1.0, 1e2, 1e4, 1e6, 1e8)
+_NEAR_AND_FAR = (1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6)
 # Operations per iteration and entry of x and y outside the oracles; L-BFGS-B with 10 pairs and bounds.
 _VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
 
@@ -47,9 +56,10 @@ def choose(
 ) -> Choice:
     """The method of `method="auto"`: the cheapest by prediction; "adaptive" unless another is clearly cheaper.
 
-    Every method that applies is predicted, the plans of the theorems among them ("proved-sliding"). Only where no
-    method with a measured share applies, and distances would take a call, nothing is asked. Prices that were
-    estimated from sizes are in operations, so the vector work of the methods is added to them.
+    Every method that applies is predicted, the plans of the theorems among them ("proved-sliding"). Where distances
+    would take a call and no method with a measured share applies, they are tried over eight powers of ten first: no
+    call is made where adaptive sliding is the cheapest at all of them. Prices that were estimated from sizes are in
+    operations, so the vector work of the methods is added to them.
 
     Examples
     --------
@@ -59,30 +69,90 @@ def choose(
     >>> choose(game, 1e-3, 0.0, (1.0, 1.0, 1.0), estimated=False).method
     'adaptive'
     """
-    rivals, free = rivals_on(problem), free_distances(problem)
-    if not (rivals or free):
-        return Choice(ADAPTIVE, "no method with a measured share applies, and other bounds would take a call")
-    # Distances from the start may take one gradient of each function; those of simple terms are not counted.
-    costly = [not free and not isinstance(rest, Zero) for rest in costly_parts(problem)]
-    spent = Calls(int(costly[0]), int(costly[1]), 0)
+    rivals, promised, free = rivals_on(problem), promised_on(problem), free_distances(problem)
+    if not (rivals or promised):
+        return Choice(ADAPTIVE, "no other method applies")
+    if not (rivals or free) and _adaptive_anyway(problem, tol, rtol, costs, estimated, promised):
+        return Choice(ADAPTIVE, "the cheapest by prediction, however far the solution is")
+    spent = _distance_calls(problem)
     scale, looked, certain = _first_gap(problem, start) if rtol > 0.0 else (0.0, Calls(), True)
     spent, target = spent + looked, attainable(problem, max(tol, rtol * scale))
     if not 0.0 < target < math.inf:
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
     # A whole bound must hold its own where sizes overstate the target.
     strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
-    promised = promised_on(problem)
-    rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
-    rows += [predict(name, problem, strict, costs) for name in promised]
-    rivals += promised
-    if not rivals:
-        return Choice(ADAPTIVE, "no other method applies", spent)
-    own, *others = (row.cost + (_vector_work(row, problem) if estimated else 0.0) for row in rows)
-    best = min(others)
-    name = rivals[others.index(best)]
+    own, best, name = _cheapest(problem, (target, strict), costs, estimated, rivals, promised)
     if best * MARGIN < own:
         return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", spent, costs)
     return Choice(ADAPTIVE, f"predicted cost {own:.4g} against {best:.4g} of {name}", spent)
+
+
+def _distance_calls(problem: SaddleProblem) -> Calls:
+    """Calls that distances from the start take: with a modulus, the operator there. Simple terms are not counted."""
+    if max(problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)) == 0.0:
+        return Calls()
+    f, g = (int(not isinstance(rest, Zero)) for rest in costly_parts(problem))
+    return Calls(f, g, sum(int(block.any()) for block in problem.start()))
+
+
+def _cheapest(
+    problem: SaddleProblem,
+    targets: tuple[float, float],
+    costs: tuple[float, float, float],
+    estimated: bool,
+    rivals: list[str],
+    promised: list[str],
+) -> tuple[float, float, str]:
+    """Predicted cost of adaptive sliding, and cost and name of the cheapest other method."""
+    target, strict = targets
+    rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
+    rows += [predict(name, problem, strict, costs) for name in promised]
+    own, *others = (row.cost + (_vector_work(row, problem) if estimated else 0.0) for row in rows)
+    best = min(others)
+    return own, best, (rivals + promised)[others.index(best)]
+
+
+def _adaptive_anyway(
+    problem: SaddleProblem,
+    tol: float,
+    rtol: float,
+    costs: tuple[float, float, float],
+    estimated: bool,
+    promised: list[str],
+) -> bool:
+    """Whether adaptive sliding is the cheapest at all distances that are tried; nothing is called."""
+    for slopes in _possible_slopes(problem, tol):
+        with assumed_slopes(problem, slopes):
+            scale = start_scale(problem) if rtol > 0.0 else 0.0
+            target = attainable(problem, max(tol, rtol * scale))
+            if not 0.0 < target < math.inf:
+                continue
+            strict = target if tol >= rtol * scale else _OVERSTATED * target
+            own, best, _ = _cheapest(problem, (target, strict), costs, estimated, [], promised)
+        if best * MARGIN < own:
+            return False
+    return True
+
+
+def _possible_slopes(problem: SaddleProblem, tol: float) -> Iterator[tuple[float, float]]:
+    """Norms of both parts of the operator at the start: known without a call, or those of distances far apart."""
+    (x, y), sides = problem.start(), []
+    f_rest, g_rest = costly_parts(problem)
+    for part, domain, rest, point, other in (
+        (problem.f, problem.X, f_rest, x, y),
+        (problem.g, problem.Y, g_rest, y, x),
+    ):
+        if isinstance(rest, Zero) and not other.any():
+            sides.append([float(np.linalg.norm(part.gradient(point)))])
+            continue
+        smoothness = smoothness_of(part, domain)
+        H = smoothness.H if smoothness is not None and smoothness.H > 0.0 else 1.0
+        # Below the first distance the curvature alone keeps f within the target.
+        unit = math.sqrt(tol / H) if tol > 0.0 else 1.0
+        sides.append(
+            [(part.strong_convexity(domain) or H) * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)]
+        )
+    yield from itertools.product(*sides)
 
 
 def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, Calls, bool]:

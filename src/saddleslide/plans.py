@@ -130,7 +130,7 @@ def plan(
     ('fgB', {'f': 16, 'g': 96, 'B': 1920})
     >>> wide, narrow = ss.domains.Box(-20.0, 20.0, shape=60), ss.domains.Box(-0.01, 0.01, shape=60)
     >>> ss.plan(ss.SaddleProblem(f=f, g=g, B=B, X=wide, Y=narrow), tol=0.5, regime="degenerate").metric
-    'levelwise'
+    'balanced'
     >>> loss = ss.functions.Logistic(np.eye(60), np.ones(60))
     >>> automatic = ss.plan(ss.SaddleProblem(f=loss, g=g, B=B, X=box, Y=box), tol=0.01)
     >>> automatic.regime, automatic.order, len(automatic.simple_terms)

@@ -10,7 +10,7 @@ import numpy as np
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
 from saddleslide.baselines.field import Mean
-from saddleslide.baselines.reach import reach_from_start, step_ratio
+from saddleslide.baselines.reach import counted_reach, reach_from_start, step_ratio
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.domains import Domain
 from saddleslide.functions import Function, Zero, prox, split_simple
@@ -61,7 +61,7 @@ class CondatVu(Method):
         self.g_rest, self.g_simple = split_simple(problem.g, problem.Y)
         self.lift = oracles.lifted(self.f_rest)
         given = self.options["weight"]
-        self.weight = step_ratio(problem, origin, None if given is None else float(given))
+        self.weight = step_ratio(counted_reach(oracles, origin)) if given is None else float(given)
         self.weight_x, self.weight_y = _weights(problem, self.weight)
         self.x, self.y = origin
         self.mean = Mean()
@@ -96,7 +96,7 @@ class CondatVu(Method):
         if not (math.isfinite(D_x) and math.isfinite(D_y)):
             return None
         given = self.options["weight"]
-        weights = _weights(problem, step_ratio(problem, problem.start(), None if given is None else float(given)))
+        weights = _weights(problem, step_ratio((D_x, D_y)) if given is None else float(given))
         N = max(1, math.ceil((weights[0] * D_x**2 + weights[1] * D_y**2) / (2.0 * tol)))
         f, g = (0 if isinstance(part, Zero) else N for _, part, _ in _costly(problem))
         return Calls(f, g, 2 * N)

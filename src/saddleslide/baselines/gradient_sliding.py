@@ -9,7 +9,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method
-from saddleslide.baselines.reach import reach, reach_from_start
+from saddleslide.baselines.reach import counted_reach, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.functions import Zero, prox, split_simple, tilted_minimum
 from saddleslide.oracles import Calls, Oracles
@@ -49,7 +49,7 @@ class GradientSliding(Method):
         smoothness = _smooth(problem)
         if not math.isfinite(smoothness):
             found.append(f"f has a part {rest!r} without a Lipschitz gradient; expected one.")
-        if problem.Y.bounded and not math.isfinite(reach_from_start(problem)[0]):
+        if not (problem.X.bounded or problem.f.strong_convexity(problem.X) > 0.0):
             found.append(f"X = {problem.X} is unbounded and f has no known strong convexity: no distance is known.")
         return found
 
@@ -59,7 +59,7 @@ class GradientSliding(Method):
         self.f_rest, self.f_simple = split_simple(problem.f, problem.X)
         self.lift = oracles.lifted(self.f_rest)
         self.costly = not isinstance(self.f_rest, Zero)
-        self.D = _distance(problem, origin)
+        self.D = counted_reach(oracles, origin)[0]
         self.L, self.M = _curvature(problem, self.D, tol), _steepness(problem)
         self.planned = _outer_steps(self.L, self.D, tol)
         self._begin(origin)
@@ -151,10 +151,6 @@ def _curvature(problem: SaddleProblem, D: float, tol: float) -> float:
 def _steepness(problem: SaddleProblem) -> float:
     """M = |B| times the diameter of Y: subgradients of h are B^T y, and vary by no more."""
     return problem.coupling.norm.upper * problem.Y.diameter()
-
-
-def _distance(problem: SaddleProblem, origin: tuple[Array, Array]) -> float:
-    return reach(problem, origin)[0]
 
 
 def _outer_steps(L: float, D: float, tol: float) -> int:

@@ -10,7 +10,7 @@ from typing import final
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
 from saddleslide.baselines.field import Mean
-from saddleslide.baselines.reach import reach_from_start, step_ratio
+from saddleslide.baselines.reach import counted_reach, reach_from_start, step_ratio
 from saddleslide.candidate import Candidate
 from saddleslide.domains import Domain
 from saddleslide.functions import Function, prox
@@ -81,7 +81,7 @@ class Pdhg(Method):
         self.variant = _variant(self.options["variant"], problem)
         self.norm = max(problem.coupling.norm.upper, 1e-300)
         given = self.options["weight"]
-        self.weight = step_ratio(problem, origin, None if given is None else float(given))
+        self.weight = step_ratio(counted_reach(oracles, origin)) if given is None else float(given)
         self.restarting: PrimalDual | None = None
         if self.variant == "restarted":
             self.restarting = PrimalDual(oracles, origin, self.norm, self.weight)

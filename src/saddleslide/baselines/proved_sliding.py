@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-import numpy as np
-
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Option
 from saddleslide.baselines.field import calls_of
-from saddleslide.baselines.reach import reach, reach_from_start
+from saddleslide.baselines.reach import counted_reach, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.baselines.staged import Staged
 from saddleslide.errors import InputError
-from saddleslide.functions import Zero
 from saddleslide.holder import Holder
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.plan_request import SHARP
@@ -73,7 +70,7 @@ class ProvedSliding(Staged):
 
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         problem = oracles.problem
-        distances = (0.0, 0.0) if _bounded(problem) else reach(problem, origin, _slopes(oracles, origin))
+        distances = (0.0, 0.0) if _bounded(problem) else counted_reach(oracles, origin, proximal=False)
         self.plan, self.done = self._plan(problem, origin, tol, distances), 0
         super().start(oracles, origin, tol)
 
@@ -137,13 +134,3 @@ def _curvature(problem: SaddleProblem) -> Curvature:
     moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
     flat = Holder(1.0, 0.0)
     return Curvature(f or flat, g or flat, problem.coupling.norm.upper, *moduli)
-
-
-def _slopes(oracles: Oracles, origin: tuple[Array, Array]) -> tuple[float, float]:
-    """Norms of f'(x) + B^T y and g'(y) - Bx at the start, counted."""
-    problem, (x, y) = oracles.problem, origin
-    F_x = np.zeros_like(x) if isinstance(problem.f, Zero) else np.array(oracles.f_gradient(x))
-    F_y = np.zeros_like(y) if isinstance(problem.g, Zero) else np.array(oracles.g_gradient(y))
-    F_x = F_x + oracles.adjoint(y) if y.any() else F_x
-    F_y = F_y - oracles.forward(x) if x.any() else F_y
-    return float(np.linalg.norm(F_x)), float(np.linalg.norm(F_y))

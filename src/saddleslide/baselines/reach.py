@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from saddleslide.arrays import Array
+from saddleslide.functions import Zero, has_prox
+from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 # Remembered as long as the problem lives: every prediction asks.
@@ -27,6 +31,31 @@ def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
     if problem not in _KNOWN:
         _KNOWN[problem] = reach(problem, problem.start())
     return _KNOWN[problem]
+
+
+@contextmanager
+def assumed_slopes(problem: SaddleProblem, slopes: tuple[float, float]) -> Iterator[None]:
+    """Within it `reach_from_start` is what it would be if both parts of the operator at the start had these norms.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> q, free = ss.functions.Quadratic(2.0), ss.domains.FullSpace(1)
+    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(1), X=free, Y=free)
+    >>> with assumed_slopes(problem, (4.0, 0.0)):
+    ...     round(reach_from_start(problem)[0], 6)
+    2.0
+    >>> reach_from_start(problem)
+    (0.0, 0.0)
+    """
+    known = _KNOWN.pop(problem, None)
+    _KNOWN[problem] = reach(problem, problem.start(), slopes)
+    try:
+        yield
+    finally:
+        del _KNOWN[problem]
+        if known is not None:
+            _KNOWN[problem] = known
 
 
 def reach(
@@ -74,19 +103,41 @@ def _slopes(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float,
     return F_x, float(np.linalg.norm(problem.g.gradient(y) - push))
 
 
-def step_ratio(problem: SaddleProblem, origin: tuple[Array, Array], given: float | None = None) -> float:
-    """Weight between the blocks, |dy| / |dx|: given, or from what is known of both distances, or 1.
+def counted_reach(oracles: Oracles, origin: tuple[Array, Array], proximal: bool = True) -> tuple[float, float]:
+    """`reach` within a run: its gradients and products are calls like all others.
+
+    A method that takes proximal steps makes no calls of functions that have one, here neither.
 
     Examples
     --------
     >>> import saddleslide as ss
-    >>> X, Y, zero = ss.domains.Box(-2.0, 2.0, shape=1), ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Zero()
-    >>> problem = ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=X, Y=Y)
-    >>> step_ratio(problem, problem.start())
-    0.5
+    >>> f, box = ss.functions.Quadratic(np.array([[2.0, 1.0], [1.0, 2.0]])), ss.domains.Box(-1.0, 1.0, shape=2)
+    >>> oracles = Oracles(ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(2), X=box, Y=box))
+    >>> _ = counted_reach(oracles, (np.ones(2), np.zeros(2)))
+    >>> oracles.calls
+    Calls(f=1, g=0, B=1)
     """
-    if given is not None:
-        return given
-    D_x, D_y = reach(problem, origin)
-    usable = all(math.isfinite(D) and D > 0.0 for D in (D_x, D_y))
+    problem, (x, y) = oracles.problem, origin
+    mu_x, mu_y = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
+    if max(mu_x, mu_y) == 0.0:
+        return reach(problem, origin)
+    f_free = isinstance(problem.f, Zero) or (proximal and has_prox(problem.f, problem.X))
+    g_free = isinstance(problem.g, Zero) or (proximal and has_prox(problem.g, problem.Y))
+    F_x = problem.f.gradient(x) if f_free else oracles.f_gradient(x)
+    f_slope = float(np.linalg.norm(F_x + oracles.adjoint(y) if y.any() else F_x))
+    F_y = problem.g.gradient(y) if g_free else oracles.g_gradient(y)
+    g_slope = float(np.linalg.norm(F_y - oracles.forward(x) if x.any() else F_y))
+    return reach(problem, origin, (f_slope, g_slope))
+
+
+def step_ratio(distances: tuple[float, float]) -> float:
+    """Weight between the blocks, |dy| / |dx|, from what is known of both distances, or 1.
+
+    Examples
+    --------
+    >>> step_ratio((2.0, 1.0)), step_ratio((math.inf, 1.0))
+    (0.5, 1.0)
+    """
+    D_x, D_y = distances
+    usable = all(math.isfinite(D) and D > 0.0 for D in distances)
     return D_y / D_x if usable else 1.0

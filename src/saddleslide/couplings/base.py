@@ -14,6 +14,7 @@ from saddleslide.couplings.spectrum import (
     NormBound,
     SmallestSingularValue,
     norm_bound,
+    singular_values,
     smallest_singular_value,
     summation_error,
 )
@@ -79,6 +80,18 @@ class Coupling(Built, ABC):
     def norm(self) -> NormBound:
         """Spectral norm: an upper bound with its margin, apart from the estimate. Costs products, once."""
         return norm_bound(self)
+
+    @cached_property
+    def singular_values(self) -> Array:
+        """All singular values, largest first, for couplings small enough to be factorised; computed once.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> [round(float(value), 12) for value in ss.couplings.as_coupling(np.diag([2.0, 3.0])).singular_values]
+        [3.0, 2.0]
+        """
+        return singular_values(self)
 
     @property
     def product_error(self) -> float:

@@ -100,6 +100,12 @@ def as_dense(coupling: Coupling) -> Array:
     return np.array([coupling.adjoint(unit).ravel() for unit in units]).reshape(rows, columns)
 
 
+def singular_values(coupling: Coupling) -> Array:
+    """All of them, largest first; infinite where an entry is not finite."""
+    matrix = as_dense(coupling)
+    return scipy.linalg.svdvals(matrix) if np.isfinite(matrix).all() else np.full(min(matrix.shape), math.inf)
+
+
 def norm_bound(coupling: Coupling) -> NormBound:
     """Exact for small or factorisable couplings, else a random Lanczos bound."""
     columns, rows = math.prod(coupling.x_shape), math.prod(coupling.y_shape)
@@ -107,8 +113,7 @@ def norm_bound(coupling: Coupling) -> NormBound:
     if smaller == 0:
         return NormBound(0.0, 0.0, "empty")
     if smaller <= SMALL or (smaller <= FACTORISABLE and coupling.dense() is not None):
-        matrix = as_dense(coupling)
-        estimate = float(scipy.linalg.svdvals(matrix)[0]) if np.isfinite(matrix).all() else math.inf
+        estimate = float(coupling.singular_values[0])
         return NormBound(estimate * (1.0 + rounding_margin(max(columns, rows))), estimate, "singular values")
     return lanczos_norm_bound(coupling)
 
@@ -151,7 +156,9 @@ def smallest_singular_value(coupling: Coupling, positive: bool) -> SmallestSingu
         return SmallestSingularValue(0.0, math.nan, f"not computed: sides {rows} x {columns} exceed {FACTORISABLE}")
     if min(columns, rows) == 0:
         return SmallestSingularValue(0.0, 0.0, "empty")
-    values = scipy.linalg.svdvals(as_dense(coupling))
+    values = coupling.singular_values
+    if not np.isfinite(values).all():
+        return SmallestSingularValue(0.0, math.nan, "not computed: a product is not finite")
     error = float(values[0]) * rounding_margin(max(columns, rows))
     if not positive:
         smallest = float(values[-1]) if rows >= columns else 0.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from saddleslide.arrays import Array
+from saddleslide.distributed.engine import sendable
 from saddleslide.functions import Function
 from saddleslide.functions.part_questions import OPERATIONS, built_part
 from saddleslide.functions.trees import Terms
@@ -46,8 +47,8 @@ class Agent:
         """Build the function and keep it."""
         try:
             self._function = built_part(pickle.loads(loader), self._index, name)
-        except Exception as error:
-            return Told(error=error)
+        except (Exception, SystemExit) as error:
+            return Told(error=sendable(error))
         return Told()
 
     def meet(self, neighbours: Mapping[int, Any], weights: Mapping[int, float]) -> Told:
@@ -63,16 +64,16 @@ class Agent:
         assert self._function is not None
         try:
             return Told(answer=question(self._function))
-        except Exception as error:
-            return Told(error=error)
+        except (Exception, SystemExit) as error:
+            return Told(error=sendable(error))
 
     def evaluate(self, operation: str, x: Array) -> Told:
         """An operation of `functions.parts` on the own function."""
         assert self._function is not None
         try:
             return Told(terms=OPERATIONS[operation](self._function, x))
-        except Exception as error:
-            return Told(error=error)
+        except (Exception, SystemExit) as error:
+            return Told(error=sendable(error))
 
     async def hear(self, number: int, sender: int, array: Array) -> None:
         """Take a neighbour's message of an exchange."""

@@ -85,6 +85,9 @@ class AgentFunctions(Function):
     def strong_convexity(self, domain: Domain) -> float:
         return min(constants.strong_convexity for constants in self._constants)
 
+    def certain_convexity(self, domain: Domain) -> float:
+        return min(constants.certain_convexity for constants in self._constants)
+
 
 @final
 class AgentEdges(Coupling):

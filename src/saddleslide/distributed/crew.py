@@ -106,8 +106,8 @@ class Crew:
                 name = f"{self.roster.near[worker]}-{attempt}"
                 if operation in WITH_ARRAY:
                     self.mailbox.rows(name, len(blocks), x.size)
-                    job = replace(job, out_path=self.mailbox.path(name, len(blocks)))
-                job = replace(job, x_path=self.mailbox.path("x", 1))
+                    job = replace(job, out_path=self.mailbox.path(name, len(blocks), x.size))
+                job = replace(job, x_path=self.mailbox.path("x", 1, x.size))
             jobs[worker] = job
         return jobs
 

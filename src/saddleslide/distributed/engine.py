@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import pickle
 from numbers import Integral
 from typing import Any
 
@@ -121,6 +122,28 @@ def pickled(value: Any) -> bytes:
     """
     text: bytes = require("DaskSum", "cloudpickle").dumps(value)
     return text
+
+
+def sendable(error: BaseException) -> BaseException:
+    """The exception where another process can read it, or one that says the same: no reply may be lost for it.
+
+    An exit is no exception of a call: it would end the worker, and the client after it.
+
+    Examples
+    --------
+    >>> sendable(OSError("no file"))
+    OSError('no file')
+    >>> class Picky(Exception):
+    ...     def __init__(self, name, *, rows):
+    ...         super().__init__(f"{name} has {rows} rows")
+    >>> sendable(Picky("shard", rows=3))
+    RuntimeError('Picky: shard has 3 rows')
+    """
+    try:
+        readable = isinstance(pickle.loads(pickled(error)), Exception)
+    except Exception:
+        readable = False
+    return error if readable else RuntimeError(f"{type(error).__name__}: {error}")
 
 
 async def living(client: Any) -> frozenset[str] | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 from saddleslide.arrays import Array, Shape, read_only
+from saddleslide.distributed.engine import sendable
 from saddleslide.distributed.mailbox import is_here, opened
 from saddleslide.functions import Function
 from saddleslide.functions.part_questions import built_part, evaluated
@@ -106,8 +107,8 @@ class Host:
             try:
                 # Here and not in the message: what can not be read on a worker is an error, not a lost worker.
                 self._parts[i] = built_part(pickle.loads(loader), i, name)
-            except Exception as error:
-                return Reply(failed=i, error=error)
+            except (Exception, SystemExit) as error:
+                return Reply(failed=i, error=sendable(error))
         return Reply()
 
     def drop(self, parts: Sequence[int]) -> None:
@@ -121,8 +122,8 @@ class Host:
         for i in parts:
             try:
                 found[i] = question(self._parts[i])
-            except Exception as error:
-                return Reply(failed=i, error=error)
+            except (Exception, SystemExit) as error:
+                return Reply(failed=i, error=sendable(error))
         return Reply(answers=found)
 
     def evaluate(self, job: Job) -> Reply:
@@ -146,8 +147,8 @@ class Host:
                     out[row] = array.ravel()
                     array = None
                 terms[block] = (numbers, array)
-        except Exception as error:
-            return Reply(failed=self._current, error=error)
+        except (Exception, SystemExit) as error:
+            return Reply(failed=self._current, error=sendable(error))
         return Reply(terms, job.blocks, seconds)
 
     def _part(self, i: int) -> Function:

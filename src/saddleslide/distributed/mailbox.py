@@ -28,7 +28,7 @@ class Mailbox:
     --------
     >>> box = Mailbox()
     >>> box.rows("x", 1, 3)[0, :] = 2.0
-    >>> is_here(box.folder, box.token), opened(box.path("x", 1), 1, 3)
+    >>> is_here(box.folder, box.token), opened(box.path("x", 1, 3), 1, 3)
     (True, array([[2., 2., 2.]]))
     >>> box.close()
     """
@@ -42,13 +42,13 @@ class Mailbox:
         self._maps: dict[str, Array] = {}
         self._finalizer = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
-    def path(self, name: str, rows: int) -> str:
-        """Where the array of this name and number of rows is."""
-        return os.path.join(self.folder, f"{name}-{rows}")
+    def path(self, name: str, rows: int, size: int) -> str:
+        """Where the array of this name, number of rows and length of a row is."""
+        return os.path.join(self.folder, f"{name}-{rows}-{size}")
 
     def rows(self, name: str, rows: int, size: int) -> Array:
         """An array of so many rows, made at its first use."""
-        path = self.path(name, rows)
+        path = self.path(name, rows, size)
         if path not in self._maps:
             self._maps[path] = np.asarray(np.memmap(path, np.float64, "w+", shape=(rows, size)))
         return self._maps[path]

@@ -28,11 +28,15 @@ class PartFacts(NamedTuple):
 
 
 class PartConstants(NamedTuple):
-    """Constants of a part on a domain: smoothness (or why it is unknown), modulus, norm of A where it has one."""
+    """Constants of a part on a domain: smoothness (or why it is unknown), modulus, norm of A where it has one.
+
+    Of the modulus, `certain_convexity` is what follows from what the part is, declared numbers left out.
+    """
 
     smoothness: Holder | str
     strong_convexity: float
     norm: float
+    certain_convexity: float
 
 
 def _both(part: Function, x: Array) -> Terms:
@@ -74,9 +78,19 @@ def evaluated(
 
     def known(inner: Block) -> Terms | None:
         single = inner[1] - inner[0] == 1 and (chosen is None or inner[0] in chosen)
-        return ask(part_at(inner[0]), x) if single else None
+        return _fitting(ask(part_at(inner[0]), x), inner[0], operation, x) if single else None
 
     return summed(block, known)
+
+
+def _fitting(terms: Terms, index: int, operation: str, x: Array) -> Terms:
+    """The terms of a part; arrays of another shape would be stretched to fit when they are added."""
+    if terms[1] is not None and np.shape(terms[1]) != x.shape:
+        raise InputError(
+            f"part {index}: {operation} gave an array of shape {np.shape(terms[1])} at a point of shape {x.shape}; "
+            "expected the same shape."
+        )
+    return terms
 
 
 def built_part(part: Any, index: int, name: str) -> Function:
@@ -116,4 +130,4 @@ def part_constants(part: Function, domain: Domain) -> PartConstants:
     except UnknownConstantError as unknown:
         smoothness = str(unknown)
     norm = part.A.norm.upper if isinstance(part, LinearModel) else float("nan")
-    return PartConstants(smoothness, part.strong_convexity(domain), norm)
+    return PartConstants(smoothness, part.strong_convexity(domain), norm, part.certain_convexity(domain))

@@ -132,6 +132,11 @@ class Partitioned(Function):
         joined = self._factor * sum(constants.strong_convexity for constants in self.part_constants(domain))
         return max(joined, self._curvatures[0])
 
+    def certain_convexity(self, domain: Domain) -> float:
+        """What was declared of a part is no more certain in a sum."""
+        joined = self._factor * sum(constants.certain_convexity for constants in self.part_constants(domain))
+        return max(joined, self._curvatures[0])
+
     @cached_property
     def _curvatures(self) -> tuple[float, float]:
         """Bounds on the eigenvalues of the Hessian of the sum, where it is quadratic and small; else 0 and infinity."""

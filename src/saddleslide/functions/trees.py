@@ -41,22 +41,32 @@ def halves(block: Block) -> tuple[Block, Block]:
 def summed(block: Block, known: Callable[[Block], Terms | None]) -> Terms | None:
     """The sum over a block: what is `known` of it, or the sum of its halves; None where all of it is left out.
 
-    The arrays are added in place, into the leftmost one.
+    What is known may belong to a part and is never written to; sums of it are added in place.
 
     Examples
     --------
     >>> summed((0, 3), lambda block: ((float(block[0]),), None) if block[1] - block[0] == 1 else None)
     ((3.0,), None)
     """
+    found = _summed(block, known)
+    return None if found is None else found[0]
+
+
+def _summed(block: Block, known: Callable[[Block], Terms | None]) -> tuple[Terms, bool] | None:
+    """The sum over a block, and whether its array may be written to."""
     found = known(block)
-    if found is not None or block[1] - block[0] == 1:
-        return found
-    left, right = (summed(half, known) for half in halves(block))
-    return left if right is None else right if left is None else added(left, right)
+    if found is not None:
+        return found, False
+    if block[1] - block[0] == 1:
+        return None
+    left, right = (_summed(half, known) for half in halves(block))
+    if left is None or right is None:
+        return right if left is None else left
+    return added(left[0], right[0], left[1]), True
 
 
-def added(left: Terms, right: Terms) -> Terms:
-    """Both together; the array of the left one is written to.
+def added(left: Terms, right: Terms, ours: bool = False) -> Terms:
+    """Both together; the array of the left one is written to if it is `ours`.
 
     Examples
     --------
@@ -66,7 +76,7 @@ def added(left: Terms, right: Terms) -> Terms:
     numbers = tuple(a + b for a, b in zip(left[0], right[0], strict=True))
     if left[1] is None or right[1] is None:
         return numbers, None
-    return numbers, np.add(left[1], right[1], out=left[1])
+    return numbers, np.add(left[1], right[1], out=left[1] if ours else None)
 
 
 def whole_blocks(total: int, held: Iterable[int]) -> list[Block]:

@@ -30,8 +30,8 @@ class AnchoredLevel:
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> free, q = ss.domains.FullSpace(2), ss.functions.Quadratic(1.0)
-    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=free, Y=free)
+    >>> free, q = ss.domains.FullSpace(2), ss.functions.Quadratic([1.0, 4.0])
+    >>> problem = ss.SaddleProblem(f=q, g=q, B=2.0 * np.eye(2), X=free, Y=free)
     >>> options = dict(regime="restarts", anchors=True, start=(np.ones(2), np.ones(2)))
     >>> plan = ss.plan(problem, 1e-2, **options)
     >>> ss.run(problem, plan, start=options["start"]).success
