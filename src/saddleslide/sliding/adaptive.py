@@ -180,11 +180,10 @@ class AdaptiveSliding:
         problem = self.oracles.problem
         step = self.metric.from_basis(self.metric.solve(G, self.L, 0.0))
         image = float(np.linalg.norm(self.oracles.forward(step)))
-        most = problem.coupling.norm.upper * float(np.linalg.norm(step))
         # A step that B does not see, as of agents that agree from the start, leaves rounding as its image.
-        image = image if image > _UNSEEN * most else most
+        rounding = _UNSEEN * problem.coupling.norm.upper * float(np.linalg.norm(step))
         radius = problem.Y.radius(self.y)
-        if math.isfinite(radius) and radius > 0.0 and image > 0.0:
+        if math.isfinite(radius) and radius > 0.0 and image > rounding:
             return radius / image
         modulus = problem.g.strong_convexity(problem.Y)
         if modulus > 0.0:
