@@ -13,7 +13,7 @@ import saddleslide as ss
 from saddleslide import cli
 from saddleslide.commands import SOLUTION_FILES, tasks
 from saddleslide.errors import InputError
-from saddleslide.gallery.files import read_array
+from saddleslide.gallery.files import read_array, read_matrix
 
 PAYOFF = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 0.5]])
 
@@ -197,7 +197,89 @@ def test_constrained_from_files(tmp_path, capsys):
     assert "away from the range of A" in capsys.readouterr().err
     np.savetxt(tmp_path / "A.csv", A[0], delimiter=",")
     assert cli.main(["solve", "constrained", *given]) == cli.EXIT_USAGE
+    assert "its shape is (6, 1)" in capsys.readouterr().err
+    np.savez(tmp_path / "A.npz", A=np.ones((2, 2, 2)))
+    assert cli.main(["solve", "constrained", "--A", f"{tmp_path}/A.npz", *given[2:]]) == cli.EXIT_USAGE
     assert "expected a matrix" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("lines", "shape"), [(["1,2,3"], (1, 3)), (["1", "2", "3"], (3, 1)), (["# a", "4"], (1, 1))])
+def test_a_table_of_one_line_or_one_column_is_a_matrix(lines, shape, tmp_path):
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("\n".join(lines).replace(",", " ") + "\n", encoding="utf-8")
+    assert read_matrix(tmp_path / "a.csv").shape == read_matrix(tmp_path / "a.txt").shape == shape
+    assert np.ndim(read_array(tmp_path / "a.csv")) == 1
+
+
+def test_one_constraint_from_a_file_of_one_line(tmp_path):
+    (tmp_path / "A.csv").write_text("1,1,1,1\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text("2\n", encoding="utf-8")
+    given = ["--A", f"{tmp_path}/A.csv", "--b", f"{tmp_path}/b.csv", "--out", f"{tmp_path}/out"]
+    assert cli.main(["solve", "constrained", *given]) == 0
+    with np.load(tmp_path / "out" / "arrays.npz") as arrays:
+        assert arrays["x"] == pytest.approx(np.full(4, 0.5), abs=1e-3)
+
+
+WRONG = {
+    "A.csv": "1,1\n1,2\n",
+    "b.csv": "1\n2\n",
+    "long.csv": "1,2,3\n",
+    "head.csv": "a,b\n1,2\n",
+    "ragged.csv": "1,2\n3\n",
+    "semicolons.csv": "1;2\n3;4\n",
+    "holes.csv": "1,nan\n3,4\n",
+    "notes.csv": "# nothing else\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("constrained --A A.csv --b b.csv --c long.csv", "f takes arrays of shape (3,), A of shape (2,)"),
+        ("constrained --A A.csv --b b.csv --Q long.csv", "expected a square operator"),
+        ("constrained --A A.csv --b long.csv", "its shape is (2, 2)"),
+        ("inverse --A A.csv --b long.csv", "its shape is (2, 2)"),
+        ("consensus --graph scalar.npy", "expected a square matrix"),
+        ("consensus --graph long.csv", "expected a square matrix"),
+        ("consensus --A A.csv --b b.csv", "expected (n, m, d) and (n, m)"),
+        ("transport --costs A.csv --source long.csv --target b.csv", "expected (m, n), (m,) and (n,)"),
+        ("tomography --sinogram A.csv --angles long.csv", "one angle for each row"),
+        ("tomography --sinogram empty.npz", "it is empty"),
+        ("inpaint --picture A.csv --known long.csv", "expected booleans of shape (2, 2)"),
+        ("inpaint --picture graph.mtx", "has no holes"),
+        ("denoise --picture folder.png", "can not be read"),
+        ("game --payoff head.csv", "can not be read"),
+        ("game --payoff ragged.csv", "can not be read"),
+        ("game --payoff semicolons.csv", "can not be read"),
+        ("game --payoff notes.csv", "it is empty"),
+        ("game --payoff holes.csv", "NaN"),
+        ("game --payoff scalar.npy", "expected a matrix"),
+        ("game --payoff objects.npy", "can not be read"),
+        ("game --payoff empty.npz", "it is empty"),
+        ("game --payoff folder.png", "can not be read"),
+    ],
+)
+def test_files_that_do_not_fit_are_exit_code_2_with_a_reason(line, words, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, content in WRONG.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    (tmp_path / "folder.png").mkdir()
+    np.save("scalar.npy", 3.0)
+    np.save("objects.npy", np.array([{}], dtype=object))
+    np.savez("empty.npz")
+    scipy.io.mmwrite("graph.mtx", sp.coo_array(np.array([[0.0, 1.0], [1.0, 0.0]])))
+    assert cli.main(["solve", *line.split()]) == cli.EXIT_USAGE
+    said = capsys.readouterr()
+    assert words in said.err and said.out == ""
+
+
+def test_a_sparse_file_may_be_a_picture_or_costs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scipy.io.mmwrite("a.mtx", sp.coo_array(np.array([[0.0, 1.0], [1.0, 0.0]])))
+    np.savetxt("half.csv", [0.5, 0.5])
+    assert cli.main(["solve", "denoise", "--picture", "a.mtx"]) == 0
+    given = ["--costs", "a.mtx", "--source", "half.csv", "--target", "half.csv"]
+    assert cli.main(["solve", "transport", *given]) == 0
 
 
 def test_inverse_from_files(tmp_path, capsys):

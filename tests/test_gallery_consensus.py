@@ -40,6 +40,8 @@ def test_least_squares_on_a_graph_is_the_centralised_solution(name, method):
     minimum = 0.5 * np.sum((A @ x - b) ** 2) + 0.5 * ridge * x @ x
     assert result.status is ss.Status.SOLVED and solution.inside
     assert result.lower - 1e-10 <= minimum <= solution.objective + 1e-10
+    # The agents together are as good as the gap says.
+    assert problem.f.value(result.x) - minimum <= result.gap + 1e-10
     assert solution.point == pytest.approx(x, abs=1e-3)
     assert solution.consensus_error <= 1e-5
     assert solution.local_gradients == result.calls.f and solution.rounds == result.calls.B / 2
@@ -127,6 +129,28 @@ def test_functions_of_different_shapes_or_none_are_refused():
         ss.gallery.consensus([ss.functions.Quadratic(1.0)] * 3, nx.path_graph(3))
     with pytest.raises(InputError, match=r"function 1 takes arrays of shape \(3,\); expected \(2,\)"):
         ss.gallery.consensus([ss.functions.Linear([1.0] * k) for k in (2, 3)], nx.path_graph(2))
+
+
+@pytest.mark.parametrize("name", ["path", "ring", "random"])
+def test_agents_that_agree_from_the_start_do_not_stall(name):
+    # B sees nothing of the first step but rounding, which must not set the scale of the steps.
+    graph = GRAPHS[name]
+    A, b = local_data(1, 5)[0]
+    problem = ss.gallery.consensus([ss.functions.LeastSquares(A, b, ridge=0.5)] * len(graph), graph)
+    solution = problem.read(ss.solve(problem, tol=1e-8, max_steps=60))
+    assert solution.result.success
+    x = np.linalg.solve(A.T @ A + 0.5 * np.eye(3), A.T @ b)
+    assert solution.point == pytest.approx(x, abs=1e-4)
+
+
+def test_one_agent_and_what_are_no_functions_are_refused():
+    q = ss.functions.Linear([1.0])
+    with pytest.raises(InputError, match="received 1 agent; expected at least 2"):
+        ss.gallery.consensus([q], np.zeros((1, 1)))
+    with pytest.raises(InputError, match="functions is Linear; expected a list"):
+        ss.gallery.consensus(q, nx.path_graph(2))
+    with pytest.raises(InputError, match=r"function 1 is function; expected a function from ss\.functions"):
+        ss.gallery.consensus([q, lambda x: x], nx.path_graph(2))
 
 
 def test_blocks_add_up_and_their_constants_hold():

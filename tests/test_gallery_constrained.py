@@ -133,6 +133,12 @@ def test_wrong_constraints_are_refused(A, b, words):
         ss.gallery.constrained(ss.functions.Quadratic(1.0), A, b)
 
 
+def test_a_function_of_another_shape_is_refused_before_it_is_called():
+    for f in (ss.functions.Quadratic(np.eye(3)), ss.functions.Linear(np.ones(3))):
+        with pytest.raises(InputError, match=r"f takes arrays of shape \(3,\), A of shape \(2,\)"):
+            ss.gallery.constrained(f, np.ones((1, 2)), [1.0])
+
+
 def test_a_function_that_is_none_is_refused():
     with pytest.raises(InputError, match="f is function"):
         ss.gallery.constrained(lambda x: x, np.eye(2), np.ones(2))

@@ -66,6 +66,15 @@ def test_at_p_2_the_signal_solves_linear_equations():
     assert problem.read(ss.solve(problem, tol=1e-8, max_steps=2000)).signal == pytest.approx(x, abs=1e-3)
 
 
+def test_an_exact_fit_without_a_certificate_is_no_contradiction():
+    # Values and gradients vanish at the minimum, so that rounding is all that is left of them.
+    for A in (np.ones((1, 3)), np.ones((2, 4))):
+        problem = ss.gallery.lp_inverse(A, np.ones(len(A)), weight=1.0, p=3.0)
+        result = ss.solve(problem, tol=1e-6, max_steps=60)
+        assert result.status is not ss.Status.INCONSISTENT, result.certificate.reason
+        assert A @ result.x == pytest.approx(np.ones(len(A)), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -124,6 +124,18 @@ def test_marginals_that_can_not_be_are_refused(source, target, words):
         ss.gallery.transport(np.ones((2, 3)), source, target)
 
 
+def test_histograms_of_single_precision_are_taken_and_have_one_mass():
+    rng = np.random.default_rng(0)
+    source, target = (rng.random(n).astype(np.float32) for n in (30, 20))
+    source, target = source / source.sum(), target / target.sum()
+    assert abs(source.astype(float).sum() - target.astype(float).sum()) > 1e-9
+    solution = solved(rng.random((30, 20)), source, target, 0.5, tol=1e-4)
+    assert solution.plan.sum(axis=1) == pytest.approx(source.astype(float), abs=1e-14)
+    assert solution.plan.sum(axis=0) == pytest.approx(target.astype(float), rel=1e-6)
+    with pytest.raises(InputError, match="expected equal sums"):
+        ss.gallery.transport(np.ones((2, 2)), [0.5, 0.5], [0.5, 0.5 + 2e-6])
+
+
 def test_a_negative_regularisation_and_shapeless_marginals_are_refused():
     with pytest.raises(InputError, match="regularisation is -1"):
         ss.gallery.transport(np.ones((1, 1)), [1.0], [1.0], regularisation=-1.0)

@@ -22,6 +22,8 @@ from saddleslide.oracles import Oracles, RunEnded
 
 # Relative to the sizes of the terms: what is above can not be rounding.
 ADJOINT, CONVEXITY = 1e-6, 1e-6
+# Of a point in single precision, relative to its size.
+_ROUNDING = 1e-7
 # Linearisations that a new one is compared with; of large arrays one, whose comparison costs about what a step does.
 _KEPT, _LARGE = 4, 100_000
 
@@ -132,11 +134,12 @@ class PairGuard:
             return complaint
         slopes = float(np.vdot(old.gradient, way)), float(np.vdot(new.gradient, way))
         reach = np.abs(old.point) + np.abs(new.point)
+        rounding = self._rounding(float(np.linalg.norm(reach)))
         for known, rest in ((old, new.value - old.value - slopes[0]), (new, old.value - new.value + slopes[1])):
             size = abs(old.value) + abs(new.value) + float(np.vdot(np.abs(known.gradient), reach))
             least = 0.5 * modulus * square
-            complaint = _bent(self.name, modulus, least - rest, CONVEXITY * (size + least))
-            complaint = complaint or (self._rough(rest, square, size) if inside else "")
+            complaint = _bent(self.name, modulus, least - rest, CONVEXITY * (size + least) + rounding)
+            complaint = complaint or (self._rough(rest, square, CONVEXITY * size + rounding) if inside else "")
             if complaint:
                 return complaint
         return ""
@@ -148,13 +151,20 @@ class PairGuard:
         allowed = CONVEXITY * (sizes * float(np.linalg.norm(way)) + least)
         return _bent(self.name, self.modulus if least > 0.0 else 0.0, least - curvature, allowed)
 
-    def _rough(self, rest: float, square: float, size: float) -> str:
+    def _rounding(self, reach: float) -> float:
+        """What rounding of the points does to values where these and the gradients vanish, as of an exact fit."""
+        if self.smoothness is None:
+            return 0.0
+        nu, H = self.smoothness.nu, self.smoothness.H
+        return float(H * (_ROUNDING * reach) ** (1.0 + nu))
+
+    def _rough(self, rest: float, square: float, allowed: float) -> str:
         """The declared Hölder condition bounds the distance from the tangent by H |way|^(1 + nu) / (1 + nu)."""
         if self.smoothness is None:
             return ""
         nu, H = self.smoothness.nu, self.smoothness.H
         most = H * square ** (0.5 * (1.0 + nu)) / (1.0 + nu)
-        if rest <= most + CONVEXITY * (size + most):
+        if rest <= most + CONVEXITY * most + allowed:
             return ""
         return (
             f"{self.name} is not as smooth as declared, (nu, H) = ({nu:g}, {H:g}): between two points it leaves its "

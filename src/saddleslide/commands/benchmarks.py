@@ -11,7 +11,7 @@ from saddleslide.commands.options import Entry, positive, whole
 from saddleslide.commands.tasks import Task, absolute, by_plan, on_cluster, papers_plan, relative
 from saddleslide.errors import InputError
 from saddleslide.gallery import choose_weight, realistic_tomography, reconstruct, synthetic, tomography
-from saddleslide.gallery.files import read_archive, read_array
+from saddleslide.gallery.files import read_archive, read_array, read_dense
 from saddleslide.gallery.tomography import REGIMES
 from saddleslide.metric_choice import METRICS
 from saddleslide.problem import SaddleProblem
@@ -70,7 +70,7 @@ def _tomography(chosen: argparse.Namespace) -> SaddleProblem:
 
 def _own_sinogram(chosen: argparse.Namespace) -> SaddleProblem:
     stored = read_archive(chosen.sinogram)
-    sinogram = stored["sinogram"] if "sinogram" in stored else read_array(chosen.sinogram)
+    sinogram = stored["sinogram"] if "sinogram" in stored else read_dense(chosen.sinogram)
     angles = _angles(chosen, stored, np.shape(sinogram))
     settings: dict[str, Any] = {
         "shape": chosen.size, "spacing": chosen.spacing, "huber": chosen.huber, "intensity": chosen.intensity,

@@ -12,7 +12,8 @@ from saddleslide.domains import NonNegative
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Linear, Quadratic
 from saddleslide.gallery import consensus, constrained, lp_inverse, matrix_game, transport
-from saddleslide.gallery.files import read_array
+from saddleslide.gallery.consensus import gossip_matrix
+from saddleslide.gallery.files import read_array, read_dense, read_matrix
 from saddleslide.problem import SaddleProblem
 
 
@@ -26,7 +27,7 @@ def _add_game(one: Any) -> None:
 
 def _game(chosen: Any) -> SaddleProblem:
     if chosen.payoff is not None:
-        payoff = read_array(chosen.payoff)
+        payoff = read_matrix(chosen.payoff)
     else:
         payoff = np.random.default_rng(chosen.seed).standard_normal((chosen.rows, chosen.columns))
     regulariser = None if chosen.regularise is None else Quadratic(chosen.regularise)
@@ -45,7 +46,7 @@ def _transport(chosen: Any) -> SaddleProblem:
     if any(file is not None for file in files):
         if None in files:
             raise InputError("transport: one of --costs, --source and --target is missing; expected all three or none.")
-        costs, source, target = (read_array(file) for file in files)
+        costs, source, target = read_dense(chosen.costs), read_array(chosen.source), read_array(chosen.target)
         return transport(costs, source, target, regularisation=chosen.regularisation)
     t = np.linspace(0.0, 1.0, chosen.size)
     source = np.exp(-((t - 0.3) ** 2) / 0.01)
@@ -65,8 +66,8 @@ def _add_consensus(one: Any) -> None:
 
 def _consensus(chosen: Any) -> SaddleProblem:
     ring = np.roll(np.eye(chosen.agents), 1, axis=1)
-    graph = np.minimum(ring + ring.T, 1.0) if chosen.graph is None else read_array(chosen.graph)
-    agents = graph.shape[0]
+    graph = np.minimum(ring + ring.T, 1.0) if chosen.graph is None else read_matrix(chosen.graph)
+    agents = len(gossip_matrix(graph))
     A, b = _pair(chosen, "consensus", (agents, 10, 4), (agents, 10))
     if A.ndim != 3 or b.shape != A.shape[:2]:
         raise InputError(f"consensus: A and b have shapes {A.shape} and {b.shape}; expected (n, m, d) and (n, m).")
@@ -88,7 +89,7 @@ def _constrained(chosen: Any) -> SaddleProblem:
     if A.ndim != 2:
         raise InputError(f"constrained: A has shape {A.shape}; expected a matrix.")
     # Anything but a number as Q is a matrix, symmetric and positive semidefinite.
-    f: Any = Quadratic(1.0 if chosen.Q is None else read_array(chosen.Q))
+    f: Any = Quadratic(1.0 if chosen.Q is None else read_dense(chosen.Q))
     if chosen.c is not None:
         f = f + Linear(read_array(chosen.c))
     X = NonNegative(A.shape[1]) if chosen.nonnegative else None
@@ -117,7 +118,7 @@ def _pair(
         raise InputError(f"{name}: one of --A and --b is missing; expected both or none.")
     if chosen.A is not None:
         b = np.asarray(read_array(chosen.b))
-        return read_array(chosen.A), b
+        return read_matrix(chosen.A), b
     rng = np.random.default_rng(chosen.seed)
     A = rng.standard_normal(A_shape)
     return A, A @ rng.random(A_shape[-1]) if feasible else rng.standard_normal(b_shape)

@@ -11,7 +11,7 @@ from saddleslide.commands.options import Entry, positive, whole
 from saddleslide.commands.tasks import absolute
 from saddleslide.errors import InputError
 from saddleslide.gallery import blur, deblur, denoise, inpaint, shaded_phantom
-from saddleslide.gallery.files import read_array
+from saddleslide.gallery.files import read_dense
 from saddleslide.problem import SaddleProblem
 
 _NOISE = {"denoise": 0.1, "deblur": 0.01, "inpaint": 0.02}
@@ -43,7 +43,7 @@ def _add_inpaint(one: Any) -> None:
 def _picture(chosen: Any, spoil: Any = None) -> Any:
     """The user's picture, or the head with what spoils it and noise."""
     if chosen.picture is not None:
-        return read_array(chosen.picture)
+        return read_dense(chosen.picture)
     head = shaded_phantom(chosen.size)
     noise = np.random.default_rng(chosen.seed).standard_normal(head.shape)
     return (head if spoil is None else spoil(head)) + _NOISE[chosen.problem] * noise
@@ -54,7 +54,7 @@ def _denoise(chosen: Any) -> SaddleProblem:
 
 
 def _deblur(chosen: Any) -> SaddleProblem:
-    kernel = _gaussian(chosen.blur) if chosen.kernel is None else read_array(chosen.kernel)
+    kernel = _gaussian(chosen.blur) if chosen.kernel is None else read_dense(chosen.kernel)
     picture = _picture(chosen, lambda head: blur(kernel, head.shape).forward(head))
     return deblur(picture, kernel, chosen.weight, huber=chosen.huber or 0.0)
 
@@ -64,7 +64,7 @@ def _inpaint(chosen: Any) -> SaddleProblem:
         raise InputError(f"inpaint: --missing is {chosen.missing:g}; expected a part below 1.")
     picture = _picture(chosen)
     if chosen.known is not None:
-        known = read_array(chosen.known) > 0.5
+        known = read_dense(chosen.known) > 0.5
     elif chosen.picture is not None:
         known = np.isfinite(picture)
         if known.all():

@@ -34,12 +34,14 @@ class Evaluated(Function):
         strong_convexity: float = 0.0,
         name: str = "from_callable",
         kind: ArrayKind = NUMPY,
+        value: Callable[[Any], Any] | None = None,
     ) -> None:
         if not callable(evaluate):
             raise InputError(f"{name}: received {type(evaluate).__name__}; expected a function of x.")
         if not (smoothness is None or isinstance(smoothness, Holder)):
             raise InputError(f"{name}: smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient, or None.")
         self._evaluate, self._smoothness, self._name, self._kind = evaluate, smoothness, name, kind
+        self._value = value
         self._strong_convexity = as_number(strong_convexity, f"{name}: strong_convexity", 0.0)
 
     def __repr__(self) -> str:
@@ -60,6 +62,13 @@ class Evaluated(Function):
         return received_number(answer[0], f"{self._name}: value"), received(
             gradient, x.shape, f"{self._name}: gradient", out, x
         )
+
+    def value(self, x: Array) -> float:
+        """The value alone, without a derivative where the code can do without."""
+        if self._value is None:
+            return self.value_and_gradient(x)[0]
+        with self._kind.scope():
+            return float(self._value(self._kind.wrap(x)))
 
     def smoothness(self, domain: Domain) -> Holder:
         if self._smoothness is None:
@@ -136,23 +145,31 @@ def from_torch(
         raise InputError(f"from_torch: received {type(function).__name__}; expected a function of x.")
     torch = _require("torch", "PyTorch")
 
-    def evaluate(x: Any) -> tuple[float, Any]:
-        x.requires_grad_()
-        # The caller may be inside torch.no_grad().
-        with torch.enable_grad():
-            value = function(x)
+    def checked(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.dtype != torch.float64:
             kind = f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value)
             raise InputError(
                 f"from_torch: the function returned {kind}; expected one number, a float64 tensor. Turn the tensors "
                 "that it uses into float64 with .double()."
             )
+        return value
+
+    def evaluate(x: Any) -> tuple[float, Any]:
+        x.requires_grad_()
+        # The caller may be inside torch.no_grad().
+        with torch.enable_grad():
+            value = checked(function(x))
         if not value.requires_grad:
             raise InputError("from_torch: the value does not depend on x; expected it without detach() or item().")
         (gradient,) = torch.autograd.grad(value, x)
         return float(value.detach()), gradient
 
-    return Evaluated(evaluate, smoothness, strong_convexity, "from_torch", ArrayKind("torch", device))
+    def value_alone(x: Any) -> float:
+        with torch.no_grad():
+            return float(checked(function(x)))
+
+    kind = ArrayKind("torch", device)
+    return Evaluated(evaluate, smoothness, strong_convexity, "from_torch", kind, value_alone)
 
 
 def from_jax(
@@ -179,7 +196,8 @@ def from_jax(
         raise InputError(f"from_jax: received {type(function).__name__}; expected a function of x.")
     jax = _require("jax", "JAX")
     # Single precision, JAX's default, would spoil every certificate; the kind's scope lifts it for each call alone.
-    return Evaluated(jax.jit(jax.value_and_grad(function)), smoothness, strong_convexity, "from_jax", ArrayKind("jax"))
+    both, alone = jax.jit(jax.value_and_grad(function)), jax.jit(function)
+    return Evaluated(both, smoothness, strong_convexity, "from_jax", ArrayKind("jax"), alone)
 
 
 def _require(package: str, name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -137,12 +137,14 @@ def consensus(
     ...
     saddleslide.errors.InputError: consensus: the graph falls into 2 parts, such as agents [0, 1] and [2]; ...
     """
-    local = list(functions)
+    local = _functions(functions)
     W = gossip_matrix(graph)
     if len(local) != len(W):
         raise InputError(f"consensus: received {len(local)} functions for {len(W)} agents; expected one per agent.")
+    if len(W) < 2:
+        raise InputError("consensus: received 1 agent; expected at least 2. Nobody is there to agree with.")
     require_connected(W)
-    known = [part.shape for part in local if isinstance(part, Function) and part.shape is not None]
+    known = [part.shape for part in local if part.shape is not None]
     if shape is None and not known:
         raise InputError("consensus: no function says the shape of x; pass shape=.")
     block = known[0] if shape is None else as_shape(shape, "consensus: shape")
@@ -150,6 +152,21 @@ def consensus(
     R = dual_guess(f, B) if bound is None else as_number(bound, "consensus: bound", 0.0)
     reader = partial(ConsensusSolution, f, W, R)
     return SaddleProblem(f=f, g=Zero(), B=B, X=FullSpace(B.x_shape), Y=Ball(R, shape=B.y_shape), reader=reader)
+
+
+def _functions(functions: Any) -> list[Function]:
+    """One function per agent, or what is wrong with them."""
+    if isinstance(functions, Function) or not isinstance(functions, Iterable):
+        raise InputError(
+            f"consensus: functions is {type(functions).__name__}; expected a list, one function per agent."
+        )
+    local = list(functions)
+    for i, part in enumerate(local):
+        if not isinstance(part, Function):
+            raise InputError(
+                f"consensus: function {i} is {type(part).__name__}; expected a function from ss.functions."
+            )
+    return local
 
 
 def gossip_matrix(graph: Any) -> Array:

@@ -157,6 +157,10 @@ def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: 
     target = target.reshape(coupling.y_shape)
     if not isinstance(f, Function):
         raise InputError(f"constrained: f is {type(f).__name__}; expected a function from ss.functions.")
+    if f.shape is not None and f.shape != coupling.x_shape:
+        raise InputError(
+            f"constrained: f takes arrays of shape {f.shape}, A of shape {coupling.x_shape}; expected equal shapes."
+        )
     domain = FullSpace(coupling.x_shape) if X is None else X
     near = _nearest(coupling, target)
     R = (

@@ -20,6 +20,8 @@ from saddleslide.sliding.inner import Inner, LinearisedStep
 
 # Relative size below which a difference of two numbers is rounding.
 _NOISE = 1e-14
+# Relative size below which the image of a step under B may be rounding.
+_UNSEEN = 1e-10
 # The weight between the blocks stays within this factor of its first value.
 _RHO_RANGE = 1e8
 _MOST_CAUTION = 20
@@ -178,8 +180,10 @@ class AdaptiveSliding:
         problem = self.oracles.problem
         step = self.metric.from_basis(self.metric.solve(G, self.L, 0.0))
         image = float(np.linalg.norm(self.oracles.forward(step)))
+        # A step that B does not see, as of agents that agree from the start, leaves rounding as its image.
+        rounding = _UNSEEN * problem.coupling.norm.upper * float(np.linalg.norm(step))
         radius = problem.Y.radius(self.y)
-        if math.isfinite(radius) and radius > 0.0 and image > 0.0:
+        if math.isfinite(radius) and radius > 0.0 and image > rounding:
             return radius / image
         modulus = problem.g.strong_convexity(problem.Y)
         if modulus > 0.0:
