@@ -57,7 +57,7 @@ def single(point: Array, domain: Domain) -> Array:
     --------
     >>> import numpy as np, saddleslide as ss
     >>> box = ss.domains.Box(-0.1, 0.1, shape=1)
-    >>> bool(np.float32(0.1) > 0.1), bool(single(np.array([0.1]), box)[0] <= 0.1)
+    >>> float(np.float32(0.1)) > 0.1, float(single(np.array([0.1]), box)[0]) <= 0.1
     (True, True)
     """
     with np.errstate(over="ignore", under="ignore"):
