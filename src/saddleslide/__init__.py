@@ -4,7 +4,10 @@ min over x in X, max over y in Y of f(x) + <y, Bx> - g(y): each of f', g' and B 
 gap of the answer is certified.
 """
 
-from saddleslide import couplings, distributed, domains, errors, functions, gallery, metrics, planning
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from saddleslide import couplings, domains, errors, functions, gallery, metrics, planning
 from saddleslide.adaptive_planner import adaptive_plan
 from saddleslide.baselines import methods
 from saddleslide.break_even import Crossover, crossover
@@ -21,6 +24,9 @@ from saddleslide.result import Certificate, Result, Status
 from saddleslide.resuming import resume
 from saddleslide.sliding import Component, component_levels, slide
 from saddleslide.solver import solve
+
+if TYPE_CHECKING:
+    from saddleslide import distributed
 
 __version__ = "0.1.0"
 
@@ -60,3 +66,10 @@ __all__ = [
     "slide",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Clusters are loaded when asked for: they bring asyncio along, and most programs have none.
+    if name == "distributed":
+        return importlib.import_module("saddleslide.distributed")
+    raise AttributeError(f"module 'saddleslide' has no attribute {name!r}")
