@@ -89,6 +89,29 @@ def test_a_gradient_for_the_distance_is_spent_only_where_it_may_change_the_choic
     assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(int(targets[0] > 0.0), 0, 0))
 
 
+@pytest.mark.parametrize("exponents", [(1.0, 1.0), (1.0, 0.25), (0.5, 0.5)])
+@pytest.mark.parametrize("largest", [0.6, 2.0, 200.0])
+def test_no_proved_plan_asks_for_less_than_what_is_quickly_found(exponents, largest):
+    problem = ss.gallery.synthetic(*exponents, d=20, sigma_max=largest)
+    proved = ss.methods["proved-sliding"]()
+    for tol in (1.0, 1e-2):
+        fewest, calls = proved.fewest_calls(problem, tol), proved.predicted_calls(problem, tol)
+        assert 0 < fewest.f <= calls.f
+        assert 0 < fewest.g <= calls.g
+        assert 0 < fewest.B <= calls.B
+
+
+def test_choosing_makes_no_plan_where_a_lower_bound_is_too_dear_already(monkeypatch):
+    def planned(*_, **__):
+        raise AssertionError("a plan was made")
+
+    problem = ss.gallery.tomography("nonlocal", n=32)
+    free = choose(problem, 0.0, 1e-4, (1e4, 1e2, 1.0), estimated=False)
+    monkeypatch.setattr("saddleslide.baselines.proved_sliding.theorem_plan", planned)
+    assert choose(problem, 0.0, 1e-4, (1e4, 1e2, 1.0), estimated=False) == free
+    assert free.method == ADAPTIVE
+
+
 def test_linear_constraints_take_opapc_where_it_is_cheaper():
     assert choose(constrained(), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=False).method == "opapc"
     assert choose(constrained(), 1e-6, 0.0, (1e6, 1.0, 1.0), estimated=False).method == ADAPTIVE

@@ -138,7 +138,7 @@ def free_distances(problem: SaddleProblem) -> bool:
 def _worth_asking(name: str, problem: SaddleProblem) -> bool:
     if name == "opapc" and not (problem.g.linear and _solvable(problem) and _known_spectrum(problem.coupling)):
         return False
-    return not methods[name]().lacks(problem)
+    return not methods[name]().lacks_at_a_glance(problem)
 
 
 def _solvable(problem: SaddleProblem) -> bool:

@@ -16,7 +16,9 @@ from saddleslide.oracles import Calls, Oracles
 from saddleslide.plan_request import SHARP
 from saddleslide.planner import theorem_plan
 from saddleslide.planning import Level, Plan
+from saddleslide.planning.budgets import budget
 from saddleslide.planning.curvature import Curvature
+from saddleslide.planning.levelwise import levelwise_terms
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import Psi_of_sizes
@@ -70,6 +72,9 @@ class ProvedSliding(Staged):
         uncoupled = problem.coupling.norm.upper == 0.0
         return [f"{name} has no curvature and B = 0: its levels have no steps." for name in flat if uncoupled]
 
+    def lacks_at_a_glance(self, problem: SaddleProblem) -> list[str]:
+        return super().lacks(problem)
+
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         problem = oracles.problem
         distances = (0.0, 0.0) if _bounded(problem) else counted_reach(oracles, origin, proximal=False)
@@ -106,10 +111,23 @@ class ProvedSliding(Staged):
         return (f"{promise} after {calls['f']} calls of f', {calls['g']} of g' and {calls['B']} products",)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        if self.lacks(problem):
+            return None
         distances = (0.0, 0.0) if _bounded(problem) else reach_from_start(problem)
         plan = self._plan(problem, problem.start(), tol, distances)
         calls = plan.predicted_calls
         return calls_of(problem, calls["f"], calls["g"], calls["B"]) if plan.proved else None
+
+    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls:
+        """The budgets of Corollary 3.6 at `tol` itself, each in the norm that makes it smallest."""
+        # Without curvature on a block there are no level-wise norms.
+        if not _bounded(problem) or problem.coupling.norm.upper == 0.0:
+            return Calls()
+        x, y = problem.start()
+        seen, squares = _curvature(problem), (problem.X.squared_radius(x), problem.Y.squared_radius(y))
+        terms = levelwise_terms(seen.f, seen.g, seen.L_xy, *squares)
+        f, g, B = (budget(term, tol) for term in terms)
+        return calls_of(problem, f, g, 4 * B) or Calls()
 
     def _plan(
         self, problem: SaddleProblem, origin: tuple[Array, Array], tol: float, distances: tuple[float, float]
