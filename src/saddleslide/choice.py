@@ -201,9 +201,10 @@ def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], 
         sides.append(
             [(part.strong_convexity(domain) or H) * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)]
         )
-    ends = list(itertools.product(*(sorted({side[0], side[-1]}) for side in sides)))
-    known = min(map(len, sides)) == 1
-    inner = itertools.product(*sides) if known else zip(*sides, strict=True)
+    f_side, g_side = sides
+    ends = [(f, g) for f in sorted({f_side[0], f_side[-1]}) for g in sorted({g_side[0], g_side[-1]})]
+    known = min(len(f_side), len(g_side)) == 1
+    inner = itertools.product(f_side, g_side) if known else zip(f_side, g_side, strict=True)
     return ends, [slopes for slopes in inner if slopes not in ends]
 
 

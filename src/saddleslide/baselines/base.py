@@ -163,6 +163,6 @@ class Method(ABC):
         """Calls after which the method's own bound is at most `tol`; None where it promises nothing."""
         return None
 
-    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls:
-        """Calls that `predicted_calls` is sure to ask for, where those are much quicker to find; else none."""
+    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        """Calls that `predicted_calls` is sure to ask for, where quicker to find, else 0; None where that is None."""
         return Calls()

@@ -6,6 +6,7 @@ from typing import ClassVar, final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Option
+from saddleslide.baselines.fewest import fewest_on_bounded
 from saddleslide.baselines.field import calls_of
 from saddleslide.baselines.reach import counted_reach, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
@@ -16,9 +17,7 @@ from saddleslide.oracles import Calls, Oracles
 from saddleslide.plan_request import SHARP
 from saddleslide.planner import theorem_plan
 from saddleslide.planning import Level, Plan
-from saddleslide.planning.budgets import budget
 from saddleslide.planning.curvature import Curvature
-from saddleslide.planning.levelwise import levelwise_terms
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import Psi_of_sizes
@@ -119,15 +118,8 @@ class ProvedSliding(Staged):
         return calls_of(problem, calls["f"], calls["g"], calls["B"]) if plan.proved else None
 
     def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls:
-        """The budgets of Corollary 3.6 at `tol` itself, each in the norm that makes it smallest."""
-        # Without curvature on a block there are no level-wise norms.
-        if not _bounded(problem) or problem.coupling.norm.upper == 0.0:
-            return Calls()
-        x, y = problem.start()
-        seen, squares = _curvature(problem), (problem.X.squared_radius(x), problem.Y.squared_radius(y))
-        terms = levelwise_terms(seen.f, seen.g, seen.L_xy, *squares)
-        f, g, B = (budget(term, tol) for term in terms)
-        return calls_of(problem, f, g, 4 * B) or Calls()
+        # Restarts on full spaces have another bound.
+        return fewest_on_bounded(problem, tol) or Calls()
 
     def _plan(
         self, problem: SaddleProblem, origin: tuple[Array, Array], tol: float, distances: tuple[float, float]
