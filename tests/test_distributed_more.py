@@ -17,6 +17,7 @@ import pytest
 import saddleslide as ss
 from remote_parts import SIZE, answer, parts, problem_with
 from saddleslide.cli import main
+from saddleslide.distributed import calling, network
 from saddleslide.distributed.loaders import row_blocks
 
 if os.environ.get("CI") != "true":
@@ -200,7 +201,7 @@ def test_agents_have_the_iterates_of_the_problem_in_one_process(client, method):
     network.close()
 
 
-def lose_an_agent_s_worker(client):
+def test_an_agent_s_worker_killed_is_an_exchange_begun_anew(client, monkeypatch):
     graph = ring(6)
     there = ss.distributed.consensus(client, parts(count=6), graph, bound=100.0)
     x = np.random.default_rng(0).standard_normal((6, SIZE))
@@ -208,21 +209,28 @@ def lose_an_agent_s_worker(client):
     expected = W.adjoint(W.forward(x))
     assert np.allclose(there.coupling.adjoint(there.coupling.forward(x)), expected)
     pids = client.run(os.getpid)
-    os.kill(pids[sorted(pids)[0]], signal.SIGKILL)
+    killed = sorted(pids)[0]
+    # A scheduler may list the dead worker for a while: agents that are sent there must not be waited for.
+    late = [frozenset(pids)]
+    monkeypatch.setattr(network, "alive", lambda client: late.pop() if late else calling.alive(client))
+    os.kill(pids[killed], signal.SIGKILL)
     assert np.allclose(there.coupling.adjoint(there.coupling.forward(x)), expected)
-    assert there.f.counts.repeats and there.f.counts.lost >= 1
+    assert not late
+    # One exchange was repeated, for the three agents of that worker; the other worker's are still the same.
+    counts = there.f.counts
+    (again,) = counts.repeats
+    assert (again.call, again.worker, again.reason, len(again.parts)) == (counts.calls - 1, killed, "lost", 3)
+    assert (counts.lost, counts.built) == (1, 9)
     assert np.allclose(there.f.gradient(x), np.stack([part().gradient(x[i]) for i, part in enumerate(parts(count=6))]))
     there.f.network.close()
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
 
 
-def test_an_agent_s_worker_killed_is_an_exchange_begun_anew(client):
-    # One try in about twenty failed on a busy machine, and the reason is not known yet: two in a row would be too many.
-    try:
-        lose_an_agent_s_worker(client)
-    except Exception:
-        client.wait_for_workers(2, timeout=60)
-        lose_an_agent_s_worker(client)
+def test_a_killed_worker_s_place_is_kept_on_a_busy_machine(client):
+    import dask
+
+    # Dask's own 15 s end it for good where the next process takes longer to start, or is killed as well.
+    assert dask.config.get("distributed.deploy.lost-worker-timeout") == "10 minutes"
 
 
 def test_agents_refuse_weights_below_zero(client):
