@@ -71,7 +71,7 @@ class Agent:
         """An operation of `functions.parts` on the own function."""
         assert self._function is not None
         try:
-            return Told(terms=OPERATIONS[operation](self._function, x))
+            return Told(terms=OPERATIONS[operation](self._function, x, None))
         except (Exception, SystemExit) as error:
             return Told(error=sendable(error))
 
