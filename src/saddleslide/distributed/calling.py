@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from saddleslide.distributed.engine import CutShort, living
+from saddleslide.errors import InputError
 
 Key = TypeVar("Key", bound=Hashable)
 # Why a worker did not answer; or that it did, and gave up an exchange since a neighbour did not.
@@ -93,6 +94,15 @@ async def _gathered(
     for task in waiting:
         task.cancel()
     return replies, lost
+
+
+def refuse_closed(closed: bool, name: str) -> None:
+    """A call of what was closed is a mistake: to build all parts again would hide it."""
+    if closed:
+        raise InputError(
+            f"{name}: it was closed, and its workers have let go of their parts; expected calls before close(), or "
+            "inside the `with` statement. Build it again."
+        )
 
 
 def delivered(client: Any, future: Any, worker: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.distributed.agent import Agent, Told
-from saddleslide.distributed.calling import CUT, Mode, alive, asked, delivered
+from saddleslide.distributed.calling import CUT, Mode, alive, asked, delivered, refuse_closed
 from saddleslide.distributed.counts import Counts, Repeat
 from saddleslide.distributed.engine import pickled
 from saddleslide.errors import UnreachableError
@@ -48,11 +48,12 @@ class Network:
         self._agents: dict[int, Any] = {}
         self._futures: dict[int, Any] = {}
         self._home: dict[int, str] = {}
-        self._number = 0
+        self._number, self._closed = 0, False
         self.gather()
 
     def close(self) -> None:
-        """Let go of all agents."""
+        """Let go of all agents; a call after this one is refused."""
+        self._closed = True
         for known in (self._agents, self._futures, self._home):
             known.clear()
 
@@ -79,6 +80,7 @@ class Network:
 
     def _all(self, method: str, jobs: Any, operation: str, size: int = 0) -> dict[int, Told]:
         """Ask all agents at once, as often as it takes: a round that lost one is begun anew."""
+        refuse_closed(self._closed, "consensus")
         began = time.perf_counter()
         call = self.counts.called(operation)
         for _ in range(_MOST_ROUNDS):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from saddleslide.distributed.calling import SLOW, Mode, alive, asked, delivered
+from saddleslide.distributed.calling import SLOW, Mode, alive, asked, delivered, refuse_closed
 from saddleslide.distributed.counts import Counts
 from saddleslide.distributed.engine import pickled
 from saddleslide.distributed.host import Host, Reply
@@ -60,11 +60,12 @@ class Roster:
         self.held: Placement = {}
         self._futures: dict[str, Any] = {}
         self._slow: set[str] = set()
-        self._hires = 0
+        self._hires, self._closed = 0, False
         self._looked = -math.inf
 
     def close(self) -> None:
         """Let go of all hosts; their workers forget the parts."""
+        self._closed = True
         for known in (self.hosts, self.near, self.held, self._futures):
             known.clear()
 
@@ -94,6 +95,7 @@ class Roster:
 
     def look(self) -> None:
         """From time to time: workers that came get their share, the parts of those that went are built elsewhere."""
+        refuse_closed(self._closed, self.name)
         if time.monotonic() - self._looked < _LOOK:
             return
         self._looked = time.monotonic()
