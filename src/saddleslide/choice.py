@@ -147,13 +147,14 @@ def _adaptive_anyway(
 ) -> bool:
     """Whether adaptive sliding is the cheapest at all distances that are tried; nothing is called.
 
-    Between the nearest and the farthest only methods are asked that are not far too dear at both.
+    Methods that are far too dear at both the nearest and the farthest are not asked between these.
     """
     ends, between = _possible_slopes(problem, tol)
     near: list[Method] = []
     tried: set[tuple[float, float]] = set()
     for slopes in (*ends, *between):
-        asked = promised if slopes in ends else near
+        # A relative target grows with the distance: what is too dear at the farthest is so everywhere.
+        asked = promised if slopes in ends and (tol > 0.0 or not tried) else near
         with assumed_slopes(problem, slopes):
             # Beyond the radii of the domains all distances are the same.
             reached = reach_from_start(problem)
@@ -182,8 +183,8 @@ def _adaptive_anyway(
 def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], list[Slopes]]:
     """Norms of both parts of the operator at the start: known without a call, or those of distances far apart.
 
-    The ends of what is possible, and what lies between. Where neither norm is known, distances between are near or
-    far together.
+    The ends of what is possible, the farthest first, and what lies between. Where neither norm is known, distances
+    between are near or far together.
     """
     (x, y), sides = problem.start(), []
     f_rest, g_rest = costly_parts(problem)
@@ -202,7 +203,7 @@ def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], 
             [(part.strong_convexity(domain) or H) * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)]
         )
     f_side, g_side = sides
-    ends = [(f, g) for f in sorted({f_side[0], f_side[-1]}) for g in sorted({g_side[0], g_side[-1]})]
+    ends = [(f, g) for f in dict.fromkeys((f_side[-1], f_side[0])) for g in dict.fromkeys((g_side[-1], g_side[0]))]
     known = min(len(f_side), len(g_side)) == 1
     inner = itertools.product(f_side, g_side) if known else zip(f_side, g_side, strict=True)
     return ends, [slopes for slopes in inner if slopes not in ends]
