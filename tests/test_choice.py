@@ -113,6 +113,22 @@ def test_what_is_quickly_found_promises_nothing_on_full_spaces_or_for_linear_rat
     assert last.predicted_calls(problem, 1e-8).B < mean.fewest_calls(problem, 1e-8).B
 
 
+@pytest.mark.parametrize("point", ["X", "Y"])
+def test_nothing_quickly_found_is_claimed_where_a_domain_is_a_single_point(point):
+    box = {"X": ss.domains.Box(-1e4, 1e4, shape=3), "Y": ss.domains.Box(-1e4, 1e4, shape=3)}
+    box[point] = ss.domains.Box(0.5, 0.5, shape=3)
+    problem = ss.SaddleProblem(f=ss.functions.Linear(np.ones(3)), g=ss.functions.Power(0.75), B=1e4 * np.eye(3), **box)
+    method = ss.methods["proved-sliding"]()
+    assert method.fewest_calls(problem, 1.0).B <= method.predicted_calls(problem, 1.0).B
+
+
+def test_a_step_of_the_callers_is_not_bounded_from_below():
+    box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(np.diag([1.0, 2.0, 3.0]))
+    problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
+    method = ss.methods["mirror-prox"](step=1e3)
+    assert method.fewest_calls(problem, 1e-3).B <= method.predicted_calls(problem, 1e-3).B
+
+
 def test_choosing_makes_no_plan_where_a_lower_bound_is_too_dear_already(monkeypatch):
     def planned(*_, **__):
         raise AssertionError("a plan was made")
