@@ -152,11 +152,29 @@ def test_opapc_is_not_asked_where_its_assumption_fails_or_is_dear_to_check():
     # Three equations for two unknowns: no multiplier inside Y.
     Y, g = ss.domains.Ball(50.0, shape=3), ss.functions.Linear(np.ones(3))
     assert rivals_on(ss.SaddleProblem(f=f, g=g, B=normal(9, 3, 2), X=X, Y=Y)) == []
+    # Far from the condition numbers at which its share was measured.
+    rows = {"f": ss.functions.Quadratic(np.diag(np.geomspace(1e-3, 1.0, 12))), "g": problem.g, "B": problem.B}
+    assert rivals_on(ss.SaddleProblem(**rows, X=problem.X, Y=problem.Y)) == []
     # Products without a matrix: singular values would take products.
     B = ss.couplings.as_coupling(
         (lambda x: problem.B @ x, lambda y: problem.B.T @ y), x_shape=(12,), y_shape=(3,), norm=10.0
     )
     assert rivals_on(ss.SaddleProblem(f=problem.f, g=problem.g, B=B, X=problem.X, Y=problem.Y)) == []
+
+
+@pytest.mark.parametrize("inside", [0.5, 1.1])
+def test_auto_is_no_dearer_than_adaptive_sliding_under_constraints_with_an_ill_conditioned_f(inside):
+    """Adaptive sliding takes a tenth of its prediction here, and less: nothing else may be preferred by it."""
+    n, m, rng = 60, 30, np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.standard_normal((rows, n)))[0] for rows in (2 * n, n))
+    A, B = (left * np.linspace(1e-2, 1.0, n)) @ right.T, rng.standard_normal((m, n))
+    data, b = rng.standard_normal(2 * n), rng.standard_normal(m)
+    saddle = np.linalg.solve(np.block([[A.T @ A, B.T], [B, np.zeros((m, m))]]), np.concatenate([A.T @ data, b]))
+    Y = ss.domains.Ball(inside * float(np.linalg.norm(saddle[n:])), shape=m)
+    f, g = ss.functions.LeastSquares(A, data), ss.functions.Linear(b)
+    problem = ss.SaddleProblem(f=f, g=g, B=B, X=ss.domains.FullSpace(n), Y=Y)
+    auto, alone = (ss.solve(problem, rtol=1e-6, method=name).calls for name in ("auto", ADAPTIVE))
+    assert auto.f + 0.1 * auto.B <= 1.3 * (alone.f + 0.1 * alone.B)
 
 
 @pytest.mark.parametrize(
