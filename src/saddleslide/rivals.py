@@ -162,7 +162,7 @@ def _well_conditioned(problem: SaddleProblem) -> bool:
     """Whether f is, by its declared constants, where the share of OPAPC was measured or not far from it."""
     smoothness = smoothness_of(problem.f, problem.X)
     largest = _MOST_CONDITION * problem.f.strong_convexity(problem.X)
-    return smoothness is not None and smoothness.H <= largest
+    return smoothness is not None and largest >= smoothness.H
 
 
 def _solvable(problem: SaddleProblem) -> bool:
