@@ -90,6 +90,14 @@ def test_a_gradient_for_the_distance_is_spent_only_where_it_may_change_the_choic
     assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(int(targets[0] > 0.0), 0, 0))
 
 
+def test_a_method_that_is_far_too_dear_at_the_farthest_distance_is_asked_at_the_nearest():
+    """Condat-Vu would win next to the solution, for a relative target too: so the distance is measured."""
+    g = ss.functions.LeastSquares(normal(0, 7, 4), normal(1, 7), ridge=1e-3)
+    X, Y = ss.domains.Ball(0.1, shape=3), ss.domains.Box(-0.5, 0.5, shape=4)
+    problem = ss.SaddleProblem(f=ss.functions.Power(0.0), g=g, B=1e-3 * normal(2, 4, 3), X=X, Y=Y)
+    assert choose(problem, 0.0, 1e-5, (1.0, 1.0, 1e3), estimated=False).calls.g == 1
+
+
 @pytest.mark.parametrize("exponents", [(1.0, 1.0), (1.0, 0.25), (0.5, 0.5)])
 @pytest.mark.parametrize("largest", [0.6, 2.0, 200.0])
 def test_no_bound_asks_for_less_than_what_is_quickly_found(exponents, largest):
