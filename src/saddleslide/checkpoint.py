@@ -19,7 +19,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-import scipy.sparse
+import scipy
 
 from saddleslide.array_kinds import NUMPY, kind_of, to_host
 from saddleslide.errors import CheckpointError, InputError
