@@ -118,7 +118,7 @@ class AdaptiveRun:
         if not self.history and status in EARLY:
             self.judge.judge_start()
         met = self.judge.solved and status is not Status.INCONSISTENT
-        return self._result(self.judge.certificate().solved if met else status)
+        return self._result(self.judge.certificate().claim if met else status)
 
     def _where(self) -> str:
         if self.nested is not None and self.nested.active:

@@ -217,7 +217,7 @@ class PlanRun:
             self._go_back()
         if status is Status.INCONSISTENT:
             self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
-        return self.result(self.judged.solved if self._solved() else status)
+        return self.result(self.judged.claim if self._solved() else status)
 
     def _go_back(self) -> None:
         """Oracles are out of reach: back to the last point that was judged, or can be from what was heard of f."""

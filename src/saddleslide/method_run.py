@@ -114,7 +114,7 @@ class MethodRun:
         if not self.history and status in EARLY:
             self.judge.judge_start()
         met = self.judge.solved and status is not Status.INCONSISTENT
-        return self._result(self.judge.certificate().solved if met else status)
+        return self._result(self.judge.certificate().claim if met else status)
 
     def _where(self) -> str:
         return where_in(self.plan, self.steps, self.oracles, self.judge.oracles)

@@ -77,7 +77,7 @@ def _feasible(point: Array, domain: Domain) -> Array:
 
 def _status(result: Result, seen: Certificate) -> Status:
     """A target that the point meets in double precision alone is below what single precision can hold."""
-    met = result.status in (Status.SOLVED, Status.SOLVED_AS_DECLARED) and not seen.gap <= result.known_target
+    met = result.status in (Status.SOLVED, Status.MET_AS_DECLARED) and not seen.gap <= result.known_target
     return Status.NUMERICAL_LIMIT if met else result.status
 
 
