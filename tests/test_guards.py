@@ -123,7 +123,7 @@ def test_a_modulus_declared_too_large_never_makes_a_false_claim():
                 assumed = f"f is strongly convex with the declared modulus {modulus:g}"
                 assert loose.status is ss.Status.MET_AS_DECLARED and loose.certificate.assumes == assumed
                 assert "solved" not in loose.message.lower() and loose.message.endswith(f"Assumed: {assumed}.")
-                with pytest.raises(ss.errors.OutcomeError, match="^MET_AS_DECLARED: The bounds meet the target prov"):
+                with pytest.raises(ss.errors.OutcomeError, match=r"^MET_AS_DECLARED: The bounds meet the target prov"):
                     ss.solve(free, 1e-3, method=method, max_steps=300, strict=True)
                 met.append(modulus)
             result = ss.solve(bounded, 1e-3, method=method, max_steps=300)

@@ -13,7 +13,7 @@ from saddleslide.arrays import Array, as_real, coarseness
 from saddleslide.domains import Domain
 from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus, tilted_minimum
+from saddleslide.functions import Function, LowerModel, Tally, Zero, bounding_modulus, tilted_minimum
 from saddleslide.guards import adjoint_complaint
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -79,10 +79,11 @@ def certify(
         return Certificate(reason=complaint, calls=oracles.calls)
     above = _side(problem.g, -Bx, problem.Y, y, models.get("g"), accuracy, max_gradients)
     below = _side(problem.f, BTy, problem.X, x, models.get("f"), accuracy, max_gradients)
-    oracles.calls.g += above.spent
-    oracles.calls.f += below.spent
-    f, g = problem.f.value(x), problem.g.value(y)
-    sizes = problem.f.magnitude(x) + problem.g.magnitude(y)
+    (f, f_size), (g, g_size) = problem.f.value_and_size(x), problem.g.value_and_size(y)
+    # Values of the caller's own code are calls; those of ours are left out here.
+    oracles.add("f", below.spent + problem.f.own_code)
+    oracles.add("g", above.spent + problem.g.own_code)
+    sizes = f_size + g_size
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
     from_Bx = _product_rounding(problem, x, problem.g, problem.Y, above.point)
@@ -146,13 +147,15 @@ def _side(
         best = _Side(found.lower, found.error, found.point, "model")
     if model is not None and max_gradients == 0:
         return best
+    tally = Tally()
     try:
-        found = tilted_minimum(function, tilt, domain, start, accuracy, max(max_gradients, 1))
+        found = tilted_minimum(function, tilt, domain, start, accuracy, max(max_gradients, 1), tally)
     except NoExactMinimumError as missing:
-        return best if best.lower > -math.inf else _Side(reason=str(missing))
+        known = best if best.lower > -math.inf else _Side(reason=str(missing))
+        return replace(known, spent=tally.gradients)
     if found.lower >= best.lower or math.isnan(found.lower):
-        return _Side(found.lower, found.error, found.point, found.method, found.gradients)
-    return replace(best, spent=found.gradients)
+        return _Side(found.lower, found.error, found.point, found.method, tally.gradients)
+    return replace(best, spent=tally.gradients)
 
 
 def _product_rounding(

@@ -26,7 +26,8 @@ Gate = Callable[[str, float], None]
 class Calls:
     """Calls of each oracle: gradients of f, gradients of g, products with B or B^T.
 
-    Where f = loss(Ax), a product with A and one with A^T are half a gradient each; a value alone is half a gradient.
+    Where f = loss(Ax), a product with A and one with A^T are half a gradient each. A value alone is half a gradient,
+    of the caller's own code a whole call.
 
     Examples
     --------
@@ -124,9 +125,7 @@ class Oracles:
             return dry()
         self.gate(name, count)
         self.active = name
-        # Whole numbers stay integers, so that counts print as counts.
-        total = getattr(self.calls, name) + count
-        setattr(self.calls, name, int(total) if total == int(total) else total)
+        self.add(name, count)
         began = time.perf_counter()
         answer = work()
         setattr(self.seconds, name, getattr(self.seconds, name) + time.perf_counter() - began)
@@ -136,6 +135,11 @@ class Oracles:
             raise RunEnded("NON_FINITE")
         self.active = ""
         return answer
+
+    def add(self, name: str, count: float) -> None:
+        """Count calls; whole numbers stay integers, so that counts print as counts."""
+        total = getattr(self.calls, name) + count
+        setattr(self.calls, name, int(total) if total == int(total) else total)
 
     def f_gradient(self, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of f at x."""
@@ -225,13 +229,16 @@ class CountedLift:
         )
 
     def value(self, x: Array, q: Array) -> float:
-        """f(x) from the lift of x."""
-        return self._inner.value(x, q)
+        """f(x) from the lift of x; a call only where the caller's own code is run for it."""
+        inner = self._inner
+        cost = inner.run_cost(x)
+        return self._oracles.made("f", cost, lambda: inner.value(x, q)) if cost > 0.0 else inner.value(x, q)
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         """f(x) - f(v) - <f'(v), x - v> from lifts and f'(v)."""
         inner = self._inner
-        return self._oracles.made("f", inner.bregman_cost, lambda: inner.bregman(x, q, v, qv, gradient), lambda: 0.0)
+        cost = inner.run_cost(x, v) if inner.own_code else inner.bregman_cost
+        return self._oracles.made("f", cost, lambda: inner.bregman(x, q, v, qv, gradient), lambda: 0.0)
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""

@@ -282,7 +282,7 @@ class Result:
 
     @property
     def message(self) -> str:
-        """What happened, what the numbers mean, what to try; and what the bounds assume, where they rest on a modulus."""
+        """What happened, what the numbers mean, what to try; and a declared modulus that the bounds rest on."""
         assumes = self.certificate.assumes
         return f"{self.status.value} Assumed: {assumes}." if assumes else str(self.status.value)
 

@@ -99,14 +99,14 @@ def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> 
 
 
 def _values(function: Function) -> float:
-    """Two values, half a gradient each; those of a separable function are no calls."""
-    return 0.0 if function.separable else 1.0
+    """Two values; those of a separable function of ours are no calls."""
+    return 0.0 if function.separable and not function.own_code else 2.0 * function.value_cost
 
 
 def _rise(function: Function, point: Array, rounded: Array) -> float:
     """How much the function can be higher at the rounded point, rounding of both values included."""
-    rounding = 16.0 * EPS * (function.magnitude(point) + function.magnitude(rounded))
-    return function.value(rounded) - function.value(point) + rounding
+    (before, size), (after, other) = function.value_and_size(point), function.value_and_size(rounded)
+    return after - before + 16.0 * EPS * (size + other)
 
 
 def _reach(change: Array, step: Array, domain: Domain, coupling: Coupling) -> float:

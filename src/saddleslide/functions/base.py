@@ -71,10 +71,20 @@ class Function(Built, ABC):
         """A (sub)gradient at x."""
         return self.value_and_gradient(x, out)[1]
 
-    def magnitude(self, x: Array) -> float:
-        """Sum of the sizes of the terms of the value at x: what its rounding is relative to."""
-        form = self.separable_form()
-        return abs(self.value(x)) if form is None else form.size(x)
+    def value_and_size(self, x: Array) -> tuple[float, float]:
+        """Value at x, and the sum of the sizes of its terms: what its rounding is relative to."""
+        value, form = self.value(x), self.separable_form()
+        return value, abs(value) if form is None else form.size(x)
+
+    @property
+    def own_code(self) -> bool:
+        """Whether it runs code of the caller's: then a value alone is a call like a gradient."""
+        return not type(self).__module__.startswith("saddleslide.")
+
+    @property
+    def value_cost(self) -> float:
+        """What a value alone counts, in gradients: half of one, or one run of the caller's code."""
+        return 1.0 if self.own_code else 0.5
 
     @property
     def sampled(self) -> bool:
@@ -184,8 +194,13 @@ class Sum(Function):
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         return self.parts[0].variance(domain, start) + self.parts[1].variance(domain, start)
 
-    def magnitude(self, x: Array) -> float:
-        return self.parts[0].magnitude(x) + self.parts[1].magnitude(x)
+    def value_and_size(self, x: Array) -> tuple[float, float]:
+        (first, size), (second, other) = (part.value_and_size(x) for part in self.parts)
+        return first + second, size + other
+
+    @property
+    def own_code(self) -> bool:
+        return any(part.own_code for part in self.parts)
 
     def smoothness(self, domain: Domain) -> Holder:
         first, second = (part.smoothness(domain) for part in self.parts)
@@ -264,8 +279,13 @@ class Scaled(Function):
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         return self.factor * self.function.variance(domain, start) if self.sampled else EXACT
 
-    def magnitude(self, x: Array) -> float:
-        return self.factor * self.function.magnitude(x)
+    def value_and_size(self, x: Array) -> tuple[float, float]:
+        value, size = self.function.value_and_size(x)
+        return self.factor * value, self.factor * size
+
+    @property
+    def own_code(self) -> bool:
+        return self.function.own_code
 
     def smoothness(self, domain: Domain) -> Holder:
         return self.factor * self.function.smoothness(domain)

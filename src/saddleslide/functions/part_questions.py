@@ -54,7 +54,7 @@ OPERATIONS: dict[str, Callable[[Function, Array], Terms]] = {
     "both": _both,
     "gradient": lambda part, x: ((), part.gradient(x)),
     "value": lambda part, x: ((part.value(x),), None),
-    "magnitude": lambda part, x: ((part.magnitude(x),), None),
+    "value and size": lambda part, x: (part.value_and_size(x), None),
     "hessian": lambda part, v: ((), part.hessian_product(v)),
     "spread": _spread,
 }

@@ -99,8 +99,9 @@ class Partitioned(Function):
     def value(self, x: Array) -> float:
         return self._factor * self.reduced("value", x)[0][0]
 
-    def magnitude(self, x: Array) -> float:
-        return self._factor * self.reduced("magnitude", x)[0][0]
+    def value_and_size(self, x: Array) -> tuple[float, float]:
+        value, size = self.reduced("value and size", x)[0]
+        return self._factor * value, self._factor * size
 
     def hessian_product(self, v: Array) -> Array:
         return self._array(self.reduced("hessian", v), None)
@@ -191,6 +192,10 @@ class PartSum(Partitioned):
 
     def __repr__(self) -> str:
         return f"PartSum({self.combine} of {self.count} parts, shape {self._shape or 'any'})"
+
+    @property
+    def own_code(self) -> bool:
+        return any(part.own_code for part in self.parts)
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         return [question(part) for part in self.parts]
