@@ -60,7 +60,7 @@ MUTANTS = (
     (J, "bound -= 16.0 * EPS * abs(bound)", "bound += 1e-3 * abs(bound)", SOLVE),
     (J, "bound += 16.0 * EPS * abs(bound)", "bound -= 1e-3 * abs(bound)", SOLVE),
     (J, "return self.gap <= self.target", "return self.gap <= 10.0 * self.target", SOLVE),
-    (J, "self._accept_lower(bound - self._g_value(y), y, \"model\")", "self._accept_lower(bound, y, \"model\")", SOLVE),
+    (J, "self._accept_lower(bound - self.g_value(y), y, \"model\")", "self._accept_lower(bound, y, \"model\")", SOLVE),
     (J, "return found.point, -found.lower", "return found.point, -found.value", ("tests/test_solve_planted.py",)),
     (S, "0.5 * mu * float(np.vdot(step, step))", "5.0 * mu * float(np.vdot(step, step))", ("tests/test_residuals.py",)),
     (S, "left * left / (2.0 * mu)", "left * left / (8.0 * mu)", ("tests/test_residuals.py",)),
@@ -73,6 +73,11 @@ MUTANTS = (
     ("guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/test_guards.py",)),
     ("control.py", "count > self.left(name)", "0.0 > self.left(name)", LIMITS),
     ("result.py", "return not self.known_target > 0.0", "return True", ("tests/test_oracles.py",)),
+    ("result.py", "return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED", "return Status.SOLVED",
+     ("tests/test_guards.py",)),
+    ("functions/searched.py", "        tally.count(cost)\n", "", ("tests/test_own_code.py",)),
+    ("functions/base.py", "return 1.0 if self.own_code else 0.5", "return 0.5", ("tests/test_own_code.py",)),
+    (J, "            self.oracles.add(name, tally.gradients)\n", "            pass\n", ("tests/test_own_code.py",)),
 )  # fmt: skip
 
 
