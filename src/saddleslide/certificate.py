@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_real, coarseness
+from saddleslide.arguments import as_mapping, as_whole
+from saddleslide.arrays import Array, as_number, as_real, coarseness
 from saddleslide.domains import Domain
 from saddleslide.elsewhere import Elsewhere
-from saddleslide.errors import InputError, NoExactMinimumError
+from saddleslide.errors import InputError, NoExactMinimumError, raise_all
 from saddleslide.functions import Function, LowerModel, Tally, Zero, bounding_modulus, tilted_minimum
 from saddleslide.guards import adjoint_complaint
 from saddleslide.oracles import Oracles
@@ -68,8 +69,16 @@ def certify(
     >>> round(certificate.gap, 12), certificate.kind
     (1.0, 'exact')
     """
+    if not isinstance(problem, SaddleProblem):
+        raise InputError(f"certificate: problem is {type(problem).__name__}; expected a SaddleProblem.")
     x, y = _feasible(problem, x, y)
-    models = models or {}
+    models = as_mapping(models, "certificate: models", "{'f': model}")
+    wrong = [name for name, model in models.items() if not isinstance(model, LowerModel)]
+    raise_all(
+        "certificate", [f"models[{name!r}] is no lower model; expected those that a run carries." for name in wrong]
+    )
+    accuracy = as_number(accuracy, "certificate: accuracy", 0.0)
+    max_gradients = as_whole(max_gradients, "certificate: max_gradients", 0)
     oracles = Oracles(problem)
     Bx, BTy = oracles.forward(x), oracles.adjoint(y)
     if not oracles.finite(Bx, BTy):

@@ -10,6 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
+from saddleslide.arguments import as_flag
 from saddleslide.arrays import Array, as_number
 from saddleslide.checkpoint import check_place, write_checkpoint
 from saddleslide.couplings import Mirrored, Products
@@ -106,8 +107,11 @@ def controlled(
     checkpoint: Any = None,
     checkpoint_every: Any = EVERY,
     check_adjoint: Any = None,
+    **flags: Any,
 ) -> Control:
     """A Control from what a caller passed, after one error with everything that can not be used.
+
+    `flags` are True or False, and only looked at.
 
     Examples
     --------
@@ -116,11 +120,15 @@ def controlled(
     """
     complaints = _complaints(max_calls, max_steps, callback, on_interrupt, checkpoint_every)
     raise_all(name, complaints)
+    for flag, value in flags.items():
+        as_flag(value, f"{name}: {flag}")
     limits = {key: as_number(limit, f"{name}: max_calls[{key!r}]", 0.0) for key, limit in (max_calls or {}).items()}
     seconds = math.inf if time_limit is None else as_number(time_limit, f"{name}: time_limit", 0.0, finite=False)
     place = None if checkpoint is None else check_place(checkpoint, name)
     made = Control(limits, int(max_steps), seconds, callback, on_interrupt, place, int(checkpoint_every))
-    return replace(made, check_adjoint=None if check_adjoint is None else bool(check_adjoint))
+    return replace(
+        made, check_adjoint=None if check_adjoint is None else as_flag(check_adjoint, f"{name}: check_adjoint")
+    )
 
 
 def _complaints(max_calls: Any, max_steps: Any, callback: Any, on_interrupt: Any, checkpoint_every: Any) -> list[str]:
@@ -135,7 +143,7 @@ def _complaints(max_calls: Any, max_steps: Any, callback: Any, on_interrupt: Any
             complaints.append(f"{name} is {value!r}; expected a whole number >= {least}.")
     if callback is not None and not callable(callback):
         complaints.append(f"callback is {callback!r}; expected a function of an intermediate Result.")
-    if on_interrupt not in ON_INTERRUPT:
+    if not isinstance(on_interrupt, str) or on_interrupt not in ON_INTERRUPT:
         complaints.append(f"on_interrupt is {on_interrupt!r}; expected 'raise' or 'return'.")
     return complaints
 

@@ -121,7 +121,7 @@ def run(
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        check_adjoint=check_adjoint,
+        check_adjoint=check_adjoint, strict=strict,
     )  # fmt: skip
     if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
         raise InputError(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from html import escape
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -399,6 +400,7 @@ def _listed(calls: Calls) -> str:
 
 
 def _weighted(calls: Sequence[Calls], costs: tuple[float, float, float]) -> list[float]:
-    if len(costs) != 3 or not all(math.isfinite(c) and c >= 0.0 for c in costs):
+    usable = isinstance(costs, Sequence) and len(costs) == 3 and all(isinstance(c, Real) for c in costs)
+    if not usable or not all(math.isfinite(c) and c >= 0.0 for c in costs):
         raise InputError(f"plot: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
     return [costs[0] * c.f + costs[1] * c.g + costs[2] * c.B for c in calls]
