@@ -216,3 +216,22 @@ def test_a_value_that_is_no_number_is_refused_with_its_gradient_beside_it(value)
     with pytest.raises(ss.errors.InputError, match="from_callable: value: received shape") as caught:
         ss.solve(problem, 1e-3)
     assert "by f' in call 1" in caught.value.__notes__[0]
+
+
+def test_an_exception_while_a_plan_is_judged_is_the_callers():
+    """Also one of arithmetic, which between two calls would be an outcome."""
+    own, calls = ZeroDivisionError("mine"), []
+
+    def value(x):
+        calls.append(1)
+        if len(calls) > 4:
+            raise own
+        return float(0.5 * x @ x)
+
+    f = ss.functions.Custom(lambda x: x, value, ss.Holder(1.0, 1.0))
+    box = ss.domains.Box(-1.0, 1.0, shape=3)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(3), X=box, Y=box)
+    plan = ss.plan(problem, order="fgB", loops=(4, 1, 2))
+    with pytest.raises(ZeroDivisionError) as caught:
+        ss.run(problem, plan, start=(np.ones(3), np.ones(3)))
+    assert caught.value is own and "while the point was judged" in own.__notes__[0]

@@ -217,3 +217,21 @@ def test_custom_runs_neither_callable_more_often_than_counted(method):
     result = ss.solve(problem, 1e-6, method=method, max_steps=40)
     # Both at one point are one call; a value alone is one.
     assert max(ran.values()) <= result.calls.f <= sum(ran.values())
+
+
+@pytest.mark.parametrize("regime", ["degenerate", "restarts"])
+def test_ctrl_c_in_a_plan_starts_no_search(regime):
+    """The best point that is certified, or a gradient and a value for a first certificate: an oracle may be slow."""
+    domains = (X, Y) if regime == "degenerate" else FREE
+    plan = ss.plan(Counted(domains=domains).problem, tol=0.3, regime=regime)
+    more = []
+    for k in (2, 9, 30) if regime == "degenerate" else (2, 9, 30, 60):
+        counted = Counted(domains=domains, interrupt=k)
+        result = ss.run(counted.problem, plan, on_interrupt="return")
+        assert result.status is ss.Status.INTERRUPTED
+        more.append(counted.ran["f"] - k)
+        assert more[-1] <= 2
+        counted.expect(result.calls + result.certificate_calls, "fg")
+        exact = ss.exact_gap(Counted(domains=domains).problem, result.x, result.y)
+        assert result.lower <= exact.upper and exact.lower <= result.upper and result.gap < np.inf
+    assert (0 in more) == (regime == "restarts")

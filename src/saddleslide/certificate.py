@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,6 @@ def certify(
     """
     if not isinstance(problem, SaddleProblem):
         raise InputError(f"certificate: problem is {type(problem).__name__}; expected a SaddleProblem.")
-    x, y = _feasible(problem, x, y)
     models = as_mapping(models, "certificate: models", "{'f': model}")
     wrong = [name for name, model in models.items() if not isinstance(model, LowerModel)]
     raise_all(
@@ -79,19 +78,39 @@ def certify(
     )
     accuracy = as_number(accuracy, "certificate: accuracy", 0.0)
     max_gradients = as_whole(max_gradients, "certificate: max_gradients", 0)
-    oracles = Oracles(problem)
+    return certified(Oracles(problem), *feasible(problem, x, y), models, accuracy, max_gradients)
+
+
+def certified(
+    oracles: Oracles,
+    x: Array,
+    y: Array,
+    models: Mapping[str, LowerModel],
+    accuracy: float,
+    max_gradients: int,
+) -> Certificate:
+    """`certify` at a feasible point through oracles that count every call, whatever ends it.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[1.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
+    >>> certified(Oracles(game), np.full(2, 0.5), np.full(2, 0.5), {}, 0.0, 25).calls
+    Calls(f=0, g=0, B=2)
+    """
+    problem = oracles.problem
     Bx, BTy = oracles.forward(x), oracles.adjoint(y)
     if not oracles.finite(Bx, BTy):
         return Certificate(reason="B x or B^T y is not finite.", calls=oracles.calls)
     complaint = adjoint_complaint(problem.coupling, x, Bx, y, BTy)
     if complaint:
         return Certificate(reason=complaint, calls=oracles.calls)
-    above = _side(problem.g, -Bx, problem.Y, y, models.get("g"), accuracy, max_gradients)
-    below = _side(problem.f, BTy, problem.X, x, models.get("f"), accuracy, max_gradients)
-    (f, f_size), (g, g_size) = problem.f.value_and_size(x), problem.g.value_and_size(y)
+    above = _side(oracles, "g", -Bx, y, models.get("g"), accuracy, max_gradients)
+    below = _side(oracles, "f", BTy, x, models.get("f"), accuracy, max_gradients)
     # Values of the caller's own code are calls; those of ours are left out here.
-    oracles.add("f", below.spent + problem.f.own_code)
-    oracles.add("g", above.spent + problem.g.own_code)
+    f, f_size = oracles.made("f", float(problem.f.own_code), lambda: problem.f.value_and_size(x))
+    g, g_size = oracles.made("g", float(problem.g.own_code), lambda: problem.g.value_and_size(y))
     sizes = f_size + g_size
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
@@ -136,21 +155,21 @@ class _Side:
     error: float = math.inf
     point: Array | None = None
     method: str = "none"
-    spent: float = 0
     reason: str = ""
 
 
 def _side(
-    function: Function,
+    oracles: Oracles,
+    name: str,
     tilt: Array,
-    domain: Domain,
     start: Array,
     model: LowerModel | None,
     accuracy: float,
     max_gradients: int,
 ) -> _Side:
     """The tighter of the inner solve and the model."""
-    best = _Side()
+    problem, best = oracles.problem, _Side()
+    function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
     if model is not None:
         found = model.tilted_minimum(tilt, domain)
         best = _Side(found.lower, found.error, found.point, "model")
@@ -158,13 +177,15 @@ def _side(
         return best
     tally = Tally()
     try:
-        found = tilted_minimum(function, tilt, domain, start, accuracy, max(max_gradients, 1), tally)
+        most = max(max_gradients, 1)
+        found = oracles.made(name, 0, lambda: tilted_minimum(function, tilt, domain, start, accuracy, most, tally))
     except NoExactMinimumError as missing:
-        known = best if best.lower > -math.inf else _Side(reason=str(missing))
-        return replace(known, spent=tally.gradients)
+        return best if best.lower > -math.inf else _Side(reason=str(missing))
+    finally:
+        oracles.add(name, tally.gradients)
     if found.lower >= best.lower or math.isnan(found.lower):
-        return _Side(found.lower, found.error, found.point, found.method, tally.gradients)
-    return replace(best, spent=tally.gradients)
+        return _Side(found.lower, found.error, found.point, found.method)
+    return best
 
 
 def _product_rounding(
@@ -183,7 +204,8 @@ def _kind(above: _Side, below: _Side, size: float) -> str:
     return "exact" if above.error + below.error <= EXACT_ERROR * size else "searched"
 
 
-def _feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
+def feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
+    """The point itself, the last rounding projected away; refused where it lies outside."""
     points = []
     for name, point, domain in (("x", x, problem.X), ("y", y, problem.Y)):
         # What a run hands over lies where its arrays lie; a point of a caller is checked, and brought there.

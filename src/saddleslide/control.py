@@ -172,6 +172,8 @@ class Watch:
         self._kept: Snapshot | None = None
         self._kept_at, self._written = -math.inf, -math.inf
         self.reason = ""
+        # The oracles of a certificate under way, where it has its own.
+        self.judging: Oracles | None = None
 
     @property
     def gate(self) -> Gate:

@@ -16,7 +16,7 @@ from saddleslide.adaptive_run import carry_out
 from saddleslide.array_kinds import NUMPY, to_host
 from saddleslide.arrays import Array, key_of, split
 from saddleslide.baselines import methods
-from saddleslide.certificate import certify
+from saddleslide.certificate import certified, certify, feasible
 from saddleslide.checkpoint import fingerprint
 from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Watch, controlled, where_in
 from saddleslide.elsewhere import Traffic, traffic
@@ -245,7 +245,7 @@ class PlanRun:
             self.judged, self.judged_point = found, point
 
     def _where(self) -> str:
-        return where_in(self.plan, len(self.history), self.oracles)
+        return where_in(self.plan, len(self.history), self.oracles, self.watch.judging)
 
     def _spent(self) -> Calls:
         return self.oracles.calls + self.control.before
@@ -289,14 +289,32 @@ class PlanRun:
         spent = self.judged.calls
         own = self.oracles.calls
         # Judging may not cost more gradients than the plan itself.
-        most = int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS))
-        found = certify(self.problem, *self.point(), models=self.models, max_gradients=most)
-        self.judged = replace(found, calls=found.calls + spent)
-        self.judged_point = self.point()
+        self._certify(self.models, int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS)))
+
+    def _certify(self, models: Mapping[str, LowerModel], most: int) -> None:
+        """A certificate of the last point; its calls are counted also where it is cut short."""
+        before, oracles = self.judged, Oracles(self.problem)
+        self.watch.judging = oracles
+        try:
+            self.judged = certified(oracles, *feasible(self.problem, *self.point()), models, 0.0, most)
+            self.judged_point = self.point()
+        finally:
+            self.judged = replace(self.judged, calls=before.calls + oracles.calls)
 
     def _judged_as(self, status: Status) -> Status:
-        self._judge()
+        if status is Status.INTERRUPTED:
+            self._judge_at_once()
+        else:
+            self._judge()
         return status
+
+    def _judge_at_once(self) -> None:
+        """After Ctrl-C: back to the point that was judged last, or a certificate without a search."""
+        if self.judged_point is not None:
+            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
+            return
+        # Models of a step that was cut short may be half written, so they are left out.
+        self._certify({}, 1)
 
     def _solved(self) -> bool:
         return self.plan.tol is not None and self.judged.gap <= self.plan.tol

@@ -86,7 +86,9 @@ def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> 
     if not math.isfinite(old.gap):
         return Certificate(reason=old.reason)
     if not (problem.X.bounded and problem.Y.bounded):
-        return certify(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=_GRADIENTS)
+        # Ctrl-C is answered at once: without a search.
+        most = 1 if result.status is Status.INTERRUPTED else _GRADIENTS
+        return certify(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=most)
     oracles = Oracles(problem)
     step, pull = x - result.x, result.y - y
     above = _reach(oracles.forward(step), step, problem.Y, problem.coupling)

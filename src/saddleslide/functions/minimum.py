@@ -23,6 +23,8 @@ _HALVINGS = 2200
 _LARGEST_BRACKET = 1e150
 # A few of the smallest doubles, for a bracket around 0.
 _LAST_BITS = 2e-323
+# More terms are summed by halves: lists of numbers take long.
+_MANY = 4096
 CUT_OFF = "conjugate gradients, cut off by the ball"
 
 
@@ -132,7 +134,8 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
 def careful_sum(terms: Array) -> tuple[float, int]:
     """The sum of a vector, and by how many units of rounding of the sum of sizes it may be off.
 
-    Exact on the host. Elsewhere sums of about sqrt(n) terms are summed, so that no order of summation does much harm.
+    Exact on the host, and to the last bit for many terms. Elsewhere sums of about sqrt(n) terms are summed, so that no
+    order of summation does much harm.
 
     Examples
     --------
@@ -140,10 +143,26 @@ def careful_sum(terms: Array) -> tuple[float, int]:
     (1.0, 0)
     """
     if on_host(terms):
-        return math.fsum(terms.tolist()), 0
+        return (math.fsum(terms.tolist()), 0) if terms.size <= _MANY else (_halved_sum(terms), 1)
     length = math.isqrt(terms.size)
     square = terms[: length * length].reshape(length, length)
     return float(square.sum(axis=1).sum()) + float(terms[length * length :].sum()), 4 * length + 4
+
+
+def _halved_sum(terms: Array) -> float:
+    """The sum of two halves, again and again, with what each addition has lost (Knuth's two-sum)."""
+    rest, lost = terms, 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        while rest.size > _MANY:
+            half = rest.size // 2
+            a, b, odd = rest[:half], rest[half : 2 * half], rest[2 * half :]
+            both = a + b
+            added = both - a
+            lost += float(((a - (both - added)) + (b - added)).sum())
+            rest = np.concatenate([both, odd])
+    found = math.fsum([*rest.tolist(), lost]) if math.isfinite(lost) else math.nan
+    # Sums of halves may overflow where the whole does not.
+    return found if math.isfinite(found) else math.fsum(terms.tolist())
 
 
 def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> TiltedMinimum:
