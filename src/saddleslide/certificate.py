@@ -211,12 +211,16 @@ def feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
         # What a run hands over lies where its arrays lie; a point of a caller is checked, and brought there.
         own = isinstance(point, Elsewhere)
         array = point if own else problem.arrays.placed(as_real(point, f"certificate: {name}", domain.shape))
-        scale = 1.0 + float(np.max(np.abs(array), initial=0.0))
-        if domain.violation(array) > max(FEASIBILITY_TOLERANCE, coarseness(point)) * scale:
+        outside = domain.violation(array)
+        if outside > 0.0 and outside > max(FEASIBILITY_TOLERANCE, coarseness(point)) * _size(array):
             raise InputError(
-                f"certificate: {name} lies outside {domain} by {domain.violation(array):.1e}; expected a "
+                f"certificate: {name} lies outside {domain} by {outside:.1e}; expected a "
                 "feasible point. Project it first."
             )
         # A gap at an infeasible point can be negative, so the last rounding is projected away.
-        points.append(array if domain.violation(array) == 0.0 else domain.project(array))
+        points.append(array if outside == 0.0 else domain.project(array))
     return points[0], points[1]
+
+
+def _size(array: Array) -> float:
+    return 1.0 + float(np.max(np.abs(array), initial=0.0))

@@ -114,5 +114,5 @@ def _rise(function: Function, point: Array, rounded: Array) -> float:
 def _reach(change: Array, step: Array, domain: Domain, coupling: Coupling) -> float:
     """How much a change of a product can raise the best value over the other block: its support function."""
     raised = domain.support(change)
-    rounding = coupling.product_error * float(np.linalg.norm(step)) * domain.radius(np.zeros(domain.shape))
+    rounding = coupling.product_error * float(np.linalg.norm(step)) * domain.radius_at_zero
     return raised + rounding + 16.0 * EPS * abs(raised)
