@@ -43,7 +43,10 @@ def test_counts_are_exact_per_oracle_and_as_predicted(order, loops):
     # The callables were also asked by the certificate, and by nothing else.
     judged = result.certificate_calls
     assert mine.products == expected.B + judged.B
-    assert mine.gradients == (expected.f + judged.f, expected.g + judged.g)
+    for name, gradients, values in (("f", mine.f, mine.f_value), ("g", mine.g, mine.g_value)):
+        # A value alone is a call; one at the point of a gradient comes with it.
+        calls = getattr(expected + judged, name)
+        assert gradients.count <= calls <= gradients.count + values.count
 
 
 def test_counts_of_the_run_alone_are_those_of_the_callables():

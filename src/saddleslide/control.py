@@ -10,13 +10,14 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from saddleslide.arguments import as_flag
 from saddleslide.arrays import Array, as_number
 from saddleslide.checkpoint import check_place, write_checkpoint
-from saddleslide.couplings import Mirrored, Products
 from saddleslide.errors import UnreachableError, raise_all
 from saddleslide.guards import check_adjoint_of
-from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open
+from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open, is_own_code
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.stored import AnyPlan
 from saddleslide.result import Result, Status
@@ -172,6 +173,7 @@ class Watch:
         self._kept: Snapshot | None = None
         self._kept_at, self._written = -math.inf, -math.inf
         self.reason = ""
+        self._errors: Any = np.geterr()
         # The oracles of a certificate under way, where it has its own.
         self.judging: Oracles | None = None
 
@@ -199,10 +201,8 @@ class Watch:
 
     def test_adjoint(self, oracles: Oracles) -> None:
         """Two counted products, where they are asked for or B is the caller's own code."""
-        coupling = oracles.problem.coupling
-        coupling = coupling.original if isinstance(coupling, Mirrored) else coupling
         # The adjoint of a matrix is its transpose by construction; ours are tested with the package.
-        own = isinstance(coupling, Products) or not type(coupling).__module__.startswith("saddleslide.")
+        own = is_own_code(oracles.problem.coupling)
         if own if self.control.check_adjoint is None else self.control.check_adjoint:
             check_adjoint_of(oracles)
 
@@ -240,7 +240,8 @@ class Watch:
         if self.control.callback is None:
             return False
         try:
-            self.control.callback(result())
+            with np.errstate(**self._errors):
+                self.control.callback(result())
         except StopIteration:
             return True
         return False
@@ -248,7 +249,9 @@ class Watch:
     def carried_out(self, work: Callable[[], Status], where: Callable[[], str]) -> Status:
         """The status of `work`, whatever ends it; exceptions of user code pass with a note."""
         try:
-            return work()
+            # Overflow in our own arithmetic ends the run; oracles and callbacks keep the caller's settings.
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                return work()
         except RunEnded as ended:
             self.reason = ended.reason
             self.write()

@@ -54,7 +54,7 @@ FEWEST_GRADIENTS = 25
 # A practical stage that leaves more than this part of the gap was too short: budgets double, at most so often.
 TOO_LITTLE, MOST_RAISES = 0.9, 4
 # What may end a run in the middle of a stage.
-UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE)
+UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE, Status.NUMERICAL_LIMIT)
 
 
 def run(
@@ -293,10 +293,13 @@ class PlanRun:
 
     def _certify(self, models: Mapping[str, LowerModel], most: int) -> None:
         """A certificate of the last point; its calls are counted also where it is cut short."""
-        before, oracles = self.judged, Oracles(self.problem)
-        self.watch.judging = oracles
+        before = self.judged
+        # What overflows here is no bound, and says nothing about the run.
+        with np.errstate(over="ignore", invalid="ignore"):
+            oracles = self.watch.judging = Oracles(self.problem)
         try:
-            self.judged = certified(oracles, *feasible(self.problem, *self.point()), models, 0.0, most)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.judged = certified(oracles, *feasible(self.problem, *self.point()), models, 0.0, most)
             self.judged_point = self.point()
         finally:
             self.judged = replace(self.judged, calls=before.calls + oracles.calls)
@@ -343,7 +346,8 @@ class PlanRun:
         self.step += 1
         self.seconds += time.perf_counter() - began
         if not np.isfinite(average).all():
-            return Status.NON_FINITE
+            # Oracles are asked first, so these numbers are our own.
+            return Status.NUMERICAL_LIMIT
         np.copyto(self.last_finite, average)
         spent = self.oracles.calls.copy(), self.seconds
         self.history.append(Moment(len(self.history) + 1, *spent, samples=self.samples.copy()))

@@ -169,7 +169,7 @@ class MethodRun:
         """Judge the method's candidates; a status when the run ends here."""
         candidates = self.method.candidates()
         if not all(self.oracles.finite(c.x, c.y) for c in candidates):
-            return Status.NON_FINITE
+            return Status.NUMERICAL_LIMIT
         self.last = (candidates[0].x, candidates[0].y)
         gaps = [self.inspector.gap_of(candidate, self.oracles.calls) for candidate in candidates]
         self.method.learn(gaps)
