@@ -108,9 +108,8 @@ def certified(
         return Certificate(reason=complaint, calls=oracles.calls)
     above = _side(oracles, "g", -Bx, y, models.get("g"), accuracy, max_gradients)
     below = _side(oracles, "f", BTy, x, models.get("f"), accuracy, max_gradients)
-    # Values of the caller's own code are calls; those of ours are left out here.
-    f, f_size = oracles.made("f", float(problem.f.own_code), lambda: problem.f.value_and_size(x))
-    g, g_size = oracles.made("g", float(problem.g.own_code), lambda: problem.g.value_and_size(y))
+    f, f_size = oracles.made("f", problem.f.value_cost, lambda: problem.f.value_and_magnitude(x))
+    g, g_size = oracles.made("g", problem.g.value_cost, lambda: problem.g.value_and_magnitude(y))
     sizes = f_size + g_size
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))

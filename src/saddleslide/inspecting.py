@@ -76,7 +76,7 @@ class Inspector:
         if not math.isnan(candidate.value):
             return candidate
         rest, x = self.split.f_rest, candidate.x
-        value = self.judge.oracles.made("f", rest.value_cost, lambda: rest.value(read_only(x)))
+        value = self.judge.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
         return replace(candidate, value=value)
 
     def _linearised(self, candidate: Candidate) -> Candidate:

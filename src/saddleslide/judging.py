@@ -229,7 +229,7 @@ class Judge:
         x, y = self._start
         self.allowance = Calls(_FEWEST_GRADIENTS, self.oracles.calls.g + _FEWEST_GRADIENTS, 0)
         rest = self.split.f_rest
-        value = self.oracles.made("f", rest.value_cost, lambda: rest.value(read_only(x)))
+        value = self.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
         if self.oracles.finite(x, y):
             self.settle(Candidate(x, y, value), 0.0, _FEWEST_GRADIENTS)
 
@@ -281,10 +281,10 @@ class Judge:
 
     def g_value(self, y: Array) -> float:
         """g(y), counted."""
-        return self.oracles.made("g", self.split.g_rest.value_cost, lambda: self.problem.g.value(read_only(y)))
+        return self.oracles.made("g", self.split.g_rest.lone_value_cost, lambda: self.problem.g.value(read_only(y)))
 
     def _f_value(self, x: Array) -> float:
-        return self.oracles.made("f", self.split.f_rest.value_cost, lambda: self.problem.f.value(read_only(x)))
+        return self.oracles.made("f", self.split.f_rest.lone_value_cost, lambda: self.problem.f.value(read_only(x)))
 
     def _rounding(self, point: Array, domain: Domain, other: Array, modulus: float) -> float:
         """What rounding in the product with `point` can do to a bound over the other block."""

@@ -102,12 +102,12 @@ def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> 
 
 def _values(function: Function) -> float:
     """Two values; those of a separable function of ours are no calls."""
-    return 0.0 if function.separable and not function.own_code else 2.0 * function.value_cost
+    return 0.0 if function.separable and not function.own_code else 2.0 * function.lone_value_cost
 
 
 def _rise(function: Function, point: Array, rounded: Array) -> float:
     """How much the function can be higher at the rounded point, rounding of both values included."""
-    (before, size), (after, other) = function.value_and_size(point), function.value_and_size(rounded)
+    (before, size), (after, other) = function.value_and_magnitude(point), function.value_and_magnitude(rounded)
     return after - before + 16.0 * EPS * (size + other)
 
 

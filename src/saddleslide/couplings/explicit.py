@@ -13,6 +13,7 @@ import scipy
 
 from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind, kind_of
 from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape, on_host, received
+from saddleslide.couplings.alike_rows import AlikeRows, passes_of
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
@@ -63,9 +64,9 @@ class Matrix(Coupling):
         return int(self.matrix.nnz if self.sparse else self.matrix.size)
 
     @cached_property
-    def _rows(self) -> tuple[SparseRows, SparseRows]:
+    def _rows(self) -> tuple[AlikeRows | SparseRows, AlikeRows | SparseRows]:
         """The matrix and its transpose as compiled passes take them."""
-        return SparseRows(self.matrix), SparseRows(self.transpose)
+        return passes_of(self.matrix), passes_of(self.transpose)
 
     @property
     def _compiled(self) -> bool:
@@ -83,21 +84,23 @@ class Matrix(Coupling):
 
     @property
     def one_pass(self) -> bool:
-        # With fewer rows than columns, adding into the long vector costs more than reading the matrix twice.
-        return self._compiled and self.matrix.shape[0] >= self.matrix.shape[1]
+        # With fewer rows than columns, adding into the long vector costs more than reading the matrix twice; and
+        # patterns of rows are read for next to nothing.
+        rows, columns = self.matrix.shape
+        return self._compiled and rows >= columns and isinstance(self._rows[0], SparseRows)
 
     def forward_stack(self, stack: Array) -> Array:
-        if not (self._compiled and on_host(stack)):
+        if not (self._compiled and on_host(stack) and isinstance(self._rows[0], SparseRows)):
             return super().forward_stack(stack)
         return self._rows[0].products(stack).reshape(len(stack), *self.y_shape)
 
     def adjoint_stack(self, stack: Array) -> Array:
-        if not (self._compiled and on_host(stack)):
+        if not (self._compiled and on_host(stack) and isinstance(self._rows[1], SparseRows)):
             return super().adjoint_stack(stack)
         return self._rows[1].products(stack).reshape(len(stack), *self.x_shape)
 
     def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
-        if not (self._compiled and on_host(x)):
+        if not (self._compiled and on_host(x) and isinstance(self._rows[0], SparseRows)):
             return super().there_and_back(x, shift)
         out, back = self._rows[0].there_and_back(x, shift)
         return out.reshape(self.y_shape), back.reshape(self.x_shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
@@ -14,6 +15,24 @@ from saddleslide.kernels.threads import WORTHWHILE, over_rows, together
 _NARROW = 2**16
 # Sums over all rows are made in so many parts, whatever the number of threads, so that it changes no bit.
 _PARTS = 4
+
+
+def written(v: Array, shape: Shape, out: Array | None, work: Callable[[Array, Array], None]) -> Array:
+    """What `work` makes of v, both flat, in a shape; in `out` where it is given, whatever its strides.
+
+    Examples
+    --------
+    >>> def double(source, into):
+    ...     into[:] = 2.0 * source
+    >>> written(np.ones(2), (2, 1), None, double).tolist()
+    [[2.0], [2.0]]
+    """
+    target = out if out is not None and out.flags.c_contiguous else np.empty(shape)
+    work(np.ascontiguousarray(v).reshape(-1), target.reshape(-1))
+    if out is None or target is out:
+        return target
+    np.copyto(out, target)
+    return out
 
 
 @final
@@ -39,14 +58,12 @@ class SparseRows:
 
     def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
         """The matrix times v, in a shape."""
-        target = out if out is not None and out.flags.c_contiguous else np.empty(shape)
-        source, into = np.ascontiguousarray(v).reshape(-1), target.reshape(-1)
         work, rows = load("passes").product[self.kind], (self.data, self.indices, self.starts)
-        over_rows(lambda first, last: work(*rows, source, into, first, last), self.starts)
-        if out is None or target is out:
-            return target
-        np.copyto(out, target)
-        return out
+        return written(
+            v, shape, out, lambda source, into: over_rows(
+                lambda first, last: work(*rows, source, into, first, last), self.starts
+            )
+        )  # fmt: skip
 
     def products(self, stack: Array) -> Array:
         """The matrix times every row of a stack, two at once; the same bits as one by one."""

@@ -71,8 +71,12 @@ class Function(Built, ABC):
         """A (sub)gradient at x."""
         return self.value_and_gradient(x, out)[1]
 
-    def value_and_size(self, x: Array) -> tuple[float, float]:
-        """Value at x, and the sum of the sizes of its terms: what its rounding is relative to."""
+    def magnitude(self, x: Array) -> float:
+        """Sum of the sizes of the terms of the value at x: what its rounding is relative to."""
+        return self.value_and_magnitude(x)[1]
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        """Value and magnitude at x: what a certificate asks, in one call."""
         value, form = self.value(x), self.separable_form()
         return value, abs(value) if form is None else form.size(x)
 
@@ -83,7 +87,12 @@ class Function(Built, ABC):
 
     @property
     def value_cost(self) -> float:
-        """What a value alone counts, in gradients: half of one, or one run of the caller's code."""
+        """What a certificate and its searches count for a value, in gradients: a call of own code, or half of parts."""
+        return 1.0 if self.own_code else 0.0
+
+    @property
+    def lone_value_cost(self) -> float:
+        """What a value that a run asks for by itself counts, in gradients: half of one, or one call of own code."""
         return 1.0 if self.own_code else 0.5
 
     @property
@@ -194,13 +203,17 @@ class Sum(Function):
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         return self.parts[0].variance(domain, start) + self.parts[1].variance(domain, start)
 
-    def value_and_size(self, x: Array) -> tuple[float, float]:
-        (first, size), (second, other) = (part.value_and_size(x) for part in self.parts)
-        return first + second, size + other
-
     @property
     def own_code(self) -> bool:
         return any(part.own_code for part in self.parts)
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        first, second = (part.value_and_magnitude(x) for part in self.parts)
+        return first[0] + second[0], first[1] + second[1]
+
+    @property
+    def value_cost(self) -> float:
+        return max(part.value_cost for part in self.parts)
 
     def smoothness(self, domain: Domain) -> Holder:
         first, second = (part.smoothness(domain) for part in self.parts)
@@ -279,13 +292,17 @@ class Scaled(Function):
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         return self.factor * self.function.variance(domain, start) if self.sampled else EXACT
 
-    def value_and_size(self, x: Array) -> tuple[float, float]:
-        value, size = self.function.value_and_size(x)
-        return self.factor * value, self.factor * size
-
     @property
     def own_code(self) -> bool:
         return self.function.own_code
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        value, magnitude = self.function.value_and_magnitude(x)
+        return self.factor * value, self.factor * magnitude
+
+    @property
+    def value_cost(self) -> float:
+        return self.function.value_cost
 
     def smoothness(self, domain: Domain) -> Holder:
         return self.factor * self.function.smoothness(domain)

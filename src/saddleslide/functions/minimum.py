@@ -187,7 +187,7 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> Tilted
     # The minimiser lies in the bracket, so convexity bounds what is left by |slope| * width.
     left = np.take_along_axis(np.abs(slopes), better, axis=0)[0] * (high - low)
     # The terms of a value may cancel, so its rounding is relative to their sizes and not to the value.
-    value, size = f.value_and_size(point)
+    value, size = f.value_and_magnitude(point)
     value += float(np.vdot(c, point))
     magnitude = size + float(np.abs(c * point).sum()) + float(np.abs(f.gradient(point) * point).sum())
     return TiltedMinimum(point, value, float(left.sum()) + 8.0 * EPS * magnitude, "bisection")
@@ -282,7 +282,7 @@ def _quadratic_minimum(
     lower_gap = best / (2.0 * mu)
     point = domain.project(best_x)
     inside = np.array_equal(point, best_x)
-    tally.count(f.value_cost * (1.0 if inside else 2.0))
+    tally.count(f.lone_value_cost * (1.0 if inside else 2.0))
     at_best = f.value(best_x)
     at_point = at_best if inside else f.value(point)
     value_at_best, value = at_best + float(np.vdot(c, best_x)), at_point + float(np.vdot(c, point))

@@ -99,9 +99,13 @@ class Partitioned(Function):
     def value(self, x: Array) -> float:
         return self._factor * self.reduced("value", x)[0][0]
 
-    def value_and_size(self, x: Array) -> tuple[float, float]:
-        value, size = self.reduced("value and size", x)[0]
-        return self._factor * value, self._factor * size
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        value, magnitude = self.reduced("sized", x)[0]
+        return self._factor * value, self._factor * magnitude
+
+    @property
+    def value_cost(self) -> float:
+        return self.lone_value_cost
 
     def hessian_product(self, v: Array) -> Array:
         return self._array(self.reduced("hessian", v), None)

@@ -57,12 +57,16 @@ class Sampled(Function):
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         return self.function.gradient(x, out)
 
-    def value_and_size(self, x: Array) -> tuple[float, float]:
-        return self.function.value_and_size(x)
-
     @property
     def own_code(self) -> bool:
         return self.function.own_code
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        return self.function.value_and_magnitude(x)
+
+    @property
+    def value_cost(self) -> float:
+        return self.function.value_cost
 
     def smoothness(self, domain: Domain) -> Holder:
         return self.function.smoothness(domain)

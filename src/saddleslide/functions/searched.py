@@ -49,6 +49,8 @@ class Tally:
 class TiltedMinimum:
     """Minimum of f(x) + <c, x>: the true one lies in [value - error, value]; `gradients` were spent on finding it.
 
+    Values are included where they count (`Function.value_cost`).
+
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
@@ -146,8 +148,7 @@ def _step(
     if rest.quadratic:
         return prox(simple, v - slope / L, L, domain), L
     L = 0.7 * L
-    # Values of the caller's own code are calls; those of ours are left out here.
-    cost = 1.0 if rest.own_code else 0.0
+    cost = rest.value_cost
     while True:
         x = prox(simple, v - slope / L, L, domain)
         step = x - v

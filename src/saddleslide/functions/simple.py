@@ -30,7 +30,7 @@ class Zero(Function):
         return "Zero()"
 
     @property
-    def value_cost(self) -> float:
+    def lone_value_cost(self) -> float:
         return 0.0
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:

@@ -1,4 +1,4 @@
-"""Numbers that stand for couplings, sets and simple terms inside compiled loops."""
+"""Numbers that stand for couplings, sets and simple terms inside compiled loops, and sizes that they share."""
 
 from __future__ import annotations
 
@@ -8,3 +8,5 @@ FULL, INTERVAL, BOX, BALL, SIMPLEX = range(5)
 DIFFERENCES, SPARSE, DENSE = range(3)
 # Simple terms: none, the same for all entries, each entry its own.
 NO_TERM, ALIKE, ENTRIES = range(3)
+# Rows of a sparse matrix that are summed side by side.
+TILE = 32
