@@ -208,8 +208,33 @@ def test_every_promised_name_exists(name):
     assert hasattr(ss, name)
 
 
+def modules_after(code: str) -> set[str]:
+    code += "; import sys; print(*sorted(sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
 def test_importing_the_package_imports_nothing_optional():
-    code = "import saddleslide, sys; print(*sorted(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "saddleslide" in loaded
-    assert not OPTIONAL & set(loaded)
+    loaded = modules_after(
+        "import saddleslide as ss; [getattr(ss, name) for name in ss.__all__ if name != 'distributed']"
+    )
+    assert {"saddleslide.solver", "saddleslide.gallery"} <= loaded
+    assert not OPTIONAL & loaded
+
+
+def test_importing_the_package_loads_what_is_asked_for_and_no_more():
+    assert not {"numpy", "scipy", "saddleslide.solver"} & modules_after("import saddleslide")
+    assert "saddleslide.gallery" not in modules_after("import saddleslide; saddleslide.solve")
+
+
+def test_names_are_loaded_from_where_the_types_say():
+    """The imports that type checkers read and the table that loads names are two lists of the same."""
+    tree = ast.parse(Path(ss.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0]
+    told = {name.name: node.module for node in imports for name in node.names if node.module != "typing"}
+    assert {name: home for name, home in told.items() if home != "saddleslide"} == {
+        name: f"saddleslide.{home}" for name, home in ss._HOME.items()
+    }
+    assert set(told) == set(ss.__all__)
+    assert set(dir(ss)) >= set(ss.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'sove'"):
+        ss.sove  # noqa: B018

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -87,6 +88,40 @@ def test_a_gradient_for_the_distance_is_spent_only_where_it_may_change_the_choic
     # With dear products a method of few iterations wins where the start meets the target or nearly; here it does not.
     choice = choose(fused(), *targets, (1.0, 1.0, 1e6), estimated=False)
     assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(int(targets[0] > 0.0), 0, 0))
+
+
+@pytest.mark.parametrize("exponents", [(1.0, 1.0), (1.0, 0.25), (0.5, 0.5)])
+@pytest.mark.parametrize("largest", [0.6, 2.0, 200.0])
+def test_no_bound_asks_for_less_than_what_is_quickly_found(exponents, largest):
+    problem = ss.gallery.synthetic(*exponents, d=20, sigma_max=largest)
+    asked = [method for method in (kind() for kind in ss.methods.values()) if not method.lacks(problem)]
+    quick = 0
+    for method, tol in itertools.product(asked, (100.0, 1.0, 1e-2, 1e-4)):
+        fewest, calls = method.fewest_calls(problem, tol), method.predicted_calls(problem, tol)
+        quick += fewest is not None and fewest.B > 0
+        assert calls is None or (fewest.f <= calls.f and fewest.g <= calls.g and fewest.B <= calls.B)
+    assert quick >= 4
+
+
+def test_what_is_quickly_found_promises_nothing_on_full_spaces_or_for_linear_rates():
+    for name in ("accelerated-mirror-prox", "mirror-prox", "mirror-prox-sliding", "universal-mirror-prox"):
+        assert ss.methods[name]().fewest_calls(smooth(), 1e-3) is ss.methods[name]().predicted_calls(smooth(), 1e-3)
+    box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(np.diag([1.0, 2.0, 3.0]))
+    problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
+    mean, last = (ss.methods["mirror-prox"](output=output) for output in ("average", "last"))
+    assert last.fewest_calls(problem, 1e-8) == ss.Calls()
+    assert last.predicted_calls(problem, 1e-8).B < mean.fewest_calls(problem, 1e-8).B
+
+
+def test_choosing_makes_no_plan_where_a_lower_bound_is_too_dear_already(monkeypatch):
+    def planned(*_, **__):
+        raise AssertionError("a plan was made")
+
+    problem = ss.gallery.tomography("nonlocal", n=32)
+    free = choose(problem, 0.0, 1e-4, (1e4, 1e2, 1.0), estimated=False)
+    monkeypatch.setattr("saddleslide.baselines.proved_sliding.theorem_plan", planned)
+    assert choose(problem, 0.0, 1e-4, (1e4, 1e2, 1.0), estimated=False) == free
+    assert free.method == ADAPTIVE
 
 
 def test_linear_constraints_take_opapc_where_it_is_cheaper():

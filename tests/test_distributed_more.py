@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from remote_parts import SIZE, answer, parts, problem_with
+from remote_parts import SIZE, Own, Rows, answer, parts, problem_with
+from saddleslide.checkpoint import fingerprint
 from saddleslide.cli import main
+from saddleslide.distributed import calling, network
 from saddleslide.distributed.loaders import row_blocks
 
 if os.environ.get("CI") != "true":
@@ -61,8 +63,108 @@ def test_shards_are_read_on_the_workers(client, tmp_path):
     assert ss.distributed.Shard(tmp_path / "shard3.npz", make, rows=(0, 5))().A.matrix.shape == (5, SIZE)
 
 
+def test_shards_of_zarr_are_read_on_the_workers(client, tmp_path):
+    zarr = pytest.importorskip("zarr", reason="install the extra test")
+    A, labels = shards(tmp_path)
+    # One array with all rows, and one group per shard; a group may hold a number, and groups that are not asked for.
+    whole = zarr.open_array(str(tmp_path / "all.zarr"), mode="w", shape=A.shape, chunks=(20, 5), dtype="f8")
+    whole[:] = A
+    for k in range(8):
+        group = zarr.open_group(str(tmp_path / f"shard{k}.zarr"), mode="w")
+        rows = slice(20 * k, 20 * (k + 1))
+        for name, array in (("A", A[rows]), ("labels", labels[rows]), ("ridge", np.array(0.01))):
+            group.create_array(name, data=array)
+        group.create_group("notes")
+    loaders = [ss.distributed.Shard(tmp_path / f"shard{k}.zarr", ss.functions.Logistic) for k in range(8)]
+    make = partial(ss.functions.Logistic, ridge=0.01)
+    twin = ss.functions.PartSum([ss.distributed.Shard(tmp_path / f"shard{k}.npz", make) for k in range(8)])
+    x = np.random.default_rng(0).standard_normal(SIZE)
+    with ss.distributed.DaskSum(client, loaders) as f:
+        assert f.gradient(x).tobytes() == twin.gradient(x).tobytes()
+    blocks = [ss.distributed.Shard(tmp_path / "all.zarr", _squares, rows=(20 * k, 20 * k + 20)) for k in range(8)]
+    with ss.distributed.DaskSum(client, blocks) as f:
+        assert f.value(x) == pytest.approx(0.5 * float(((A @ x) ** 2).sum()), rel=1e-13)
+    with pytest.raises(FileNotFoundError) as caught:
+        ss.distributed.DaskSum(client, [ss.distributed.Shard(tmp_path / "missing.zarr", _squares)])
+    assert "part 0" in caught.value.__notes__[0]
+
+
 def _squares(A):
     return ss.functions.LeastSquares(A, np.zeros(len(A)))
+
+
+def test_a_checkpoint_knows_the_data_behind_the_shards(client, tmp_path):
+    place, make = tmp_path / "run.npz", partial(ss.functions.Logistic, ridge=0.01)
+
+    def problem(folder):
+        loaders = [ss.distributed.Shard(folder / f"shard{k}.npz", make) for k in range(8)]
+        return problem_with(ss.distributed.DaskSum(client, loaders))
+
+    shards(tmp_path)
+    first = problem(tmp_path)
+    expected = ss.solve(first, 1e-6)
+    assert ss.solve(first, 1e-6, max_steps=2, checkpoint=place).status is ss.Status.STEP_LIMIT
+    # The same numbers in other files are the same problem; one number more or less in one file is another.
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    A, labels = shards(moved)
+    assert answer(ss.resume(place, problem(moved), max_steps=1000, checkpoint=moved / "on.npz")) == answer(expected)
+    A[45, 3] += 1e-9
+    np.savez(moved / "shard2.npz", A=A[40:60], labels=labels[40:60])
+    with pytest.raises(ss.errors.CheckpointError, match="belongs to another problem"):
+        ss.resume(place, problem(moved))
+
+
+def test_a_checkpoint_knows_functions_of_one_s_own_by_what_they_say(client):
+    def digest(slope, name):
+        one = Own(np.full(SIZE, slope))
+        one.fingerprint = name
+        with ss.distributed.DaskSum(client, [one, Rows(1)]) as f:
+            return fingerprint(problem_with(f))
+
+    assert digest(1.0, "week 1") == digest(1.0, "week 1") != digest(1.0, "week 2")
+    agents = [ss.distributed.consensus(client, parts(loss, 6), ring(6)) for loss in ("squares", "squares", "logistic")]
+    same, again, other = map(fingerprint, agents)
+    assert same == again != other
+
+
+def test_calls_after_the_end_are_refused(client):
+    f = ss.distributed.DaskSum(client, parts())
+    problem = problem_with(f)
+    f.value(np.ones(SIZE))
+    f.close()
+    f.close()
+    for call in (f.value, f.gradient, f.value_and_gradient, lambda x: ss.certify(problem, x, np.zeros(5))):
+        with pytest.raises(ss.errors.InputError, match=r"DaskSum: it was closed.*Build it again"):
+            call(np.ones(SIZE))
+    # What is known already can still be read.
+    assert f.counts.values == 1 and f.placement == {} and f.shape == (SIZE,)
+    there = ss.distributed.consensus(client, parts(count=6), ring(6), bound=100.0)
+    there.f.network.close()
+    with pytest.raises(ss.errors.InputError, match="consensus: it was closed"):
+        there.coupling.forward(np.ones((6, SIZE)))
+
+
+def test_certificates_count_the_values_that_parts_were_asked_for(client):
+    x, y = np.zeros(SIZE), np.zeros(5)
+    with ss.distributed.DaskSum(client, parts("logistic")) as f:
+        before = f.counts
+        found = ss.certify(problem_with(f), x, y)
+        after = f.counts
+    twin = ss.certify(problem_with(ss.functions.PartSum(parts("logistic"))), x, y)
+    assert (found.lower, found.upper, found.calls) == (twin.lower, twin.upper, twin.calls)
+    # Values of the inner search, and one for value and size of the terms at the point: half a gradient each.
+    assert after.values > before.values + 1 and after.others == before.others
+    assert found.calls.f == after.gradients - before.gradients + 0.5 * (after.values - before.values)
+    sampled = ss.functions.SampledParts(ss.functions.PartSum(parts("logistic")), 3)
+    both = 2.0 * sampled + ss.functions.Quadratic(1.0)
+    assert both.value_cost == 0.5 and both.value_and_magnitude(x + 1.0) == (both.value(x + 1), both.magnitude(x + 1))
+    there = ss.distributed.consensus(client, parts(count=6), ring(6), bound=100.0)
+    here = ss.gallery.consensus([part() for part in parts(count=6)], ring(6), bound=100.0)
+    point = np.random.default_rng(1).standard_normal((6, SIZE))
+    assert there.f.value_and_magnitude(point) == here.f.value_and_magnitude(point)
+    assert there.f.value_cost == here.f.value_cost == 0.5
+    there.f.network.close()
 
 
 def test_shards_refuse_what_they_can_not_read(client, tmp_path):
@@ -200,7 +302,7 @@ def test_agents_have_the_iterates_of_the_problem_in_one_process(client, method):
     network.close()
 
 
-def lose_an_agent_s_worker(client):
+def test_an_agent_s_worker_killed_is_an_exchange_begun_anew(client, monkeypatch):
     graph = ring(6)
     there = ss.distributed.consensus(client, parts(count=6), graph, bound=100.0)
     x = np.random.default_rng(0).standard_normal((6, SIZE))
@@ -208,21 +310,28 @@ def lose_an_agent_s_worker(client):
     expected = W.adjoint(W.forward(x))
     assert np.allclose(there.coupling.adjoint(there.coupling.forward(x)), expected)
     pids = client.run(os.getpid)
-    os.kill(pids[sorted(pids)[0]], signal.SIGKILL)
+    killed = sorted(pids)[0]
+    # A scheduler may list the dead worker for a while: agents that are sent there must not be waited for.
+    late = [frozenset(pids)]
+    monkeypatch.setattr(network, "alive", lambda client: late.pop() if late else calling.alive(client))
+    os.kill(pids[killed], signal.SIGKILL)
     assert np.allclose(there.coupling.adjoint(there.coupling.forward(x)), expected)
-    assert there.f.counts.repeats and there.f.counts.lost >= 1
+    assert not late
+    # One exchange was repeated, for the three agents of that worker; the other worker's are still the same.
+    counts = there.f.counts
+    (again,) = counts.repeats
+    assert (again.call, again.worker, again.reason, len(again.parts)) == (counts.calls - 1, killed, "lost", 3)
+    assert (counts.lost, counts.built) == (1, 9)
     assert np.allclose(there.f.gradient(x), np.stack([part().gradient(x[i]) for i, part in enumerate(parts(count=6))]))
     there.f.network.close()
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=120)
 
 
-def test_an_agent_s_worker_killed_is_an_exchange_begun_anew(client):
-    # One try in about twenty failed on a busy machine, and the reason is not known yet: two in a row would be too many.
-    try:
-        lose_an_agent_s_worker(client)
-    except Exception:
-        client.wait_for_workers(2, timeout=60)
-        lose_an_agent_s_worker(client)
+def test_a_killed_worker_s_place_is_kept_on_a_busy_machine(client):
+    import dask
+
+    # Dask's own 15 s end it for good where the next process takes longer to start, or is killed as well.
+    assert dask.config.get("distributed.deploy.lost-worker-timeout") == "10 minutes"
 
 
 def test_agents_refuse_weights_below_zero(client):

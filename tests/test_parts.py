@@ -10,7 +10,7 @@ import pytest
 
 import saddleslide as ss
 from remote_parts import PARTS, SIZE, answer, parts, problem_with
-from saddleslide.functions.trees import halves, summed, whole_blocks
+from saddleslide.functions.trees import halves, summed, summed_in_pieces, whole_blocks
 from saddleslide.work import estimated_costs, gradient_cost
 from support import central_difference
 
@@ -39,6 +39,22 @@ def test_whole_blocks_are_the_fewest_blocks_of_the_tree_that_cover_what_is_held(
         # None of them has a parent that is held as a whole.
         parents = {half: block for block in blocks if block[1] - block[0] > 1 for half in halves(block)}
         assert not any(set(range(*parents[block])) <= held for block in found if block in parents)
+
+
+@pytest.mark.parametrize("size", [1, 7, 2**15, 2**16 + 3])
+@pytest.mark.parametrize("left_out", [(), (1, 2, 4), (0, 1, 3, 4)])
+def test_a_sum_in_pieces_has_the_bits_of_the_sum(size, left_out):
+    rng = np.random.default_rng(size)
+    terms = {(i, i + 1): ((rng.random(),), rng.standard_normal(size) * 10.0 ** (4 - 2 * i)) for i in range(5)}
+    known = {block: found for block, found in terms.items() if block[0] not in left_out}
+    before = {block: found[1].tobytes() for block, found in known.items()}
+    numbers, array = summed((0, 5), known.get)
+    out = np.full(size, np.nan)
+    found = summed_in_pieces((0, 5), known, out)
+    assert found[1] is out and (found[0], out.tobytes()) == (numbers, array.tobytes())
+    # With a place for the sum, too, and no term was written to.
+    assert summed((0, 5), known.get, np.full(size, np.nan))[1].tobytes() == array.tobytes()
+    assert {block: found[1].tobytes() for block, found in known.items()} == before
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])

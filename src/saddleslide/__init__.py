@@ -7,26 +7,24 @@ gap of the answer is certified.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from saddleslide import couplings, domains, errors, functions, gallery, metrics, planning
-from saddleslide.adaptive_planner import adaptive_plan
-from saddleslide.baselines import methods
-from saddleslide.break_even import Crossover, crossover
-from saddleslide.certificate import certify, exact_gap
-from saddleslide.comparison import Comparison, compare
-from saddleslide.driver import run
-from saddleslide.holder import Holder
-from saddleslide.oracles import Calls
-from saddleslide.planning import AdaptivePlan, Plan, RestartPlan, plan_from_dict
-from saddleslide.plans import plan
-from saddleslide.problem import SaddleProblem
-from saddleslide.progress import Progress
-from saddleslide.result import Certificate, Result, Status
-from saddleslide.resuming import resume
-from saddleslide.sliding import Component, component_levels, slide
-from saddleslide.solver import solve
-
 if TYPE_CHECKING:
-    from saddleslide import distributed
+    from saddleslide import couplings, distributed, domains, errors, functions, gallery, metrics, planning
+    from saddleslide.adaptive_planner import adaptive_plan
+    from saddleslide.baselines import methods
+    from saddleslide.break_even import Crossover, crossover
+    from saddleslide.certificate import certify, exact_gap
+    from saddleslide.comparison import Comparison, compare
+    from saddleslide.driver import run
+    from saddleslide.holder import Holder
+    from saddleslide.oracles import Calls
+    from saddleslide.planning import AdaptivePlan, Plan, RestartPlan, plan_from_dict
+    from saddleslide.plans import plan
+    from saddleslide.problem import SaddleProblem
+    from saddleslide.progress import Progress
+    from saddleslide.result import Certificate, Result, Status
+    from saddleslide.resuming import resume
+    from saddleslide.sliding import Component, component_levels, slide
+    from saddleslide.solver import solve
 
 __version__ = "0.1.0"
 
@@ -67,9 +65,38 @@ __all__ = [
     "solve",
 ]
 
+# Where each name lives. They are loaded when first asked for, so that `import saddleslide` takes no time.
+_HOMES = {
+    "adaptive_planner": ("adaptive_plan",),
+    "baselines": ("methods",),
+    "break_even": ("Crossover", "crossover"),
+    "certificate": ("certify", "exact_gap"),
+    "comparison": ("Comparison", "compare"),
+    "driver": ("run",),
+    "holder": ("Holder",),
+    "oracles": ("Calls",),
+    "planning": ("AdaptivePlan", "Plan", "RestartPlan", "plan_from_dict"),
+    "plans": ("plan",),
+    "problem": ("SaddleProblem",),
+    "progress": ("Progress",),
+    "result": ("Certificate", "Result", "Status"),
+    "resuming": ("resume",),
+    "sliding": ("Component", "component_levels", "slide"),
+    "solver": ("solve",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
 
 def __getattr__(name: str) -> Any:
-    # Clusters are loaded when asked for: they bring asyncio along, and most programs have none.
-    if name == "distributed":
-        return importlib.import_module("saddleslide.distributed")
-    raise AttributeError(f"module 'saddleslide' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'saddleslide' has no attribute {name!r}")
+    home = _HOME.get(name)
+    # A name without a home is a room of its own: couplings, functions, gallery, ...
+    module = importlib.import_module(f"saddleslide.{home or name}")
+    value = getattr(module, name) if home else module
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

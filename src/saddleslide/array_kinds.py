@@ -221,6 +221,8 @@ class Built:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
+        if not (args or kwargs):
+            return made
         kind = origin_of(*args, *kwargs.values())
         if kind != NUMPY:
             # Some of them are frozen.

@@ -15,7 +15,7 @@ from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus, tilted_minimum
 from saddleslide.guards import adjoint_complaint
-from saddleslide.oracles import Oracles
+from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Certificate
 from saddleslide.rounding import product_margin
@@ -79,10 +79,9 @@ def certify(
         return Certificate(reason=complaint, calls=oracles.calls)
     above = _side(problem.g, -Bx, problem.Y, y, models.get("g"), accuracy, max_gradients)
     below = _side(problem.f, BTy, problem.X, x, models.get("f"), accuracy, max_gradients)
-    oracles.calls.g += above.spent
-    oracles.calls.f += below.spent
-    f, g = problem.f.value(x), problem.g.value(y)
-    sizes = problem.f.magnitude(x) + problem.g.magnitude(y)
+    oracles.calls += Calls(below.spent + problem.f.value_cost, above.spent + problem.g.value_cost)
+    (f, f_size), (g, g_size) = problem.f.value_and_magnitude(x), problem.g.value_and_magnitude(y)
+    sizes = f_size + g_size
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
     from_Bx = _product_rounding(problem, x, problem.g, problem.Y, above.point)

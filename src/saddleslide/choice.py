@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from saddleslide.baselines.reach import assumed_slopes, measured_anew
+from saddleslide.baselines import methods
+from saddleslide.baselines.base import Method
+from saddleslide.baselines.reach import assumed_slopes, measured_anew, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.certificate import exact_gap
-from saddleslide.forecast import Prediction, attainable, predict, predict_adaptive, start_scale
+from saddleslide.forecast import Prediction, at_least, attainable, foretell, predict_adaptive, start_scale
 from saddleslide.functions import Zero
 from saddleslide.oracles import Calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.rivals import ADAPTIVE, costly_parts, free_distances, promised_on, rivals_on
 
+Slopes = tuple[float, float]
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
 # The gap at the start may be so small a part of what the sizes of a problem allow.
@@ -26,6 +28,8 @@ _OVERSTATED = 0.1
 # Distances at which predictions are tried before a gradient is spent on the true one.
 _FAR = (1.0, 1e2, 1e4, 1e6, 1e8)
 _NEAR_AND_FAR = (1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6)
+# A method that is so many times too dear at both ends is not asked between them.
+_FAR_TOO_DEAR = 100.0
 # Operations per iteration and entry of x and y outside the oracles; L-BFGS-B with 10 pairs and bounds.
 _VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
 
@@ -71,10 +75,10 @@ def choose(
     """
     if not (problem.f.has_value and problem.g.has_value):
         return Choice(ADAPTIVE, "values are missing")
-    rivals, promised, free = rivals_on(problem), promised_on(problem), free_distances(problem)
+    rivals, promised = ([methods[name]() for name in found] for found in (rivals_on(problem), promised_on(problem)))
     if not (rivals or promised):
         return Choice(ADAPTIVE, "no other method applies")
-    if not (rivals or free) and _adaptive_anyway(problem, tol, rtol, costs, estimated, promised):
+    if not (rivals or free_distances(problem)) and _adaptive_anyway(problem, tol, rtol, costs, estimated, promised):
         return Choice(ADAPTIVE, "the cheapest by prediction, however far the solution is")
     # Distances from the start may take one gradient of each function, and two products away from 0.
     spent = measured_anew(problem)
@@ -87,7 +91,7 @@ def choose(
     own, best, name = _cheapest(problem, (target, strict), costs, estimated, rivals, promised)
     if best * MARGIN < own:
         return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", spent, costs)
-    return Choice(ADAPTIVE, f"predicted cost {own:.4g} against {best:.4g} of {name}", spent)
+    return Choice(ADAPTIVE, f"predicted cost {own:.4g} against at least {best:.4g} of {name}", spent)
 
 
 def _cheapest(
@@ -95,20 +99,42 @@ def _cheapest(
     targets: tuple[float, float],
     costs: tuple[float, float, float],
     estimated: bool,
-    rivals: list[str],
-    promised: list[str],
+    rivals: list[Method],
+    promised: list[Method],
 ) -> tuple[float, float, str]:
     """Predicted cost of adaptive sliding, and cost and name of the cheapest other method."""
-    target, strict = targets
     try:
-        rows = [predict_adaptive(problem, target, costs), *(predict(name, problem, target, costs) for name in rivals)]
-        rows += [predict(name, problem, strict, costs) for name in promised]
+        own, others = _all_costs(problem, targets, costs, estimated, rivals, promised)
     except ArithmeticError:
         # Powers of sizes such as 1e150. Predictions call no oracle, so no error of the caller's is hidden.
-        return math.inf, math.inf, (rivals + promised)[0]
-    own, *others = (row.cost + (_vector_work(row, problem) if estimated else 0.0) for row in rows)
+        return math.inf, math.inf, (rivals + promised)[0].description.name
     best = min(others)
-    return own, best, (rivals + promised)[others.index(best)]
+    return own, best, (rivals + promised)[others.index(best)].description.name
+
+
+def _all_costs(
+    problem: SaddleProblem,
+    targets: tuple[float, float],
+    costs: tuple[float, float, float],
+    estimated: bool,
+    rivals: list[Method],
+    promised: list[Method],
+) -> tuple[float, list[float]]:
+    """Predicted costs of adaptive sliding, and of the others in their order.
+
+    A method that is sure to cost more than adaptive sliding stands there with what is sure.
+    """
+    target, strict = targets
+
+    def total(row: Prediction) -> float:
+        return row.cost + (_vector_work(row, problem) if estimated else 0.0)
+
+    own = total(predict_adaptive(problem, target, costs))
+    others = [total(foretell(method, problem, target, costs)) for method in rivals]
+    for method in promised:
+        sure = total(at_least(method, problem, strict, costs))
+        others.append(sure if sure >= own else total(foretell(method, problem, strict, costs)))
+    return own, others
 
 
 def _adaptive_anyway(
@@ -117,24 +143,49 @@ def _adaptive_anyway(
     rtol: float,
     costs: tuple[float, float, float],
     estimated: bool,
-    promised: list[str],
+    promised: list[Method],
 ) -> bool:
-    """Whether adaptive sliding is the cheapest at all distances that are tried; nothing is called."""
-    for slopes in _possible_slopes(problem, tol):
+    """Whether adaptive sliding is the cheapest at all distances that are tried; nothing is called.
+
+    Methods that are far too dear at both the nearest and the farthest are not asked between these.
+    """
+    ends, between = _possible_slopes(problem, tol)
+    near: list[Method] = []
+    tried: set[tuple[float, float]] = set()
+    for slopes in (*ends, *between):
+        # A relative target grows with the distance: what is too dear at the farthest is so everywhere.
+        asked = promised if slopes in ends and (tol > 0.0 or not tried) else near
         with assumed_slopes(problem, slopes):
+            # Beyond the radii of the domains all distances are the same.
+            reached = reach_from_start(problem)
+            if not asked or reached in tried:
+                continue
+            tried.add(reached)
             scale = start_scale(problem) if rtol > 0.0 else 0.0
             target = attainable(problem, max(tol, rtol * scale))
             if not 0.0 < target < math.inf:
                 continue
             strict = target if tol >= rtol * scale else _OVERSTATED * target
-            own, best, _ = _cheapest(problem, (target, strict), costs, estimated, [], promised)
-        if best * MARGIN < own:
+            try:
+                own, others = _all_costs(problem, (target, strict), costs, estimated, [], asked)
+            except ArithmeticError:
+                continue
+        if min(others) * MARGIN < own:
             return False
+        near += [
+            method
+            for method, cost in zip(asked, others, strict=True)
+            if cost < _FAR_TOO_DEAR * own and method not in near
+        ]
     return True
 
 
-def _possible_slopes(problem: SaddleProblem, tol: float) -> Iterator[tuple[float, float]]:
-    """Norms of both parts of the operator at the start: known without a call, or those of distances far apart."""
+def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], list[Slopes]]:
+    """Norms of both parts of the operator at the start: known without a call, or those of distances far apart.
+
+    The ends of what is possible, the farthest first, and what lies between. Where neither norm is known, distances
+    between are near or far together.
+    """
     (x, y), sides = problem.start(), []
     f_rest, g_rest = costly_parts(problem)
     for part, domain, rest, point, other in (
@@ -151,7 +202,11 @@ def _possible_slopes(problem: SaddleProblem, tol: float) -> Iterator[tuple[float
         sides.append(
             [(part.strong_convexity(domain) or H) * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)]
         )
-    yield from itertools.product(*sides)
+    f_side, g_side = sides
+    ends = [(f, g) for f in dict.fromkeys((f_side[-1], f_side[0])) for g in dict.fromkeys((g_side[-1], g_side[0]))]
+    known = min(len(f_side), len(g_side)) == 1
+    inner = itertools.product(f_side, g_side) if known else zip(f_side, g_side, strict=True)
+    return ends, [slopes for slopes in inner if slopes not in ends]
 
 
 def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, Calls, bool]:

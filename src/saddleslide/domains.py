@@ -209,7 +209,10 @@ class Box(Domain):
         return frozen(np.clip(0.0, self.lower, self.upper))
 
     def squared_radius(self, point: Array) -> float:
-        return float(np.sum(np.maximum(np.abs(self.upper - point), np.abs(point - self.lower)) ** 2))
+        low, high = self._clip
+        farthest, other = np.abs(high - point), point - low
+        np.maximum(farthest, np.abs(other, out=other), out=farthest)
+        return float(np.sum(np.multiply(farthest, farthest, out=farthest)))
 
     def diameter(self) -> float:
         return float(np.linalg.norm(self.upper - self.lower))

@@ -116,10 +116,38 @@ def predict(name: str, problem: SaddleProblem, tol: float, costs: tuple[float, f
     why_not = tuple(method.lacks(problem))
     if why_not:
         return Prediction(name, None, 1.0, Calls(), math.inf, why_not)
+    return foretell(method, problem, tol, costs)
+
+
+def foretell(method: Method, problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
+    """One method that is known to apply.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+    >>> foretell(ss.methods["mirror-prox"](), game, 1e-3, (1.0, 1.0, 1.0)).bound
+    Calls(f=0, g=0, B=2668)
+    """
+    name = method.description.name
     bound, share = _bound(method, problem, tol), SHARES[kind_of(problem)].get(name, 1.0)
     # Shares come from longer runs, and say nothing about the first steps.
     share = share if bound is None else max(share, min(1.0, _FEWEST_PRODUCTS / max(bound.B, 1)))
     return _priced(name, bound, share, _judging(problem, bound, share), costs)
+
+
+def at_least(method: Method, problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
+    """What a method that applies and counts with its whole bound is sure to ask for, quickly found.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> problem, prices, method = ss.gallery.synthetic(1.0, 1.0, d=20), (1.0, 1.0, 1.0), ss.methods["proved-sliding"]()
+    >>> at_least(method, problem, 0.1, prices).cost < foretell(method, problem, 0.1, prices).cost
+    True
+    """
+    return _priced(method.description.name, method.fewest_calls(problem, tol), 1.0, Calls(), costs)
 
 
 def _bound(method: Method, problem: SaddleProblem, tol: float) -> Calls | None:

@@ -33,7 +33,8 @@ class Holder:
 
     def __post_init__(self) -> None:
         for name, value in (("nu", self.nu), ("H", self.H)):
-            if not isinstance(value, Real):
+            # Most are floats, and asking for an abstract class takes long.
+            if type(value) is not float and not isinstance(value, Real):
                 raise InputError(f"Holder: {name} is {value!r}; expected a number.")
         if not 0.0 <= self.nu <= 1.0:
             raise InputError(f"Holder: nu is {self.nu!r}; expected a number in [0, 1].")

@@ -7,6 +7,7 @@ the suite on which the choice is judged.
 from __future__ import annotations
 
 import math
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -41,6 +42,9 @@ SHARES: dict[str, dict[str, float]] = {
 }
 # What these predict is no bound of what they run: they count only where it was measured.
 _STAND_INS = ("admm", "l-bfgs", "recursive-sliding", "two-level-sliding", "lockstep")
+# Remembered as long as the problem lives: every prediction asks.
+_KINDS: WeakKeyDictionary[SaddleProblem, str] = WeakKeyDictionary()
+_COSTLY: WeakKeyDictionary[SaddleProblem, tuple[Function, Function]] = WeakKeyDictionary()
 # Operations that finding out the singular values of B may take.
 _MOST_FACTORING = 2e8
 
@@ -58,6 +62,12 @@ def kind_of(problem: SaddleProblem) -> str:
     >>> kind_of(ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex))
     'simple, flat'
     """
+    if problem not in _KINDS:
+        _KINDS[problem] = _kind_of(problem)
+    return _KINDS[problem]
+
+
+def _kind_of(problem: SaddleProblem) -> str:
     parts = zip(costly_parts(problem), (problem.X, problem.Y), strict=True)
     found = [smoothness_of(rest, domain) for rest, domain in parts if not isinstance(rest, Zero)]
     if found:
@@ -76,7 +86,9 @@ def costly_parts(problem: SaddleProblem) -> tuple[Function, Function]:
     >>> costly_parts(ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex))
     (Zero(), Zero())
     """
-    return split_simple(problem.f, problem.X)[0], split_simple(problem.g, problem.Y)[0]
+    if problem not in _COSTLY:
+        _COSTLY[problem] = split_simple(problem.f, problem.X)[0], split_simple(problem.g, problem.Y)[0]
+    return _COSTLY[problem]
 
 
 def pdhg_variant(problem: SaddleProblem) -> str:
@@ -138,7 +150,7 @@ def free_distances(problem: SaddleProblem) -> bool:
 def _worth_asking(name: str, problem: SaddleProblem) -> bool:
     if name == "opapc" and not (problem.g.linear and _solvable(problem) and _known_spectrum(problem.coupling)):
         return False
-    return not methods[name]().lacks(problem)
+    return not methods[name]().lacks_at_a_glance(problem)
 
 
 def _solvable(problem: SaddleProblem) -> bool:

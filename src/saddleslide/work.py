@@ -21,6 +21,8 @@ from saddleslide.problem import SaddleProblem
 # A function or product of unknown code is taken to be this much dearer than a pass over its vector.
 _UNKNOWN = 50.0
 _FEWEST, _MOST = 12, 500
+# Where the transforms of a step cost more than half a gradient, a few more gradients are cheaper than more steps.
+_DEAR_STEP, _FEWEST_OF_DEAR_ONES = 0.5, 6
 FEWEST_ON_G = 4
 
 
@@ -142,6 +144,8 @@ def inner_steps_per_gradient(
         gradient, product = costs[0], costs[2]
         vectors = transforms = 0.0
     step = 2.0 * product + vectors + transforms
+    if transforms > _DEAR_STEP * gradient:
+        fewest = min(fewest, _FEWEST_OF_DEAR_ONES)
     return int(min(max(gradient / step if step > 0.0 else _MOST, fewest), _MOST))
 
 

@@ -7,6 +7,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
+from saddleslide.baselines.fewest import fewest_on_bounded
 from saddleslide.baselines.field import METRIC, Point, calls_of, field_of, unpromised
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -86,6 +87,9 @@ class AcceleratedMirrorProx(Method):
         outside = ("prox weight below that of the theory: not covered by the guarantee",) if short else ()
         about = f"L = {self.L:.6g}, M = {self.M:.6g}, prox weight times {scale:g}"
         return (about, *outside, *unpromised(self.field.problem))
+
+    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        return fewest_on_bounded(problem, tol)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()

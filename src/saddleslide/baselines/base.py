@@ -126,6 +126,10 @@ class Method(ABC):
         """Everything that this method needs and the problem does not offer, one sentence each."""
         return missing(self.description.needs, problem)
 
+    def lacks_at_a_glance(self, problem: SaddleProblem) -> list[str]:
+        """`lacks`, or what of it is quickly found: for forecasts, which ask many methods in vain."""
+        return self.lacks(problem)
+
     @abstractmethod
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         """Begin at a feasible point, towards an absolute gap `tol` (0 when only a relative target is known)."""
@@ -158,3 +162,7 @@ class Method(ABC):
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         """Calls after which the method's own bound is at most `tol`; None where it promises nothing."""
         return None
+
+    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        """Calls that `predicted_calls` is sure to ask for, where quicker to find, else 0; None where that is None."""
+        return Calls()

@@ -7,6 +7,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
+from saddleslide.baselines.fewest import fewest_on_bounded
 from saddleslide.baselines.field import METRIC, Field, Mean, Point, calls_of, field_of, unpromised
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -73,6 +74,10 @@ class MirrorProx(Method):
             *(("the step is longer than 1/L: not covered by the guarantee",) if over else ()),
             *(unpromised(self.field.problem) if self.options["output"] == "average" else ()),
         )
+
+    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        # The last point converges linearly: no budget bounds that from below.
+        return fewest_on_bounded(problem, tol) if self.options["output"] == "average" else Calls()
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()

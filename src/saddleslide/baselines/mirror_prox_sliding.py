@@ -7,6 +7,7 @@ from typing import final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method
+from saddleslide.baselines.fewest import fewest_on_bounded
 from saddleslide.baselines.field import METRIC, Mean, Point, calls_of, field_of, unpromised
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -78,6 +79,9 @@ class MirrorProxSliding(Method):
     def notes(self) -> tuple[str, ...]:
         about = f"L = {self.L:.6g}, M = {self.M:.6g}: {self.M / self.L:.4g} more inner steps at every outer step"
         return (about, *unpromised(self.field.problem))
+
+    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        return fewest_on_bounded(problem, tol)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()

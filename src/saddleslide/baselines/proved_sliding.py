@@ -6,6 +6,7 @@ from typing import ClassVar, final
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Option
+from saddleslide.baselines.fewest import fewest_on_bounded
 from saddleslide.baselines.field import calls_of
 from saddleslide.baselines.reach import counted_reach, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
@@ -70,6 +71,9 @@ class ProvedSliding(Staged):
         uncoupled = problem.coupling.norm.upper == 0.0
         return [f"{name} has no curvature and B = 0: its levels have no steps." for name in flat if uncoupled]
 
+    def lacks_at_a_glance(self, problem: SaddleProblem) -> list[str]:
+        return super().lacks(problem)
+
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         problem = oracles.problem
         distances = (0.0, 0.0) if _bounded(problem) else counted_reach(oracles, origin, proximal=False)
@@ -106,10 +110,16 @@ class ProvedSliding(Staged):
         return (f"{promise} after {calls['f']} calls of f', {calls['g']} of g' and {calls['B']} products",)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        if self.lacks(problem):
+            return None
         distances = (0.0, 0.0) if _bounded(problem) else reach_from_start(problem)
         plan = self._plan(problem, problem.start(), tol, distances)
         calls = plan.predicted_calls
         return calls_of(problem, calls["f"], calls["g"], calls["B"]) if plan.proved else None
+
+    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls:
+        # Restarts on full spaces have another bound.
+        return fewest_on_bounded(problem, tol) or Calls()
 
     def _plan(
         self, problem: SaddleProblem, origin: tuple[Array, Array], tol: float, distances: tuple[float, float]

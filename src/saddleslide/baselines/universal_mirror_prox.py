@@ -9,6 +9,7 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
+from saddleslide.baselines.fewest import fewest_on_bounded
 from saddleslide.baselines.field import METRIC, Mean, Point, calls_of, field_of, unpromised
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -84,6 +85,9 @@ class UniversalMirrorProx(Method):
     def notes(self) -> tuple[str, ...]:
         about = f"eps = {self.eps:.6g} in the backtracking test, L_0 = {self.options['L0']}"
         return (about, *unpromised(self.field.problem))
+
+    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+        return fewest_on_bounded(problem, tol)
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()

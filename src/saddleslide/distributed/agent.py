@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from saddleslide.arrays import Array
-from saddleslide.distributed.engine import sendable
+from saddleslide.distributed.engine import CutShort, sendable
 from saddleslide.functions import Function
 from saddleslide.functions.part_questions import OPERATIONS, built_part
 from saddleslide.functions.trees import Terms
@@ -71,9 +71,13 @@ class Agent:
         """An operation of `functions.parts` on the own function."""
         assert self._function is not None
         try:
-            return Told(terms=OPERATIONS[operation](self._function, x))
+            return Told(terms=OPERATIONS[operation](self._function, x, None))
         except (Exception, SystemExit) as error:
             return Told(error=sendable(error))
+
+    def present(self) -> Told:
+        """Say that this agent is there."""
+        return Told()
 
     async def hear(self, number: int, sender: int, array: Array) -> None:
         """Take a neighbour's message of an exchange."""
@@ -102,13 +106,17 @@ class Agent:
         return Told(arrays={self._index: total}, sent=sum(value.nbytes for value in edges.values()))
 
     async def _tell(self, number: int, messages: Mapping[int, Array]) -> None:
-        await asyncio.gather(*(self._neighbours[j].hear(number, self._index, array) for j, array in messages.items()))
+        try:
+            await asyncio.gather(*(self._neighbours[j].hear(number, self._index, one) for j, one in messages.items()))
+        except (Exception, asyncio.CancelledError) as error:
+            # Whatever went wrong on the way: this agent is here, and a neighbour is not.
+            raise CutShort(f"exchange {number}: {error}") from None
 
     async def _hear_from(self, number: int, senders: Sequence[int]) -> dict[int, Array]:
         async with self._news:
             await self._news.wait_for(lambda: self._complete(number, senders) or self._latest > number)
             if not self._complete(number, senders):
-                raise RuntimeError(f"exchange {number} was given up: an agent was lost")
+                raise CutShort(f"exchange {number}: another one has begun")
             return {j: self._heard.pop((number, j)) for j in senders}
 
     def _complete(self, number: int, senders: Sequence[int]) -> bool:

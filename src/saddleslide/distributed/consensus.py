@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays import Array, Shape, as_number, as_shape
+from saddleslide.checkpoint import digest_of
 from saddleslide.couplings import Coupling, Gossip, NormBound, SmallestSingularValue
 from saddleslide.distributed.counts import Counts
 from saddleslide.distributed.engine import check_client
@@ -35,6 +36,14 @@ class AgentFunctions(Function):
 
     def __repr__(self) -> str:
         return f"AgentFunctions({self._shape[0]} agents, points of shape {self._shape[1:]})"
+
+    def fingerprinted(self) -> list[Any]:
+        """What a checkpoint knows it by: the numbers of the agents' functions."""
+        return [self._shape, self._digests]
+
+    @cached_property
+    def _digests(self) -> list[str]:
+        return self.network.answers(digest_of)
 
     @property
     def shape(self) -> Shape | None:
@@ -68,6 +77,14 @@ class AgentFunctions(Function):
 
     def magnitude(self, x: Array) -> float:
         return math.fsum(one.terms[0][0] for one in self.network.evaluated("magnitude", x).values())
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        told = [one.terms[0] for one in self.network.evaluated("sized", x).values()]
+        return math.fsum(value for value, _ in told), math.fsum(magnitude for _, magnitude in told)
+
+    @property
+    def value_cost(self) -> float:
+        return 0.5
 
     @cached_property
     def _constants(self) -> list[PartConstants]:

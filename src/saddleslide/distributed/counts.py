@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+_KINDS = {"both": "gradients", "gradient": "gradients", "value": "values", "sized": "values"}
+
 
 @dataclass(frozen=True)
 class Repeat:
@@ -95,7 +97,7 @@ class Counts:
     def called(self, operation: str) -> int:
         """Count a call as it begins; returns its number."""
         self.calls += 1
-        kind = "gradients" if operation in ("both", "gradient") else "values" if operation == "value" else "others"
+        kind = _KINDS.get(operation, "others")
         setattr(self, kind, getattr(self, kind) + 1)
         return self.calls
 

@@ -17,7 +17,7 @@ from saddleslide.distributed.mailbox import Mailbox
 from saddleslide.distributed.roster import Roster
 from saddleslide.errors import UnreachableError
 from saddleslide.functions.part_questions import WITH_ARRAY
-from saddleslide.functions.trees import Block, Terms, summed, whole_blocks
+from saddleslide.functions.trees import Block, Terms, summed, summed_in_pieces, whole_blocks
 
 # Times that one call is repeated before the cluster counts as gone.
 _MOST_ROUNDS = 50
@@ -48,7 +48,7 @@ class Crew:
         self.counts = Counts()
         self.mailbox = Mailbox() if shared else None
         self.roster = Roster(client, loaders, name, patience, self.mailbox, self.counts)
-        self.fan, self._parts = fan, len(loaders)
+        self.fan, self._parts, self._sum = fan, len(loaders), np.empty(0)
         self.roster.gather()
 
     def close(self) -> None:
@@ -64,10 +64,18 @@ class Crew:
         call = self.counts.called(operation)
         marked = None if chosen is None else frozenset(chosen)
         terms = self._collected(call, operation, x, marked)
-        total = summed((0, self._parts), terms.get)
+        total = self._total(terms, x) if operation in WITH_ARRAY else summed((0, self._parts), terms.get)
         assert total is not None
         self.counts.waiting += time.perf_counter() - began
-        return total[0], None if total[1] is None else np.asarray(total[1]).reshape(x.shape)
+        return total
+
+    def _total(self, terms: dict[Block, Terms], x: Array) -> Terms:
+        """The sum of what the workers have summed; its array is the same one at every call."""
+        if self._sum.size != x.size:
+            self._sum = np.empty(x.size)
+        flat = {block: (found[0], np.ravel(found[1])) for block, found in terms.items() if found[1] is not None}
+        numbers, _ = summed_in_pieces((0, self._parts), flat, self._sum)
+        return numbers, self._sum.reshape(x.shape)
 
     def _collected(self, call: int, operation: str, x: Array, chosen: frozenset[int] | None) -> dict[Block, Terms]:
         """Sums over blocks that cover all wanted parts, however often that takes."""

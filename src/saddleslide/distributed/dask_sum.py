@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, Self, TypeVar, final
 
 from saddleslide.arrays import Array, as_number
+from saddleslide.checkpoint import digest_of
 from saddleslide.distributed.counts import Counts
 from saddleslide.distributed.crew import Crew
 from saddleslide.distributed.engine import check_client
@@ -91,8 +92,12 @@ class DaskSum(Partitioned):
         self.close()
 
     def close(self) -> None:
-        """Let the workers forget the parts. The cluster goes on."""
+        """Let the workers forget the parts. The cluster goes on; a call after this one is refused."""
         self._crew.close()
+
+    def fingerprinted(self) -> list[Any]:
+        """What a checkpoint knows it by: the numbers of the built parts, wherever they came from."""
+        return [self.combine, self._shape, self.over_parts(digest_of)]
 
     @property
     def counts(self) -> Counts:

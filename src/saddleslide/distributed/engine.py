@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import pickle
+from functools import cache
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +13,8 @@ from saddleslide.errors import InputError, MissingExtraError, UnreachableError
 
 # Seconds that a scheduler has to answer a question.
 _ANSWER = 5.0
+# How long the place of a killed worker is kept for the one that its nanny starts.
+_RETURN = "10 minutes"
 
 
 def require(name: str, module: str = "distributed") -> Any:
@@ -65,7 +68,18 @@ def local(workers: int = 2, **options: Any) -> Any:
         "dashboard_address": "127.0.0.1:0",
         "worker_dashboard_address": "127.0.0.1:0",
     }
-    return require("local").Client(**settings | options, direct_to_workers=True, set_as_default=False)
+    client = require("local").Client
+    _keep_places()
+    return client(**settings | options, direct_to_workers=True, set_as_default=False)
+
+
+@cache
+def _keep_places() -> None:
+    """Let a killed worker's place be kept while another one starts; where the user has set it, that stays.
+
+    Dask closes the place 15 s after a loss when no worker is there at that moment: on a busy machine, for good.
+    """
+    require("local", "dask").config.update_defaults({"distributed": {"deploy": {"lost-worker-timeout": _RETURN}}})
 
 
 def connect(address: str, timeout: float = 10.0) -> Any:
@@ -145,6 +159,10 @@ def sendable(error: BaseException) -> BaseException:
     except Exception:
         readable = False
     return error if readable else RuntimeError(f"{type(error).__name__}: {error}")
+
+
+class CutShort(Exception):
+    """An agent lives and gave up an exchange: a neighbour did not take part in it."""
 
 
 async def living(client: Any) -> frozenset[str] | None:

@@ -138,15 +138,17 @@ class Host:
         terms, seconds, self._current = {}, 0.0, -1
         try:
             for row, block in enumerate(job.blocks):
+                target = None if out is None else out[row].reshape(job.shape)
                 began = time.perf_counter()
-                found = evaluated(self._part, job.operation, x, block)
+                found = evaluated(self._part, job.operation, x, block, out=target)
                 seconds += time.perf_counter() - began
                 assert found is not None
-                numbers, array = found
-                if array is not None and out is not None:
-                    out[row] = array.ravel()
-                    array = None
-                terms[block] = (numbers, array)
+                if target is None or found[1] is None:
+                    terms[block] = found
+                    continue
+                if found[1] is not target:
+                    target[...] = found[1]
+                terms[block] = (found[0], None)
         except (Exception, SystemExit) as error:
             return Reply(failed=self._current, error=sendable(error))
         return Reply(terms, job.blocks, seconds)

@@ -66,7 +66,7 @@ class Shard:
         suffix = Path(self.path).suffix
         if suffix == ".npz":
             with np.load(self.path, allow_pickle=False) as stored:
-                return {name: stored[name][block] if stored[name].ndim else stored[name] for name in stored.files}
+                return {name: _block(stored[name], block) for name in stored.files}
         if suffix == ".npy":
             # Mapped: only the rows that are asked for are read.
             return np.array(np.load(self.path, mmap_mode="r", allow_pickle=False)[block])
@@ -82,9 +82,14 @@ def _from_zarr(path: str, block: slice) -> dict[str, Any] | Array:
             "pip install zarr."
         ) from missing
     stored = zarr.open(path, mode="r")
-    if hasattr(stored, "shape"):
-        return np.asarray(stored[block])
-    return {name: np.asarray(stored[name][block]) for name in stored}
+    if isinstance(stored, zarr.Array):
+        return _block(stored, block)
+    return {name: _block(array, block) for name, array in stored.arrays()}
+
+
+def _block(stored: Any, rows: slice) -> Array:
+    """Some rows of an array, or the whole of one without rows."""
+    return np.asarray(stored[rows] if stored.ndim else stored[()])
 
 
 @final

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.distributed.agent import Agent, Told
-from saddleslide.distributed.calling import Mode, asked
+from saddleslide.distributed.calling import CUT, Mode, alive, asked, delivered, refuse_closed
 from saddleslide.distributed.counts import Counts, Repeat
-from saddleslide.distributed.engine import living, pickled
+from saddleslide.distributed.engine import pickled
 from saddleslide.errors import UnreachableError
 
 _MOST_ROUNDS = 50
@@ -48,11 +48,12 @@ class Network:
         self._agents: dict[int, Any] = {}
         self._futures: dict[int, Any] = {}
         self._home: dict[int, str] = {}
-        self._number = 0
+        self._number, self._closed = 0, False
         self.gather()
 
     def close(self) -> None:
-        """Let go of all agents."""
+        """Let go of all agents; a call after this one is refused."""
+        self._closed = True
         for known in (self._agents, self._futures, self._home):
             known.clear()
 
@@ -79,6 +80,7 @@ class Network:
 
     def _all(self, method: str, jobs: Any, operation: str, size: int = 0) -> dict[int, Told]:
         """Ask all agents at once, as often as it takes: a round that lost one is begun anew."""
+        refuse_closed(self._closed, "consensus")
         began = time.perf_counter()
         call = self.counts.called(operation)
         for _ in range(_MOST_ROUNDS):
@@ -91,13 +93,18 @@ class Network:
                 self.counts.bytes_sent += size
                 self.counts.bytes_received += size
                 return told
-            gone = {self._home[i]: reason for i, reason in lost.items()}
-            for worker, reason in gone.items():
-                agents = tuple(i for i, home in self._home.items() if home == worker)
-                self.counts.repeats.append(Repeat(call, operation, agents, worker, reason))
-            self._forget(gone)
+            self._note(call, operation, lost)
             self.gather()
         raise UnreachableError(f"consensus: a call was repeated {_MOST_ROUNDS} times and lost an agent each time.")
+
+    def _note(self, call: int, operation: str, lost: Mapping[int, str]) -> None:
+        """Give up the workers of lost agents, and say which agents are asked again; those cut short are still there."""
+        if CUT in lost.values():
+            lost = self._asked("present", dict.fromkeys(self._agents, ()), Mode.PATIENT)[1] or lost
+        for worker, reason in {self._home[i]: reason for i, reason in lost.items()}.items():
+            agents = tuple(i for i, home in self._home.items() if home == worker)
+            self.counts.repeats.append(Repeat(call, operation, agents, worker, reason))
+        self._forget(self._home[i] for i in lost)
 
     def _asked(self, method: str, jobs: Mapping[int, Any], mode: Mode) -> tuple[dict[int, Told], dict[int, str]]:
         told, lost = asked(self.client, self._agents, method, jobs, self.patience, mode, self._home)
@@ -111,8 +118,8 @@ class Network:
         """Every agent on a living worker; waits for workers where there are none."""
         deadline = time.monotonic() + self.patience
         while True:
-            alive = None if self.client.status == "closed" else self.client.sync(living, self.client)
-            if alive and self._settled(sorted(alive)):
+            known = alive(self.client)
+            if known and self._settled(sorted(known)):
                 return
             if time.monotonic() > deadline or self.client.status == "closed":
                 raise UnreachableError(
@@ -123,33 +130,48 @@ class Network:
 
     def _settled(self, workers: Sequence[str]) -> bool:
         """Put missing agents on workers, those with the fewest first; False when one was lost meanwhile."""
-        self._forget(dict.fromkeys(set(self._home.values()) - set(workers), ""))
+        self._forget(set(self._home.values()) - set(workers))
         new = [i for i in range(len(self.loaders)) if i not in self._agents]
-        try:
-            with self.client.as_current():
-                for i in new:
-                    homes = list(self._home.values())
-                    self._home[i] = min(workers, key=homes.count)
-                    self._futures[i] = self.client.submit(Agent, i, actor=True, workers=[self._home[i]], pure=False)
-                for i in new:
-                    self._agents[i] = self._futures[i].result(timeout=max(self.patience, 30.0))
-        except Exception:
-            # Whatever went wrong: there is no agent on that worker.
-            self._forget({self._home[i]: "" for i in new if i not in self._agents})
+        if not self._hired(new, workers):
             return False
         builds = {i: (pickled(self.loaders[i]), "consensus") for i in new}
         met = {i: ({j: self._agents[j] for j in near}, near) for i, near in enumerate(self.weights)}
         for method, jobs in (("build", builds), ("meet", met if new else {})):
             _, lost = self._asked(method, jobs, Mode.PATIENT)
             if lost:
-                self._forget({self._home[i]: reason for i, reason in lost.items()})
+                self._forget(self._home[i] for i in lost)
                 return False
         self.counts.built += len(new)
         return True
 
-    def _forget(self, workers: Mapping[str, str]) -> None:
+    def _hired(self, new: Sequence[int], workers: Sequence[str]) -> bool:
+        """Put agents on the workers with the fewest; False where a worker is gone."""
+        try:
+            with self.client.as_current():
+                for i in new:
+                    homes = list(self._home.values())
+                    self._home[i] = min(workers, key=homes.count)
+                    self._futures[i] = self.client.submit(Agent, i, actor=True, workers=[self._home[i]], pure=False)
+                found = {i: delivered(self.client, self._futures[i], self._home[i]) for i in new}
+        except Exception:
+            # Whatever went wrong: there is no agent on that worker.
+            found = {}
+        complete = len(found) == len(new) and None not in found.values()
+        for i in new:
+            # All of them or none: who is known here has its function, or gets it at once.
+            if complete:
+                self._agents[i] = found[i]
+            else:
+                self._release(i)
+        return complete
+
+    def _forget(self, workers: Iterable[str]) -> None:
         """All agents on these workers."""
-        self.counts.lost += len(workers)
-        for i in [i for i, home in self._home.items() if home in workers]:
-            for known in (self._agents, self._futures, self._home):
-                known.pop(i, None)
+        gone = set(workers)
+        self.counts.lost += len(gone & {self._home[i] for i in self._agents})
+        for i in [i for i, home in self._home.items() if home in gone]:
+            self._release(i)
+
+    def _release(self, i: int) -> None:
+        for known in (self._agents, self._futures, self._home):
+            known.pop(i, None)

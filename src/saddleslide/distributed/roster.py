@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from saddleslide.distributed.calling import SLOW, Mode, asked
+from saddleslide.distributed.calling import SLOW, Mode, alive, asked, delivered, refuse_closed
 from saddleslide.distributed.counts import Counts
-from saddleslide.distributed.engine import living, pickled
+from saddleslide.distributed.engine import pickled
 from saddleslide.distributed.host import Host, Reply
 from saddleslide.distributed.mailbox import Mailbox
 from saddleslide.distributed.placement import Placement, levelled, placed
@@ -60,11 +60,12 @@ class Roster:
         self.held: Placement = {}
         self._futures: dict[str, Any] = {}
         self._slow: set[str] = set()
-        self._hires = 0
+        self._hires, self._closed = 0, False
         self._looked = -math.inf
 
     def close(self) -> None:
         """Let go of all hosts; their workers forget the parts."""
+        self._closed = True
         for known in (self.hosts, self.near, self.held, self._futures):
             known.clear()
 
@@ -94,11 +95,12 @@ class Roster:
 
     def look(self) -> None:
         """From time to time: workers that came get their share, the parts of those that went are built elsewhere."""
+        refuse_closed(self._closed, self.name)
         if time.monotonic() - self._looked < _LOOK:
             return
         self._looked = time.monotonic()
-        alive = self._alive()
-        if alive is not None and alive - self._slow != set(self.hosts):
+        known = alive(self.client)
+        if known is not None and known - self._slow != set(self.hosts):
             self.gather()
 
     def without(self, lost: Mapping[str, str]) -> None:
@@ -113,8 +115,8 @@ class Roster:
         """Every part on a living worker, built; waits for workers where there are none."""
         deadline = time.monotonic() + self.patience
         while True:
-            alive = self._alive()
-            known = alive or frozenset()
+            found = alive(self.client)
+            known = found or frozenset()
             usable = sorted(known - self._slow) or sorted(known)
             if usable and self._settled(usable):
                 self._looked = time.monotonic()
@@ -122,16 +124,10 @@ class Roster:
             if time.monotonic() > deadline or self.client.status == "closed":
                 raise UnreachableError(
                     f"{self.name}: the cluster is gone: "
-                    + ("its scheduler does not answer" if alive is None else "it has no worker that answers")
+                    + ("its scheduler does not answer" if found is None else "it has no worker that answers")
                     + f", for {self.patience:g} s. Start it again, and resume the run from its checkpoint."
                 )
             time.sleep(_PAUSE)
-
-    def _alive(self) -> frozenset[str] | None:
-        if self.client.status == "closed":
-            return None
-        found: frozenset[str] | None = self.client.sync(living, self.client)
-        return found
 
     def _settled(self, workers: Sequence[str]) -> bool:
         """Place all parts on these workers and build what is missing; False when one was lost meanwhile."""
@@ -160,7 +156,7 @@ class Roster:
         try:
             with self.client.as_current():
                 future = self.client.submit(Host, actor=True, workers=[worker], allow_other_workers=False, pure=False)
-                actor = self._delivered(future, worker)
+                actor = delivered(self.client, future, worker)
         except Exception:
             # Whatever went wrong: there is no host on that worker.
             return False
@@ -179,15 +175,6 @@ class Roster:
 
     def _sees(self, worker: str, actor: Any, box: Mailbox) -> tuple[dict[str, bool], dict[str, str]]:
         return asked(self.client, {worker: actor}, "sees", {worker: (box.folder, box.token)}, self.patience)
-
-    def _delivered(self, future: Any, worker: str) -> Any:
-        """The actor behind a future, or None where its worker has gone; a living one may take its time to begin."""
-        while True:
-            try:
-                return future.result(timeout=1.0)
-            except TimeoutError:
-                if worker not in (self._alive() or ()):
-                    return None
 
     def _forget(self, worker: str) -> None:
         self.counts.lost += worker in self.hosts

@@ -76,6 +76,15 @@ class Function(Built, ABC):
         form = self.separable_form()
         return abs(self.value(x)) if form is None else form.size(x)
 
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        """Value and magnitude at x: what a certificate asks; where f is far away, in one call."""
+        return self.value(x), self.magnitude(x)
+
+    @property
+    def value_cost(self) -> float:
+        """What a certificate counts for a value, in gradients: half of one where the parts have to be asked for it."""
+        return 0.0
+
     @property
     def sampled(self) -> bool:
         """Whether `sample` is random; an exact function gives its gradient as its sample."""
@@ -187,6 +196,14 @@ class Sum(Function):
     def magnitude(self, x: Array) -> float:
         return self.parts[0].magnitude(x) + self.parts[1].magnitude(x)
 
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        first, second = (part.value_and_magnitude(x) for part in self.parts)
+        return first[0] + second[0], first[1] + second[1]
+
+    @property
+    def value_cost(self) -> float:
+        return max(part.value_cost for part in self.parts)
+
     def smoothness(self, domain: Domain) -> Holder:
         first, second = (part.smoothness(domain) for part in self.parts)
         return first.plus(second, domain.diameter())
@@ -266,6 +283,14 @@ class Scaled(Function):
 
     def magnitude(self, x: Array) -> float:
         return self.factor * self.function.magnitude(x)
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        value, magnitude = self.function.value_and_magnitude(x)
+        return self.factor * value, self.factor * magnitude
+
+    @property
+    def value_cost(self) -> float:
+        return self.function.value_cost
 
     def smoothness(self, domain: Domain) -> Holder:
         return self.factor * self.function.smoothness(domain)

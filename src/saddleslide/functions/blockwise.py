@@ -74,6 +74,10 @@ class Blockwise(Function):
     def magnitude(self, x: Array) -> float:
         return math.fsum(part.magnitude(x[i]) for i, part in enumerate(self.functions))
 
+    @property
+    def value_cost(self) -> float:
+        return 0.5
+
     def smoothness(self, domain: Domain) -> Holder:
         """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""
         block = FullSpace(self._shape[1:])

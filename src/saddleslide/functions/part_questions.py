@@ -39,23 +39,24 @@ class PartConstants(NamedTuple):
     certain_convexity: float
 
 
-def _both(part: Function, x: Array) -> Terms:
-    value, gradient = part.value_and_gradient(x)
+def _both(part: Function, x: Array, out: Array | None) -> Terms:
+    value, gradient = part.value_and_gradient(x, out)
     return (value,), gradient
 
 
-def _spread(part: Function, x: Array) -> Terms:
-    gradient = part.gradient(x)
+def _spread(part: Function, x: Array, out: Array | None) -> Terms:
+    gradient = part.gradient(x, out)
     return (float(np.vdot(gradient, gradient)),), gradient
 
 
-# What can be asked of all parts together: numbers and an array, to be added.
-OPERATIONS: dict[str, Callable[[Function, Array], Terms]] = {
+# What can be asked of all parts together: numbers and an array, to be added; a part may write the array to `out`.
+OPERATIONS: dict[str, Callable[[Function, Array, Array | None], Terms]] = {
     "both": _both,
-    "gradient": lambda part, x: ((), part.gradient(x)),
-    "value": lambda part, x: ((part.value(x),), None),
-    "magnitude": lambda part, x: ((part.magnitude(x),), None),
-    "hessian": lambda part, v: ((), part.hessian_product(v)),
+    "gradient": lambda part, x, out: ((), part.gradient(x, out)),
+    "value": lambda part, x, out: ((part.value(x),), None),
+    "magnitude": lambda part, x, out: ((part.magnitude(x),), None),
+    "sized": lambda part, x, out: (part.value_and_magnitude(x), None),
+    "hessian": lambda part, v, out: ((), part.hessian_product(v)),
     "spread": _spread,
 }
 # Those of them with an array.
@@ -63,9 +64,14 @@ WITH_ARRAY = ("both", "gradient", "hessian", "spread")
 
 
 def evaluated(
-    part_at: Callable[[int], Function], operation: str, x: Array, block: Block, chosen: Collection[int] | None = None
+    part_at: Callable[[int], Function],
+    operation: str,
+    x: Array,
+    block: Block,
+    chosen: Collection[int] | None = None,
+    out: Array | None = None,
 ) -> Terms | None:
-    """The sum of an operation over a block of parts, those alone that are chosen.
+    """The sum of an operation over a block of parts, those alone that are chosen; its array may be `out`, or another.
 
     Examples
     --------
@@ -78,9 +84,10 @@ def evaluated(
 
     def known(inner: Block) -> Terms | None:
         single = inner[1] - inner[0] == 1 and (chosen is None or inner[0] in chosen)
-        return _fitting(ask(part_at(inner[0]), x), inner[0], operation, x) if single else None
+        target = out if inner == block else None
+        return _fitting(ask(part_at(inner[0]), x, target), inner[0], operation, x) if single else None
 
-    return summed(block, known)
+    return summed(block, known, out)
 
 
 def _fitting(terms: Terms, index: int, operation: str, x: Array) -> Terms:

@@ -102,6 +102,14 @@ class Partitioned(Function):
     def magnitude(self, x: Array) -> float:
         return self._factor * self.reduced("magnitude", x)[0][0]
 
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        value, magnitude = self.reduced("sized", x)[0]
+        return self._factor * value, self._factor * magnitude
+
+    @property
+    def value_cost(self) -> float:
+        return 0.5
+
     def hessian_product(self, v: Array) -> Array:
         return self._array(self.reduced("hessian", v), None)
 

@@ -60,6 +60,13 @@ class Sampled(Function):
     def magnitude(self, x: Array) -> float:
         return self.function.magnitude(x)
 
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        return self.function.value_and_magnitude(x)
+
+    @property
+    def value_cost(self) -> float:
+        return self.function.value_cost
+
     def smoothness(self, domain: Domain) -> Holder:
         return self.function.smoothness(domain)
 

@@ -25,6 +25,8 @@ _USELESS = 1e12
 class TiltedMinimum:
     """Minimum of f(x) + <c, x>: the true one lies in [value - error, value]; `gradients` were spent on finding it.
 
+    Values are included where they count (`Function.value_cost`).
+
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
@@ -72,7 +74,7 @@ def searched_minimum(
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
     average = _Model(0.0, np.zeros_like(c))
-    spent, rounding = 0, 0.0
+    spent, values, rounding = 0, 0, 0.0
     while spent < max(max_gradients, 1):
         spent += 1
         value, gradient = rest.value_and_gradient(v)
@@ -86,7 +88,8 @@ def searched_minimum(
         rounding = 64.0 * EPS * (abs(total) + float(np.abs(slope * v).sum()))
         if best - lower <= max(accuracy, rounding):
             break
-        x, L = _step(rest, simple, v, value, gradient, slope, L, domain)
+        x, L, tried = _step(rest, simple, v, value, gradient, slope, L, domain)
+        values += tried
         if float(np.vdot(v - x, x - previous)) > 0.0:
             theta, previous = 1.0, x
         new_theta = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / theta**2))
@@ -94,7 +97,8 @@ def searched_minimum(
         previous, theta = x, new_theta
     if not math.isfinite(lower):
         raise NoExactMinimumError(f"{type(f).__name__} on {type(domain).__name__}: no finite lower bound was found.")
-    return TiltedMinimum(point, best, max(best - lower, 0.0) + rounding, "proximal gradients", spent)
+    cost = spent + values * rest.value_cost
+    return TiltedMinimum(point, best, max(best - lower, 0.0) + rounding, "proximal gradients", cost)
 
 
 def _curvature(rest: Function, domain: Domain, accuracy: float) -> float:
@@ -109,17 +113,19 @@ def _curvature(rest: Function, domain: Domain, accuracy: float) -> float:
 
 def _step(
     rest: Function, simple: Function, v: Array, value: float, gradient: Array, slope: Array, L: float, domain: Domain
-) -> tuple[Array, float]:
-    """Proximal gradient step and the curvature it used: the smallest that the values allow, where that can vary."""
+) -> tuple[Array, float, int]:
+    """Proximal gradient step, its curvature (the smallest that the values allow), and how many values that took."""
     if rest.quadratic:
-        return prox(simple, v - slope / L, L, domain), L
+        return prox(simple, v - slope / L, L, domain), L, 0
     L = 0.7 * L
+    tried = 0
     while True:
+        tried += 1
         x = prox(simple, v - slope / L, L, domain)
         step = x - v
         model = value + float(np.vdot(gradient, step)) + 0.5 * L * float(np.vdot(step, step))
         if not rest.value(x) > model + 1e-14 * abs(value) or L > 1e300:
-            return x, L
+            return x, L, tried
         L *= 2.0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -12,6 +12,8 @@ from saddleslide.arrays import Array
 # Numbers and an array (or none) that are added together, and a range of terms: first, and one past the last.
 Terms: TypeAlias = tuple[tuple[float, ...], Array | None]
 Block: TypeAlias = tuple[int, int]
+# Entries that are added at a time: of several arrays such pieces fit in a processor's own cache.
+_PIECE = 1 << 15
 
 
 def middle(block: Block) -> int:
@@ -38,21 +40,46 @@ def halves(block: Block) -> tuple[Block, Block]:
     return (block[0], cut), (cut, block[1])
 
 
-def summed(block: Block, known: Callable[[Block], Terms | None]) -> Terms | None:
+def summed(block: Block, known: Callable[[Block], Terms | None], out: Array | None = None) -> Terms | None:
     """The sum over a block: what is `known` of it, or the sum of its halves; None where all of it is left out.
 
-    What is known may belong to a part and is never written to; sums of it are added in place.
+    What is known may belong to a part and is never written to; sums of it are added in place, the last ones in `out`
+    where it is given. A sum of one term is that term, wherever it is.
 
     Examples
     --------
     >>> summed((0, 3), lambda block: ((float(block[0]),), None) if block[1] - block[0] == 1 else None)
     ((3.0,), None)
     """
-    found = _summed(block, known)
+    found = _summed(block, known, out)
     return None if found is None else found[0]
 
 
-def _summed(block: Block, known: Callable[[Block], Terms | None]) -> tuple[Terms, bool] | None:
+def summed_in_pieces(block: Block, terms: Mapping[Block, Terms], out: Array) -> Terms:
+    """The sum over a block of terms with arrays of one dimension, in `out`: piece by piece, and to the same bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> summed_in_pieces((0, 2), {(0, 1): ((1.0,), np.ones(2)), (1, 2): ((2.0,), np.ones(2))}, np.empty(2))
+    ((3.0,), array([2., 2.]))
+    """
+    numbers: tuple[float, ...] = ()
+    for first in range(0, max(out.size, 1), _PIECE):
+        cut = slice(first, first + _PIECE)
+        pieces = {key: (found[0], None if found[1] is None else found[1][cut]) for key, found in terms.items()}
+        target = out[cut]
+        total = summed(block, pieces.get, target)
+        assert total is not None
+        numbers = total[0]
+        if total[1] is not target:
+            target[...] = total[1]
+    return numbers, out
+
+
+def _summed(
+    block: Block, known: Callable[[Block], Terms | None], out: Array | None = None
+) -> tuple[Terms, bool] | None:
     """The sum over a block, and whether its array may be written to."""
     found = known(block)
     if found is not None:
@@ -62,11 +89,11 @@ def _summed(block: Block, known: Callable[[Block], Terms | None]) -> tuple[Terms
     left, right = (_summed(half, known) for half in halves(block))
     if left is None or right is None:
         return right if left is None else left
-    return added(left[0], right[0], left[1]), True
+    return added(left[0], right[0], left[0][1] if left[1] and out is None else out), True
 
 
-def added(left: Terms, right: Terms, ours: bool = False) -> Terms:
-    """Both together; the array of the left one is written to if it is `ours`.
+def added(left: Terms, right: Terms, out: Array | None = None) -> Terms:
+    """Both together; the array in `out` where it is given, which may be the left one's.
 
     Examples
     --------
@@ -76,7 +103,7 @@ def added(left: Terms, right: Terms, ours: bool = False) -> Terms:
     numbers = tuple(a + b for a, b in zip(left[0], right[0], strict=True))
     if left[1] is None or right[1] is None:
         return numbers, None
-    return numbers, np.add(left[1], right[1], out=left[1] if ours else None)
+    return numbers, np.add(left[1], right[1], out=out)
 
 
 def whole_blocks(total: int, held: Iterable[int]) -> list[Block]:

@@ -32,9 +32,20 @@ def _dense(matrix: Array, x: Array, y: Array, out_x: Array, out_y: Array) -> Non
 
 @helper
 def _row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
-    """Sum of data[k] v[indices[k]] up to `end`, in four parts: one sum would wait for itself at every term."""
+    """Sum of data[k] v[indices[k]] up to `end`, in eight parts: one sum would wait for itself at every term."""
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    five, six, seven, eight = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
+    a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    while k + seven < end:
+        a += data[k] * v[indices[k]]
+        b += data[k + one] * v[indices[k + one]]
+        c += data[k + two] * v[indices[k + two]]
+        d += data[k + three] * v[indices[k + three]]
+        e += data[k + four] * v[indices[k + four]]
+        f += data[k + five] * v[indices[k + five]]
+        g += data[k + six] * v[indices[k + six]]
+        h += data[k + seven] * v[indices[k + seven]]
+        k += eight
     while k + three < end:
         a += data[k] * v[indices[k]]
         b += data[k + one] * v[indices[k + one]]
@@ -44,7 +55,7 @@ def _row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
     while k < end:
         a += data[k] * v[indices[k]]
         k += one
-    return (a + b) + (c + d)
+    return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
 
 @helper
