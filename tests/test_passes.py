@@ -80,12 +80,13 @@ def test_least_squares_gives_value_and_gradient_of_its_formula(compiled):
 def test_one_pass_over_a_dense_matrix_gives_both_products(rows, columns):
     M, x, b = normal(13, rows, columns), normal(14, columns), normal(15, rows)
     A = Matrix(M)
-    out, back = A.there_and_back(x, b)
+    with jit(True):
+        out, back = A.there_and_back(x, b)
     np.testing.assert_allclose(out, M @ x, rtol=0.0, atol=1e-13)
     np.testing.assert_allclose(back, M.T @ (M @ x - b), rtol=0.0, atol=1e-12)
-    assert A.one_pass
-    with jit(False):
-        assert not A.one_pass
+    for on in (True, False):
+        with jit(on):
+            assert A.one_pass is on
 
 
 @pytest.mark.parametrize("compiled", [True, False])
