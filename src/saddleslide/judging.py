@@ -147,8 +147,7 @@ class Judge:
     def _open_scale(self) -> None:
         """F(x_0, best y) - F(., y_0): values of F(x, y_0) met on the way complete it."""
         x, y = self._start
-        self._start_pull = self.oracles.adjoint(y)
-        Bx = self.oracles.forward(x)
+        self._start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
         value = self._f_value(x)
         found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
         if found is not None:
@@ -184,7 +183,7 @@ class Judge:
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         g_value = self.g_value(candidate.y) if candidate.g_value is None else candidate.g_value
         self._guard(candidate)
-        self._raise_lower(candidate.x, Bx, candidate.y, g_value, candidate.linearisation)
+        self._raise_lower(candidate, Bx, g_value)
         if candidate.averaged is not None and self.problem.X.bounded and self.below.modulus == 0.0:
             self._raise_lower_by_average(candidate.averaged)
         self._note_size(value, g_value, float(np.vdot(candidate.y, Bx)))
@@ -210,7 +209,7 @@ class Judge:
         value = candidate.value + self.below.simple_value(candidate.x)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         self._lower_upper(candidate.x, value, Bx)
-        pull = self._pull(candidate.x, Bx, candidate.y)
+        pull = self._pull(candidate, Bx)
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
         try:
             found = self._minimum("f", pull, candidate.x, accuracy, max_gradients)
@@ -307,22 +306,23 @@ class Judge:
             if known is not None:
                 guard.look(known)
 
-    def _pull(self, x: Array, Bx: Array, y: Array) -> Array:
+    def _pull(self, candidate: Candidate, Bx: Array) -> Array:
         """B^T y, which must fit the product Bx."""
-        pull = self.oracles.adjoint(y)
-        complaint = adjoint_complaint(self.problem.coupling, x, Bx, y, pull)
+        pull = self.oracles.adjoint(candidate.y) if candidate.BTy is None else candidate.BTy
+        complaint = adjoint_complaint(self.problem.coupling, candidate.x, Bx, candidate.y, pull)
         if complaint:
             raise inconsistent(complaint)
         return pull
 
-    def _raise_lower(self, x: Array, Bx: Array, y: Array, g_value: float, known: Linearisation | None) -> None:
+    def _raise_lower(self, candidate: Candidate, Bx: Array, g_value: float) -> None:
+        known = candidate.linearisation
         if known is None:
             return
         if not self.below.possible:
             self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
             return
-        bound = self.below.minimum(self._pull(x, Bx, y), known)
-        self._accept_lower(bound - g_value - 16.0 * EPS * abs(g_value), y, "residual")
+        bound = self.below.minimum(self._pull(candidate, Bx), known)
+        self._accept_lower(bound - g_value - 16.0 * EPS * abs(g_value), candidate.y, "residual")
 
     def _lower_upper_cheaply(self, x: Array, value: float, Bx: Array, known: Linearisation | None) -> None:
         """The mirror image of the residual bound: a known gradient of g bounds the maximum over Y."""

@@ -216,6 +216,14 @@ class Oracles:
             y,
         )
 
+    def image(self, x: Array) -> Array:
+        """B x; that of 0 is 0 and costs nothing."""
+        return self.forward(x) if x.any() else zeros(self.problem.Y.shape, x)
+
+    def pull(self, y: Array) -> Array:
+        """B^T y; that of 0 is 0 and costs nothing."""
+        return self.adjoint(y) if y.any() else zeros(self.problem.X.shape, y)
+
     def products(self, count: int, work: Callable[[], None]) -> None:
         """Products that a compiled loop makes by itself."""
         self.made("B", count, work, lambda: None)

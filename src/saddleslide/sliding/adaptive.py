@@ -151,7 +151,8 @@ class AdaptiveSliding:
             self.gradient_before, self.gradient = self.gradient, found
             known = Linearisation(new.x, value, self.gradient)
         g_value = None if self.inner.g_value is None else self.inner.g_value + self.split.g_simple.value(y)
-        return Candidate(new.x, y, value, Bx, known, self.average, g_value, self.inner.g_linearisation)
+        BTy = self.inner.adjoint_product
+        return Candidate(new.x, y, value, Bx, known, self.average, g_value, self.inner.g_linearisation, BTy)
 
     def _extrapolated(self) -> tuple[Array, Array, Array]:
         b, here, before = self.momentum, self.here, self.before
