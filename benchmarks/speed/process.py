@@ -64,7 +64,7 @@ def _median(code: str, rounds: int) -> dict[str, float]:
 
 
 def start_up(rounds: int) -> dict[str, Any]:
-    """Seconds to import the package, with all its names, and what the first `solve` of a process takes above the second.
+    """Seconds to import the package, with all its names too, and what a first `solve` takes above the second.
 
     Names are loaded when first asked for.
     """
