@@ -42,7 +42,7 @@ LAYERS = [
     {"functions", "metrics", "rounding"},
     {"domains", "couplings", "planning"},
     {"kernels"},
-    {"arrays", "holder"},
+    {"arguments", "arrays", "holder"},
     {"array_kinds"},
     {"elsewhere"},
     {"errors", "precisions"},

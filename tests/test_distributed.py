@@ -83,7 +83,7 @@ def test_every_answer_has_the_bits_of_one_process(client, options, combine):
             assert value == twin.value_and_gradient(point)[0] == f.value(point)
             assert gradient.tobytes() == twin.gradient(point).tobytes() == f.gradient(point).tobytes()
             assert f.hessian_product(point).tobytes() == twin.hessian_product(point).tobytes()
-            assert f.magnitude(point) == twin.magnitude(point)
+            assert f.value_and_magnitude(point) == twin.value_and_magnitude(point)
         out = np.empty(SIZE)
         assert f.gradient(x, out) is out and out.tobytes() == twin.gradient(x).tobytes()
         assert f.smoothness(box) == twin.smoothness(box)

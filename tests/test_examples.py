@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.kernels.switch import jit_enabled
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "saddleslide"
@@ -116,6 +117,9 @@ def test_numbers_of_the_page_on_sampling_come_from_the_example(tmp_path):
     assert f"meet near a gap of {meeting:.2f}" in prose
 
 
+@pytest.mark.skipif(
+    not jit_enabled(), reason="compiled passes give the gradient with every product: a repeated step counts a whole f'"
+)
 def test_readme_numbers_come_from_the_example(tmp_path):
     out = run_example("tomography.py", ["--out", "full.png", "--rtol", "1e-6"], tmp_path)
     calls = {row[0]: row[3] for row in (line.split() for line in out.splitlines()[1:]) if row[-1] == "solved"}

@@ -26,6 +26,7 @@ from saddleslide.functions import (
     prox,
     tilted_minimum,
 )
+from saddleslide.functions.minimum import careful_sum
 from support import central_difference, inner, points_of
 
 INF = math.inf
@@ -600,3 +601,16 @@ def test_proximal_step_is_the_minimiser_of_its_definition(f, domain, rng):
         assert domain.contains(stepped)
         np.testing.assert_allclose(stepped, found.point, atol=1e-7)
         assert pulled.value(stepped) <= found.value + 1e-12
+
+
+@pytest.mark.parametrize("size", [5000, 100_001])
+def test_sums_of_many_terms_are_exact_to_the_last_bit(size):
+    rng = np.random.default_rng(size)
+    terms = rng.standard_normal(size) * 10.0 ** rng.integers(-8, 9, size)
+    for many in (terms, np.concatenate([terms, -terms[::-1], [1.0]])):
+        exact = math.fsum(many.tolist())
+        found, roundings = careful_sum(many)
+        assert abs(found - exact) <= roundings * np.finfo(float).eps * abs(exact)
+    huge = np.full(size, 1e308)
+    huge[::2] *= -1.0
+    assert careful_sum(huge)[0] == math.fsum(huge.tolist())

@@ -108,7 +108,8 @@ def test_a_modulus_declared_too_large_never_makes_a_false_claim():
     def value(x):
         return float(0.5 * x @ H @ x - h @ x)
 
-    for modulus in (0.1, 1.0, 10.0):
+    met = []
+    for modulus in (1e-3, 0.1, 1.0, 10.0):
         f = claimed(gradient, value, ss.Holder(1.0, 1.0), modulus)
         free = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=B, X=ss.domains.FullSpace(5), Y=Y)
         bounded = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
@@ -117,15 +118,20 @@ def test_a_modulus_declared_too_large_never_makes_a_false_claim():
         )
         for method in ("adaptive", "mirror-prox"):
             loose = ss.solve(free, 1e-3, method=method, max_steps=300)
-            assert loose.status is not ss.Status.SOLVED
-            if loose.success:
-                assert loose.status is ss.Status.SOLVED_AS_DECLARED
-                assert loose.certificate.assumes == f"f is strongly convex with the declared modulus {modulus:g}"
+            assert loose.status is not ss.Status.SOLVED and not loose.success
+            if loose.gap <= loose.target:
+                assumed = f"f is strongly convex with the declared modulus {modulus:g}"
+                assert loose.status is ss.Status.MET_AS_DECLARED and loose.certificate.assumes == assumed
+                assert "solved" not in loose.message.lower() and loose.message.endswith(f"Assumed: {assumed}.")
+                with pytest.raises(ss.errors.OutcomeError, match=r"^MET_AS_DECLARED: The bounds meet the target prov"):
+                    ss.solve(free, 1e-3, method=method, max_steps=300, strict=True)
+                met.append(modulus)
             result = ss.solve(bounded, 1e-3, method=method, max_steps=300)
             known = ss.exact_gap(true, result.x, result.y)
             assert result.lower <= known.upper and result.upper >= known.lower and result.certificate.assumes == ""
             if result.status is ss.Status.SOLVED:
                 assert known.lower >= result.lower - 1e-12 and known.gap <= 1e-3
+    assert met
 
 
 def claimed(gradient, value, smoothness=None, modulus=0.0):

@@ -231,3 +231,37 @@ def test_the_choice_between_methods_survives_any_scale(b, c, status):
     assert result.status.name == (status or "NUMERICAL_LIMIT")
     # The value in units of one is the same.
     assert result.lower <= 0.476079 + 1e-5 and result.upper >= 0.476079 - 1e-5
+
+
+APART = ((1e100, 1e-100), (1e-100, 1e100), (1e-120, 1e120), (1e150, 1e-150), (1e-150, 1e150), (1e-50, 1e150))
+
+
+@pytest.mark.parametrize("kind", ["box", "free", "huber", "custom"])
+@pytest.mark.parametrize(("tx", "ty"), APART, ids=str)
+def test_blocks_of_far_apart_scales_blame_no_oracle(kind, tx, ty):
+    """By 1e200 and more: no warning, true bounds, and where double precision ends the status says so."""
+
+    def problem(tx, ty):
+        X, Y = (D.FullSpace(5), D.FullSpace(4)) if kind == "free" else (D.Box(-tx, tx, 5), D.Box(-ty, ty, 4))
+        f = F.LeastSquares(A / tx, b, ridge=0.1 / tx / tx)
+        if kind == "custom":
+            H = float(np.linalg.norm(A, 2) ** 2 / tx / tx)
+            f = F.Custom(
+                lambda x: A.T @ (A @ (x / tx)) / tx - 0.5 / tx,
+                lambda x: float(0.5 * (A @ (x / tx)) @ (A @ (x / tx)) - 0.5 * (x / tx).sum()),
+                ss.Holder(1.0, H),
+            )
+        g = (
+            (1.0 / ty) * F.Huber(0.5 * ty)
+            if kind == "huber"
+            else F.Quadratic(1.0 / ty / ty) + F.Linear(np.full(4, 0.3 / ty))
+        )
+        return ss.SaddleProblem(f=f, g=g, B=B / tx / ty, X=X, Y=Y)
+
+    plain, scaled = ss.solve(problem(1.0, 1.0), 1e-6, method="adaptive"), problem(tx, ty)
+    results = [ss.solve(scaled, rtol=1e-3, method=name, max_steps=20) for name in ("adaptive", "auto", "mirror-prox")]
+    if tx > ty or kind != "free":
+        results.append(ss.run(scaled, ss.plan(scaled, order="fgB", loops=(6, 2, 3))))
+    for result in results:
+        assert result.status not in (ss.Status.NON_FINITE, ss.Status.INCONSISTENT), result
+        assert result.lower <= plain.upper and plain.lower <= result.upper, result

@@ -99,7 +99,7 @@ def test_values_gradients_and_constants_are_those_of_the_sum(combine, loss):
     assert f.value(x) == pytest.approx(factor * math.fsum(part.value(x) for part in built), rel=1e-14)
     assert np.allclose(f.gradient(x), factor * sum(part.gradient(x) for part in built), rtol=1e-13)
     assert np.allclose(f.gradient(x), central_difference(f.value, x), atol=1e-5)
-    assert f.magnitude(x) == pytest.approx(f.value(x))
+    assert f.value_and_magnitude(x) == pytest.approx((f.value(x), f.value(x)))
     space = ss.domains.FullSpace(SIZE)
     H, mu = f.smoothness(space).H, f.strong_convexity(space)
     parts_H, parts_mu = (

@@ -76,6 +76,41 @@ def test_least_squares_gives_value_and_gradient_of_its_formula(compiled):
     np.testing.assert_allclose(into, gradient, rtol=0.0)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 7), (4, 7), (5, 7), (40, 33), (31, 120), (0, 4), (4, 0)])
+def test_one_pass_over_a_dense_matrix_gives_both_products(rows, columns):
+    M, x, b = normal(13, rows, columns), normal(14, columns), normal(15, rows)
+    A = Matrix(M)
+    with jit(True):
+        out, back = A.there_and_back(x, b)
+    np.testing.assert_allclose(out, M @ x, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(back, M.T @ (M @ x - b), rtol=0.0, atol=1e-12)
+    for on in (True, False):
+        with jit(on):
+            assert A.one_pass is on
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_least_squares_with_a_dense_picture_operator(compiled):
+    M, b, x = normal(16, 50, 42), normal(17, 50), normal(18, 6, 7)
+    f = LeastSquares(M, b, ridge=0.3, x_shape=(6, 7))
+    r = M @ x.ravel() - b
+    into = np.zeros((7, 6)).T
+    with jit(compiled):
+        value, gradient = f.value_and_gradient(x)
+        assert f.value_and_gradient(x.T.copy().T, into)[1] is into
+    assert value == pytest.approx(0.5 * r @ r + 0.15 * np.vdot(x, x), rel=1e-13)
+    expected = (M.T @ r).reshape(6, 7) + 0.3 * x
+    np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(into, expected, rtol=0.0, atol=1e-12)
+
+
+def test_rows_too_long_for_the_cache_are_read_twice():
+    A = Matrix(np.ones((2, 2**15 + 1)))
+    assert not A.one_pass
+    x = normal(19, 2**15 + 1)
+    assert np.array_equal(A.there_and_back(x, np.zeros(2))[0], A.forward(x))
+
+
 def lifted(f, n):
     problem = ss.SaddleProblem(
         f=f, g=ss.functions.Zero(), B=np.eye(n), X=ss.domains.FullSpace(n), Y=ss.domains.Box(-1.0, 1.0, shape=n)

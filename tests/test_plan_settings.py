@@ -272,7 +272,8 @@ def test_a_fitted_norm_saves_gradients_in_a_plan_of_the_theorems(kind):
     tol = 1e-3 * ss.exact_gap(problem, *problem.start()).gap
     plans = {metric: ss.plan(problem, tol, regime="restarts", metric=metric) for metric in (kind, "auto")}
     results = {metric: ss.run(problem, plan) for metric, plan in plans.items()}
-    assert all(result.success for result in results.values())
+    # The modulus of a Hessian that is given as code can only be declared.
+    assert all(result.status is ss.Status.MET_AS_DECLARED for result in results.values())
     assert not plans[kind].proved and ESTIMATE in plans[kind].explain()
     assert 3 * results[kind].calls.f < results["auto"].calls.f
 

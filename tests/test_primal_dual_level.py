@@ -181,3 +181,36 @@ def test_wrong_steps_break_the_bound():
         z = list(recursion.steps())[-1]
         gaps.append((ss.certify(problem, z[:8], z[8:]).gap, ss.planning.sharp_bound(levels)))
     assert gaps[0][0] <= gaps[0][1] and gaps[1][0] > gaps[1][1]
+
+
+@pytest.mark.parametrize("together", [1, 2, 3, 10])
+@pytest.mark.parametrize("band", [1, 6, 7, 12, 18])
+@pytest.mark.parametrize(("X", "Y", "f", "g"), [
+    ("full", "interval", "nothing", "nothing"), ("box", "box", "both", "root"),
+    ("interval", "full", "number", "entries"),
+])  # fmt: skip
+def test_steps_of_a_large_picture_share_passes(monkeypatch, together, band, X, Y, f, g):
+    """Bands of one, two and three of four rows: they overlap in every way."""
+    monkeypatch.setattr("saddleslide.sliding.innermost._BAND", band)
+    monkeypatch.setattr("saddleslide.sliding.innermost._TOGETHER", together)
+    assert_twins("differences", X, Y, f, g)
+    assert_twins("differences", X, Y, f, g, "diagonal")
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (9, 1), (2, 2), (3, 2), (7, 5), (30, 3)])
+def test_pictures_of_every_shape_in_bands(monkeypatch, shape):
+    monkeypatch.setattr("saddleslide.sliding.innermost._BAND", shape[1])
+    rng, field = np.random.default_rng(8), (2, *shape)
+    problem = ss.SaddleProblem(
+        f=Q.Power(1.0, tilt=rng.standard_normal(shape)), g=Q.Quadratic(0.3), B=ss.couplings.FiniteDifferences(shape),
+        X=ss.domains.Box(-1.0, 1.0, shape=shape), Y=ss.domains.Box(-0.4, 0.4, shape=field),
+    )  # fmt: skip
+    plan = ss.plan(problem, order="fgB", loops=(4, 2, 7), metric="identity", regime="degenerate", **STEP)
+    start = rng.uniform(-1.0, 1.0, shape), rng.uniform(-0.4, 0.4, field)
+    found = []
+    for on in (True, False):
+        with jit(on):
+            found.append(ss.run(problem, plan, start=start))
+    for ours, theirs in zip((found[0].x, found[0].y), (found[1].x, found[1].y), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-13)
+    assert found[0].calls == found[1].calls

@@ -15,6 +15,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.cli import main
+from saddleslide.kernels.switch import jit
 from saddleslide.oracles import Oracles
 from small_problems import bits, noisy, problems
 
@@ -303,7 +304,8 @@ def test_ctrl_c_while_compiled_loops_run(monkeypatch):
         products(self, count, work)
 
     monkeypatch.setattr(Oracles, "products", watched)
-    result = ss.run(problem, plan, on_interrupt="return")
+    with jit(True):
+        result = ss.run(problem, plan, on_interrupt="return")
     timer.join()
     assert result.status is ss.Status.INTERRUPTED and np.isfinite(result.gap)
     assert 0 < result.calls.B < 12_000_000

@@ -15,6 +15,13 @@ wall, cpu = time.perf_counter(), time.process_time()
 import saddleslide
 print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}))
 """
+NAMES = """
+import json, time
+wall, cpu = time.perf_counter(), time.process_time()
+import saddleslide as ss
+[getattr(ss, name) for name in ss.__all__ if name != "distributed"]
+print(json.dumps({"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}))
+"""
 FIRST = """
 import json, time, saddleslide as ss
 problem = ss.gallery.tomography(n=16)
@@ -57,9 +64,16 @@ def _median(code: str, rounds: int) -> dict[str, float]:
 
 
 def start_up(rounds: int) -> dict[str, Any]:
-    """Seconds to import the package, and seconds that the first `solve` of a process takes above the second."""
+    """Seconds to import the package, with all its names too, and what a first `solve` takes above the second.
+
+    Names are loaded when first asked for.
+    """
     fresh(FIRST)
-    return {"import": _median(IMPORT, rounds), "first solve adds": _median(FIRST, rounds)}
+    return {
+        "import": _median(IMPORT, rounds),
+        "import, all names": _median(NAMES, rounds),
+        "first solve adds": _median(FIRST, rounds),
+    }
 
 
 def memory() -> dict[str, Any]:

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from saddleslide.adaptive_run import first_curvature, mirror
+from saddleslide.arguments import as_flag
 from saddleslide.arrays import as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
@@ -53,7 +54,9 @@ def adaptive_plan(
     'restarted primal-dual'
     """
     plan = planned(problem, tol, rtol, metric, start, costs, rng)
-    return _predicted(problem, plan, chosen_costs(problem, plan.costs, "solve")) if predict else plan
+    if not as_flag(predict, "adaptive_plan: predict"):
+        return plan
+    return _predicted(problem, plan, chosen_costs(problem, plan.costs, "solve"))
 
 
 def _predicted(problem: SaddleProblem, plan: AdaptivePlan, prices: tuple[float, float, float]) -> AdaptivePlan:

@@ -118,7 +118,7 @@ class AdaptiveRun:
         if not self.history and status in EARLY:
             self.judge.judge_start()
         met = self.judge.solved and status is not Status.INCONSISTENT
-        return self._result(self.judge.certificate().solved if met else status)
+        return self._result(self.judge.certificate().claim if met else status)
 
     def _where(self) -> str:
         if self.nested is not None and self.nested.active:
@@ -166,7 +166,10 @@ class AdaptiveRun:
             # Nesterov (2015): a Hölder gradient passes the curvature test up to a part of the target.
             method.slack = 0.25 * max(self.judge.target, self.slack_floor) / method.t
         candidate = self._timed(method.advance)
-        if not (self.oracles.finite(candidate.x, candidate.y) and math.isfinite(candidate.value)):
+        if not self.oracles.finite(candidate.x, candidate.y):
+            # Oracles are asked first, so these numbers are our own.
+            return Status.NUMERICAL_LIMIT
+        if not math.isfinite(candidate.value):
             return Status.NON_FINITE
         if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
             return Status.NO_CERTIFICATE
@@ -292,7 +295,7 @@ class AdaptiveRun:
         assert isinstance(method, PrimalDual)
         candidates = self._timed(method.advance)
         if not all(self.oracles.finite(c.x, c.y) for c in candidates):
-            return Status.NON_FINITE
+            return Status.NUMERICAL_LIMIT
         gaps = [self.judge.gap_at(candidate) for candidate in candidates]
         if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
             return Status.NO_CERTIFICATE

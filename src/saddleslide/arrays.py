@@ -75,8 +75,9 @@ def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = Tr
     """
     expected = ("a finite number" if finite else "a number") + ("" if minimum == -np.inf else f" >= {minimum:g}")
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        # float() would read "3" and True as numbers.
+        number = math.nan if isinstance(value, str | bytes | bool | np.bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} is {value!r}; expected {expected}.") from None
     if np.isnan(number) or number < minimum or (finite and not np.isfinite(number)):
         raise InputError(f"{name} is {value!r}; expected {expected}.")

@@ -44,6 +44,8 @@ class Candidate:
         g(y), where the method knows it.
     g_linearisation : Linearisation or None
         A gradient of the costly part of g near y.
+    BTy : Array or None
+        The product B^T y, where it was made.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Candidate:
     averaged: tuple[float, Array, Array] | None = None
     g_value: float | None = None
     g_linearisation: Linearisation | None = None
+    BTy: Array | None = None
 
 
 @dataclass(frozen=True)

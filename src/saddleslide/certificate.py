@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_real, coarseness
+from saddleslide.arguments import as_mapping, as_whole
+from saddleslide.arrays import Array, as_number, as_real, coarseness
 from saddleslide.domains import Domain
 from saddleslide.elsewhere import Elsewhere
-from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus, tilted_minimum
+from saddleslide.errors import InputError, NoExactMinimumError, raise_all
+from saddleslide.functions import Function, LowerModel, Tally, Zero, bounding_modulus, tilted_minimum
 from saddleslide.guards import adjoint_complaint
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Certificate
 from saddleslide.rounding import product_margin
@@ -68,19 +69,47 @@ def certify(
     >>> round(certificate.gap, 12), certificate.kind
     (1.0, 'exact')
     """
-    x, y = _feasible(problem, x, y)
-    models = models or {}
-    oracles = Oracles(problem)
+    if not isinstance(problem, SaddleProblem):
+        raise InputError(f"certificate: problem is {type(problem).__name__}; expected a SaddleProblem.")
+    models = as_mapping(models, "certificate: models", "{'f': model}")
+    wrong = [name for name, model in models.items() if not isinstance(model, LowerModel)]
+    raise_all(
+        "certificate", [f"models[{name!r}] is no lower model; expected those that a run carries." for name in wrong]
+    )
+    accuracy = as_number(accuracy, "certificate: accuracy", 0.0)
+    max_gradients = as_whole(max_gradients, "certificate: max_gradients", 0)
+    return certified(Oracles(problem), *feasible(problem, x, y), models, accuracy, max_gradients)
+
+
+def certified(
+    oracles: Oracles,
+    x: Array,
+    y: Array,
+    models: Mapping[str, LowerModel],
+    accuracy: float,
+    max_gradients: int,
+) -> Certificate:
+    """`certify` at a feasible point through oracles that count every call, whatever ends it.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[1.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
+    >>> certified(Oracles(game), np.full(2, 0.5), np.full(2, 0.5), {}, 0.0, 25).calls
+    Calls(f=0, g=0, B=2)
+    """
+    problem = oracles.problem
     Bx, BTy = oracles.forward(x), oracles.adjoint(y)
     if not oracles.finite(Bx, BTy):
         return Certificate(reason="B x or B^T y is not finite.", calls=oracles.calls)
     complaint = adjoint_complaint(problem.coupling, x, Bx, y, BTy)
     if complaint:
         return Certificate(reason=complaint, calls=oracles.calls)
-    above = _side(problem.g, -Bx, problem.Y, y, models.get("g"), accuracy, max_gradients)
-    below = _side(problem.f, BTy, problem.X, x, models.get("f"), accuracy, max_gradients)
-    oracles.calls += Calls(below.spent + problem.f.value_cost, above.spent + problem.g.value_cost)
-    (f, f_size), (g, g_size) = problem.f.value_and_magnitude(x), problem.g.value_and_magnitude(y)
+    above = _side(oracles, "g", -Bx, y, models.get("g"), accuracy, max_gradients)
+    below = _side(oracles, "f", BTy, x, models.get("f"), accuracy, max_gradients)
+    f, f_size = oracles.made("f", problem.f.value_cost, lambda: problem.f.value_and_magnitude(x))
+    g, g_size = oracles.made("g", problem.g.value_cost, lambda: problem.g.value_and_magnitude(y))
     sizes = f_size + g_size
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
@@ -125,33 +154,37 @@ class _Side:
     error: float = math.inf
     point: Array | None = None
     method: str = "none"
-    spent: float = 0
     reason: str = ""
 
 
 def _side(
-    function: Function,
+    oracles: Oracles,
+    name: str,
     tilt: Array,
-    domain: Domain,
     start: Array,
     model: LowerModel | None,
     accuracy: float,
     max_gradients: int,
 ) -> _Side:
     """The tighter of the inner solve and the model."""
-    best = _Side()
+    problem, best = oracles.problem, _Side()
+    function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
     if model is not None:
         found = model.tilted_minimum(tilt, domain)
         best = _Side(found.lower, found.error, found.point, "model")
     if model is not None and max_gradients == 0:
         return best
+    tally = Tally()
     try:
-        found = tilted_minimum(function, tilt, domain, start, accuracy, max(max_gradients, 1))
+        most = max(max_gradients, 1)
+        found = oracles.made(name, 0, lambda: tilted_minimum(function, tilt, domain, start, accuracy, most, tally))
     except NoExactMinimumError as missing:
         return best if best.lower > -math.inf else _Side(reason=str(missing))
+    finally:
+        oracles.add(name, tally.gradients)
     if found.lower >= best.lower or math.isnan(found.lower):
-        return _Side(found.lower, found.error, found.point, found.method, found.gradients)
-    return replace(best, spent=found.gradients)
+        return _Side(found.lower, found.error, found.point, found.method)
+    return best
 
 
 def _product_rounding(
@@ -170,18 +203,23 @@ def _kind(above: _Side, below: _Side, size: float) -> str:
     return "exact" if above.error + below.error <= EXACT_ERROR * size else "searched"
 
 
-def _feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
+def feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
+    """The point itself, the last rounding projected away; refused where it lies outside."""
     points = []
     for name, point, domain in (("x", x, problem.X), ("y", y, problem.Y)):
         # What a run hands over lies where its arrays lie; a point of a caller is checked, and brought there.
         own = isinstance(point, Elsewhere)
         array = point if own else problem.arrays.placed(as_real(point, f"certificate: {name}", domain.shape))
-        scale = 1.0 + float(np.max(np.abs(array), initial=0.0))
-        if domain.violation(array) > max(FEASIBILITY_TOLERANCE, coarseness(point)) * scale:
+        outside = domain.violation(array)
+        if outside > 0.0 and outside > max(FEASIBILITY_TOLERANCE, coarseness(point)) * _size(array):
             raise InputError(
-                f"certificate: {name} lies outside {domain} by {domain.violation(array):.1e}; expected a "
+                f"certificate: {name} lies outside {domain} by {outside:.1e}; expected a "
                 "feasible point. Project it first."
             )
         # A gap at an infeasible point can be negative, so the last rounding is projected away.
-        points.append(array if domain.violation(array) == 0.0 else domain.project(array))
+        points.append(array if outside == 0.0 else domain.project(array))
     return points[0], points[1]
+
+
+def _size(array: Array) -> float:
+    return 1.0 + float(np.max(np.abs(array), initial=0.0))

@@ -19,8 +19,9 @@ from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
-import scipy.sparse
+import scipy
 
+from saddleslide.arguments import as_path
 from saddleslide.array_kinds import NUMPY, kind_of, to_host
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.problem import SaddleProblem
@@ -37,9 +38,7 @@ def check_place(path: Any, name: str) -> Path:
     >>> check_place("run.npz", "solve").name
     'run.npz'
     """
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"{name}: checkpoint is {path!r}; expected the path of a file such as 'run.npz'.")
-    place = Path(path).absolute()
+    place = as_path(path, f"{name}: checkpoint", "run.npz").absolute()
     if not place.parent.is_dir() or place.is_dir():
         raise InputError(f"{name}: checkpoint is {str(path)!r}; expected a file in a folder that exists.")
     return place

@@ -155,7 +155,7 @@ def _carried_out(chosen: Any, things: ExitStack) -> int:
         console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
     if result.status is Status.INTERRUPTED:
         return _interrupted(chosen)
-    return EXIT_SOLVED if result.status in (Status.SOLVED, Status.SOLVED_AS_DECLARED) else EXIT_NOT_SOLVED
+    return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
 
 
 def _solved(task: Task, chosen: argparse.Namespace, progress: Progress) -> Result:

@@ -9,11 +9,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from saddleslide.arguments import as_flag, as_names
 from saddleslide.arrays import as_number
 from saddleslide.baselines import methods
 from saddleslide.choice import choose
 from saddleslide.driver import run as run_plan
-from saddleslide.errors import InputError, raise_all
+from saddleslide.errors import InputError
 from saddleslide.forecast import PLAN, Prediction, predictions
 from saddleslide.oracles import Calls
 from saddleslide.planner import theorem_plan
@@ -235,9 +236,12 @@ def compare(
     target = as_number(tol, "compare: tol", 0.0)
     if target == 0.0:
         raise InputError("compare: tol is 0; expected a target > 0.")
-    unknown = sorted(set(only or ()) - {*methods, PLAN, ADAPTIVE})
-    raise_all("compare", [f"only has {unknown}; expected names in ss.methods, or 'plan'."] * bool(unknown))
-    if isinstance(problem, SaddleProblem) and is_sampled(problem):
+    if only is not None:
+        as_names(only, "compare: only", {*methods, PLAN, ADAPTIVE})
+    as_flag(run, "compare: run")
+    if not isinstance(problem, SaddleProblem):
+        raise InputError(f"compare: problem is {type(problem).__name__}; expected a SaddleProblem.")
+    if is_sampled(problem):
         raise InputError(
             "compare: f or g has a sampled gradient, and the methods take exact ones; expected exact functions. "
             "Compare without Noisy, MiniBatch or sample=, and see ss.plan(...).explain() for predicted samples."

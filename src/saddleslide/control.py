@@ -10,12 +10,14 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from saddleslide.arguments import as_flag
 from saddleslide.arrays import Array, as_number
 from saddleslide.checkpoint import check_place, write_checkpoint
-from saddleslide.couplings import Mirrored, Products
 from saddleslide.errors import UnreachableError, raise_all
 from saddleslide.guards import check_adjoint_of
-from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open
+from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open, is_own_code
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.stored import AnyPlan
 from saddleslide.result import Result, Status
@@ -106,8 +108,11 @@ def controlled(
     checkpoint: Any = None,
     checkpoint_every: Any = EVERY,
     check_adjoint: Any = None,
+    **flags: Any,
 ) -> Control:
     """A Control from what a caller passed, after one error with everything that can not be used.
+
+    `flags` are True or False, and only looked at.
 
     Examples
     --------
@@ -116,11 +121,15 @@ def controlled(
     """
     complaints = _complaints(max_calls, max_steps, callback, on_interrupt, checkpoint_every)
     raise_all(name, complaints)
+    for flag, value in flags.items():
+        as_flag(value, f"{name}: {flag}")
     limits = {key: as_number(limit, f"{name}: max_calls[{key!r}]", 0.0) for key, limit in (max_calls or {}).items()}
     seconds = math.inf if time_limit is None else as_number(time_limit, f"{name}: time_limit", 0.0, finite=False)
     place = None if checkpoint is None else check_place(checkpoint, name)
     made = Control(limits, int(max_steps), seconds, callback, on_interrupt, place, int(checkpoint_every))
-    return replace(made, check_adjoint=None if check_adjoint is None else bool(check_adjoint))
+    return replace(
+        made, check_adjoint=None if check_adjoint is None else as_flag(check_adjoint, f"{name}: check_adjoint")
+    )
 
 
 def _complaints(max_calls: Any, max_steps: Any, callback: Any, on_interrupt: Any, checkpoint_every: Any) -> list[str]:
@@ -135,7 +144,7 @@ def _complaints(max_calls: Any, max_steps: Any, callback: Any, on_interrupt: Any
             complaints.append(f"{name} is {value!r}; expected a whole number >= {least}.")
     if callback is not None and not callable(callback):
         complaints.append(f"callback is {callback!r}; expected a function of an intermediate Result.")
-    if on_interrupt not in ON_INTERRUPT:
+    if not isinstance(on_interrupt, str) or on_interrupt not in ON_INTERRUPT:
         complaints.append(f"on_interrupt is {on_interrupt!r}; expected 'raise' or 'return'.")
     return complaints
 
@@ -164,6 +173,9 @@ class Watch:
         self._kept: Snapshot | None = None
         self._kept_at, self._written = -math.inf, -math.inf
         self.reason = ""
+        self._errors: Any = np.geterr()
+        # The oracles of a certificate under way, where it has its own.
+        self.judging: Oracles | None = None
 
     @property
     def gate(self) -> Gate:
@@ -189,10 +201,8 @@ class Watch:
 
     def test_adjoint(self, oracles: Oracles) -> None:
         """Two counted products, where they are asked for or B is the caller's own code."""
-        coupling = oracles.problem.coupling
-        coupling = coupling.original if isinstance(coupling, Mirrored) else coupling
         # The adjoint of a matrix is its transpose by construction; ours are tested with the package.
-        own = isinstance(coupling, Products) or not type(coupling).__module__.startswith("saddleslide.")
+        own = is_own_code(oracles.problem.coupling)
         if own if self.control.check_adjoint is None else self.control.check_adjoint:
             check_adjoint_of(oracles)
 
@@ -230,7 +240,8 @@ class Watch:
         if self.control.callback is None:
             return False
         try:
-            self.control.callback(result())
+            with np.errstate(**self._errors):
+                self.control.callback(result())
         except StopIteration:
             return True
         return False
@@ -238,7 +249,9 @@ class Watch:
     def carried_out(self, work: Callable[[], Status], where: Callable[[], str]) -> Status:
         """The status of `work`, whatever ends it; exceptions of user code pass with a note."""
         try:
-            return work()
+            # Overflow in our own arithmetic ends the run; oracles and callbacks keep the caller's settings.
+            with np.errstate(over="raise", invalid="raise", divide="raise"):
+                return work()
         except RunEnded as ended:
             self.reason = ended.reason
             self.write()

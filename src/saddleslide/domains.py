@@ -56,6 +56,11 @@ class Domain(Built, ABC):
     def squared_radius(self, point: Array) -> float:
         """Omega: the largest squared distance from `point` to a point of the set."""
 
+    @cached_property
+    def radius_at_zero(self) -> float:
+        """Largest norm of a point of the set, computed once: every certificate asks."""
+        return self.radius(np.zeros(self.shape))
+
     def radius(self, point: Array) -> float:
         """Largest distance from `point` to a point of the set.
 

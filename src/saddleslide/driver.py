@@ -16,7 +16,7 @@ from saddleslide.adaptive_run import carry_out
 from saddleslide.array_kinds import NUMPY, to_host
 from saddleslide.arrays import Array, key_of, split
 from saddleslide.baselines import methods
-from saddleslide.certificate import certify
+from saddleslide.certificate import certified, certify, feasible
 from saddleslide.checkpoint import fingerprint
 from saddleslide.control import EARLY, EVERY, MOST_STEPS, Callback, Control, Watch, controlled, where_in
 from saddleslide.elsewhere import Traffic, traffic
@@ -54,7 +54,7 @@ FEWEST_GRADIENTS = 25
 # A practical stage that leaves more than this part of the gap was too short: budgets double, at most so often.
 TOO_LITTLE, MOST_RAISES = 0.9, 4
 # What may end a run in the middle of a stage.
-UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE)
+UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE, Status.NUMERICAL_LIMIT)
 
 
 def run(
@@ -121,7 +121,7 @@ def run(
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        check_adjoint=check_adjoint,
+        check_adjoint=check_adjoint, strict=strict,
     )  # fmt: skip
     if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
         raise InputError(
@@ -217,7 +217,7 @@ class PlanRun:
             self._go_back()
         if status is Status.INCONSISTENT:
             self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
-        return self.result(self.judged.solved if self._solved() else status)
+        return self.result(self.judged.claim if self._solved() else status)
 
     def _go_back(self) -> None:
         """Oracles are out of reach: back to the last point that was judged, or can be from what was heard of f."""
@@ -245,7 +245,7 @@ class PlanRun:
             self.judged, self.judged_point = found, point
 
     def _where(self) -> str:
-        return where_in(self.plan, len(self.history), self.oracles)
+        return where_in(self.plan, len(self.history), self.oracles, self.watch.judging)
 
     def _spent(self) -> Calls:
         return self.oracles.calls + self.control.before
@@ -289,14 +289,35 @@ class PlanRun:
         spent = self.judged.calls
         own = self.oracles.calls
         # Judging may not cost more gradients than the plan itself.
-        most = int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS))
-        found = certify(self.problem, *self.point(), models=self.models, max_gradients=most)
-        self.judged = replace(found, calls=found.calls + spent)
-        self.judged_point = self.point()
+        self._certify(self.models, int(max(own.f - spent.f, own.g - spent.g, FEWEST_GRADIENTS)))
+
+    def _certify(self, models: Mapping[str, LowerModel], most: int) -> None:
+        """A certificate of the last point; its calls are counted also where it is cut short."""
+        before = self.judged
+        # What overflows here is no bound, and says nothing about the run.
+        with np.errstate(over="ignore", invalid="ignore"):
+            oracles = self.watch.judging = Oracles(self.problem)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.judged = certified(oracles, *feasible(self.problem, *self.point()), models, 0.0, most)
+            self.judged_point = self.point()
+        finally:
+            self.judged = replace(self.judged, calls=before.calls + oracles.calls)
 
     def _judged_as(self, status: Status) -> Status:
-        self._judge()
+        if status is Status.INTERRUPTED:
+            self._judge_at_once()
+        else:
+            self._judge()
         return status
+
+    def _judge_at_once(self) -> None:
+        """After Ctrl-C: back to the point that was judged last, or a certificate without a search."""
+        if self.judged_point is not None:
+            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
+            return
+        # Models of a step that was cut short may be half written, so they are left out.
+        self._certify({}, 1)
 
     def _solved(self) -> bool:
         return self.plan.tol is not None and self.judged.gap <= self.plan.tol
@@ -325,7 +346,8 @@ class PlanRun:
         self.step += 1
         self.seconds += time.perf_counter() - began
         if not np.isfinite(average).all():
-            return Status.NON_FINITE
+            # Oracles are asked first, so these numbers are our own.
+            return Status.NUMERICAL_LIMIT
         np.copyto(self.last_finite, average)
         spent = self.oracles.calls.copy(), self.seconds
         self.history.append(Moment(len(self.history) + 1, *spent, samples=self.samples.copy()))

@@ -254,5 +254,8 @@ def start_scale(problem: SaddleProblem) -> float:
     D_x, D_y = reach_from_start(problem)
     f, g = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)
     terms = [problem.coupling.norm.upper * D_x * D_y]
-    terms += [part.H * D ** (1.0 + part.nu) for part, D in ((f, D_x), (g, D_y)) if part is not None]
-    return math.fsum(terms)
+    try:
+        terms += [part.H * D ** (1.0 + part.nu) for part, D in ((f, D_x), (g, D_y)) if part is not None]
+        return math.fsum(terms)
+    except OverflowError:
+        return math.inf

@@ -72,17 +72,19 @@ class Inspector:
         return int(max(_FEWEST_GRADIENTS, own.f - self.judge.oracles.calls.f))
 
     def _valued(self, candidate: Candidate) -> Candidate:
-        """A value alone is half a gradient."""
+        """With the value, where the method does not know it."""
         if not math.isnan(candidate.value):
             return candidate
         rest, x = self.split.f_rest, candidate.x
-        count = 0.0 if isinstance(rest, Zero) else 0.5
-        return replace(candidate, value=self.judge.oracles.made("f", count, lambda: rest.value(read_only(x))))
+        value = self.judge.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
+        return replace(candidate, value=value)
 
     def _linearised(self, candidate: Candidate) -> Candidate:
-        """Value, gradient and product at the point, where the method does not know them."""
+        """Values, gradient and product at the point, where the method does not know them."""
         if candidate.Bx is None:
             candidate = replace(candidate, Bx=self.judge.oracles.forward(candidate.x))
+        if candidate.g_value is None:
+            candidate = replace(candidate, g_value=self.judge.g_value(candidate.y))
         if candidate.linearisation is not None and not math.isnan(candidate.value):
             return candidate
         rest, x = self.split.f_rest, candidate.x
@@ -104,12 +106,12 @@ class Inspector:
         """What the gap of this point is at least: what a gradient step lowers F by, and the best y raises it by."""
         judge, known = self.judge, candidate.linearisation
         assert known is not None
-        assert candidate.Bx is not None
+        assert candidate.Bx is not None and candidate.g_value is not None
         pull = judge.oracles.adjoint(candidate.y)
         lowered = 0.0
         if math.isfinite(self.L) and self.L > 0.0 and known.point is candidate.x:
             lowered = self._lowered(candidate.x, known.gradient + pull)
-        here = candidate.value + float(np.vdot(candidate.y, candidate.Bx)) - self.problem.g.value(candidate.y)
+        here = candidate.value + float(np.vdot(candidate.y, candidate.Bx)) - candidate.g_value
         if not isinstance(self.split.f_simple, Zero):
             here += self.split.f_simple.value(candidate.x)
         return lowered + (max(judge.upper - here, 0.0) if math.isfinite(judge.upper) else 0.0)

@@ -16,7 +16,7 @@ from saddleslide.arrays import Array, read_only
 from saddleslide.candidate import Candidate, Linearisation, Split
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions import Function, Zero, bounding_modulus, prox, tilted_minimum
+from saddleslide.functions import Function, Tally, TiltedMinimum, Zero, bounding_modulus, prox, tilted_minimum
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.guards import PairGuard, adjoint_complaint, inconsistent
 from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open, no_limit
@@ -147,14 +147,13 @@ class Judge:
     def _open_scale(self) -> None:
         """F(x_0, best y) - F(., y_0): values of F(x, y_0) met on the way complete it."""
         x, y = self._start
-        self._start_pull = self.oracles.adjoint(y)
-        Bx = self.oracles.forward(x)
+        self._start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
         value = self._f_value(x)
         found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
         if found is not None:
             best, _ = found
-            reply = float(np.vdot(best, Bx)) - self._g_value(best)
-            self.scale_above = value + reply + self._g_value(y)
+            reply = float(np.vdot(best, Bx)) - self.g_value(best)
+            self.scale_above = value + reply + self.g_value(y)
             self.scale_below = value + float(np.vdot(self._start_pull, x))
 
     def _descend_from_start(self) -> None:
@@ -182,9 +181,9 @@ class Judge:
             if self.start_gap == 0.0 and not self._descended:
                 self._descend_from_start()
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
-        g_value = self._g_value(candidate.y) if candidate.g_value is None else candidate.g_value
+        g_value = self.g_value(candidate.y) if candidate.g_value is None else candidate.g_value
         self._guard(candidate)
-        self._raise_lower(candidate.x, Bx, candidate.y, g_value, candidate.linearisation)
+        self._raise_lower(candidate, Bx, g_value)
         if candidate.averaged is not None and self.problem.X.bounded and self.below.modulus == 0.0:
             self._raise_lower_by_average(candidate.averaged)
         self._note_size(value, g_value, float(np.vdot(candidate.y, Bx)))
@@ -210,22 +209,16 @@ class Judge:
         value = candidate.value + self.below.simple_value(candidate.x)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         self._lower_upper(candidate.x, value, Bx)
-        pull = self._pull(candidate.x, Bx, candidate.y)
+        pull = self._pull(candidate, Bx)
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
-        most = self._allowed("f", self.problem.f, self.problem.X, max_gradients)
         try:
-            found = self.oracles.made(
-                "f",
-                0,
-                lambda: tilted_minimum(self.problem.f, pull, self.problem.X, read_only(candidate.x), accuracy, most),
-            )
+            found = self._minimum("f", pull, candidate.x, accuracy, max_gradients)
         except NoExactMinimumError as missing:
             self.reason = str(missing)
             return self.solved
-        self.oracles.calls.f += found.gradients
         if candidate.y is self._start[1]:
             self.scale_below = min(self.scale_below, found.value)
-        self._accept_lower(found.lower - self._g_value(candidate.y), candidate.y, "exact")
+        self._accept_lower(found.lower - self.g_value(candidate.y), candidate.y, "exact")
         return self.solved
 
     def judge_start(self) -> None:
@@ -235,8 +228,7 @@ class Judge:
         x, y = self._start
         self.allowance = Calls(_FEWEST_GRADIENTS, self.oracles.calls.g + _FEWEST_GRADIENTS, 0)
         rest = self.split.f_rest
-        count = 0.0 if isinstance(rest, Zero) else 0.5
-        value = self.oracles.made("f", count, lambda: rest.value(read_only(x)))
+        value = self.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
         if self.oracles.finite(x, y):
             self.settle(Candidate(x, y, value), 0.0, _FEWEST_GRADIENTS)
 
@@ -258,14 +250,20 @@ class Judge:
             if lower >= self.lower:
                 self.lower, self.y, self.kind = lower, y, kind
 
-    def _allowed(self, name: str, function: Function, domain: Domain, wanted: int) -> int:
-        """Gradients that an inner solve may take: no more than the limits leave, two beside those it counts itself."""
-        left = self._left(name) - 2.0
-        if left >= wanted or has_closed_minimum(function, domain):
-            return wanted
-        if left < 1.0:
+    def _minimum(self, name: str, tilt: Array, start: Array, accuracy: float, most: int) -> TiltedMinimum:
+        """The minimum of f or g with a tilt, its gradients counted whatever ends it; no more than limits leave."""
+        problem = self.problem
+        function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
+        # Two values may come beside what the search counts itself.
+        tally = Tally(self._left(name) - 2.0)
+        if not (tally.allows(1.0) or has_closed_minimum(function, domain)):
             raise RunEnded(Status.CALL_LIMIT.name)
-        return int(left)
+        try:
+            return self.oracles.made(
+                name, 0, lambda: tilted_minimum(function, tilt, domain, read_only(start), accuracy, most, tally)
+            )
+        finally:
+            self.oracles.add(name, tally.gradients)
 
     def _feasible(self, candidate: Candidate) -> bool:
         """A bound at an infeasible point is no bound."""
@@ -280,14 +278,12 @@ class Judge:
         if math.isfinite(size):
             self.magnitude = size
 
-    def _g_value(self, y: Array) -> float:
-        # A value alone is half a gradient.
-        count = 0.0 if isinstance(self.split.g_rest, Zero) else 0.5
-        return self.oracles.made("g", count, lambda: self.problem.g.value(read_only(y)))
+    def g_value(self, y: Array) -> float:
+        """g(y), counted."""
+        return self.oracles.made("g", self.split.g_rest.lone_value_cost, lambda: self.problem.g.value(read_only(y)))
 
     def _f_value(self, x: Array) -> float:
-        count = 0.0 if isinstance(self.split.f_rest, Zero) else 0.5
-        return self.oracles.made("f", count, lambda: self.problem.f.value(read_only(x)))
+        return self.oracles.made("f", self.split.f_rest.lone_value_cost, lambda: self.problem.f.value(read_only(x)))
 
     def _rounding(self, point: Array, domain: Domain, other: Array, modulus: float) -> float:
         """What rounding in the product with `point` can do to a bound over the other block."""
@@ -310,22 +306,23 @@ class Judge:
             if known is not None:
                 guard.look(known)
 
-    def _pull(self, x: Array, Bx: Array, y: Array) -> Array:
+    def _pull(self, candidate: Candidate, Bx: Array) -> Array:
         """B^T y, which must fit the product Bx."""
-        pull = self.oracles.adjoint(y)
-        complaint = adjoint_complaint(self.problem.coupling, x, Bx, y, pull)
+        pull = self.oracles.adjoint(candidate.y) if candidate.BTy is None else candidate.BTy
+        complaint = adjoint_complaint(self.problem.coupling, candidate.x, Bx, candidate.y, pull)
         if complaint:
             raise inconsistent(complaint)
         return pull
 
-    def _raise_lower(self, x: Array, Bx: Array, y: Array, g_value: float, known: Linearisation | None) -> None:
+    def _raise_lower(self, candidate: Candidate, Bx: Array, g_value: float) -> None:
+        known = candidate.linearisation
         if known is None:
             return
         if not self.below.possible:
             self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
             return
-        bound = self.below.minimum(self._pull(x, Bx, y), known)
-        self._accept_lower(bound - g_value - 16.0 * EPS * abs(g_value), y, "residual")
+        bound = self.below.minimum(self._pull(candidate, Bx), known)
+        self._accept_lower(bound - g_value - 16.0 * EPS * abs(g_value), candidate.y, "residual")
 
     def _lower_upper_cheaply(self, x: Array, value: float, Bx: Array, known: Linearisation | None) -> None:
         """The mirror image of the residual bound: a known gradient of g bounds the maximum over Y."""
@@ -336,21 +333,15 @@ class Judge:
         constant, slope, y = averaged
         tilt = slope + self.oracles.adjoint(y)
         bound = constant + tilted_minimum(self.split.f_simple, tilt, self.problem.X).lower
-        self._accept_lower(bound - self._g_value(y), y, "model")
+        self._accept_lower(bound - self.g_value(y), y, "model")
 
     def _best_response(self, Bx: Array, accuracy: float, most: int) -> tuple[Array, float] | None:
         """A maximiser of <y, Bx> - g(y) and a certified upper bound of the maximum."""
-        most = self._allowed("g", self.problem.g, self.problem.Y, most)
         try:
-            found = self.oracles.made(
-                "g",
-                0,
-                lambda: tilted_minimum(self.problem.g, -Bx, self.problem.Y, read_only(self._response), accuracy, most),
-            )
+            found = self._minimum("g", -Bx, self._response, accuracy, most)
         except NoExactMinimumError as missing:
             self.reason = str(missing)
             return None
-        self.oracles.calls.g += found.gradients
         self._response = found.point
         return found.point, -found.lower
 

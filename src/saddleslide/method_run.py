@@ -114,7 +114,7 @@ class MethodRun:
         if not self.history and status in EARLY:
             self.judge.judge_start()
         met = self.judge.solved and status is not Status.INCONSISTENT
-        return self._result(self.judge.certificate().solved if met else status)
+        return self._result(self.judge.certificate().claim if met else status)
 
     def _where(self) -> str:
         return where_in(self.plan, self.steps, self.oracles, self.judge.oracles)
@@ -169,7 +169,7 @@ class MethodRun:
         """Judge the method's candidates; a status when the run ends here."""
         candidates = self.method.candidates()
         if not all(self.oracles.finite(c.x, c.y) for c in candidates):
-            return Status.NON_FINITE
+            return Status.NUMERICAL_LIMIT
         self.last = (candidates[0].x, candidates[0].y)
         gaps = [self.inspector.gap_of(candidate, self.oracles.calls) for candidate in candidates]
         self.method.learn(gaps)

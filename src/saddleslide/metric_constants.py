@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import final
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from saddleslide.arrays import Array
 from saddleslide.couplings import Coupling

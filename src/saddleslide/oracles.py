@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from saddleslide.arrays import Array, read_only, zeros
+from saddleslide.couplings import Coupling, Mirrored, Products
 from saddleslide.elsewhere import Elsewhere
 from saddleslide.functions import Function
 from saddleslide.functions.lifted import Lifted, PlainLift, lifted
@@ -26,7 +27,8 @@ Gate = Callable[[str, float], None]
 class Calls:
     """Calls of each oracle: gradients of f, gradients of g, products with B or B^T.
 
-    Where f = loss(Ax), a product with A and one with A^T are half a gradient each; a value alone is half a gradient.
+    Where f = loss(Ax), a product with A and one with A^T are half a gradient each. A value alone is half a gradient,
+    of the caller's own code a whole call.
 
     Examples
     --------
@@ -76,6 +78,19 @@ def no_limit(name: str) -> float:
     return math.inf
 
 
+def is_own_code(coupling: Coupling) -> bool:
+    """Whether products run code of the caller's: callables, operators, a Coupling of the caller's.
+
+    Examples
+    --------
+    >>> from saddleslide.couplings import as_coupling
+    >>> is_own_code(as_coupling(np.eye(2))), is_own_code(as_coupling((np.copy, np.copy), (2,), (2,), norm=1.0))
+    (False, True)
+    """
+    coupling = coupling.original if isinstance(coupling, Mirrored) else coupling
+    return isinstance(coupling, Products) or not type(coupling).__module__.startswith("saddleslide.")
+
+
 def is_finite(array: Any) -> bool:
     """Whether all entries are finite: one pass, a second one only if a sum overflows.
 
@@ -115,35 +130,67 @@ class Oracles:
         self.seconds = Seconds()
         self.heard = Memory()
         self.active = ""
+        # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
+        self._errors: Any = np.geterr()
+        own = problem.f.own_code, problem.g.own_code, is_own_code(problem.coupling)
+        self._ours = {name: guarded and not theirs for name, theirs in zip("fgB", own, strict=True)}
 
     def made(
-        self, name: str, count: float, work: Callable[[], _Answer], dry: Callable[[], _Answer] | None = None
+        self,
+        name: str,
+        count: float,
+        work: Callable[[], _Answer],
+        dry: Callable[[], _Answer] | None = None,
+        at: Array | None = None,
     ) -> _Answer:
-        """Make a call: the gate, the count, the clock; `dry` answers where nothing may be called."""
+        """Make a call: the gate, the count, the clock; `dry` answers where nothing may be called.
+
+        An answer that is not finite at a point `at` that is none either is not the oracle's fault.
+        """
         if self.dry and dry is not None:
             return dry()
         self.gate(name, count)
         self.active = name
-        # Whole numbers stay integers, so that counts print as counts.
-        total = getattr(self.calls, name) + count
-        setattr(self.calls, name, int(total) if total == int(total) else total)
+        self.add(name, count)
         began = time.perf_counter()
-        answer = work()
+        answer = self._watched(work) if self._ours[name] else self._as_theirs(work)
         setattr(self.seconds, name, getattr(self.seconds, name) + time.perf_counter() - began)
         # Of a value and a gradient only the gradient must be known.
         array: Any = answer[1] if isinstance(answer, tuple) else answer
         if self.guarded and isinstance(array, np.ndarray | Elsewhere) and not is_finite(array):
-            raise RunEnded("NON_FINITE")
+            lost = at is not None and not is_finite(at)
+            raise (
+                RunEnded("NUMERICAL_LIMIT", "a step left the range of double precision")
+                if lost
+                else RunEnded("NON_FINITE")
+            )
         self.active = ""
         return answer
 
+    def _as_theirs(self, work: Callable[[], _Answer]) -> _Answer:
+        with np.errstate(**self._errors):
+            return work()
+
+    def _watched(self, work: Callable[[], _Answer]) -> _Answer:
+        """Functions and products of ours: numbers beyond double precision are an outcome and no fault of theirs."""
+        try:
+            with np.errstate(**{**self._errors, "over": "raise"}):
+                return work()
+        except FloatingPointError as error:
+            raise RunEnded("NUMERICAL_LIMIT", f"numbers left the range of double precision ({error})") from None
+
+    def add(self, name: str, count: float) -> None:
+        """Count calls; whole numbers stay integers, so that counts print as counts."""
+        total = getattr(self.calls, name) + count
+        setattr(self.calls, name, int(total) if total == int(total) else total)
+
     def f_gradient(self, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of f at x."""
-        return self.made("f", 1, lambda: self.problem.f.gradient(read_only(x), out), lambda: zeros(x.shape, x))
+        return self.made("f", 1, lambda: self.problem.f.gradient(read_only(x), out), lambda: zeros(x.shape, x), x)
 
     def g_gradient(self, y: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of g at y."""
-        return self.made("g", 1, lambda: self.problem.g.gradient(read_only(y), out), lambda: zeros(y.shape, y))
+        return self.made("g", 1, lambda: self.problem.g.gradient(read_only(y), out), lambda: zeros(y.shape, y), y)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """B x, in the shape of y."""
@@ -154,6 +201,7 @@ class Oracles:
             1,
             lambda: coupling.forward(read_only(x).reshape(coupling.x_shape), target).reshape(shape),
             lambda: zeros(shape, x),
+            x,
         )
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
@@ -165,7 +213,16 @@ class Oracles:
             1,
             lambda: coupling.adjoint(read_only(y).reshape(coupling.y_shape), target).reshape(shape),
             lambda: zeros(shape, y),
+            y,
         )
+
+    def image(self, x: Array) -> Array:
+        """B x; that of 0 is 0 and costs nothing."""
+        return self.forward(x) if x.any() else zeros(self.problem.Y.shape, x)
+
+    def pull(self, y: Array) -> Array:
+        """B^T y; that of 0 is 0 and costs nothing."""
+        return self.adjoint(y) if y.any() else zeros(self.problem.X.shape, y)
 
     def products(self, count: int, work: Callable[[], None]) -> None:
         """Products that a compiled loop makes by itself."""
@@ -174,7 +231,7 @@ class Oracles:
     def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of f at x: one call of f'. The last ones are kept, in case that f gets out of reach."""
         found = self.made(
-            "f", 1, lambda: self.problem.f.value_and_gradient(read_only(x), out), lambda: (0.0, zeros(x.shape, x))
+            "f", 1, lambda: self.problem.f.value_and_gradient(read_only(x), out), lambda: (0.0, zeros(x.shape, x)), x
         )
         if not self.dry:
             self.heard.keep(x, *found)
@@ -182,7 +239,7 @@ class Oracles:
 
     def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of (a part of) g at y: one call of g'."""
-        return self.made("g", 1, lambda: g.value_and_gradient(read_only(y), out), lambda: (0.0, zeros(y.shape, y)))
+        return self.made("g", 1, lambda: g.value_and_gradient(read_only(y), out), lambda: (0.0, zeros(y.shape, y)), y)
 
     def lifted(self, f: Function) -> CountedLift:
         """(A part of) f through its lift, counted in gradients of f."""
@@ -207,12 +264,12 @@ class CountedLift:
         inner = self._inner
         if inner.linear and not x.any():
             return inner.blank(x)
-        return self._oracles.made("f", inner.lift_cost, lambda: inner.lift(read_only(x)), lambda: inner.blank(x))
+        return self._oracles.made("f", inner.lift_cost, lambda: inner.lift(read_only(x)), lambda: inner.blank(x), x)
 
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x) from the lift of x."""
         inner = self._inner
-        return self._oracles.made("f", inner.gradient_cost, lambda: inner.gradient(x, q), lambda: zeros(x.shape, x))
+        return self._oracles.made("f", inner.gradient_cost, lambda: inner.gradient(x, q), lambda: zeros(x.shape, x), x)
 
     def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """The lift of x, and f'(x)."""
@@ -222,16 +279,20 @@ class CountedLift:
             inner.lift_cost + inner.gradient_cost,
             lambda: inner.lift_and_gradient(read_only(x)),
             lambda: (inner.blank(x), np.zeros(x.shape)),
+            x,
         )
 
     def value(self, x: Array, q: Array) -> float:
-        """f(x) from the lift of x."""
-        return self._inner.value(x, q)
+        """f(x) from the lift of x; a call only where the caller's own code is run for it."""
+        inner = self._inner
+        cost = inner.run_cost(x)
+        return self._oracles.made("f", cost, lambda: inner.value(x, q)) if cost > 0.0 else inner.value(x, q)
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         """f(x) - f(v) - <f'(v), x - v> from lifts and f'(v)."""
         inner = self._inner
-        return self._oracles.made("f", inner.bregman_cost, lambda: inner.bregman(x, q, v, qv, gradient), lambda: 0.0)
+        cost = inner.run_cost(x, v) if inner.own_code else inner.bregman_cost
+        return self._oracles.made("f", cost, lambda: inner.bregman(x, q, v, qv, gradient), lambda: 0.0)
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""

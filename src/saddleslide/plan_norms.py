@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,12 @@ def block_norms(metric: Any, squares: tuple[float, float]) -> list[tuple[str, We
         if metric == "auto":
             return list(named.items()) if bounded else [("identity", (1.0, 1.0))]
         return [(metric, named[metric])]
-    pair = (metric, metric) if np.isscalar(metric) or metric is None else tuple(metric)
+    one = np.isscalar(metric) or metric is None
+    if not (one or isinstance(metric, Sequence | np.ndarray)):
+        raise InputError(
+            f"plan: metric is {metric!r}; expected one of {METRICS}, a number, (w_x, w_y) or one of ss.metrics."
+        )
+    pair: tuple[Any, ...] = (metric, metric) if one else tuple(metric)
     if len(pair) != 2:
         raise InputError(f"plan: metric has {len(pair)} weights; expected (w_x, w_y).")
     w_x, w_y = (as_number(weight, "plan: metric weight") for weight in pair)

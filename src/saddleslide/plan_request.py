@@ -9,6 +9,7 @@ from functools import cached_property
 from numbers import Real
 from typing import Any
 
+from saddleslide.arguments import as_flag, as_mapping, as_names, as_word
 from saddleslide.arrays import as_number
 from saddleslide.errors import InputError, raise_all
 from saddleslide.metrics import Metric
@@ -74,12 +75,12 @@ class Request:
     @cached_property
     def declared(self) -> dict[str, float]:
         """Declared constants."""
-        return declared_constants(self.constants or {})
+        return declared_constants(as_mapping(self.constants, "plan: constants", "{'H_x': 2.0}"))
 
     @cached_property
     def oracles(self) -> dict[str, tuple[float, float]]:
         """Declared (delta, L)-oracles of f and g."""
-        declared = self.inexact or {}
+        declared = as_mapping(self.inexact, "plan: inexact", "{'f': (1e-3, 2.0)}")
         unknown = sorted(set(declared) - {"f", "g"})
         raise_all("plan", [f"inexact has {unknown}; expected names among ['f', 'g']."] * bool(unknown))
         if declared and self.regime not in ("auto", "degenerate"):
@@ -112,9 +113,8 @@ class Request:
 
     def _check_names(self) -> None:
         for name, given in (("range_conditions", self.range_conditions), ("interior", self.interior)):
-            unknown = sorted(set(given) - {"x", "y"})
-            raise_all("plan", [f"{name} has {unknown}; expected 'x' and 'y'."] * bool(unknown))
-        if self.simple != "auto":
+            as_names(given, f"plan: {name}", ("x", "y"))
+        if not isinstance(self.simple, str) or self.simple != "auto":
             names = [self.simple] if isinstance(self.simple, str) else self.simple
             unknown = sorted(map(str, set(names) - {"f", "g"})) if isinstance(names, Collection) else [repr(names)]
             raise_all("plan", [f"simple has {unknown}; expected 'auto' or names among ['f', 'g']."] * bool(unknown))
@@ -124,10 +124,7 @@ class Request:
                 raise InputError(f"plan: mu_{side} is {mu:g} and H_{side} is {H:g}; expected mu <= H.")
 
     def _check_coupling_step(self) -> None:
-        if self.coupling_step not in ("auto", *COUPLING_STEPS):
-            raise InputError(
-                f"plan: coupling_step is {self.coupling_step!r}; expected 'auto' or one of {tuple(COUPLING_STEPS)}."
-            )
+        as_word(self.coupling_step, "plan: coupling_step", ("auto", *COUPLING_STEPS))
         if self.coupling_step == PRIMAL_DUAL and self.order is not None and not self.order.endswith("B"):
             raise InputError(
                 f"plan: coupling_step 'primal-dual' needs the coupling innermost; received order {self.order!r}."
@@ -154,9 +151,10 @@ class Request:
             complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
         if tol is not None and not (isinstance(tol, Real) and math.isfinite(tol) and tol > 0.0):
             complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
-        if not (isinstance(self.proved, bool) or self.proved == SHARP):
+        known = isinstance(self.proved, bool) or (isinstance(self.proved, str) and self.proved == SHARP)
+        if not known:
             complaints.append(f"proved is {self.proved!r}; expected True, False or {SHARP!r}.")
-        if self.proved == SHARP and self.kappa is not None:
+        if known and self.proved == SHARP and self.kappa is not None:
             complaints.append(
                 f"kappa is {self.kappa!r}; expected none with proved={SHARP!r}, which looks at the bound."
             )
@@ -180,7 +178,8 @@ class Request:
 
     def _check_regime(self) -> None:
         regime, complaints = self.regime, []
-        if regime not in ("auto", *REGIMES):
+        as_flag(self.anchors, "plan: anchors")
+        if not isinstance(regime, str) or regime not in ("auto", *REGIMES):
             complaints.append(f"regime is {regime!r}; expected 'auto', 'adaptive' or one of {REGIMES}.")
         elif regime in ("restarts", "mixed") and (self.tol is None or self.order is not None or self.loops is not None):
             complaints.append(f"regime {regime!r} chooses order and loops itself; expected tol and neither of them.")

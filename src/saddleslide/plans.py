@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from saddleslide.adaptive_planner import adaptive_plan
+from saddleslide.arguments import as_word
 from saddleslide.errors import InputError
 from saddleslide.metric_choice import METRICS as ADAPTIVE_METRICS
 from saddleslide.metrics import Metric
@@ -18,6 +19,7 @@ from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
+from saddleslide.regimes import REGIMES
 from saddleslide.sampling import is_sampled
 
 ADAPTIVE = "adaptive"
@@ -140,7 +142,7 @@ def plan(
         tol, order, loops, metric, start, kappa, proved, constants, regime, anchors, factor, range_conditions, interior,
         Psi0, costs, inexact, anchor_batch, simple, coupling_step,
     )  # fmt: skip
-    if regime == ADAPTIVE:
+    if as_word(regime, "plan: regime", ("auto", ADAPTIVE, *REGIMES)) == ADAPTIVE:
         return _adaptive(problem, asked)
     if regime == "auto" and _is_norm_of_x(metric) and not asked.theorem_settings:
         return _adaptive(problem, asked)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from saddleslide.arguments import as_path
 from saddleslide.arrays import Array
 from saddleslide.errors import InputError, MissingExtraError
 
@@ -71,16 +72,35 @@ def draw_convergence(
         _one_panel_each(axes, panels, gaps, target)
     elif isinstance(ax, Iterable):
         axes = [one for row in ax for one in (row if isinstance(row, Iterable) else [row])]
-        if len(axes) != len(panels):
+        if len(axes) != len(panels) or not all(callable(getattr(one, "set_xlabel", None)) for one in axes):
             raise InputError(f"plot: ax holds {len(axes)} Axes; expected {len(panels)}, one per panel, or one Axes.")
         _one_panel_each(axes, panels, gaps, target)
         figure = axes[0].figure
+    elif not callable(getattr(ax, "set_xlabel", None)):
+        raise InputError(f"plot: ax is {ax!r}; expected Axes of Matplotlib, one or one per panel.")
     else:
         _together(ax, panels[:3], gaps, target)
         figure = ax.figure
     if path is not None:
-        figure.savefig(path)
+        save_figure(figure, path)
     return figure
+
+
+def save_figure(figure: Any, path: Any) -> None:
+    """Write a figure where its suffix is one that Matplotlib knows; without one it is a PNG.
+
+    Examples
+    --------
+    >>> save_figure(require_matplotlib()(), "picture.xyz")
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: plot: path is 'picture.xyz'; expected a name that ends in one of ...
+    """
+    place = as_path(path, "plot: path", "gap.png")
+    known = sorted(figure.canvas.get_supported_filetypes())
+    if place.suffix and place.suffix[1:].lower() not in known:
+        raise InputError(f"plot: path is {str(place)!r}; expected a name that ends in one of {known}.")
+    figure.savefig(place)
 
 
 def _one_panel_each(axes: Sequence[Any], panels: Sequence[Panel], gaps: Sequence[float], target: float) -> None:
@@ -200,5 +220,5 @@ def draw_comparison(
     axes[0].set_ylabel("certified gap")
     figure.legend(list(lines.values()), list(lines), loc="outside right center", frameon=False, fontsize="small")
     if path is not None:
-        figure.savefig(path)
+        save_figure(figure, path)
     return figure

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from html import escape
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,10 @@ class Status(Enum):
     """
 
     SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
-    SOLVED_AS_DECLARED = (
-        "The certified gap is at most the target if the declared modulus of strong convexity is true. On an unbounded "
-        "set nothing else can bound it, and no contradiction was met. Make sure of certificate.assumes, or bound the "
-        "set."
+    MET_AS_DECLARED = (
+        "The bounds meet the target provided that the declared moduli of strong convexity named in certificate.assumes "
+        "are right. On an unbounded set nothing else bounds the gap, and a modulus declared too large makes it "
+        "larger than it says. Bound X or Y, or build f and g of functions of known form."
     )
     EXPECTED = (
         "The plan was carried out, and its bound on the expected gap is at most the target. It holds on average over "
@@ -124,15 +125,15 @@ class Certificate:
     assumes: str = ""
 
     @property
-    def solved(self) -> Status:
+    def claim(self) -> Status:
         """What a certificate that meets the target may call itself.
 
         Examples
         --------
-        >>> Certificate(0.0, 1.0).solved.name
-        'SOLVED'
+        >>> Certificate(0.0, 1.0).claim.name, Certificate(0.0, 1.0, assumes="f is strongly convex").claim.name
+        ('SOLVED', 'MET_AS_DECLARED')
         """
-        return Status.SOLVED_AS_DECLARED if self.assumes else Status.SOLVED
+        return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED
 
     @property
     def gap(self) -> float:
@@ -264,7 +265,7 @@ class Result:
         """Whether what was asked was reached: the target, or the end of a plan without one."""
         if self.status is Status.COMPLETED:
             return not self.known_target > 0.0
-        return self.status in (Status.SOLVED, Status.SOLVED_AS_DECLARED, Status.EXPECTED)
+        return self.status in (Status.SOLVED, Status.EXPECTED)
 
     def or_raise(self) -> Result:
         """The result itself, or an OutcomeError that carries it where it is not a success.
@@ -282,8 +283,9 @@ class Result:
 
     @property
     def message(self) -> str:
-        """What happened, what the numbers mean, what to try."""
-        return str(self.status.value)
+        """What happened, what the numbers mean, what to try; and a declared modulus that the bounds rest on."""
+        assumes = self.certificate.assumes
+        return f"{self.status.value} Assumed: {assumes}." if assumes else str(self.status.value)
 
     @property
     def nit(self) -> int:
@@ -398,6 +400,7 @@ def _listed(calls: Calls) -> str:
 
 
 def _weighted(calls: Sequence[Calls], costs: tuple[float, float, float]) -> list[float]:
-    if len(costs) != 3 or not all(math.isfinite(c) and c >= 0.0 for c in costs):
+    usable = isinstance(costs, Sequence) and len(costs) == 3 and all(isinstance(c, Real) for c in costs)
+    if not usable or not all(math.isfinite(c) and c >= 0.0 for c in costs):
         raise InputError(f"plot: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
     return [costs[0] * c.f + costs[1] * c.g + costs[2] * c.B for c in calls]

@@ -10,6 +10,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from saddleslide.adaptive_run import AdaptiveRun
+from saddleslide.arguments import as_flag, as_path
 from saddleslide.arrays import Array
 from saddleslide.checkpoint import fingerprint, read_checkpoint
 from saddleslide.control import Callback, Control, controlled
@@ -81,7 +82,9 @@ def resume(
     if not isinstance(problem, SaddleProblem):
         raise InputError(f"resume: received {type(problem).__name__}; expected the SaddleProblem of the run.")
     before = traffic()
+    path = as_path(path, "resume: path", "run.npz")
     header, arrays = read_checkpoint(path)
+    as_flag(strict, "resume: strict")
     try:
         known = _same_problem(header["problem"], problem, path)
         old = header["limits"]

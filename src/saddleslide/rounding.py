@@ -26,7 +26,7 @@ def product_margin(error: float, point: Array, domain: Domain, reply: float, mod
     shift = error * float(np.linalg.norm(point))
     if shift == 0.0:
         return 0.0
-    radius = domain.radius(np.zeros(domain.shape))
+    radius = domain.radius_at_zero
     known = reply + shift / modulus if modulus > 0.0 else math.inf
     reach = min(radius, known)
     return shift * (reach if math.isfinite(reach) else reply)

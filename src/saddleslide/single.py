@@ -77,7 +77,7 @@ def _feasible(point: Array, domain: Domain) -> Array:
 
 def _status(result: Result, seen: Certificate) -> Status:
     """A target that the point meets in double precision alone is below what single precision can hold."""
-    met = result.status in (Status.SOLVED, Status.SOLVED_AS_DECLARED) and not seen.gap <= result.known_target
+    met = result.status in (Status.SOLVED, Status.MET_AS_DECLARED) and not seen.gap <= result.known_target
     return Status.NUMERICAL_LIMIT if met else result.status
 
 
@@ -86,7 +86,9 @@ def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> 
     if not math.isfinite(old.gap):
         return Certificate(reason=old.reason)
     if not (problem.X.bounded and problem.Y.bounded):
-        return certify(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=_GRADIENTS)
+        # Ctrl-C is answered at once: without a search.
+        most = 1 if result.status is Status.INTERRUPTED else _GRADIENTS
+        return certify(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=most)
     oracles = Oracles(problem)
     step, pull = x - result.x, result.y - y
     above = _reach(oracles.forward(step), step, problem.Y, problem.coupling)
@@ -99,18 +101,18 @@ def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> 
 
 
 def _values(function: Function) -> float:
-    """Two values, half a gradient each; those of a separable function are no calls."""
-    return 0.0 if function.separable else 1.0
+    """Two values; those of a separable function of ours are no calls."""
+    return 0.0 if function.separable and not function.own_code else 2.0 * function.lone_value_cost
 
 
 def _rise(function: Function, point: Array, rounded: Array) -> float:
     """How much the function can be higher at the rounded point, rounding of both values included."""
-    rounding = 16.0 * EPS * (function.magnitude(point) + function.magnitude(rounded))
-    return function.value(rounded) - function.value(point) + rounding
+    (before, size), (after, other) = function.value_and_magnitude(point), function.value_and_magnitude(rounded)
+    return after - before + 16.0 * EPS * (size + other)
 
 
 def _reach(change: Array, step: Array, domain: Domain, coupling: Coupling) -> float:
     """How much a change of a product can raise the best value over the other block: its support function."""
     raised = domain.support(change)
-    rounding = coupling.product_error * float(np.linalg.norm(step)) * domain.radius(np.zeros(domain.shape))
+    rounding = coupling.product_error * float(np.linalg.norm(step)) * domain.radius_at_zero
     return raised + rounding + 16.0 * EPS * abs(raised)

@@ -127,8 +127,10 @@ def solve(
     control = controlled(
         "solve", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        check_adjoint=check_adjoint,
+        check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
+    if not isinstance(method, str):
+        raise InputError(f"solve: method is {method!r}; expected 'auto', 'adaptive' or a name in ss.methods.")
     before = traffic()
     with (
         working_threads(threads, "solve"),

@@ -21,8 +21,10 @@ from saddleslide.couplings.sparse_rows import SparseRows
 from saddleslide.couplings.spectrum import NormBound, summation_error
 from saddleslide.elsewhere.sparse import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
-from saddleslide.kernels.switch import jit_enabled
+from saddleslide.kernels.switch import jit_enabled, load
 
+# Four dense rows of so many columns fill a cache of 1 MB, where they are until they are read again.
+_CACHED_COLUMNS = 2**15
 # A LinearOperator subclass must override one of these to have an adjoint.
 _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
 
@@ -87,6 +89,8 @@ class Matrix(Coupling):
         # With fewer rows than columns, adding into the long vector costs more than reading the matrix twice; and
         # patterns of rows are read for next to nothing.
         rows, columns = self.matrix.shape
+        if not self.sparse:
+            return jit_enabled() and columns <= _CACHED_COLUMNS
         return self._compiled and rows >= columns and isinstance(self._rows[0], SparseRows)
 
     def forward_stack(self, stack: Array) -> Array:
@@ -100,9 +104,16 @@ class Matrix(Coupling):
         return self._rows[1].products(stack).reshape(len(stack), *self.x_shape)
 
     def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
-        if not (self._compiled and on_host(x) and isinstance(self._rows[0], SparseRows)):
+        if not on_host(x) or not (self.one_pass or self._compiled):
             return super().there_and_back(x, shift)
-        out, back = self._rows[0].there_and_back(x, shift)
+        if not self.sparse:
+            out, back = np.empty(self.matrix.shape[0]), np.empty(self.matrix.shape[1])
+            source, minus = (np.ascontiguousarray(part).reshape(-1) for part in (x, shift))
+            load("passes").dense_there_and_back(self.matrix, source, minus, out, back)
+        elif isinstance(self._rows[0], SparseRows):
+            out, back = self._rows[0].there_and_back(x, shift)
+        else:
+            return super().there_and_back(x, shift)
         return out.reshape(self.y_shape), back.reshape(self.x_shape)
 
     def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:

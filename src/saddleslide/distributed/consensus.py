@@ -75,9 +75,6 @@ class AgentFunctions(Function):
     def value(self, x: Array) -> float:
         return math.fsum(one.terms[0][0] for one in self.network.evaluated("value", x).values())
 
-    def magnitude(self, x: Array) -> float:
-        return math.fsum(one.terms[0][0] for one in self.network.evaluated("magnitude", x).values())
-
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         told = [one.terms[0] for one in self.network.evaluated("sized", x).values()]
         return math.fsum(value for value, _ in told), math.fsum(magnitude for _, magnitude in told)

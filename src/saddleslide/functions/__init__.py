@@ -15,7 +15,7 @@ from saddleslide.functions.parts import Partitioned, PartSum
 from saddleslide.functions.power import Power
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, check_sample, without_silent_noise
-from saddleslide.functions.searched import TiltedMinimum, split_simple
+from saddleslide.functions.searched import Tally, TiltedMinimum, split_simple
 from saddleslide.functions.separable import SeparableForm, has_prox, prox
 from saddleslide.functions.simple import Linear, Zero
 from saddleslide.functions.variance import Variance
@@ -42,6 +42,7 @@ __all__ = [
     "Scaled",
     "SeparableForm",
     "Sum",
+    "Tally",
     "TiltedMinimum",
     "Variance",
     "Zero",

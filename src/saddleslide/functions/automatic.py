@@ -81,6 +81,10 @@ class Evaluated(Function):
     def certain_convexity(self, domain: Domain) -> float:
         return 0.0
 
+    @property
+    def own_code(self) -> bool:
+        return True
+
 
 def from_callable(
     value_and_gradient: Callable[[Any], Any],

@@ -73,17 +73,27 @@ class Function(Built, ABC):
 
     def magnitude(self, x: Array) -> float:
         """Sum of the sizes of the terms of the value at x: what its rounding is relative to."""
-        form = self.separable_form()
-        return abs(self.value(x)) if form is None else form.size(x)
+        return self.value_and_magnitude(x)[1]
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        """Value and magnitude at x: what a certificate asks; where f is far away, in one call."""
-        return self.value(x), self.magnitude(x)
+        """Value and magnitude at x: what a certificate asks, in one call."""
+        value, form = self.value(x), self.separable_form()
+        return value, abs(value) if form is None else form.size(x)
+
+    @property
+    def own_code(self) -> bool:
+        """Whether it runs code of the caller's: then a value alone is a call like a gradient."""
+        return not type(self).__module__.startswith("saddleslide.")
 
     @property
     def value_cost(self) -> float:
-        """What a certificate counts for a value, in gradients: half of one where the parts have to be asked for it."""
-        return 0.0
+        """What a certificate and its searches count for a value, in gradients: a call of own code, or half of parts."""
+        return 1.0 if self.own_code else 0.0
+
+    @property
+    def lone_value_cost(self) -> float:
+        """What a value that a run asks for by itself counts, in gradients: half of one, or one call of own code."""
+        return 1.0 if self.own_code else 0.5
 
     @property
     def sampled(self) -> bool:
@@ -193,8 +203,9 @@ class Sum(Function):
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         return self.parts[0].variance(domain, start) + self.parts[1].variance(domain, start)
 
-    def magnitude(self, x: Array) -> float:
-        return self.parts[0].magnitude(x) + self.parts[1].magnitude(x)
+    @property
+    def own_code(self) -> bool:
+        return any(part.own_code for part in self.parts)
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         first, second = (part.value_and_magnitude(x) for part in self.parts)
@@ -281,8 +292,9 @@ class Scaled(Function):
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         return self.factor * self.function.variance(domain, start) if self.sampled else EXACT
 
-    def magnitude(self, x: Array) -> float:
-        return self.factor * self.function.magnitude(x)
+    @property
+    def own_code(self) -> bool:
+        return self.function.own_code
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         value, magnitude = self.function.value_and_magnitude(x)

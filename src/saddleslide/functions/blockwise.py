@@ -71,12 +71,17 @@ class Blockwise(Function):
             part.gradient(x[i], out[i])
         return out
 
-    def magnitude(self, x: Array) -> float:
-        return math.fsum(part.magnitude(x[i]) for i, part in enumerate(self.functions))
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        values, sizes = zip(*(part.value_and_magnitude(x[i]) for i, part in enumerate(self.functions)), strict=True)
+        return math.fsum(values), math.fsum(sizes)
+
+    @property
+    def own_code(self) -> bool:
+        return any(part.own_code for part in self.functions)
 
     @property
     def value_cost(self) -> float:
-        return 0.5
+        return self.lone_value_cost
 
     def smoothness(self, domain: Domain) -> Holder:
         """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""

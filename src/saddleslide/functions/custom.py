@@ -121,6 +121,10 @@ class Custom(Function):
         return 0.0
 
     @property
+    def own_code(self) -> bool:
+        return True
+
+    @property
     def sampled(self) -> bool:
         return self._sample is not None and self._variance != 0.0
 

@@ -33,6 +33,8 @@ class Lifted(ABC):
     has_hessian: bool = True
     # Whether the lift of 0 is 0, hence known without a product.
     linear: bool = False
+    # Whether values run code of the caller's: then `run_cost` counts them.
+    own_code: bool = False
 
     @property
     def one_pass(self) -> bool:
@@ -63,6 +65,10 @@ class Lifted(ABC):
     @abstractmethod
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         """f(x) - f(v) - <f'(v), x - v>, given both lifts and f'(v)."""
+
+    def run_cost(self, *points: Array) -> float:
+        """Runs of the caller's own code that values at these points take."""
+        return 0.0
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Product with the Hessian at the point with this lift (one gradient each); only if `has_hessian`."""
@@ -196,14 +202,22 @@ class QuadraticLift(Lifted):
 
 @final
 class PlainLift(Lifted):
-    """No structure: the lift is x itself, and a Bregman distance costs a value (counted as half a gradient)."""
+    """No structure: the lift is x itself. A Bregman distance costs a value: half a gradient, or runs of own code."""
 
     lift_cost, gradient_cost, bregman_cost = 0.0, 1.0, 0.5
     has_hessian = False
 
     def __init__(self, f: Function) -> None:
         self.f = f
+        self.own_code = f.own_code
         self._known: list[tuple[Array, float]] = []
+
+    def run_cost(self, *points: Array) -> float:
+        if not self.own_code:
+            return 0.0
+        new = [x for x in points if self._kept(x) is None]
+        # The same point twice is run once.
+        return float(len({x.tobytes() for x in new}))
 
     def lift(self, x: Array) -> Array:
         return x
@@ -214,15 +228,20 @@ class PlainLift(Lifted):
         return gradient
 
     def value(self, x: Array, q: Array) -> float:
-        for point, value in self._known:
-            if point is x or np.array_equal(point, x):
-                return value
+        kept = self._kept(x)
+        if kept is not None:
+            return kept
         value = self.f.value(x)
         self._remember(x, value)
         return value
 
+    def _kept(self, x: Array) -> float | None:
+        return next((value for point, value in self._known if point is x or np.array_equal(point, x)), None)
+
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
-        return self.value(x, q) - self.value(v, qv) - float(np.vdot(gradient, x - v))
+        # The older one first, before a new one takes its place.
+        at_v = self.value(v, qv)
+        return self.value(x, q) - at_v - float(np.vdot(gradient, x - v))
 
     def _remember(self, x: Array, value: float) -> None:
         self._known = [*self._known[-3:], (x.copy(), value)]

@@ -243,7 +243,7 @@ class PoissonTransmission(LinearModel):
 
     def smoothness(self, domain: Domain) -> Holder:
         """The curvature where the line integrals are most negative on the domain; needs a bounded one."""
-        reach = self.A.norm.upper * domain.radius(np.zeros(domain.shape))
+        reach = self.A.norm.upper * domain.radius_at_zero
         exponent = self.attenuation * reach
         if not exponent < 600.0:
             raise InputError(

@@ -13,7 +13,7 @@ from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function
 from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.functions.searched import TiltedMinimum, searched_minimum
+from saddleslide.functions.searched import Tally, TiltedMinimum, searched_minimum
 from saddleslide.functions.separable import SeparableForm, form_beside, free_minimiser, multiplier_step
 from saddleslide.functions.simple import Zero
 
@@ -23,6 +23,8 @@ _HALVINGS = 2200
 _LARGEST_BRACKET = 1e150
 # A few of the smallest doubles, for a bracket around 0.
 _LAST_BITS = 2e-323
+# More terms are summed by halves: lists of numbers take long.
+_MANY = 4096
 CUT_OFF = "conjugate gradients, cut off by the ball"
 
 
@@ -33,6 +35,7 @@ def tilted_minimum(
     start: Array | None = None,
     accuracy: float = 0.0,
     max_gradients: int = 1000,
+    tally: Tally | None = None,
 ) -> TiltedMinimum:
     """Minimum of f(x) + <c, x> over the domain, with a certified error.
 
@@ -54,7 +57,10 @@ def tilted_minimum(
     accuracy : float, optional
         The error at which an iterative search may stop; 0 asks for rounding accuracy.
     max_gradients : int, optional
-        Where an iterative search stops in any case; the error bar is true all the same.
+        Where an iterative search stops in any case; the error bar is true all the same. A value alone of the caller's
+        own code counts like a gradient.
+    tally : Tally, optional
+        Counts the gradients as they are made, whatever ends the search.
 
     Raises
     ------
@@ -81,13 +87,15 @@ def tilted_minimum(
         return _separable_minimum(f, c, domain)
     if form is not None and isinstance(domain, Ball | Simplex):
         return _coupled_minimum(f, form, c, domain)
+    tally = tally or Tally()
+    tally.most = min(tally.most, max(max_gradients, 1))
     mu = bounding_modulus(f, Zero(), domain)
     if f.quadratic and isinstance(domain, FullSpace | Ball) and mu > 0.0:
-        found = _quadratic_minimum(f, c, domain, start, accuracy, max_gradients)
-        if found.method != CUT_OFF:
+        found = _quadratic_minimum(f, c, domain, start, accuracy, tally)
+        if found.method != CUT_OFF or not tally.allows(1.0):
             return found
     if mu > 0.0 or domain.bounded:
-        return searched_minimum(f, c, domain, start, accuracy, max_gradients, tilted_minimum)
+        return searched_minimum(f, c, domain, start, accuracy, tilted_minimum, tally)
     raise NoExactMinimumError(
         f"{type(f).__name__} on {type(domain).__name__}: no certified minimum is known. Expected a separable function, "
         "strong convexity, or a bounded domain."
@@ -126,7 +134,8 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
 def careful_sum(terms: Array) -> tuple[float, int]:
     """The sum of a vector, and by how many units of rounding of the sum of sizes it may be off.
 
-    Exact on the host. Elsewhere sums of about sqrt(n) terms are summed, so that no order of summation does much harm.
+    Exact on the host, and to the last bit for many terms. Elsewhere sums of about sqrt(n) terms are summed, so that no
+    order of summation does much harm.
 
     Examples
     --------
@@ -134,10 +143,26 @@ def careful_sum(terms: Array) -> tuple[float, int]:
     (1.0, 0)
     """
     if on_host(terms):
-        return math.fsum(terms.tolist()), 0
+        return (math.fsum(terms.tolist()), 0) if terms.size <= _MANY else (_halved_sum(terms), 1)
     length = math.isqrt(terms.size)
     square = terms[: length * length].reshape(length, length)
     return float(square.sum(axis=1).sum()) + float(terms[length * length :].sum()), 4 * length + 4
+
+
+def _halved_sum(terms: Array) -> float:
+    """The sum of two halves, again and again, with what each addition has lost (Knuth's two-sum)."""
+    rest, lost = terms, 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        while rest.size > _MANY:
+            half = rest.size // 2
+            a, b, odd = rest[:half], rest[half : 2 * half], rest[2 * half :]
+            both = a + b
+            added = both - a
+            lost += float(((a - (both - added)) + (b - added)).sum())
+            rest = np.concatenate([both, odd])
+    found = math.fsum([*rest.tolist(), lost]) if math.isfinite(lost) else math.nan
+    # Sums of halves may overflow where the whole does not.
+    return found if math.isfinite(found) else math.fsum(terms.tolist())
 
 
 def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> TiltedMinimum:
@@ -161,9 +186,9 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> Tilted
     point = np.take_along_axis(ends, better, axis=0)[0]
     # The minimiser lies in the bracket, so convexity bounds what is left by |slope| * width.
     left = np.take_along_axis(np.abs(slopes), better, axis=0)[0] * (high - low)
-    value = f.value(point) + float(np.vdot(c, point))
     # The terms of a value may cancel, so its rounding is relative to their sizes and not to the value.
-    size = f.magnitude(point)
+    value, size = f.value_and_magnitude(point)
+    value += float(np.vdot(c, point))
     magnitude = size + float(np.abs(c * point).sum()) + float(np.abs(f.gradient(point) * point).sum())
     return TiltedMinimum(point, value, float(left.sum()) + 8.0 * EPS * magnitude, "bisection")
 
@@ -233,26 +258,31 @@ def _bracket(slope: object, c: Array, domain: Box | FullSpace) -> tuple[Array, A
 
 
 def _quadratic_minimum(
-    f: Function, c: Array, domain: FullSpace | Ball, start: Array | None, accuracy: float, max_gradients: int
+    f: Function,
+    c: Array,
+    domain: FullSpace | Ball,
+    start: Array | None,
+    accuracy: float,
+    tally: Tally,
 ) -> TiltedMinimum:
     """Conjugate gradients with restarts on the true residual until the residual bound stops improving."""
     mu = bounding_modulus(f, Zero(), domain)
     x = np.zeros_like(c) if start is None else as_floats(start).copy()
-    best_x, best, spent = x, math.inf, 0
+    best_x, best = x, math.inf
     for _ in range(20):
+        tally.count(1)
         residual = -(f.gradient(x) + c)
-        spent += 1
         square = float(np.vdot(residual, residual))
         if not square < 0.25 * best:
             break
         best_x, best = x, square
-        if square <= 2.0 * mu * accuracy or spent >= max_gradients:
+        if square <= 2.0 * mu * accuracy or tally.gradients >= tally.most:
             break
-        x, steps = _conjugate_gradients(f, x, residual, max_gradients - spent, 2.0 * mu * accuracy)
-        spent += steps
+        x = _conjugate_gradients(f, x, residual, 2.0 * mu * accuracy, tally)
     lower_gap = best / (2.0 * mu)
     point = domain.project(best_x)
     inside = np.array_equal(point, best_x)
+    tally.count(f.lone_value_cost * (1.0 if inside else 2.0))
     at_best = f.value(best_x)
     at_point = at_best if inside else f.value(point)
     value_at_best, value = at_best + float(np.vdot(c, best_x)), at_point + float(np.vdot(c, point))
@@ -260,17 +290,16 @@ def _quadratic_minimum(
     # When the ball cuts the minimiser off, the free minimum still bounds from below.
     error = max(value - value_at_best, 0.0) + lower_gap + 64.0 * EPS * magnitude
     method = "conjugate gradients" if inside else CUT_OFF
-    return TiltedMinimum(point, value, error, method, spent + (0.5 if inside else 1.0))
+    return TiltedMinimum(point, value, error, method, tally.gradients)
 
 
-def _conjugate_gradients(f: Function, x: Array, residual: Array, steps: int, target: float) -> tuple[Array, int]:
-    """Plain CG from x and the steps it took; stops when the squared residual has fallen by 26 digits or to `target`."""
+def _conjugate_gradients(f: Function, x: Array, residual: Array, target: float, tally: Tally) -> Array:
+    """Plain CG from x; stops when the squared residual has fallen by 26 digits or to `target`."""
     x, r, p = x.copy(), residual.copy(), residual.copy()
     rr = float(np.vdot(r, r))
     target = max(target, 1e-26 * rr)
-    taken = 0
-    while taken < steps:
-        taken += 1
+    while tally.gradients < tally.most:
+        tally.count(1)
         Hp = f.hessian_product(p)
         curvature = float(np.vdot(p, Hp))
         if not curvature > 0.0 or rr <= target:
@@ -281,4 +310,4 @@ def _conjugate_gradients(f: Function, x: Array, residual: Array, steps: int, tar
         new_rr = float(np.vdot(r, r))
         p = r + (new_rr / rr) * p
         rr = new_rr
-    return x, taken
+    return x

@@ -54,7 +54,6 @@ OPERATIONS: dict[str, Callable[[Function, Array, Array | None], Terms]] = {
     "both": _both,
     "gradient": lambda part, x, out: ((), part.gradient(x, out)),
     "value": lambda part, x, out: ((part.value(x),), None),
-    "magnitude": lambda part, x, out: ((part.magnitude(x),), None),
     "sized": lambda part, x, out: (part.value_and_magnitude(x), None),
     "hessian": lambda part, v, out: ((), part.hessian_product(v)),
     "spread": _spread,

@@ -99,16 +99,13 @@ class Partitioned(Function):
     def value(self, x: Array) -> float:
         return self._factor * self.reduced("value", x)[0][0]
 
-    def magnitude(self, x: Array) -> float:
-        return self._factor * self.reduced("magnitude", x)[0][0]
-
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         value, magnitude = self.reduced("sized", x)[0]
         return self._factor * value, self._factor * magnitude
 
     @property
     def value_cost(self) -> float:
-        return 0.5
+        return self.lone_value_cost
 
     def hessian_product(self, v: Array) -> Array:
         return self._array(self.reduced("hessian", v), None)
@@ -199,6 +196,10 @@ class PartSum(Partitioned):
 
     def __repr__(self) -> str:
         return f"PartSum({self.combine} of {self.count} parts, shape {self._shape or 'any'})"
+
+    @property
+    def own_code(self) -> bool:
+        return any(part.own_code for part in self.parts)
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         return [question(part) for part in self.parts]

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+from saddleslide.arguments import as_flag
 from saddleslide.array_kinds import ArrayKind
 from saddleslide.arrays import Array, Shape, as_number, as_real
 from saddleslide.couplings import Coupling, ForeignMatrix, Matrix, as_coupling
@@ -50,6 +51,7 @@ class Quadratic(Function):
         self, q: Any, diagonal: bool = False, strong_convexity: float | None = None, x_shape: Shape | None = None
     ) -> None:
         declared = 0.0 if strong_convexity is None else as_number(strong_convexity, "Quadratic: strong_convexity", 0.0)
+        diagonal = as_flag(diagonal, "Quadratic: diagonal")
         self._diagonal: Array | None = None
         self._operator: Coupling | None = None
         is_plain = not (scipy.sparse.issparse(q) or hasattr(q, "matvec") or isinstance(q, Coupling | tuple))

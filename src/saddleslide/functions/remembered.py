@@ -66,8 +66,8 @@ class Remembered(Function):
         condition, slope = self.smoothness(self.domain), float(np.linalg.norm(self.memory.gradient.ravel()))
         return self.memory.value + (slope + condition.H * float(distance**condition.nu)) * distance
 
-    def magnitude(self, x: Array) -> float:
-        return _CANCELLED * abs(self.memory.value)
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        return self.value(x), _CANCELLED * abs(self.memory.value)
 
     def smoothness(self, domain: Domain) -> Holder:
         return self.function.smoothness(domain)

@@ -57,8 +57,9 @@ class Sampled(Function):
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         return self.function.gradient(x, out)
 
-    def magnitude(self, x: Array) -> float:
-        return self.function.magnitude(x)
+    @property
+    def own_code(self) -> bool:
+        return self.function.own_code
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         return self.function.value_and_magnitude(x)

@@ -21,6 +21,30 @@ EPS = float(np.finfo(np.float64).eps)
 _USELESS = 1e12
 
 
+@dataclass
+class Tally:
+    """Gradients that a search has made so far, and the most that it may make: for whoever counts, whatever ends it.
+
+    Examples
+    --------
+    >>> tally = Tally(most=2.0)
+    >>> tally.count(1.5)
+    >>> tally.gradients, tally.allows(1.0)
+    (1.5, False)
+    """
+
+    most: float = math.inf
+    gradients: float = 0
+
+    def allows(self, count: float) -> bool:
+        """Whether so many more may be made."""
+        return self.gradients + count <= self.most
+
+    def count(self, count: float) -> None:
+        """Count what is about to be made."""
+        self.gradients += count
+
+
 @dataclass(frozen=True)
 class TiltedMinimum:
     """Minimum of f(x) + <c, x>: the true one lies in [value - error, value]; `gradients` were spent on finding it.
@@ -56,8 +80,8 @@ def searched_minimum(
     domain: Domain,
     start: Array | None,
     accuracy: float,
-    max_gradients: int,
     exact: ExactMinimum,
+    tally: Tally,
 ) -> TiltedMinimum:
     """Accelerated proximal gradients on rest + simple + <c, x>, where `simple` has an exact proximal step.
 
@@ -74,9 +98,9 @@ def searched_minimum(
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
     average = _Model(0.0, np.zeros_like(c))
-    spent, values, rounding = 0, 0, 0.0
-    while spent < max(max_gradients, 1):
-        spent += 1
+    rounding = 0.0
+    while tally.allows(1.0):
+        tally.count(1)
         value, gradient = rest.value_and_gradient(v)
         total = value + simple.value(v) + float(np.vdot(c, v))
         if total < best:
@@ -88,8 +112,7 @@ def searched_minimum(
         rounding = 64.0 * EPS * (abs(total) + float(np.abs(slope * v).sum()))
         if best - lower <= max(accuracy, rounding):
             break
-        x, L, tried = _step(rest, simple, v, value, gradient, slope, L, domain)
-        values += tried
+        x, L = _step(rest, simple, v, value, gradient, slope, L, domain, tally)
         if float(np.vdot(v - x, x - previous)) > 0.0:
             theta, previous = 1.0, x
         new_theta = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / theta**2))
@@ -97,8 +120,7 @@ def searched_minimum(
         previous, theta = x, new_theta
     if not math.isfinite(lower):
         raise NoExactMinimumError(f"{type(f).__name__} on {type(domain).__name__}: no finite lower bound was found.")
-    cost = spent + values * rest.value_cost
-    return TiltedMinimum(point, best, max(best - lower, 0.0) + rounding, "proximal gradients", cost)
+    return TiltedMinimum(point, best, max(best - lower, 0.0) + rounding, "proximal gradients", tally.gradients)
 
 
 def _curvature(rest: Function, domain: Domain, accuracy: float) -> float:
@@ -112,20 +134,31 @@ def _curvature(rest: Function, domain: Domain, accuracy: float) -> float:
 
 
 def _step(
-    rest: Function, simple: Function, v: Array, value: float, gradient: Array, slope: Array, L: float, domain: Domain
-) -> tuple[Array, float, int]:
-    """Proximal gradient step, its curvature (the smallest that the values allow), and how many values that took."""
+    rest: Function,
+    simple: Function,
+    v: Array,
+    value: float,
+    gradient: Array,
+    slope: Array,
+    L: float,
+    domain: Domain,
+    tally: Tally,
+) -> tuple[Array, float]:
+    """Proximal gradient step and the curvature it used: the smallest that the values allow, where that can vary."""
     if rest.quadratic:
-        return prox(simple, v - slope / L, L, domain), L, 0
+        return prox(simple, v - slope / L, L, domain), L
     L = 0.7 * L
-    tried = 0
+    cost = rest.value_cost
     while True:
-        tried += 1
         x = prox(simple, v - slope / L, L, domain)
         step = x - v
         model = value + float(np.vdot(gradient, step)) + 0.5 * L * float(np.vdot(step, step))
+        if not tally.allows(cost):
+            # No bound needs this step, and no other will be made.
+            return x, L
+        tally.count(cost)
         if not rest.value(x) > model + 1e-14 * abs(value) or L > 1e300:
-            return x, L, tried
+            return x, L
         L *= 2.0
 
 

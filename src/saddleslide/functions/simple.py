@@ -29,6 +29,10 @@ class Zero(Function):
     def __repr__(self) -> str:
         return "Zero()"
 
+    @property
+    def lone_value_cost(self) -> float:
+        return 0.0
+
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.empty_like(x) if out is None else out
         out.fill(0.0)

@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from saddleslide.arguments import as_path
 from saddleslide.arrays import Array, as_real
 from saddleslide.couplings import FiniteDifferences
+from saddleslide.errors import InputError
 from saddleslide.gallery.solution import Solution
 from saddleslide.plotting import require_matplotlib
 from saddleslide.reporting import psnr
+
+# What a picture may be written as.
+_FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 
 
 class PictureSolution(Solution):
@@ -69,7 +74,10 @@ class PictureSolution(Solution):
         require_matplotlib()
         from matplotlib.image import imsave
 
-        imsave(path, np.clip(self.image, 0.0, 1.0), cmap="gray", vmin=0.0, vmax=1.0)
+        place = as_path(path, "save: path", "picture.png")
+        if place.suffix.lower() not in _FORMATS:
+            raise InputError(f"save: path is {str(place)!r}; expected a name that ends in one of {_FORMATS}.")
+        imsave(place, np.clip(self.image, 0.0, 1.0), cmap="gray", vmin=0.0, vmax=1.0)
 
     def arrays(self) -> dict[str, Array]:
         return {"image": self.image}

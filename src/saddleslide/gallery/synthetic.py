@@ -7,9 +7,11 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arguments import as_whole
+from saddleslide.arrays import Array, as_number
 from saddleslide.couplings import as_coupling
 from saddleslide.domains import Box
+from saddleslide.errors import InputError
 from saddleslide.functions import Power
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.plotting import STYLES
@@ -91,7 +93,10 @@ def synthetic(
     >>> problem.X, problem.coupling.norm.upper
     (Box(-1.0, 1.0, shape=(60,)), 2.0)
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(as_whole(seed, "synthetic: seed", 0))
+    d = as_whole(d, "synthetic: d", 1)
+    sigma_min, sigma_max = _singular_values(sigma_min, sigma_max)
+    b_max = as_number(b_max, "synthetic: b_max", 0.0)
     # The draws and their order define the instance; the QR factors keep the signs that LAPACK gives them.
     U = np.linalg.qr(rng.standard_normal((d, d)))[0]
     V = np.linalg.qr(rng.standard_normal((d, d)))[0]
@@ -106,3 +111,11 @@ def synthetic(
         Y=box,
         reader=SyntheticSolution,
     )
+
+
+def _singular_values(sigma_min: float, sigma_max: float) -> tuple[float, float]:
+    """The smallest and the largest of B, both > 0."""
+    low, high = as_number(sigma_min, "synthetic: sigma_min", 0.0), as_number(sigma_max, "synthetic: sigma_max", 0.0)
+    if not 0.0 < low <= high:
+        raise InputError(f"synthetic: sigma_min, sigma_max are {low:g}, {high:g}; expected 0 < sigma_min <= sigma_max.")
+    return low, high

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from saddleslide.arguments import as_flag, as_whole, as_word
 from saddleslide.arrays import Array, as_real
 from saddleslide.couplings import FiniteDifferences, Matrix
 from saddleslide.domains import Ball, Box, Domain, FullSpace
@@ -93,8 +94,9 @@ def tomography(
     >>> problem.X.shape, problem.Y.shape
     ((16, 16), (2, 16, 16))
     """
-    if regime not in REGIMES:
-        raise InputError(f"tomography: regime is {regime!r}; expected one of {REGIMES}.")
+    as_word(regime, "tomography: regime", REGIMES)
+    n, seed = as_whole(n, "tomography: n", 2), as_whole(seed, "tomography: seed", 0)
+    bounded = as_flag(bounded, "tomography: bounded")
     A = projector(n, _ANGLES)
     truth = phantom(picture, n) if isinstance(picture, int) else as_real(picture, "tomography: picture", (n, n))
     clean = A.forward(truth)

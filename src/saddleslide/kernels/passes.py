@@ -1,6 +1,6 @@
-"""Passes over a sparse matrix by rows: with narrow indices, with two vectors at once, and with A and A^T together.
+"""Passes over a matrix by rows. Sparse: with narrow indices, two vectors at once, A and A^T together; dense: the last.
 
-Sums of a row are made as in `products`, so that one vector or two, narrow indices or wide ones, give the same bits.
+Sums of a sparse row are made as in `products`: one vector or two, narrow indices or wide ones, give the same bits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numba import types
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, INT, NONE, READ, READ_INDEX, READ_MATRIX, helper, kernel
+from saddleslide.kernels.building import FLAT, INT, NONE, READ, READ_INDEX, READ_MATRIX, helper, kernel, summing
 from saddleslide.kernels.products import _row_sum, sparse_product
 
 _NARROW = types.Array(types.uint16, 1, "C", readonly=True)
@@ -89,6 +89,43 @@ def _there_and_back(
         while k < end:
             back[indices[k]] += weight * data[k]
             k += one
+
+
+@summing
+def _four_rows(A: Array, i: int, v: Array, shift: Array, out: Array, back: Array) -> None:
+    """The same for four dense rows at once: v and `back` are read for all of them together."""
+    one, two, three, four = A[i], A[i + 1], A[i + 2], A[i + 3]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for j in range(v.size):
+        a += one[j] * v[j]
+        b += two[j] * v[j]
+        c += three[j] * v[j]
+        d += four[j] * v[j]
+    out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, d
+    a, b, c, d = a - shift[i], b - shift[i + 1], c - shift[i + 2], d - shift[i + 3]
+    for j in range(v.size):
+        back[j] += (a * one[j] + b * two[j]) + (c * three[j] + d * four[j])
+
+
+@summing
+def _one_row(A: Array, i: int, v: Array, shift: Array, out: Array, back: Array) -> None:
+    row, total = A[i], 0.0
+    for j in range(v.size):
+        total += row[j] * v[j]
+    out[i] = total
+    for j in range(v.size):
+        back[j] += (total - shift[i]) * row[j]
+
+
+@kernel(NONE, READ_MATRIX, READ, READ, FLAT, FLAT, nogil=True)
+def dense_there_and_back(A: Array, v: Array, shift: Array, out: Array, back: Array) -> None:
+    """Write out = A v and back = A^T (A v - shift) in one pass over a dense A."""
+    rows = A.shape[0]
+    back[:] = 0.0
+    for i in range(0, rows - 3, 4):
+        _four_rows(A, i, v, shift, out, back)
+    for i in range(rows - rows % 4, rows):
+        _one_row(A, i, v, shift, out, back)
 
 
 def _compiled(function: Callable[..., None], *vectors: Any) -> dict[str, Callable[..., None]]:

@@ -15,7 +15,7 @@ import numpy as np
 from saddleslide.arrays import Array
 from saddleslide.candidate import Candidate, Linearisation, Split
 from saddleslide.metrics import Metric
-from saddleslide.oracles import Oracles
+from saddleslide.oracles import Oracles, RunEnded
 from saddleslide.sliding.inner import Inner, LinearisedStep
 
 # Relative size below which a difference of two numbers is rounding.
@@ -151,7 +151,8 @@ class AdaptiveSliding:
             self.gradient_before, self.gradient = self.gradient, found
             known = Linearisation(new.x, value, self.gradient)
         g_value = None if self.inner.g_value is None else self.inner.g_value + self.split.g_simple.value(y)
-        return Candidate(new.x, y, value, Bx, known, self.average, g_value, self.inner.g_linearisation)
+        BTy = self.inner.adjoint_product
+        return Candidate(new.x, y, value, Bx, known, self.average, g_value, self.inner.g_linearisation, BTy)
 
     def _extrapolated(self) -> tuple[Array, Array, Array]:
         b, here, before = self.momentum, self.here, self.before
@@ -199,6 +200,9 @@ class AdaptiveSliding:
         while True:
             origin = (self.here.coordinates, self.y)
             X, x, y = self.inner.solve(LinearisedStep(G, C, self.L, origin, self.rho))
+            if not self.oracles.finite(x, y):
+                # Compiled loops do not say so themselves, and no oracle is to be blamed for the answer at such a point.
+                raise RunEnded("NUMERICAL_LIMIT", "a step left the range of double precision")
             new = self._lifted(x, X)
             lift = new.lift
             D = X - C

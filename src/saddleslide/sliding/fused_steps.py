@@ -80,9 +80,10 @@ class FusedSteps(Steps):
         self.constant = _spread(constant, at.y_shape)
         self.inverse_y = _spread(np.divide(1.0, stiffness), at.y_shape)
 
-    def advance(self) -> tuple[float, float]:
+    def advance(self, pull: Array | None = None) -> tuple[float, float]:
         at = self.at
-        pulled = np.ascontiguousarray(self.metric.to_basis(at.adjoint(self.y_ahead))).reshape(-1)
+        pull = at.adjoint(self.y_ahead) if pull is None else pull
+        pulled = np.ascontiguousarray(self.metric.to_basis(pull)).reshape(-1)
         X = at.X[0] if self.X is not at.X[0] else at.X[1]
         change, way = at.kernels.primal_step(
             X,
@@ -113,6 +114,9 @@ class FusedSteps(Steps):
         )
         self.X, self.y, self.y_ahead = X, y, at.ahead
         return change + dual_change, way + dual_way
+
+    def pull(self) -> Array:
+        return self.at.adjoint(self.y).copy()
 
     def output(self) -> tuple[Array, Array, Array, Array]:
         at = self.at

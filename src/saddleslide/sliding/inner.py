@@ -52,6 +52,7 @@ class Inner(ABC):
     def __init__(self, steps: int, tolerance: float) -> None:
         self.steps, self.tolerance = steps, tolerance
         self.forward_product: Array | None = None
+        self.adjoint_product: Array | None = None
         self.g_value: float | None = None
         self.g_linearisation: Linearisation | None = None
         # Curvature in y of a fixed model of f, where this is the inside of a step.
@@ -83,7 +84,7 @@ class Proximal(Inner):
     def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
         given = CouplingProblem(step.gradient, step.center, step.L, step.origin, step.origin, step.rho, self.fixed)
         X, x, y, _ = self.loop.solve(given, self.steps, self.tolerance)
-        self.forward_product = self.loop.forward_product
+        self.forward_product, self.adjoint_product = self.loop.forward_product, self.loop.adjoint_product
         return X, x, y
 
 
@@ -112,7 +113,8 @@ class Linearised(Inner):
             center = y
             if left <= 0 or step.rho * error <= self.error * travelled:
                 break
-        self.forward_product, self.g_value = self.loop.forward_product, self.value
+        self.forward_product, self.adjoint_product = self.loop.forward_product, self.loop.adjoint_product
+        self.g_value = self.value
         self.g_linearisation = Linearisation(y, self.value, self.slope)
         return X, x, y
 
@@ -160,6 +162,9 @@ class Slid(Inner):
                 break
         self._hand_over_counts()
         self.g_value, self.g_linearisation = candidate.value, candidate.linearisation
+        # From y's side the coupling is -B^T, and x is its dual variable.
+        self.forward_product = None if candidate.BTy is None else -candidate.BTy
+        self.adjoint_product = None if candidate.Bx is None else -candidate.Bx
         return x, x, y
 
     def work_harder(self) -> None:

@@ -75,6 +75,23 @@ class Known:
     terms: tuple[Any, Any]
     inverse: Array | None
 
+    @property
+    def couples(self) -> bool:
+        """Whether a set couples all entries of its block."""
+        return bool(max(kind[0] for kind in self.sets) > kinds.BOX)
+
+
+def bands_of(rows: int, columns: int, couples: bool, T: int) -> tuple[int, int]:
+    """Rows of a picture that are done at once, and steps that share a pass over it.
+
+    Examples
+    --------
+    >>> bands_of(1024, 1024, False, 20), bands_of(64, 64, False, 20)
+    ((8, 10), (64, 1))
+    """
+    height = rows if couples else min(rows, max(1, _BAND // columns))
+    return height, 1 if height == rows else min(_TOGETHER, T)
+
 
 def known_parts(view: View) -> Known | None:
     """The parts of a view, None where one is of no known kind; P^-1 is missing where it mixes entries."""
@@ -103,8 +120,7 @@ def compiled_sweep(
     if known.inverse is None or coupling is None:
         return None
     if coupling[0] == kinds.DIFFERENCES:
-        couples = max(kind[0] for kind in known.sets) > kinds.BOX
-        return _swept(oracles, level, _difference_call(level, known, coupling[1:3], couples))
+        return _swept(oracles, level, _difference_call(level, known, coupling[1:3], known.couples))
     return _swept(oracles, level, _coupling_call(level, known, coupling, problem.X.size, size))
 
 
@@ -123,9 +139,8 @@ def _swept(oracles: Oracles, level: Level, call: Call) -> Sweep:
 def _difference_call(level: Level, known: Known, shape: tuple[int, int], couples: bool) -> Call:
     fused = load("difference_sweeps").difference_sweep
     rows, columns = shape
-    height = rows if couples else min(rows, max(1, _BAND // columns))
+    height, together = bands_of(rows, columns, couples, level.T)
     whole = height == rows
-    together = 1 if whole else min(_TOGETHER, level.T)
     own, fold = np.array(level.term.weights, dtype=np.float64), np.empty(3 * rows * columns)
     moved = np.zeros(together * (3 * (height + (0 if whole else 2)) * columns + 1))
     ends, nothing = np.zeros(rows + columns), np.zeros(columns)

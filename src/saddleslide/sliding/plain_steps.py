@@ -44,8 +44,15 @@ class Steps(ABC):
     """Primal-dual steps on one coupling problem: `advance` makes one and says how far it went."""
 
     @abstractmethod
-    def advance(self) -> tuple[float, float]:
-        """Squares of the step and of the way from the origin, in the norm L P + I / rho."""
+    def advance(self, pull: Array | None = None) -> tuple[float, float]:
+        """Squares of the step and of the way from the origin, in the norm L P + I / rho.
+
+        `pull` is B^T y at the start, for a first step that need not make this product.
+        """
+
+    @abstractmethod
+    def pull(self) -> Array:
+        """B^T at the last y; valid for good."""
 
     @abstractmethod
     def output(self) -> tuple[Array, Array, Array, Array]:
@@ -62,9 +69,10 @@ class PlainSteps(Steps):
         self.y_ahead = self.y
         self.base = given.L * metric.apply(given.center) - given.gradient
 
-    def advance(self) -> tuple[float, float]:
+    def advance(self, pull: Array | None = None) -> tuple[float, float]:
         metric, L, rho, origin = self.metric, self.given.L, self.given.rho, self.given.origin
-        target = self.base - metric.to_basis(self.oracles.adjoint(self.y_ahead)) + rho * metric.coupling_apply(self.X)
+        pull = self.oracles.adjoint(self.y_ahead) if pull is None else pull
+        target = self.base - metric.to_basis(pull) + rho * metric.coupling_apply(self.X)
         X, self.x = self._primal(target, L, rho)
         self.Bx = self.oracles.forward(self.x)
         y = self._dual(self.y, self.Bx, rho, self.given.model)
@@ -74,6 +82,9 @@ class PlainSteps(Steps):
         self.y_ahead = y + step
         self.X, self.y = X, y
         return change, outer
+
+    def pull(self) -> Array:
+        return self.oracles.adjoint(self.y)
 
     def output(self) -> tuple[Array, Array, Array, Array]:
         return self.X, self.x, self.y, self.Bx

@@ -39,13 +39,13 @@ class PrimalDual:
         self.x, self.y = start
         self.chunk = CHUNK
         self.restarts = self.outer_steps = 0
+        self.pull = oracles.pull(self.y)
         self._begin()
 
     def _begin(self) -> None:
         self.origin = (self.x, self.y)
         self.average = (np.zeros_like(self.x), np.zeros_like(self.y))
         self.length = 0
-        self.pull = self.oracles.adjoint(self.y)
 
     def advance(self) -> tuple[Candidate, Candidate]:
         """`chunk` steps; the last point and the average since the restart."""
@@ -64,7 +64,7 @@ class PrimalDual:
         self.average = (average_x, average_y)
         self.outer_steps += 1
         # f is all simple: its costly part is 0.
-        last = Candidate(self.x, self.y, 0.0)
+        last = Candidate(self.x, self.y, 0.0, BTy=self.pull)
         mean_x, mean_y = problem.X.project(average_x), problem.Y.project(average_y)
         return last, Candidate(mean_x, mean_y, 0.0)
 
@@ -74,6 +74,8 @@ class PrimalDual:
         dy = float(np.linalg.norm(point[1] - self.origin[1]))
         if dx > 0.0 and dy > 0.0:
             self.weight = math.sqrt(self.weight * dy / dx)
+        if point[1] is not self.y:
+            self.pull = self.oracles.pull(point[1])
         self.x, self.y = point
         self.restarts += 1
         self._begin()

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
-from typing import final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
 from saddleslide.arrays import Array, on_host, zeros
+from saddleslide.kernels.kinds import DIFFERENCES
 from saddleslide.kernels.switch import jit_enabled, load, updates
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level
 from saddleslide.planning import alpha as alpha_of
-from saddleslide.sliding.innermost import Above, chunks_of, known_parts, weights_of
+from saddleslide.sliding.innermost import Above, bands_of, chunks_of, known_parts, weights_of
 from saddleslide.sliding.known import known_coupling
 from saddleslide.sliding.view import View
 
 PRODUCTS = 2
+# Some steps: how many, Gamma, their alphas, the levels above, z and its average; gives the last eta.
+_Call: TypeAlias = Callable[[int, float, Array, Above, Array, Array], float]
 
 
 @final
@@ -54,7 +58,31 @@ class PrimalDualLevel:
         self.blocks, self.kernels = view.blocks(), updates(near)
         self.scratch = zeros(size if self.coupling is None else 0, near)
         self.spare = np.zeros(0 if self.coupling is None else self.coupling[1] + self.coupling[2])
-        self.sweep = load("primal_dual_sweeps").primal_dual_sweep if self.coupling is not None else None
+        self.sweep = self._compiled_sweep()
+
+    def _compiled_sweep(self) -> _Call | None:
+        """Some steps of an entry: they share passes over a large picture, or are made one after the other."""
+        known, coupling, n = self.known, self.coupling, self.n
+        if known is None or coupling is None:
+            return None
+        first: tuple[Any, ...]
+        parts = (*known.sets, *known.terms, known.inverse)
+        kind, rows, columns = coupling[:3]
+        height, together = bands_of(rows, columns, known.couples, self.level.T)
+        if kind != DIFFERENCES or height == rows:
+            kernel, first, scratch = load("primal_dual_sweeps").primal_dual_sweep, (coupling, *parts, n), self.q
+        else:
+            kernel, first = load("primal_dual_pictures").picture_sweep, (rows, columns, height, together, *parts)
+            scratch = self.q[: (3 * height + 1) * columns + 1]
+
+        def steps(length: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> float:
+            eta: float = kernel(
+                *first, length, Gamma, self.level.step, self.eta, alphas, self.own, above.weights, above.pull,
+                above.slope, z, average, self.lag, self.fold, scratch, self.spare,
+            )  # fmt: skip
+            return eta
+
+        return steps
 
     @property
     def compiled(self) -> bool:
@@ -69,15 +97,11 @@ class PrimalDualLevel:
             self._at_once(Gamma, above, z, average)
 
     def _at_once(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
-        sweep, known = self.sweep, self.known
-        assert known is not None and sweep is not None
+        sweep = self.sweep
+        assert sweep is not None
 
         def work(length: int, alphas: Array) -> None:
-            self.eta = sweep(
-                self.coupling, *known.sets, *known.terms, known.inverse, self.n, length, Gamma, self.level.step,
-                self.eta, alphas, self.own, above.weights, above.pull, above.slope, z, average, self.lag, self.fold,
-                self.q, self.spare,
-            )  # fmt: skip
+            self.eta = sweep(length, Gamma, alphas, above, z, average)
 
         for part in chunks_of(self.level.T, self.oracles.problem):
             length = part.stop - part.start
