@@ -226,6 +226,14 @@ def test_importing_the_package_loads_what_is_asked_for_and_no_more():
     assert "saddleslide.gallery" not in modules_after("import saddleslide; saddleslide.solve")
 
 
+def test_type_checkers_do_not_see_the_loader_of_names():
+    """Seen by them, it would make every misspelt name of the package a known one."""
+    tree = ast.parse(Path(ss.__file__).read_text(encoding="utf-8"))
+    assert "__getattr__" not in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    hidden = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "not TYPE_CHECKING"]
+    assert [node.name for part in hidden for node in part.body] == ["__getattr__"]
+
+
 def test_names_are_loaded_from_where_the_types_say():
     """The imports that type checkers read and the table that loads names are two lists of the same."""
     tree = ast.parse(Path(ss.__file__).read_text(encoding="utf-8"))

@@ -90,6 +90,14 @@ def test_a_gradient_for_the_distance_is_spent_only_where_it_may_change_the_choic
     assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(int(targets[0] > 0.0), 0, 0))
 
 
+def test_a_method_that_is_far_too_dear_at_the_farthest_distance_is_asked_at_the_nearest():
+    """Condat-Vu would win next to the solution, for a relative target too: so the distance is measured."""
+    g = ss.functions.LeastSquares(normal(0, 7, 4), normal(1, 7), ridge=1e-3)
+    X, Y = ss.domains.Ball(0.1, shape=3), ss.domains.Box(-0.5, 0.5, shape=4)
+    problem = ss.SaddleProblem(f=ss.functions.Power(0.0), g=g, B=1e-3 * normal(2, 4, 3), X=X, Y=Y)
+    assert choose(problem, 0.0, 1e-5, (1.0, 1.0, 1e3), estimated=False).calls.g == 1
+
+
 @pytest.mark.parametrize("exponents", [(1.0, 1.0), (1.0, 0.25), (0.5, 0.5)])
 @pytest.mark.parametrize("largest", [0.6, 2.0, 200.0])
 def test_no_bound_asks_for_less_than_what_is_quickly_found(exponents, largest):
@@ -111,6 +119,22 @@ def test_what_is_quickly_found_promises_nothing_on_full_spaces_or_for_linear_rat
     mean, last = (ss.methods["mirror-prox"](output=output) for output in ("average", "last"))
     assert last.fewest_calls(problem, 1e-8) == ss.Calls()
     assert last.predicted_calls(problem, 1e-8).B < mean.fewest_calls(problem, 1e-8).B
+
+
+@pytest.mark.parametrize("point", ["X", "Y"])
+def test_nothing_quickly_found_is_claimed_where_a_domain_is_a_single_point(point):
+    box = {"X": ss.domains.Box(-1e4, 1e4, shape=3), "Y": ss.domains.Box(-1e4, 1e4, shape=3)}
+    box[point] = ss.domains.Box(0.5, 0.5, shape=3)
+    problem = ss.SaddleProblem(f=ss.functions.Linear(np.ones(3)), g=ss.functions.Power(0.75), B=1e4 * np.eye(3), **box)
+    method = ss.methods["proved-sliding"]()
+    assert method.fewest_calls(problem, 1.0).B <= method.predicted_calls(problem, 1.0).B
+
+
+def test_a_step_of_the_callers_is_not_bounded_from_below():
+    box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(np.diag([1.0, 2.0, 3.0]))
+    problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
+    method = ss.methods["mirror-prox"](step=1e3)
+    assert method.fewest_calls(problem, 1e-3).B <= method.predicted_calls(problem, 1e-3).B
 
 
 def test_choosing_makes_no_plan_where_a_lower_bound_is_too_dear_already(monkeypatch):
@@ -136,11 +160,29 @@ def test_opapc_is_not_asked_where_its_assumption_fails_or_is_dear_to_check():
     # Three equations for two unknowns: no multiplier inside Y.
     Y, g = ss.domains.Ball(50.0, shape=3), ss.functions.Linear(np.ones(3))
     assert rivals_on(ss.SaddleProblem(f=f, g=g, B=normal(9, 3, 2), X=X, Y=Y)) == []
+    # Far from the condition numbers at which its share was measured.
+    rows = {"f": ss.functions.Quadratic(np.diag(np.geomspace(1e-3, 1.0, 12))), "g": problem.g, "B": problem.B}
+    assert rivals_on(ss.SaddleProblem(**rows, X=problem.X, Y=problem.Y)) == []
     # Products without a matrix: singular values would take products.
     B = ss.couplings.as_coupling(
         (lambda x: problem.B @ x, lambda y: problem.B.T @ y), x_shape=(12,), y_shape=(3,), norm=10.0
     )
     assert rivals_on(ss.SaddleProblem(f=problem.f, g=problem.g, B=B, X=problem.X, Y=problem.Y)) == []
+
+
+@pytest.mark.parametrize("inside", [0.5, 1.1])
+def test_auto_is_no_dearer_than_adaptive_sliding_under_constraints_with_an_ill_conditioned_f(inside):
+    """Adaptive sliding takes a tenth of its prediction here, and less: nothing else may be preferred by it."""
+    n, m, rng = 60, 30, np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.standard_normal((rows, n)))[0] for rows in (2 * n, n))
+    A, B = (left * np.linspace(1e-2, 1.0, n)) @ right.T, rng.standard_normal((m, n))
+    data, b = rng.standard_normal(2 * n), rng.standard_normal(m)
+    saddle = np.linalg.solve(np.block([[A.T @ A, B.T], [B, np.zeros((m, m))]]), np.concatenate([A.T @ data, b]))
+    Y = ss.domains.Ball(inside * float(np.linalg.norm(saddle[n:])), shape=m)
+    f, g = ss.functions.LeastSquares(A, data), ss.functions.Linear(b)
+    problem = ss.SaddleProblem(f=f, g=g, B=B, X=ss.domains.FullSpace(n), Y=Y)
+    auto, alone = (ss.solve(problem, rtol=1e-6, method=name).calls for name in ("auto", ADAPTIVE))
+    assert auto.f + 0.1 * auto.B <= 1.3 * (alone.f + 0.1 * alone.B)
 
 
 @pytest.mark.parametrize(

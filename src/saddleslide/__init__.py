@@ -87,15 +87,17 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'saddleslide' has no attribute {name!r}")
-    home = _HOME.get(name)
-    # A name without a home is a room of its own: couplings, functions, gallery, ...
-    module = importlib.import_module(f"saddleslide.{home or name}")
-    value = getattr(module, name) if home else module
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+    # Unseen by type checkers, which would take every misspelt name for one of these.
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'saddleslide' has no attribute {name!r}")
+        home = _HOME.get(name)
+        # A name without a home is a room of its own: couplings, functions, gallery, ...
+        module = importlib.import_module(f"saddleslide.{home or name}")
+        value = getattr(module, name) if home else module
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -153,8 +153,7 @@ def _adaptive_anyway(
     near: list[Method] = []
     tried: set[tuple[float, float]] = set()
     for slopes in (*ends, *between):
-        # A relative target grows with the distance: what is too dear at the farthest is so everywhere.
-        asked = promised if slopes in ends and (tol > 0.0 or not tried) else near
+        asked = promised if slopes in ends else near
         with assumed_slopes(problem, slopes):
             # Beyond the radii of the domains all distances are the same.
             reached = reach_from_start(problem)

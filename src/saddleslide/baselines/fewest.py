@@ -30,9 +30,11 @@ def fewest_on_bounded(problem: SaddleProblem, tol: float) -> Calls | None:
     >>> fewest_on_bounded(problem, 0.1).B <= ss.methods["mirror-prox"]().predicted_calls(problem, 0.1).B
     True
     """
-    if problem not in _LAST or _LAST[problem][0] != tol:
-        _LAST[problem] = tol, _fewest(problem, tol)
-    return _LAST[problem][1]
+    known = _LAST.get(problem)
+    if known is None or known[0] != tol:
+        # Threads may share a problem: what is returned is not read from there again.
+        _LAST[problem] = known = tol, _fewest(problem, tol)
+    return known[1]
 
 
 def _fewest(problem: SaddleProblem, tol: float) -> Calls | None:
@@ -52,5 +54,5 @@ def _terms(problem: SaddleProblem) -> list[Term]:
     squares, L_xy = (problem.X.squared_radius(x), problem.Y.squared_radius(y)), problem.coupling.norm.upper
     f, g = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)
     flat = Holder(1.0, 0.0)
-    # Without curvature on a block there are no level-wise norms.
-    return levelwise_terms(f or flat, g or flat, L_xy, *squares) if L_xy > 0.0 else []
+    # Without curvature on a block there are no level-wise norms, and on a single point none is the smallest.
+    return levelwise_terms(f or flat, g or flat, L_xy, *squares) if min(L_xy, *squares) > 0.0 else []

@@ -76,8 +76,9 @@ class MirrorProx(Method):
         )
 
     def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        # The last point converges linearly: no budget bounds that from below.
-        return fewest_on_bounded(problem, tol) if self.options["output"] == "average" else Calls()
+        # The last point converges linearly, and a step of the caller's may be any: no budget bounds these from below.
+        budgeted = self.options["output"] == "average" and self.options["step"] is None
+        return fewest_on_bounded(problem, tol) if budgeted else Calls()
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         origin = problem.start()
