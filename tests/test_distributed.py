@@ -92,7 +92,7 @@ def test_every_answer_has_the_bits_of_one_process(client, options, combine):
         draws = [ss.functions.SampledParts(g, 3).sample(x, np.random.default_rng(4)) for g in (f, twin)]
         assert draws[0].tobytes() == draws[1].tobytes()
         counts = f.counts
-        assert (counts.calls, counts.gradients, counts.values) == (12, 6, 2)
+        assert (counts.calls, counts.gradients, counts.values) == (12, 6, 4)
         assert counts.built == PARTS and not counts.repeats
         assert sorted(map(len, f.placement.values())) == [4, 4]
 

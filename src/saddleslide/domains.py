@@ -268,7 +268,9 @@ class Ball(Domain):
     def project(self, point: Array, out: Array | None = None) -> Array:
         out = self._out(out, point)
         offset = self._offset(point)
-        norm = float(np.linalg.norm(offset))
+        # An overflow is met below.
+        with np.errstate(over="ignore"):
+            norm = float(np.linalg.norm(offset))
         if norm <= self.ball_radius:
             np.copyto(out, point)
             return out

@@ -118,6 +118,11 @@ class LinearModel(Function):
         """Whether A x and the gradient together are cheaper than one after the other."""
         return False
 
+    @property
+    def steps_in_one_pass(self) -> bool:
+        """Whether a step of a method takes both at once, though it needs A x alone when it has to be repeated."""
+        return self.one_pass
+
     def lift_and_gradient(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
         """A x and the gradient."""
         q = self.A.forward(x)
@@ -146,7 +151,7 @@ class LinearModelLift(Lifted):
 
     @property
     def one_pass(self) -> bool:
-        return self.f.one_pass
+        return self.f.steps_in_one_pass
 
     def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
         return self.f.lift_and_gradient(x)
@@ -215,9 +220,12 @@ class PlainLift(Lifted):
     def run_cost(self, *points: Array) -> float:
         if not self.own_code:
             return 0.0
-        new = [x for x in points if self._kept(x) is None]
-        # The same point twice is run once.
-        return float(len({x.tobytes() for x in new}))
+        new: list[Array] = []
+        for x in points:
+            # The same point twice is run once.
+            if self._kept(x) is None and not any(other is x or np.array_equal(other, x) for other in new):
+                new.append(x)
+        return float(len(new))
 
     def lift(self, x: Array) -> Array:
         return x

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays import Array, Shape, as_number, as_real, frozen
-from saddleslide.couplings import as_coupling
+from saddleslide.couplings import Matrix, as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
@@ -78,6 +78,11 @@ class LeastSquares(LinearModel):
     @property
     def one_pass(self) -> bool:
         return self.A.one_pass
+
+    @property
+    def steps_in_one_pass(self) -> bool:
+        # A dense matrix gains less than a repeated step loses.
+        return self.one_pass and isinstance(self.A, Matrix) and self.A.sparse
 
     def lift_and_gradient(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
         if not self.one_pass:

@@ -25,6 +25,7 @@ class PartFacts(NamedTuple):
     quadratic: bool
     linear: bool
     sampled: bool
+    own_code: bool
 
 
 class PartConstants(NamedTuple):
@@ -125,7 +126,7 @@ def part_hessian(part: Function, shape: Shape) -> Array:
 
 def part_facts(part: Function) -> PartFacts:
     """What a part is."""
-    return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled)
+    return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled, part.own_code)
 
 
 def part_constants(part: Function, domain: Domain) -> PartConstants:

@@ -67,6 +67,7 @@ class Partitioned(Function):
         self._has_value = all(fact.has_value for fact in facts)
         self.quadratic = all(fact.quadratic for fact in facts)
         self.linear = all(fact.linear for fact in facts)
+        self._own_code = any(fact.own_code for fact in facts)
 
     @abstractmethod
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
@@ -102,6 +103,10 @@ class Partitioned(Function):
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         value, magnitude = self.reduced("sized", x)[0]
         return self._factor * value, self._factor * magnitude
+
+    @property
+    def own_code(self) -> bool:
+        return self._own_code
 
     @property
     def value_cost(self) -> float:
@@ -196,10 +201,6 @@ class PartSum(Partitioned):
 
     def __repr__(self) -> str:
         return f"PartSum({self.combine} of {self.count} parts, shape {self._shape or 'any'})"
-
-    @property
-    def own_code(self) -> bool:
-        return any(part.own_code for part in self.parts)
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         return [question(part) for part in self.parts]
