@@ -46,4 +46,4 @@ def test_a_call_with_a_million_entries_costs_at_most_fifteen_milliseconds_beyond
     rows = stored("cluster_scaling.json")["overhead"]
     large = [row for row in rows if row["size"] == 1_000_000 and row["way"] == "shared"]
     assert {row["workers"] for row in large} == {1, 2, 4}
-    assert all(row["ms_fastest"] <= 15.0 for row in large if row["workers"] <= 2)
+    assert all(row["ms_median"] <= 15.0 for row in large)
