@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -116,3 +117,34 @@ def test_paths_are_paths_and_suffixes_are_known(tmp_path):
             save(str(tmp_path / "x.xyz"))
         save(str(tmp_path / "x.png"))
         assert (tmp_path / "x.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tol": 10**400},
+        {"metric": np.array(-3.0)},
+        {"constants": {None: 1, "q": 2}},
+        {"inexact": {None: 1, "q": 2}},
+        {"anchor_batch": "x"},
+        {"simple": ["f", ["g"]]},
+        {"simple": np.array(3)},
+        {"costs": np.array(3)},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_odd_settings_of_plans_are_refused_by_name(given):
+    with pytest.raises(ss.errors.InputError, match=rf"{next(iter(given))}.*; expected"):
+        ss.plan(PROBLEM, **({"tol": 0.1} | given))
+
+
+def test_paths_with_a_nul_and_pairs_without_a_coupling_are_refused(tmp_path):
+    for call in (lambda: ss.solve(PROBLEM, 0.1, checkpoint="x\0y"), lambda: ss.resume("x\0y", PROBLEM)):
+        with pytest.raises(ss.errors.InputError, match=r"(checkpoint|path) is 'x.*y'; expected the path of a file"):
+            call()
+    with pytest.raises(ss.errors.InputError, match="check_adjoint: coupling is tuple; expected a Coupling"):
+        ss.couplings.check_adjoint((np.copy, np.copy))
+
+
+def test_a_decimal_kappa_is_a_number():
+    assert ss.plan(PROBLEM, 0.1, kappa=Decimal("0.5")) == ss.plan(PROBLEM, 0.1, kappa=0.5)

@@ -235,3 +235,45 @@ def test_an_exception_while_a_plan_is_judged_is_the_callers():
     with pytest.raises(ZeroDivisionError) as caught:
         ss.run(problem, plan, start=(np.ones(3), np.ones(3)))
     assert caught.value is own and "while the point was judged" in own.__notes__[0]
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, OverflowError, FloatingPointError, KeyError])
+@pytest.mark.parametrize("method", ["adaptive", "mirror-prox", "plan"])
+def test_an_exception_of_the_callback_is_the_callers(error, method):
+    """Also one of arithmetic, which between two calls would be an outcome."""
+    own, problem = error("mine"), Faulty().problem
+
+    def callback(result):
+        raise own
+
+    with pytest.raises(error) as caught:
+        if method == "plan":
+            ss.run(problem, ss.plan(problem, order="gfB", loops=(2, 2, 2)), callback=callback)
+        else:
+            ss.solve(problem, 1e-9, method=method, callback=callback)
+    assert caught.value is own and own.__notes__[0].startswith("saddleslide: raised by the callback, outer step ")
+
+
+@pytest.mark.parametrize("settings", [{"all": "ignore"}, {"all": "raise"}, {"over": "call", "divide": "print"}])
+@pytest.mark.parametrize("method", ["adaptive", "mirror-prox", "plan"])
+def test_the_callers_code_runs_under_the_callers_settings_of_numpy(settings, method):
+    """In the method, while a point is judged, and in callbacks."""
+    seen = []
+
+    def both(x):
+        seen.append(np.geterr())
+        return float(0.5 * x @ x), x
+
+    f = ss.functions.from_callable(both, smoothness=ss.Holder(1.0, 1.0))
+    box = ss.domains.Box(-1.0, 1.0, shape=3)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(3), X=box, Y=box)
+    start = (np.ones(3), np.ones(3))
+    with np.errstate(**settings):
+        wanted = np.geterr()
+        given = {"start": start, "callback": lambda result: seen.append(np.geterr())}
+        if method == "plan":
+            assert ss.run(problem, ss.plan(problem, order="fgB", loops=(4, 1, 2)), **given).certificate_calls.f > 0
+        else:
+            ss.solve(problem, 1e-6, method=method, max_steps=9, **given)
+        assert np.geterr() == wanted
+    assert seen == [wanted] * len(seen)

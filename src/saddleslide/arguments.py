@@ -90,6 +90,7 @@ def as_path(value: Any, name: str, example: str) -> Path:
     >>> as_path("run.npz", "resume: path", "run.npz").name
     'run.npz'
     """
-    if not isinstance(value, str | os.PathLike):
+    # No system takes a name with a NUL in it.
+    if not isinstance(value, str | os.PathLike) or "\0" in str(value):
         raise InputError(f"{name} is {value!r}; expected the path of a file such as {example!r}.")
     return Path(value)

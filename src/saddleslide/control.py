@@ -31,6 +31,7 @@ EARLY = (Status.STEP_LIMIT, Status.CALL_LIMIT, Status.TIME_LIMIT)
 ON_INTERRUPT = ("raise", "return")
 # Where no code of the caller is running.
 BETWEEN = "between two calls"
+IN_CALLBACK = "by the callback"
 # Outer steps between two writes of a checkpoint, and seconds between two states kept in memory for an interrupt.
 EVERY, _FRESH = 10, 0.2
 
@@ -173,7 +174,9 @@ class Watch:
         self._kept: Snapshot | None = None
         self._kept_at, self._written = -math.inf, -math.inf
         self.reason = ""
-        self._errors: Any = np.geterr()
+        # What NumPy does about overflow in code of the caller's.
+        self.errors: Any = np.geterr()
+        self._calling_back = False
         # The oracles of a certificate under way, where it has its own.
         self.judging: Oracles | None = None
 
@@ -239,12 +242,22 @@ class Watch:
         """Call the callback; True when it asks to stop."""
         if self.control.callback is None:
             return False
-        try:
-            with np.errstate(**self._errors):
-                self.control.callback(result())
-        except StopIteration:
-            return True
-        return False
+        with np.errstate(**self.errors):
+            seen = result()
+            # Left standing by an exception, so that it is known whose it is.
+            self._calling_back = True
+            try:
+                self.control.callback(seen)
+            except StopIteration:
+                stop = True
+            else:
+                stop = False
+        self._calling_back = False
+        return stop
+
+    def _placed(self, where: Callable[[], str]) -> str:
+        place = where()
+        return place.replace(BETWEEN, IN_CALLBACK, 1) if self._calling_back else place
 
     def carried_out(self, work: Callable[[], Status], where: Callable[[], str]) -> Status:
         """The status of `work`, whatever ends it; exceptions of user code pass with a note."""
@@ -267,7 +280,7 @@ class Watch:
             return Status.INTERRUPTED
         except ArithmeticError as error:
             self.write()
-            place = where()
+            place = self._placed(where)
             if not place.startswith(BETWEEN):
                 error.add_note(f"saddleslide: raised {place}.")
                 raise
@@ -276,7 +289,7 @@ class Watch:
             return Status.NUMERICAL_LIMIT
         except Exception as error:
             self.write()
-            error.add_note(f"saddleslide: raised {where()}.")
+            error.add_note(f"saddleslide: raised {self._placed(where)}.")
             raise
 
 

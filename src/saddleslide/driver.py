@@ -294,11 +294,12 @@ class PlanRun:
     def _certify(self, models: Mapping[str, LowerModel], most: int) -> None:
         """A certificate of the last point; its calls are counted also where it is cut short."""
         before = self.judged
-        # What overflows here is no bound, and says nothing about the run.
-        with np.errstate(over="ignore", invalid="ignore"):
-            oracles = self.watch.judging = Oracles(self.problem)
+        # What overflows here is no bound, and says nothing about the run; own code keeps its settings.
+        settings = {**self.watch.errors, "over": "ignore", "invalid": "ignore"}
+        with np.errstate(**settings):
+            oracles = self.watch.judging = Oracles(self.problem, errors=self.watch.errors)
         try:
-            with np.errstate(over="ignore", invalid="ignore"):
+            with np.errstate(**settings):
                 self.judged = certified(oracles, *feasible(self.problem, *self.point()), models, 0.0, most)
             self.judged_point = self.point()
         finally:

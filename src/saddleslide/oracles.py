@@ -110,7 +110,8 @@ class Oracles:
     `gate` is asked before every call and may raise RunEnded. A call counts when it begins, and `active` names the
     oracle while user code runs, so that an exception can say where it came from. A `dry` instance calls nothing and
     answers with zeros: it builds a run whose state will be restored. A `guarded` one ends the run at the first array
-    that is not finite, so that no oracle is ever asked about such a point.
+    that is not finite, so that no oracle is ever asked about such a point. `errors` are NumPy's settings for the
+    caller's own code, where they are not those of the moment.
 
     Examples
     --------
@@ -123,7 +124,12 @@ class Oracles:
     """
 
     def __init__(
-        self, problem: SaddleProblem, gate: Gate = always_open, dry: bool = False, guarded: bool = False
+        self,
+        problem: SaddleProblem,
+        gate: Gate = always_open,
+        dry: bool = False,
+        guarded: bool = False,
+        errors: Any = None,
     ) -> None:
         self.problem, self.gate, self.dry, self.guarded = problem, gate, dry, guarded
         self.calls = Calls()
@@ -134,6 +140,8 @@ class Oracles:
         self._errors: Any = np.geterr()
         own = problem.f.own_code, problem.g.own_code, is_own_code(problem.coupling)
         self._ours = {name: guarded and not theirs for name, theirs in zip("fgB", own, strict=True)}
+        asked = self._errors if errors is None else errors
+        self._settings = {name: asked if theirs else self._errors for name, theirs in zip("fgB", own, strict=True)}
 
     def made(
         self,
@@ -153,7 +161,7 @@ class Oracles:
         self.active = name
         self.add(name, count)
         began = time.perf_counter()
-        answer = self._watched(work) if self._ours[name] else self._as_theirs(work)
+        answer = self._watched(work) if self._ours[name] else self._as_set(work, self._settings[name])
         setattr(self.seconds, name, getattr(self.seconds, name) + time.perf_counter() - began)
         # Of a value and a gradient only the gradient must be known.
         array: Any = answer[1] if isinstance(answer, tuple) else answer
@@ -167,8 +175,8 @@ class Oracles:
         self.active = ""
         return answer
 
-    def _as_theirs(self, work: Callable[[], _Answer]) -> _Answer:
-        with np.errstate(**self._errors):
+    def _as_set(self, work: Callable[[], _Answer], settings: Any) -> _Answer:
+        with np.errstate(**settings):
             return work()
 
     def _watched(self, work: Callable[[], _Answer]) -> _Answer:

@@ -19,7 +19,7 @@ CONSTANT_NAMES = (*SMOOTHNESS_NAMES, "mu_x", "mu_y")
 
 def declared_constants(constants: Mapping[str, float]) -> dict[str, float]:
     """Declared values, after refusing what can not be one."""
-    unknown = sorted(set(constants) - set(CONSTANT_NAMES))
+    unknown = sorted(set(constants) - set(CONSTANT_NAMES), key=str)
     raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))
     values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in constants.items()}
     if values.get("L_xy") == 0.0:

@@ -48,7 +48,7 @@ def block_norms(metric: Any, squares: tuple[float, float]) -> list[tuple[str, We
         if metric == "auto":
             return list(named.items()) if bounded else [("identity", (1.0, 1.0))]
         return [(metric, named[metric])]
-    one = np.isscalar(metric) or metric is None
+    one = metric is None or np.isscalar(metric) or (isinstance(metric, np.ndarray) and metric.ndim == 0)
     if not (one or isinstance(metric, Sequence | np.ndarray)):
         raise InputError(
             f"plan: metric is {metric!r}; expected one of {METRICS}, a number, (w_x, w_y) or one of ss.metrics."

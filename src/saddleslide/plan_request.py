@@ -9,7 +9,9 @@ from functools import cached_property
 from numbers import Real
 from typing import Any
 
-from saddleslide.arguments import as_flag, as_mapping, as_names, as_word
+import numpy as np
+
+from saddleslide.arguments import as_flag, as_mapping, as_names, as_whole, as_word
 from saddleslide.arrays import as_number
 from saddleslide.errors import InputError, raise_all
 from saddleslide.metrics import Metric
@@ -81,7 +83,7 @@ class Request:
     def oracles(self) -> dict[str, tuple[float, float]]:
         """Declared (delta, L)-oracles of f and g."""
         declared = as_mapping(self.inexact, "plan: inexact", "{'f': (1e-3, 2.0)}")
-        unknown = sorted(set(declared) - {"f", "g"})
+        unknown = sorted(set(declared) - {"f", "g"}, key=str)
         raise_all("plan", [f"inexact has {unknown}; expected names among ['f', 'g']."] * bool(unknown))
         if declared and self.regime not in ("auto", "degenerate"):
             raise InputError(
@@ -100,7 +102,7 @@ class Request:
         self._check_target(problem)
         self._check_regime()
         if self.anchor_batch is not None:
-            check_loops((self.anchor_batch,), 1)
+            as_whole(self.anchor_batch, "plan: anchor_batch", 1)
         for name, number in (("factor", self.factor), ("Psi0", self.Psi0)):
             if number is not None:
                 as_number(number, f"plan: {name}", 0.0)
@@ -116,7 +118,10 @@ class Request:
             as_names(given, f"plan: {name}", ("x", "y"))
         if not isinstance(self.simple, str) or self.simple != "auto":
             names = [self.simple] if isinstance(self.simple, str) else self.simple
-            unknown = sorted(map(str, set(names) - {"f", "g"})) if isinstance(names, Collection) else [repr(names)]
+            # An array without dimensions passes for a collection.
+            usable = isinstance(names, Collection) and not isinstance(names, np.ndarray)
+            strange = [one for one in names if not (isinstance(one, str) and one in ("f", "g"))] if usable else [names]
+            unknown = sorted(map(str, strange))
             raise_all("plan", [f"simple has {unknown}; expected 'auto' or names among ['f', 'g']."] * bool(unknown))
         for side in "xy":
             nu, H, mu = (self.declared.get(f"{letter}_{side}") for letter in ("nu", "H", "mu"))
@@ -149,7 +154,7 @@ class Request:
             complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
         if tol is None and (order is None or self.loops is None):
             complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
-        if tol is not None and not (isinstance(tol, Real) and math.isfinite(tol) and tol > 0.0):
+        if tol is not None and not _is_target(tol):
             complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
         known = isinstance(self.proved, bool) or (isinstance(self.proved, str) and self.proved == SHARP)
         if not known:
@@ -188,3 +193,11 @@ class Request:
 
 def _differs(value: Any, default: Any) -> bool:
     return not (value is default or (isinstance(value, type(default)) and value == default))
+
+
+def _is_target(tol: Any) -> bool:
+    try:
+        return isinstance(tol, Real) and math.isfinite(tol) and float(tol) > 0.0
+    except OverflowError:
+        # A whole number beyond double precision.
+        return False

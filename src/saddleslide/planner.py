@@ -197,7 +197,7 @@ def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, reque
         eps, kappa = proved_accuracy(terms, tol, sort=order is None), PRACTICAL_KAPPA
         terms = terms if order is not None else sorted_by_budget(terms, eps)
     if loops is None:
-        kappa = (proved_kappa(len(terms)) if proved else PRACTICAL_KAPPA) if kappa is None else kappa
+        kappa = (proved_kappa(len(terms)) if proved else PRACTICAL_KAPPA) if kappa is None else float(kappa)
         loops = loop_counts(terms, eps, kappa)
     return Plan(place(steadied(terms, loops), loops), used, metric, tol, kappa)
 

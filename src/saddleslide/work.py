@@ -123,7 +123,7 @@ def chosen_costs(problem: SaddleProblem, costs: Any, name: str) -> tuple[float, 
         if costs != "measure":
             raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")
         return measured_costs(problem)
-    if not isinstance(costs, Sequence | np.ndarray):
+    if not isinstance(costs, Sequence | np.ndarray) or (isinstance(costs, np.ndarray) and costs.ndim == 0):
         raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")
     prices = tuple(as_number(cost, f"{name}: costs", 0.0) for cost in costs)
     if len(prices) != 3:

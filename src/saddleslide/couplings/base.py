@@ -154,6 +154,11 @@ def check_adjoint(coupling: Coupling, rng: int | np.random.Generator | None = 0,
     >>> import numpy as np, saddleslide as ss
     >>> ss.couplings.check_adjoint(ss.couplings.FiniteDifferences((4, 5)))
     """
+    if not isinstance(coupling, Coupling):
+        raise InputError(
+            f"check_adjoint: coupling is {type(coupling).__name__}; expected a Coupling: make one with "
+            "ss.couplings.as_coupling first."
+        )
     mismatch = adjoint_mismatch(coupling, rng)
     if not mismatch <= tolerance:
         raise InputError(
