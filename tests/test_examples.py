@@ -125,8 +125,10 @@ def test_readme_numbers_come_from_the_example(tmp_path):
     calls = {row[0]: row[3] for row in (line.split() for line in out.splitlines()[1:]) if row[-1] == "solved"}
     prose = " ".join(text("README.md").split())
     assert f"relative gap of 1e-6 takes {calls['auto']} calls of f'" in prose
-    assert f"in plain block norms takes {calls['blocks']}." in prose
-    assert f"is {calls['blocks']} calls of f' against {calls['auto']}" in " ".join(text("docs/solve.md").split())
+    # A run of this length depends on the order of sums, which the threads of BLAS change.
+    (about,) = re.findall(r"in plain block norms takes about (\d+)\.", prose)
+    assert abs(float(calls["blocks"]) - int(about)) <= 0.02 * int(about)
+    assert f"is about {about} calls of f' against {calls['auto']}" in " ".join(text("docs/solve.md").split())
 
 
 def tables_of_solve_page(columns: int) -> list[list[str]]:
