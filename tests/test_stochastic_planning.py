@@ -270,7 +270,7 @@ def test_the_result_of_explain_says_which_floor_applies():
         (lambda: problem(f=Linear(np.ones(4)), X=ss.domains.FullSpace(4)), {}, "no statement for sampled gradients"),
         (lambda: problem(), {"regime": "mixed"}, "no statement for sampled gradients"),
         (lambda: problem(f=Power(0.5) + Quadratic(1.0)), {"regime": "restarts"}, "expect both 1"),
-        (lambda: problem(), {"anchor_batch": 0}, "expected whole numbers >= 1"),
+        (lambda: problem(), {"anchor_batch": 0}, "anchor_batch is 0; expected a whole number >= 1"),
     ],
 )
 def test_what_no_theorem_covers_is_refused(made, options, message):
