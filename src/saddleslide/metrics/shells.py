@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from saddleslide.arrays import Array, Shape, frozen
+from saddleslide.arrays import Array, Shape
 
 # Entries of grids whose shells are remembered: on larger ones finding them is little beside a product.
 _MOST_KEPT = 2**16
@@ -27,9 +26,9 @@ class Shells:
 
     def sums(self, values: Array) -> Array:
         """Sums over shells; a frequency between two radii counts for both, in parts."""
-        total = np.bincount(self.inner, self.inner_part * values, self.weight.size)
-        total += np.bincount(self.outer, self.outer_part * values, self.weight.size)
-        return total
+        inside = np.bincount(self.inner, self.inner_part * values, self.weight.size)
+        outside = np.bincount(self.outer, self.outer_part * values, self.weight.size)
+        return np.add(inside, outside, dtype=np.float64)
 
     def spread(self, profile: Array) -> Array:
         """Values between radii, linearly interpolated."""
@@ -59,8 +58,11 @@ def _shells(shape: Shape, basis: str) -> Shells:
     inner = np.floor(radius).astype(np.intp)
     outer_part = radius - inner
     made = Shells(inner, inner + 1, 1.0 - outer_part, outer_part, np.zeros(int(inner.max()) + 2))
-    weight = np.maximum(made.sums(np.ones(math.prod(shape))), 1e-300)
-    return Shells(*map(frozen, (made.inner, made.outer, made.inner_part, made.outer_part, weight)))
+    # No frequency may lie near the last radius.
+    made = replace(made, weight=np.maximum(made.sums(np.ones(inner.size)), 1e-300))
+    for part in vars(made).values():
+        part.flags.writeable = False
+    return made
 
 
 _kept = lru_cache(maxsize=8)(_shells)
