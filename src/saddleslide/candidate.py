@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.functions import Function
@@ -22,6 +25,11 @@ class Linearisation:
     point: Array
     value: float
     gradient: Array
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """Norms of the point and of the gradient, computed once: later linearisations are compared with this one."""
+        return float(np.linalg.norm(self.point)), float(np.linalg.norm(self.gradient))
 
 
 @dataclass(frozen=True)

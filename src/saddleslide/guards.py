@@ -147,7 +147,7 @@ class PairGuard:
     def _turning(self, old: Linearisation, new: Linearisation, way: Array, least: float) -> str:
         """Gradients alone: <f'(a) - f'(b), a - b> >= modulus |a - b|^2; differences of values drown in rounding."""
         curvature = float(np.vdot(new.gradient - old.gradient, way))
-        sizes = float(np.linalg.norm(old.gradient)) + float(np.linalg.norm(new.gradient))
+        sizes = old.sizes[1] + new.sizes[1]
         allowed = CONVEXITY * (sizes * float(np.linalg.norm(way)) + least)
         return _bent(self.name, self.modulus if least > 0.0 else 0.0, least - curvature, allowed)
 

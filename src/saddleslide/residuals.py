@@ -84,15 +84,19 @@ class ResidualBound:
 
     def _combined(self, base: float, slope: Array, known: Linearisation) -> float:
         """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
-        old = [(past, float(np.linalg.norm(past.point - known.point))) for past in self.history]
-        smallest = 1e-14 * (1.0 + float(np.linalg.norm(known.point)))
-        old = [(past, size) for past, size in old if size > smallest]
+        ways = [past.point - known.point for past in self.history]
+        smallest = 1e-14 * (1.0 + known.sizes[0])
+        old = [
+            (past, way, size)
+            for past, way in zip(self.history, ways, strict=True)
+            if (size := float(np.linalg.norm(way))) > smallest
+        ]
         if not old:
             return -math.inf
         mu, r = self.modulus, slope.ravel()
-        D = np.stack([(past.point - known.point).ravel() / size for past, size in old], axis=1)
-        HD = np.stack([(past.gradient - known.gradient).ravel() / size for past, size in old], axis=1)
-        noise = np.array([self._rounding(past, known) / size for past, size in old])
+        D = np.stack([way.ravel() / size for _, way, size in old], axis=1)
+        HD = np.stack([(past.gradient - known.gradient).ravel() / size for past, _, size in old], axis=1)
+        noise = np.array([self._rounding(past, known) / size for past, _, size in old])
         # As many numbers as there are old points: on the host, wherever the points lie.
         quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(old) * noise**2 / mu)
         linear = to_host(D.T @ r - HD.T @ r / mu)
@@ -107,8 +111,5 @@ class ResidualBound:
 
     def _rounding(self, first: Linearisation, second: Linearisation) -> float:
         """What rounding may have done to the difference of two gradients."""
-        sizes = (
-            float(np.linalg.norm(known.gradient)) + self._curvature * float(np.linalg.norm(known.point))
-            for known in (first, second)
-        )
+        sizes = (known.sizes[1] + self._curvature * known.sizes[0] for known in (first, second))
         return _GRADIENT_ROUNDING * EPS * sum(sizes)

@@ -180,12 +180,10 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> Tilted
         rising = slope(middle) >= 0.0
         high = np.where(rising, middle, high)
         low = np.where(rising, low, middle)
-    ends = np.stack([low, high])
-    slopes = np.stack([slope(low), slope(high)])
-    better = np.argmin(np.abs(slopes), axis=0)[None]
-    point = np.take_along_axis(ends, better, axis=0)[0]
+    at_low, at_high = np.abs(slope(low)), np.abs(slope(high))
+    point = np.where(at_high < at_low, high, low)
     # The minimiser lies in the bracket, so convexity bounds what is left by |slope| * width.
-    left = np.take_along_axis(np.abs(slopes), better, axis=0)[0] * (high - low)
+    left = np.minimum(at_low, at_high) * (high - low)
     # The terms of a value may cancel, so its rounding is relative to their sizes and not to the value.
     value, size = f.value_and_magnitude(point)
     value += float(np.vdot(c, point))
@@ -244,8 +242,9 @@ def _bracket(slope: object, c: Array, domain: Box | FullSpace) -> tuple[Array, A
     reach = 1.0
     low, high = np.maximum(lower, middle - reach), np.minimum(upper, middle + reach)
     while True:
-        short_low = (slope(low) > 0.0) & (low > lower)
-        short_high = (slope(high) < 0.0) & (high < upper)
+        at_low, at_high = slope(low), slope(high)
+        short_low = (at_low > 0.0) & (low > lower)
+        short_high = (at_high < 0.0) & (high < upper)
         if not (short_low.any() or short_high.any()):
             break
         if reach > _LARGEST_BRACKET:
@@ -253,8 +252,7 @@ def _bracket(slope: object, c: Array, domain: Box | FullSpace) -> tuple[Array, A
         reach *= 4.0
         low = np.where(short_low, np.maximum(lower, middle - reach), low)
         high = np.where(short_high, np.minimum(upper, middle + reach), high)
-    at_low, at_high = slope(low) >= 0.0, slope(high) <= 0.0
-    return np.where(at_high, high, low), np.where(at_low, low, high), False
+    return np.where(at_high <= 0.0, high, low), np.where(at_low >= 0.0, low, high), False
 
 
 def _quadratic_minimum(

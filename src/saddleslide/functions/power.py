@@ -76,7 +76,8 @@ class Power(Function):
             out *= self.weight
             return out
         np.abs(x, out=out)
-        np.power(out, self.nu, out=out)
+        # A root takes half as long as a power, and is exact to the last bit.
+        _ = np.sqrt(out, out=out) if self.nu == 0.5 else np.power(out, self.nu, out=out)
         out *= self.weight
         return np.copysign(out, x, out=out)
 
