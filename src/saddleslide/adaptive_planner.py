@@ -87,7 +87,8 @@ def planned(
         "solve",
         [f"{name} has no value, so no gap can be certified; pass value=, or run a plan of ss.plan." for name in silent],
     )
-    problem.start(start)
+    if start is not None:
+        problem.start(start)
     f_rest, f_simple = split_simple(problem.f, problem.X)
     g_rest, g_simple = split_simple(problem.g, problem.Y)
     mirrored = isinstance(f_rest, Zero) and not isinstance(g_rest, Zero)

@@ -8,6 +8,7 @@ from saddleslide.arrays import Array, Shape
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, hessian_diagonal, split_simple
+from saddleslide.functions.lifted import lifted
 from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectral
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -69,7 +70,8 @@ def _spectral_obstacles(problem: SaddleProblem) -> list[str]:
     """What keeps a metric that is not entrywise, fitted to the Hessian of f, from being used."""
     if not isinstance(problem.X, FullSpace | Ball):
         return [f"X is {problem.X}, whose constraint can be active"]
-    return [] if Oracles(problem).lifted(problem.f).has_hessian else ["f offers no products with its Hessian"]
+    lift = lifted(problem.f, np.zeros(problem.X.shape))
+    return [] if lift.has_hessian else ["f offers no products with its Hessian"]
 
 
 def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:

@@ -195,8 +195,9 @@ def _chosen(
 ) -> Choice:
     """What "auto" stands for; a metric that was asked for belongs to adaptive sliding."""
     absolute, relative = targets(problem, tol, rtol, metric, rng)
-    # All that can be wrong is refused before any oracle is called.
-    problem.start(start)
+    if start is not None:
+        # All that can be wrong is refused before any oracle is called.
+        problem.start(start)
     if metric != "auto":
         return Choice(ADAPTIVE, "a metric was asked for")
     return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), costs is None, start)
