@@ -199,9 +199,8 @@ def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], 
         H = smoothness.H if smoothness is not None and smoothness.H > 0.0 else 1.0
         # Below the first distance the curvature alone keeps f within the target.
         unit = math.sqrt(tol / H) if tol > 0.0 else 1.0
-        sides.append(
-            [(part.strong_convexity(domain) or H) * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)]
-        )
+        curvature = part.strong_convexity(domain) or H
+        sides.append([curvature * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)])
     f_side, g_side = sides
     ends = [(f, g) for f in dict.fromkeys((f_side[-1], f_side[0])) for g in dict.fromkeys((g_side[-1], g_side[0]))]
     known = min(len(f_side), len(g_side)) == 1

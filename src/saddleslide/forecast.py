@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from saddleslide.baselines import methods
 from saddleslide.baselines.base import Method
@@ -18,6 +19,7 @@ from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero
+from saddleslide.holder import Holder
 from saddleslide.oracles import Calls
 from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan
@@ -34,6 +36,8 @@ _FEWEST_PRODUCTS = 2.0 * CHUNK
 # Gaps below this part of the scale of the problem are rounding.
 _ROUNDING = 1e-16
 _LARGEST = 1e100
+# Remembered as long as the problem lives: forecasts ask at every distance that they try.
+_CONDITIONS: WeakKeyDictionary[SaddleProblem, tuple[Holder | None, Holder | None]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -262,7 +266,9 @@ def within_scale(tol: float, scale: float) -> float:
 def start_scale(problem: SaddleProblem) -> float:
     """Size of the gap at the start, for a relative target: what the curvatures and distances allow."""
     D_x, D_y = reach_from_start(problem)
-    f, g = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)
+    if problem not in _CONDITIONS:
+        _CONDITIONS[problem] = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)
+    f, g = _CONDITIONS[problem]
     terms = [problem.coupling.norm.upper * D_x * D_y]
     try:
         terms += [part.H * D ** (1.0 + part.nu) for part, D in ((f, D_x), (g, D_y)) if part is not None]
