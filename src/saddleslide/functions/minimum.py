@@ -172,14 +172,7 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> Tilted
     low, high, unbounded = _bracket(slope, c, domain)
     if unbounded:
         return TiltedMinimum(low, -math.inf, 0.0, "unbounded below")
-    low, high = _narrowed(f, slope, c, low, high)
-    for _ in range(_HALVINGS):
-        middle = low + 0.5 * (high - low)
-        if not ((low < middle) & (middle < high)).any():
-            break
-        rising = slope(middle) >= 0.0
-        high = np.where(rising, middle, high)
-        low = np.where(rising, low, middle)
+    low, high = _bisected(f, c, *_narrowed(f, slope, c, low, high))
     at_low, at_high = np.abs(slope(low)), np.abs(slope(high))
     point = np.where(at_high < at_low, high, low)
     # The minimiser lies in the bracket, so convexity bounds what is left by |slope| * width.
@@ -200,6 +193,27 @@ def _narrowed(f: Function, slope: Callable[[Array], Array], c: Array, low: Array
     width = 16.0 * EPS * np.abs(guess) + _LAST_BITS
     left, right = np.maximum(guess - width, low), np.minimum(guess + width, high)
     return np.where(slope(left) <= 0.0, left, low), np.where(slope(right) >= 0.0, right, high)
+
+
+def _bisected(f: Function, c: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Brackets halved until no number lies between their ends; where f takes any shape, those alone that are open."""
+    if f.shape is not None or not on_host(c):
+        return _halved(f, c, low, high)
+    middle = low + 0.5 * (high - low)
+    wide = (low < middle) & (middle < high)
+    low[wide], high[wide] = _halved(f, c[wide], low[wide], high[wide])
+    return low, high
+
+
+def _halved(f: Function, c: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    for _ in range(_HALVINGS):
+        middle = low + 0.5 * (high - low)
+        if not ((low < middle) & (middle < high)).any():
+            break
+        rising = f.gradient(middle) + c >= 0.0
+        high = np.where(rising, middle, high)
+        low = np.where(rising, low, middle)
+    return low, high
 
 
 def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | Simplex) -> TiltedMinimum:
