@@ -1,4 +1,4 @@
-"""Passes over a matrix by rows. Sparse: with narrow indices, two vectors at once, A and A^T together; dense: the last.
+"""Passes over a matrix by rows. Sparse: narrow indices, two vectors at once, A and A^T together; dense: the last.
 
 Sums of a sparse row are made as in `products`: one vector or two, narrow indices or wide ones, give the same bits.
 """
@@ -16,7 +16,7 @@ from saddleslide.kernels.building import FLAT, INT, NONE, READ, READ_INDEX, READ
 from saddleslide.kernels.products import _row_sum, sparse_product
 
 _NARROW = types.Array(types.uint16, 1, "C", readonly=True)
-_MATRIX = types.float64[:, ::1]
+MATRIX = types.float64[:, ::1]
 
 
 def _product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
@@ -91,6 +91,23 @@ def _there_and_back(
             k += one
 
 
+def _two_grams(
+    data: Array, indices: Any, starts: Any, v: Array, rows: Array, back: Array, first: int, last: int
+) -> None:
+    """A^T diag(rows) A times both columns of v, of some rows alone, in one pass."""
+    one = np.uint64(1)
+    back[:] = 0.0
+    for i in range(first, last):
+        k, end = np.uint64(starts[i]), np.uint64(starts[i + 1])
+        left, right = _two_sums(data, indices, v, k, end)
+        left, right = rows[i] * left, rows[i] * right
+        while k < end:
+            j, weight = indices[k], data[k]
+            back[j, 0] += left * weight
+            back[j, 1] += right * weight
+            k += one
+
+
 @summing
 def _four_rows(A: Array, i: int, v: Array, shift: Array, out: Array, back: Array) -> None:
     """The same for four dense rows at once: v and `back` are read for all of them together."""
@@ -128,8 +145,8 @@ def dense_there_and_back(A: Array, v: Array, shift: Array, out: Array, back: Arr
         _one_row(A, i, v, shift, out, back)
 
 
-def _compiled(function: Callable[..., None], *vectors: Any) -> dict[str, Callable[..., None]]:
-    """The function for indices of 16 and of 32 bits, by the name of their type."""
+def for_indices(function: Callable[..., None], *vectors: Any) -> dict[str, Callable[..., None]]:
+    """The function of rows, vectors and a range of rows for indices of 16 and of 32 bits, by the name of their type."""
     return {
         str(index.dtype): kernel(NONE, READ, index, READ_INDEX, *vectors, INT, INT, nogil=True)(function)
         for index in (_NARROW, READ_INDEX)
@@ -138,5 +155,6 @@ def _compiled(function: Callable[..., None], *vectors: Any) -> dict[str, Callabl
 
 product = {"uint16": kernel(NONE, READ, _NARROW, READ_INDEX, READ, FLAT, INT, INT, nogil=True)(_product)}
 product["uint32"] = sparse_product
-two_products = _compiled(_two_products, READ_MATRIX, _MATRIX)
-there_and_back = _compiled(_there_and_back, READ, READ, FLAT, FLAT)
+two_products = for_indices(_two_products, READ_MATRIX, MATRIX)
+there_and_back = for_indices(_there_and_back, READ, READ, FLAT, FLAT)
+two_grams = for_indices(_two_grams, READ_MATRIX, READ, MATRIX)
