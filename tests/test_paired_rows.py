@@ -1,5 +1,6 @@
 """Sparse rows kept in pairs of neighbouring columns: the same numbers as SciPy's, whatever the rows look like."""
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse
@@ -13,6 +14,7 @@ from saddleslide.kernels.switch import jit, load
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
 
 WIDE = 2**16 + 5
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="loops written for LLVM have no Python form")
 
 
 def normal(seed, *shape):
