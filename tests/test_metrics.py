@@ -17,7 +17,7 @@ from saddleslide.couplings import FiniteDifferences, as_coupling
 from saddleslide.errors import InputError
 from saddleslide.functions import hessian_diagonal
 from saddleslide.metrics import Blocks, Diagonal, Operator, Spectral, fit_spectral, from_dict
-from saddleslide.metrics.spectral import shell_average
+from saddleslide.metrics.shells import shell_average
 from saddleslide.planning.adaptive import AdaptivePlan
 from support import Counter
 

@@ -14,7 +14,7 @@ from saddleslide.baselines.base import Method
 from saddleslide.baselines.reach import assumed_slopes, measured_anew, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.certificate import exact_gap
-from saddleslide.forecast import Prediction, at_least, attainable, foretell, predict_adaptive, start_scale
+from saddleslide.forecast import Prediction, at_least, attainable, foretell, predict_adaptive, start_scale, within_scale
 from saddleslide.functions import Zero
 from saddleslide.oracles import Calls
 from saddleslide.problem import SaddleProblem
@@ -124,10 +124,10 @@ def _all_costs(
 
     A method that is sure to cost more than adaptive sliding stands there with what is sure.
     """
-    target, strict = targets
+    (target, strict), size = targets, problem.X.size + problem.Y.size
 
     def total(row: Prediction) -> float:
-        return row.cost + (_vector_work(row, problem) if estimated else 0.0)
+        return row.cost + (_vector_work(row, size) if estimated else 0.0)
 
     own = total(predict_adaptive(problem, target, costs))
     others = [total(foretell(method, problem, target, costs)) for method in rivals]
@@ -160,11 +160,12 @@ def _adaptive_anyway(
             if not asked or reached in tried:
                 continue
             tried.add(reached)
-            scale = start_scale(problem) if rtol > 0.0 else 0.0
-            target = attainable(problem, max(tol, rtol * scale))
+            scale = start_scale(problem)
+            wanted = rtol * scale if rtol > 0.0 else 0.0
+            target = within_scale(max(tol, wanted), scale)
             if not 0.0 < target < math.inf:
                 continue
-            strict = target if tol >= rtol * scale else _OVERSTATED * target
+            strict = target if tol >= wanted else _OVERSTATED * target
             try:
                 own, others = _all_costs(problem, (target, strict), costs, estimated, [], asked)
             except ArithmeticError:
@@ -218,9 +219,9 @@ def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[f
     return scale, Calls(), False
 
 
-def _vector_work(row: Prediction, problem: SaddleProblem) -> float:
-    """Operations outside the oracles, at two products an iteration."""
+def _vector_work(row: Prediction, size: int) -> float:
+    """Operations outside the oracles on points of a size, at two products an iteration."""
     if row.bound is None:
         return 0.0
     each = _LBFGS_WORK if row.method == "l-bfgs" else _VECTOR_WORK
-    return each * (problem.X.size + problem.Y.size) * row.share * row.bound.B / 2.0
+    return each * size * row.share * row.bound.B / 2.0

@@ -220,9 +220,18 @@ class Box(Domain):
         return float(np.sum(np.multiply(farthest, farthest, out=farthest)))
 
     def diameter(self) -> float:
-        return float(np.linalg.norm(self.upper - self.lower))
+        return self._diameter
 
     def magnitude(self) -> float:
+        return self._magnitude
+
+    # Every forecast asks for both, many times.
+    @cached_property
+    def _diameter(self) -> float:
+        return float(np.linalg.norm(self.upper - self.lower))
+
+    @cached_property
+    def _magnitude(self) -> float:
         return float(np.max(np.maximum(np.abs(self.lower), np.abs(self.upper)), initial=0.0))
 
     def violation(self, point: Array) -> float:

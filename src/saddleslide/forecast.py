@@ -212,7 +212,7 @@ def _priced(
 ) -> Prediction:
     if bound is None:
         return Prediction(name, None, share, judging, math.inf)
-    total = {letter: share * getattr(bound, letter) + getattr(judging, letter) for letter in "fgB"}
+    total = {"f": share * bound.f + judging.f, "g": share * bound.g + judging.g, "B": share * bound.B + judging.B}
     return Prediction(name, bound, share, judging, weighted_cost(total, costs))
 
 
@@ -245,7 +245,17 @@ def _gradients(rest: Function, domain: Domain, D: float, tol: float) -> float:
 
 def attainable(problem: SaddleProblem, tol: float) -> float:
     """The target, between rounding and the scale of the gap at the start: no bound has a meaning beyond these."""
-    scale = start_scale(problem)
+    return within_scale(tol, start_scale(problem))
+
+
+def within_scale(tol: float, scale: float) -> float:
+    """The target, between rounding and a scale.
+
+    Examples
+    --------
+    >>> within_scale(3.0, 2.0), within_scale(0.0, 2.0), within_scale(3.0, math.inf)
+    (2.0, 2e-16, 3.0)
+    """
     return min(max(tol, _ROUNDING * scale), scale) if 0.0 < scale < math.inf else tol
 
 

@@ -23,6 +23,11 @@ _Answer = TypeVar("_Answer")
 Gate = Callable[[str, float], None]
 
 
+def _plain(count: float) -> float:
+    """Whole numbers are integers, so that counts print as counts."""
+    return int(count) if type(count) is not int and count == int(count) else count
+
+
 @dataclass
 class Calls:
     """Calls of each oracle: gradients of f, gradients of g, products with B or B^T.
@@ -41,8 +46,7 @@ class Calls:
     B: int = 0
 
     def __post_init__(self) -> None:
-        # Whole numbers are integers, so that counts print as counts.
-        self.f, self.g = (int(count) if count == int(count) else count for count in (self.f, self.g))
+        self.f, self.g = _plain(self.f), _plain(self.g)
 
     def __add__(self, other: Calls) -> Calls:
         return Calls(self.f + other.f, self.g + other.g, self.B + other.B)
@@ -188,9 +192,8 @@ class Oracles:
             raise RunEnded("NUMERICAL_LIMIT", f"numbers left the range of double precision ({error})") from None
 
     def add(self, name: str, count: float) -> None:
-        """Count calls; whole numbers stay integers, so that counts print as counts."""
-        total = getattr(self.calls, name) + count
-        setattr(self.calls, name, int(total) if total == int(total) else total)
+        """Count calls."""
+        setattr(self.calls, name, _plain(getattr(self.calls, name) + count))
 
     def f_gradient(self, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of f at x."""

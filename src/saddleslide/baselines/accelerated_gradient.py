@@ -8,7 +8,8 @@ from typing import final
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method
 from saddleslide.baselines.field import calls_of, unpromised
-from saddleslide.baselines.primal import Primal
+from saddleslide.baselines.primal import Primal, is_coupled, primal_smoothness
+from saddleslide.baselines.reach import sizes_of
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -35,7 +36,7 @@ class AcceleratedGradient(Method):
 
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         self.primal = Primal(oracles)
-        condition = self.primal.smoothness()
+        condition = primal_smoothness(self.primal.problem)
         assert condition is not None
         self.L = condition.H
         self.z, (self.x, self.y) = origin[0], origin
@@ -60,9 +61,8 @@ class AcceleratedGradient(Method):
         return (f"L = {self.L:.6g}", *unpromised(self.primal.problem, "X"))
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        primal = Primal(Oracles(problem))
-        condition, Omega = primal.smoothness(), problem.X.squared_radius(problem.start()[0])
+        condition, Omega = primal_smoothness(problem), sizes_of(problem).squared_radii[0]
         if condition is None or condition.nu < 1.0 or not math.isfinite(Omega):
             return None
         N = max(1, math.ceil(0.5 * (math.sqrt(1.0 + 8.0 * condition.H * Omega / tol) - 1.0)))
-        return calls_of(problem, N, 0, 2 * N if primal.coupled else 0)
+        return calls_of(problem, N, 0, 2 * N if is_coupled(problem) else 0)

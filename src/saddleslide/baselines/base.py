@@ -112,14 +112,8 @@ class Method(ABC):
 
     def __init__(self, **options: Value) -> None:
         known = {option.name: option for option in self.description.options}
-        complaints = [
-            f"option {name!r} is unknown; expected one of {sorted(known)}."
-            for name in sorted(set(options) - set(known))
-        ]
-        complaints += [
-            note for name, value in options.items() if name in known and (note := known[name].complaint(value))
-        ]
-        raise_all(self.description.name, complaints)
+        if options:
+            raise_all(self.description.name, _complaints(options, known))
         self.options: dict[str, Value] = {name: options.get(name, option.default) for name, option in known.items()}
 
     def lacks(self, problem: SaddleProblem) -> list[str]:
@@ -166,3 +160,12 @@ class Method(ABC):
     def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
         """Calls that `predicted_calls` is sure to ask for, where quicker to find, else 0; None where that is None."""
         return Calls()
+
+
+def _complaints(options: dict[str, Value], known: dict[str, Option]) -> list[str]:
+    """Everything that is wrong with the options given."""
+    unknown = sorted(set(options) - set(known))
+    complaints = [f"option {name!r} is unknown; expected one of {sorted(known)}." for name in unknown]
+    return complaints + [
+        note for name, value in options.items() if name in known and (note := known[name].complaint(value))
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from saddleslide.baselines.field import calls_of
+from saddleslide.baselines.reach import sizes_of
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.holder import Holder
 from saddleslide.oracles import Calls
@@ -50,8 +51,7 @@ def _fewest(problem: SaddleProblem, tol: float) -> Calls | None:
 
 
 def _terms(problem: SaddleProblem) -> list[Term]:
-    x, y = problem.start()
-    squares, L_xy = (problem.X.squared_radius(x), problem.Y.squared_radius(y)), problem.coupling.norm.upper
+    squares, L_xy = sizes_of(problem).squared_radii, problem.coupling.norm.upper
     f, g = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)
     flat = Holder(1.0, 0.0)
     # Without curvature on a block there are no level-wise norms, and on a single point none is the smallest.

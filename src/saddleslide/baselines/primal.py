@@ -39,7 +39,7 @@ class Primal:
 
     def __init__(self, oracles: Oracles) -> None:
         self.oracles, self.problem = oracles, oracles.problem
-        self.coupled = self.problem.coupling.norm.upper > 0.0
+        self.coupled = is_coupled(self.problem)
         self.smooth = not isinstance(self.problem.f, Zero)
         self.lift = oracles.lifted(self.problem.f)
         self._alone: Response | None = None
@@ -62,16 +62,38 @@ class Primal:
         pull = self.pull(response)
         return pull + self.oracles.f_gradient(x) if self.smooth else pull
 
-    def smoothness(self) -> Holder | None:
-        """A Hölder condition of phi on X; None where f declares none."""
-        f = smoothness_of(self.problem.f, self.problem.X)
-        coupling = maximum_smoothness(self.problem)
-        if f is None or coupling is None:
-            return None
-        try:
-            return f.plus(coupling, self.problem.X.diameter())
-        except InputError:
-            return None
+
+def primal_smoothness(problem: SaddleProblem) -> Holder | None:
+    """A Hölder condition of phi on X; None where f declares none.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box, q = ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Quadratic(2.0)
+    >>> B = ss.couplings.as_coupling(np.eye(1), norm=1.0)
+    >>> primal_smoothness(ss.SaddleProblem(f=q, g=q, B=B, X=box, Y=box))
+    Holder(nu=1.0, H=2.5)
+    """
+    f, coupling = smoothness_of(problem.f, problem.X), maximum_smoothness(problem)
+    if f is None or coupling is None:
+        return None
+    try:
+        return f.plus(coupling, problem.X.diameter())
+    except InputError:
+        return None
+
+
+def is_coupled(problem: SaddleProblem) -> bool:
+    """Whether B is not known to be 0.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=1), ss.functions.Zero()
+    >>> is_coupled(ss.SaddleProblem(f=zero, g=zero, B=np.zeros((1, 1)), X=box, Y=box))
+    False
+    """
+    return problem.coupling.norm.upper > 0.0
 
 
 def maximum_smoothness(problem: SaddleProblem) -> Holder | None:

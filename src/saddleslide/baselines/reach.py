@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -15,10 +16,51 @@ from saddleslide.functions import Zero, has_prox
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
+
+@dataclass(frozen=True)
+class Sizes:
+    """What distances rest on: squared radii of both domains as seen from a point, and moduli of f and g.
+
+    Examples
+    --------
+    >>> Sizes((4.0, 9.0), (0.0, 1.0)).radii
+    (2.0, 3.0)
+    """
+
+    squared_radii: tuple[float, float]
+    moduli: tuple[float, float]
+
+    @property
+    def radii(self) -> tuple[float, float]:
+        """Largest distances to points of the domains."""
+        return math.sqrt(self.squared_radii[0]), math.sqrt(self.squared_radii[1])
+
+
 # Remembered as long as the problem lives: every prediction asks.
+_SIZES: WeakKeyDictionary[SaddleProblem, Sizes] = WeakKeyDictionary()
 _KNOWN: WeakKeyDictionary[SaddleProblem, tuple[float, float]] = WeakKeyDictionary()
 # What predictions assume for a while: apart for every thread.
 _ASSUMED: ContextVar[tuple[SaddleProblem, tuple[float, float]] | None] = ContextVar("_ASSUMED", default=None)
+
+
+def sizes_of(problem: SaddleProblem) -> Sizes:
+    """The sizes as seen from the default start, computed once for a problem.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> box, zero = ss.domains.Box(-2.0, 2.0, shape=1), ss.functions.Zero()
+    >>> sizes_of(ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=box, Y=box))
+    Sizes(squared_radii=(4.0, 4.0), moduli=(0.0, 0.0))
+    """
+    if problem not in _SIZES:
+        _SIZES[problem] = _sizes(problem, problem.start())
+    return _SIZES[problem]
+
+
+def _sizes(problem: SaddleProblem, origin: tuple[Array, Array]) -> Sizes:
+    squares = problem.X.squared_radius(origin[0]), problem.Y.squared_radius(origin[1])
+    return Sizes(squares, (problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)))
 
 
 def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
@@ -54,7 +96,7 @@ def assumed_slopes(problem: SaddleProblem, slopes: tuple[float, float]) -> Itera
     >>> reach_from_start(problem)
     (0.0, 0.0)
     """
-    before = _ASSUMED.set((problem, reach(problem, problem.start(), slopes)))
+    before = _ASSUMED.set((problem, _within(sizes_of(problem), slopes)))
     try:
         yield
     finally:
@@ -94,11 +136,15 @@ def reach(
     >>> [round(distance, 6) for distance in reach(problem, problem.start())]
     [1.0, 1.414214]
     """
-    D_x, D_y = problem.X.radius(origin[0]), problem.Y.radius(origin[1])
-    mu_x, mu_y = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
-    if max(mu_x, mu_y) == 0.0:
-        return D_x, D_y
-    F_x, F_y = _slopes(problem, origin) if slopes is None else slopes
+    sizes = _sizes(problem, origin)
+    if max(sizes.moduli) == 0.0:
+        return sizes.radii
+    return _within(sizes, _slopes(problem, origin) if slopes is None else slopes)
+
+
+def _within(sizes: Sizes, slopes: tuple[float, float]) -> tuple[float, float]:
+    """The radii, or what strong convexity leaves of them, given the norms of both parts of F(z_0)."""
+    (D_x, D_y), (mu_x, mu_y), (F_x, F_y) = sizes.radii, sizes.moduli, slopes
     if min(mu_x, mu_y) > 0.0:
         # In the norm with weights mu the operator is strongly monotone with modulus 1.
         R = math.sqrt(F_x * F_x / mu_x + F_y * F_y / mu_y)

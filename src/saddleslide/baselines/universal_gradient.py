@@ -10,7 +10,8 @@ import numpy as np
 from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
 from saddleslide.baselines.field import calls_of, unpromised
-from saddleslide.baselines.primal import Primal, Response
+from saddleslide.baselines.primal import Primal, Response, is_coupled, primal_smoothness
+from saddleslide.baselines.reach import sizes_of
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -100,12 +101,11 @@ class UniversalGradient(Method):
         return (about, *unpromised(self.primal.problem, "X"))
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        primal = Primal(Oracles(problem))
-        condition, Omega = primal.smoothness(), problem.X.squared_radius(problem.start()[0])
+        condition, Omega = primal_smoothness(problem), sizes_of(problem).squared_radii[0]
         if condition is None or not math.isfinite(Omega):
             return None
         nu, H = condition.nu, condition.H
         needed = (Omega / tol) ** (1.0 + nu) * 2.0 ** (2.0 + 4.0 * nu) * H * H / tol ** (1.0 - nu)
         N = max(1, math.ceil(needed ** (1.0 / (1.0 + 3.0 * nu))))
         # Two trials an iteration on average, each with a gradient, a value at most, and three products.
-        return calls_of(problem, 3 * N, 0, 6 * N if primal.coupled else 0)
+        return calls_of(problem, 3 * N, 0, 6 * N if is_coupled(problem) else 0)

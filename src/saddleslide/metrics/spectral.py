@@ -14,7 +14,10 @@ from saddleslide.elsewhere import Elsewhere
 from saddleslide.elsewhere.transforms import cosine_transform, hartley_transform
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
+from saddleslide.metrics.shells import shell_average
 
+# The cosine transforms of scipy.fftpack are those of scipy.fft without its search for a backend, which shows on small
+# grids.
 BASES = ("dct", "fft")
 # Smallest fitted eigenvalue relative to the largest (facts of the fit: noise of a few probes is of this size).
 _FLOOR = 1e-3
@@ -59,8 +62,7 @@ class Spectral(Symbol):
         return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist(), "basis": self.basis}
 
     def attached(self, coupling: Coupling) -> Spectral:
-        gram = coupling.gram_symbol(self.basis)
-        return Spectral(self.symbol, coupling.norm.upper * coupling.norm.upper if gram is None else gram, self.basis)
+        return Spectral(self.symbol, _above_gram(coupling, self.basis), self.basis)
 
     def to_basis(self, x: Array) -> Array:
         return to_coordinates(x, self.basis)
@@ -73,9 +75,9 @@ class Spectral(Symbol):
             super().invert(x)
             return
         # Both transforms may use the memory of x itself.
-        found = scipy.fft.dctn(x, norm="ortho", overwrite_x=True)
+        found = scipy.fftpack.dctn(x, norm="ortho", overwrite_x=True)
         found /= self.symbol
-        found = scipy.fft.idctn(found, norm="ortho", overwrite_x=True)
+        found = scipy.fftpack.idctn(found, norm="ortho", overwrite_x=True)
         if not np.may_share_memory(found, x):
             np.copyto(x, found)
 
@@ -84,14 +86,20 @@ def to_coordinates(x: Array, basis: str) -> Array:
     """Orthonormal cosine or Hartley transform."""
     if isinstance(x, Elsewhere):
         return cosine_transform(x) if basis == "dct" else hartley_transform(x)
-    return np.asarray(scipy.fft.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
+    return np.asarray(scipy.fftpack.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
 
 
 def from_coordinates(X: Array, basis: str) -> Array:
     """The inverse of `to_coordinates`; the Hartley transform is its own."""
     if isinstance(X, Elsewhere):
         return cosine_transform(X, inverse=True) if basis == "dct" else hartley_transform(X)
-    return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
+    return np.asarray(scipy.fftpack.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
+
+
+def _above_gram(coupling: Coupling, basis: str) -> Array | float:
+    """Symbol of an S that is at least B^T B."""
+    gram = coupling.gram_symbol(basis)
+    return coupling.norm.upper * coupling.norm.upper if gram is None else gram
 
 
 def _hartley(x: Array) -> Array:
@@ -130,34 +138,10 @@ def fit_spectral(
     >>> bool(np.allclose(metric.symbol, 3.0))
     True
     """
-    signs = np.where(rng.integers(0, 2, size=(probes, *shape)) == 1, 1.0, -1.0)
+    signs = 2.0 * rng.integers(0, 2, size=(probes, *shape)) - 1.0
     points = np.stack([from_coordinates(v, basis) for v in signs])
     images = hessian(points)
     diagonal = sum(v * to_coordinates(image, basis) for v, image in zip(signs, images, strict=True))
     smooth = shell_average(diagonal / probes - modulus, basis)
-    return Spectral(np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus, basis=basis).attached(coupling)
-
-
-def shell_average(values: Array, basis: str = "dct") -> Array:
-    """Average over shells of equal radius in frequency, linearly interpolated between radii.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shell_average(np.ones((3, 3))).tolist()[0]
-    [1.0, 1.0, 1.0]
-    """
-    axes = np.ogrid[tuple(slice(0, n) for n in values.shape)]
-    if basis == "fft":
-        # Frequencies k and n - k are the same up to sign, and half as many steps of the cosine basis make one of these.
-        axes = tuple(2 * np.minimum(axis, n - axis) for axis, n in zip(axes, values.shape, strict=True))
-    radius = np.sqrt(sum((axis / n) ** 2 for axis, n in zip(axes, values.shape, strict=True))) * max(values.shape)
-    inner = np.floor(radius).astype(np.intp)
-    outer_part = radius - inner
-    count = int(inner.max()) + 2
-    total = np.bincount(inner.ravel(), ((1.0 - outer_part) * values).ravel(), count)
-    total += np.bincount(inner.ravel() + 1, (outer_part * values).ravel(), count)
-    weight = np.bincount(inner.ravel(), (1.0 - outer_part).ravel(), count)
-    weight += np.bincount(inner.ravel() + 1, outer_part.ravel(), count)
-    profile = total / np.maximum(weight, 1e-300)
-    return np.asarray((1.0 - outer_part) * profile[inner] + outer_part * profile[inner + 1])
+    symbol = np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus
+    return Spectral(symbol, _above_gram(coupling, basis), basis)

@@ -252,7 +252,8 @@ def weighted_cost(calls: Mapping[str, float], costs: tuple[float, float, float])
     >>> weighted_cost({"f": 2, "g": 3, "B": 8}, (10.0, 1.0, 0.5))
     27.0
     """
-    return math.fsum(cost * calls[name] for name, cost in zip("fgB", costs, strict=True))
+    c_f, c_g, c_B = costs
+    return math.fsum((c_f * calls["f"], c_g * calls["g"], c_B * calls["B"]))
 
 
 def cost_lines(
