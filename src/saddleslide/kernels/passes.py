@@ -27,45 +27,8 @@ def _product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first
 
 @helper
 def _two_sums(data: Array, indices: Any, v: Array, k: Any, end: Any) -> tuple[float, float]:
-    """`_row_sum` of both columns of v, with each matrix entry read once."""
-    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    five, six, seven, eight = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
-    a0, b0, c0, d0, e0, f0, g0, h0 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    a1, b1, c1, d1, e1, f1, g1, h1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    while k + seven < end:
-        j, w = indices[k], data[k]
-        a0, a1 = a0 + w * v[j, 0], a1 + w * v[j, 1]
-        j, w = indices[k + one], data[k + one]
-        b0, b1 = b0 + w * v[j, 0], b1 + w * v[j, 1]
-        j, w = indices[k + two], data[k + two]
-        c0, c1 = c0 + w * v[j, 0], c1 + w * v[j, 1]
-        j, w = indices[k + three], data[k + three]
-        d0, d1 = d0 + w * v[j, 0], d1 + w * v[j, 1]
-        j, w = indices[k + four], data[k + four]
-        e0, e1 = e0 + w * v[j, 0], e1 + w * v[j, 1]
-        j, w = indices[k + five], data[k + five]
-        f0, f1 = f0 + w * v[j, 0], f1 + w * v[j, 1]
-        j, w = indices[k + six], data[k + six]
-        g0, g1 = g0 + w * v[j, 0], g1 + w * v[j, 1]
-        j, w = indices[k + seven], data[k + seven]
-        h0, h1 = h0 + w * v[j, 0], h1 + w * v[j, 1]
-        k += eight
-    while k + three < end:
-        j, w = indices[k], data[k]
-        a0, a1 = a0 + w * v[j, 0], a1 + w * v[j, 1]
-        j, w = indices[k + one], data[k + one]
-        b0, b1 = b0 + w * v[j, 0], b1 + w * v[j, 1]
-        j, w = indices[k + two], data[k + two]
-        c0, c1 = c0 + w * v[j, 0], c1 + w * v[j, 1]
-        j, w = indices[k + three], data[k + three]
-        d0, d1 = d0 + w * v[j, 0], d1 + w * v[j, 1]
-        k += four
-    while k < end:
-        j, w = indices[k], data[k]
-        a0, a1 = a0 + w * v[j, 0], a1 + w * v[j, 1]
-        k += one
-    first = ((a0 + b0) + (c0 + d0)) + ((e0 + f0) + (g0 + h0))
-    return first, ((a1 + b1) + (c1 + d1)) + ((e1 + f1) + (g1 + h1))
+    """`_row_sum` of both columns of v: the second time, the row is in the cache."""
+    return _row_sum(data, indices, v[:, 0], k, end), _row_sum(data, indices, v[:, 1], k, end)
 
 
 def _two_products(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
