@@ -31,7 +31,7 @@ def normal(seed, *shape):
 def test_products_stacks_and_passes_agree_with_scipy(rows, columns, density):
     S = sparse(rows, columns, density)
     A, x, b = Matrix(S), normal(1, columns), normal(2, rows)
-    assert A._rows[0].kind == ("uint32" if columns == WIDE else "uint16")
+    assert A._rows.kind == ("uint32" if columns == WIDE else "uint16")
     np.testing.assert_allclose(A.forward(x), S @ x, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(A.adjoint(b), S.T @ b, rtol=1e-13, atol=1e-13)
     out, back = A.there_and_back(x, b)

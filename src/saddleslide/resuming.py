@@ -14,11 +14,12 @@ from saddleslide.arguments import as_flag, as_path
 from saddleslide.arrays import Array
 from saddleslide.checkpoint import fingerprint, read_checkpoint
 from saddleslide.control import Callback, Control, controlled
-from saddleslide.driver import PlanRun, at_home
+from saddleslide.driver import at_home
 from saddleslide.elsewhere import traffic
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.method_run import MethodRun
 from saddleslide.oracles import Calls
+from saddleslide.plan_run import PlanRun
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.stored import plan_from_dict

@@ -13,9 +13,9 @@ from saddleslide.arrays import Array
 from saddleslide.certificate import certify
 from saddleslide.checkpoint import fingerprint
 from saddleslide.control import Control
-from saddleslide.driver import PlanRun
 from saddleslide.errors import InputError, raise_all
 from saddleslide.oracles import Calls
+from saddleslide.plan_run import PlanRun
 from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan
 from saddleslide.planning.restart_plan import RestartPlan

@@ -56,6 +56,10 @@ class Coupling(Built, ABC):
         """B^T y for every y in a stack."""
         return np.stack([self.adjoint(y) for y in stack])
 
+    def gram_stack(self, stack: Array, weights: Array) -> Array:
+        """B^T diag(weights) B x for every x in a stack."""
+        return self.adjoint_stack(weights * self.forward_stack(stack))
+
     def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
         """B x and B^T (B x - shift).
 

@@ -66,9 +66,14 @@ class Matrix(Coupling):
         return int(self.matrix.nnz if self.sparse else self.matrix.size)
 
     @cached_property
-    def _rows(self) -> tuple[AlikeRows | SparseRows, AlikeRows | SparseRows]:
-        """The matrix and its transpose as compiled passes take them."""
-        return passes_of(self.matrix), passes_of(self.transpose)
+    def _rows(self) -> AlikeRows | SparseRows:
+        """The matrix as compiled passes take it."""
+        return passes_of(self.matrix)
+
+    @cached_property
+    def _columns(self) -> AlikeRows | SparseRows:
+        """The same of its transpose."""
+        return passes_of(self.transpose)
 
     @property
     def _compiled(self) -> bool:
@@ -76,12 +81,12 @@ class Matrix(Coupling):
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         if self._compiled and on_host(x):
-            return self._rows[0].product(x, self.y_shape, out)
+            return self._rows.product(x, self.y_shape, out)
         return self._product(self.matrix, x, self.y_shape, out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         if self._compiled and on_host(y):
-            return self._rows[1].product(y, self.x_shape, out)
+            return self._columns.product(y, self.x_shape, out)
         return self._product(self.transpose, y, self.x_shape, out)
 
     @property
@@ -91,17 +96,22 @@ class Matrix(Coupling):
         rows, columns = self.matrix.shape
         if not self.sparse:
             return jit_enabled() and columns <= _CACHED_COLUMNS
-        return self._compiled and rows >= columns and isinstance(self._rows[0], SparseRows)
+        return self._compiled and rows >= columns and isinstance(self._rows, SparseRows)
 
     def forward_stack(self, stack: Array) -> Array:
-        if not (self._compiled and on_host(stack) and isinstance(self._rows[0], SparseRows)):
+        if not (self._compiled and on_host(stack) and isinstance(self._rows, SparseRows)):
             return super().forward_stack(stack)
-        return self._rows[0].products(stack).reshape(len(stack), *self.y_shape)
+        return self._rows.products(stack).reshape(len(stack), *self.y_shape)
 
     def adjoint_stack(self, stack: Array) -> Array:
-        if not (self._compiled and on_host(stack) and isinstance(self._rows[1], SparseRows)):
+        if not (self._compiled and on_host(stack) and isinstance(self._columns, SparseRows)):
             return super().adjoint_stack(stack)
-        return self._rows[1].products(stack).reshape(len(stack), *self.x_shape)
+        return self._columns.products(stack).reshape(len(stack), *self.x_shape)
+
+    def gram_stack(self, stack: Array, weights: Array) -> Array:
+        if not (self.sparse and self.one_pass and on_host(stack) and isinstance(self._rows, SparseRows)):
+            return super().gram_stack(stack, weights)
+        return self._rows.grams(stack, weights).reshape(len(stack), *self.x_shape)
 
     def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
         if not on_host(x) or not (self.one_pass or self._compiled):
@@ -110,8 +120,8 @@ class Matrix(Coupling):
             out, back = np.empty(self.matrix.shape[0]), np.empty(self.matrix.shape[1])
             source, minus = (np.ascontiguousarray(part).reshape(-1) for part in (x, shift))
             load("passes").dense_there_and_back(self.matrix, source, minus, out, back)
-        elif isinstance(self._rows[0], SparseRows):
-            out, back = self._rows[0].there_and_back(x, shift)
+        elif isinstance(self._rows, SparseRows):
+            out, back = self._rows.there_and_back(x, shift)
         else:
             return super().there_and_back(x, shift)
         return out.reshape(self.y_shape), back.reshape(self.x_shape)

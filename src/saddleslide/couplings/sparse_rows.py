@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, final
 
 import numpy as np
@@ -15,6 +15,8 @@ from saddleslide.kernels.threads import WORTHWHILE, over_rows, together
 _NARROW = 2**16
 # Sums over all rows are made in so many parts, whatever the number of threads, so that it changes no bit.
 _PARTS = 4
+# Pairs are kept where there are at most so many for each entry; there are half as many where every column has one.
+_PAIRED = 0.65
 
 
 def written(v: Array, shape: Shape, out: Array | None, work: Callable[[Array, Array], None]) -> Array:
@@ -37,7 +39,7 @@ def written(v: Array, shape: Shape, out: Array | None, work: Callable[[Array, Ar
 
 @final
 class SparseRows:
-    """Entries, columns and row starts of a CSR matrix with 32-bit indices.
+    """A CSR matrix as compiled passes take it, in pairs of neighbouring columns where most entries have a neighbour.
 
     Examples
     --------
@@ -47,18 +49,26 @@ class SparseRows:
     array([3., 3.])
     >>> rows.there_and_back(np.ones(2), np.ones(2))
     (array([3., 3.]), array([ 2., 10.]))
+    >>> rows.grams(np.ones((1, 2)), np.array([1.0, 2.0]))
+    array([[ 3., 24.]])
     """
 
     def __init__(self, matrix: Any) -> None:
-        self.data, self.shape = matrix.data, matrix.shape
-        narrow = matrix.shape[1] <= _NARROW
-        self.indices = matrix.indices.astype(np.uint16) if narrow else matrix.indices.astype(np.int32).view(np.uint32)
-        self.starts = matrix.indptr.astype(np.int32, copy=False).view(np.uint32)
-        self.kind = str(self.indices.dtype)
+        self.shape, starts = matrix.shape, matrix.indptr.astype(np.int32, copy=False).view(np.uint32)
+        narrow = np.dtype(np.uint16 if matrix.shape[1] <= _NARROW else np.uint32)
+        self.kind, pairs = narrow.name, _paired(matrix, starts, narrow)
+        self.passes = "passes" if pairs is None else "paired_rows"
+        found: tuple[Array, Any, Any] = pairs or (matrix.data, matrix.indices.astype(narrow), starts)
+        self.data, self.indices, self.starts = found
+
+    @property
+    def paired(self) -> bool:
+        """Whether neighbouring columns are kept in pairs."""
+        return self.passes == "paired_rows"
 
     def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
         """The matrix times v, in a shape."""
-        work, rows = load("passes").product[self.kind], (self.data, self.indices, self.starts)
+        work, rows = self._work("product"), (self.data, self.indices, self.starts)
         return written(
             v, shape, out, lambda source, into: over_rows(
                 lambda first, last: work(*rows, source, into, first, last), self.starts
@@ -67,27 +77,69 @@ class SparseRows:
 
     def products(self, stack: Array) -> Array:
         """The matrix times every row of a stack, two at once; the same bits as one by one."""
-        flat = stack.reshape(len(stack), -1)
+        work, rows = self._work("two_products"), (self.data, self.indices, self.starts)
         made = np.empty((len(stack), self.shape[0]))
-        work, rows = load("passes").two_products[self.kind], (self.data, self.indices, self.starts)
-        for begin in range(0, len(stack), 2):
-            some = flat[begin : begin + 2]
-            source, into = np.zeros((self.shape[1], 2)), np.empty((self.shape[0], 2))
-            source[:, : len(some)] = some.T
+        for begin, source in _by_two(stack):
+            into = np.empty((self.shape[0], 2))
             over_rows(lambda first, last, s=source, t=into: work(*rows, s, t, first, last), self.starts)  # type: ignore[misc]
-            made[begin : begin + 2] = into.T[: len(some)]
+            made[begin : begin + 2] = into.T[: len(stack) - begin]
         return made
 
     def there_and_back(self, v: Array, shift: Array) -> tuple[Array, Array]:
         """A v and A^T (A v - shift), flat, in one pass over A."""
-        size, entries = self.shape[0], int(self.starts[-1])
-        parts = _PARTS if entries >= WORTHWHILE else 1
-        edges = [0, *np.searchsorted(self.starts, np.arange(1, parts) * (entries / parts)).tolist(), size]
         source, minus = np.ascontiguousarray(v).reshape(-1), np.ascontiguousarray(shift).reshape(-1)
-        out, back = np.empty(size), np.empty((parts, self.shape[1]))
-        work, rows = load("passes").there_and_back[self.kind], (self.data, self.indices, self.starts)
+        out = np.empty(self.shape[0])
+        return out, self._added("there_and_back", (self.shape[1],), source, minus, out)
+
+    def grams(self, stack: Array, weights: Array) -> Array:
+        """A^T diag(weights) A times every row of a stack, two at once, each in one pass over A."""
+        made, heavy = np.empty((len(stack), self.shape[1])), np.ascontiguousarray(weights).reshape(-1)
+        for begin, source in _by_two(stack):
+            back = self._added("two_grams", (self.shape[1], 2), source, heavy)
+            made[begin : begin + 2] = back.T[: len(stack) - begin]
+        return made
+
+    def _work(self, name: str) -> Callable[..., None]:
+        work: Callable[..., None] = getattr(load(self.passes), name)[self.kind]
+        return work
+
+    def _added(self, name: str, shape: Shape, *given: Array) -> Array:
+        """What a pass adds up over all rows."""
+        entries = int(self.starts[-1])
+        parts = _PARTS if entries >= WORTHWHILE else 1
+        cuts = np.searchsorted(self.starts, np.arange(1, parts) * (entries / parts)).tolist()
+        edges, back = [0, *cuts, self.shape[0]], np.empty((parts, *shape))
+        work, rows = self._work(name), (self.data, self.indices, self.starts)
         together([
-            lambda i=i: work(*rows, source, minus, out, back[i], edges[i], edges[i + 1])  # type: ignore[misc]
+            lambda i=i: work(*rows, *given, back[i], edges[i], edges[i + 1])  # type: ignore[misc]
             for i in range(parts)
         ])  # fmt: skip
-        return out, back.sum(axis=0) if parts > 1 else back[0]
+        total: Array = back.sum(axis=0) if parts > 1 else back[0]
+        return total
+
+
+def _paired(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> tuple[Array, Any, Any] | None:
+    """Weights, columns and row starts of pairs, where there are few enough of them."""
+    if matrix.shape[1] < 2 or matrix.nnz == 0:
+        return None
+    kernels, pair_starts, given = (
+        load("paired_rows"),
+        np.empty_like(starts),
+        matrix.indices.astype(np.int32, copy=False),
+    )
+    count = kernels.count_pairs(given, starts, pair_starts)
+    if count > _PAIRED * matrix.nnz:
+        return None
+    columns, weights = np.empty(count, narrow), np.zeros(2 * count)
+    kernels.pair_up[narrow.name](given, starts, matrix.data, matrix.shape[1] - 1, columns, weights)
+    return weights, columns, pair_starts
+
+
+def _by_two(stack: Array) -> Iterator[tuple[int, Array]]:
+    """Two vectors of a stack at a time, side by side, with the number of the first; zeros beside a last one."""
+    flat = stack.reshape(len(stack), -1)
+    for begin in range(0, len(stack), 2):
+        some = flat[begin : begin + 2]
+        source = np.zeros((flat.shape[1], 2))
+        source[:, : len(some)] = some.T
+        yield begin, source

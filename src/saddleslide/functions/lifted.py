@@ -175,7 +175,7 @@ class LinearModelLift(Lifted):
 
     def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
         diagonal, A = self.f.loss_hessian(q), self.f.A
-        return lambda stack: A.adjoint_stack(diagonal * A.forward_stack(stack)) + self.f.ridge * stack
+        return lambda stack: A.gram_stack(stack, diagonal) + self.f.ridge * stack
 
 
 @final

@@ -1,4 +1,4 @@
-"""Passes over a matrix by rows. Sparse: with narrow indices, two vectors at once, A and A^T together; dense: the last.
+"""Passes over a matrix by rows. Sparse: narrow indices, two vectors at once, A and A^T together; dense: the last.
 
 Sums of a sparse row are made as in `products`: one vector or two, narrow indices or wide ones, give the same bits.
 """
@@ -16,7 +16,7 @@ from saddleslide.kernels.building import FLAT, INT, NONE, READ, READ_INDEX, READ
 from saddleslide.kernels.products import _row_sum, sparse_product
 
 _NARROW = types.Array(types.uint16, 1, "C", readonly=True)
-_MATRIX = types.float64[:, ::1]
+MATRIX = types.float64[:, ::1]
 
 
 def _product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
@@ -27,45 +27,8 @@ def _product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first
 
 @helper
 def _two_sums(data: Array, indices: Any, v: Array, k: Any, end: Any) -> tuple[float, float]:
-    """`_row_sum` of both columns of v, with each matrix entry read once."""
-    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    five, six, seven, eight = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
-    a0, b0, c0, d0, e0, f0, g0, h0 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    a1, b1, c1, d1, e1, f1, g1, h1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    while k + seven < end:
-        j, w = indices[k], data[k]
-        a0, a1 = a0 + w * v[j, 0], a1 + w * v[j, 1]
-        j, w = indices[k + one], data[k + one]
-        b0, b1 = b0 + w * v[j, 0], b1 + w * v[j, 1]
-        j, w = indices[k + two], data[k + two]
-        c0, c1 = c0 + w * v[j, 0], c1 + w * v[j, 1]
-        j, w = indices[k + three], data[k + three]
-        d0, d1 = d0 + w * v[j, 0], d1 + w * v[j, 1]
-        j, w = indices[k + four], data[k + four]
-        e0, e1 = e0 + w * v[j, 0], e1 + w * v[j, 1]
-        j, w = indices[k + five], data[k + five]
-        f0, f1 = f0 + w * v[j, 0], f1 + w * v[j, 1]
-        j, w = indices[k + six], data[k + six]
-        g0, g1 = g0 + w * v[j, 0], g1 + w * v[j, 1]
-        j, w = indices[k + seven], data[k + seven]
-        h0, h1 = h0 + w * v[j, 0], h1 + w * v[j, 1]
-        k += eight
-    while k + three < end:
-        j, w = indices[k], data[k]
-        a0, a1 = a0 + w * v[j, 0], a1 + w * v[j, 1]
-        j, w = indices[k + one], data[k + one]
-        b0, b1 = b0 + w * v[j, 0], b1 + w * v[j, 1]
-        j, w = indices[k + two], data[k + two]
-        c0, c1 = c0 + w * v[j, 0], c1 + w * v[j, 1]
-        j, w = indices[k + three], data[k + three]
-        d0, d1 = d0 + w * v[j, 0], d1 + w * v[j, 1]
-        k += four
-    while k < end:
-        j, w = indices[k], data[k]
-        a0, a1 = a0 + w * v[j, 0], a1 + w * v[j, 1]
-        k += one
-    first = ((a0 + b0) + (c0 + d0)) + ((e0 + f0) + (g0 + h0))
-    return first, ((a1 + b1) + (c1 + d1)) + ((e1 + f1) + (g1 + h1))
+    """`_row_sum` of both columns of v: the second time, the row is in the cache."""
+    return _row_sum(data, indices, v[:, 0], k, end), _row_sum(data, indices, v[:, 1], k, end)
 
 
 def _two_products(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
@@ -88,6 +51,23 @@ def _there_and_back(
         weight = total - shift[i]
         while k < end:
             back[indices[k]] += weight * data[k]
+            k += one
+
+
+def _two_grams(
+    data: Array, indices: Any, starts: Any, v: Array, rows: Array, back: Array, first: int, last: int
+) -> None:
+    """A^T diag(rows) A times both columns of v, of some rows alone, in one pass."""
+    one = np.uint64(1)
+    back[:] = 0.0
+    for i in range(first, last):
+        k, end = np.uint64(starts[i]), np.uint64(starts[i + 1])
+        left, right = _two_sums(data, indices, v, k, end)
+        left, right = rows[i] * left, rows[i] * right
+        while k < end:
+            j, weight = indices[k], data[k]
+            back[j, 0] += left * weight
+            back[j, 1] += right * weight
             k += one
 
 
@@ -128,8 +108,8 @@ def dense_there_and_back(A: Array, v: Array, shift: Array, out: Array, back: Arr
         _one_row(A, i, v, shift, out, back)
 
 
-def _compiled(function: Callable[..., None], *vectors: Any) -> dict[str, Callable[..., None]]:
-    """The function for indices of 16 and of 32 bits, by the name of their type."""
+def for_indices(function: Callable[..., None], *vectors: Any) -> dict[str, Callable[..., None]]:
+    """The function of rows, vectors and a range of rows for indices of 16 and of 32 bits, by the name of their type."""
     return {
         str(index.dtype): kernel(NONE, READ, index, READ_INDEX, *vectors, INT, INT, nogil=True)(function)
         for index in (_NARROW, READ_INDEX)
@@ -138,5 +118,6 @@ def _compiled(function: Callable[..., None], *vectors: Any) -> dict[str, Callabl
 
 product = {"uint16": kernel(NONE, READ, _NARROW, READ_INDEX, READ, FLAT, INT, INT, nogil=True)(_product)}
 product["uint32"] = sparse_product
-two_products = _compiled(_two_products, READ_MATRIX, _MATRIX)
-there_and_back = _compiled(_there_and_back, READ, READ, FLAT, FLAT)
+two_products = for_indices(_two_products, READ_MATRIX, MATRIX)
+there_and_back = for_indices(_there_and_back, READ, READ, FLAT, FLAT)
+two_grams = for_indices(_two_grams, READ_MATRIX, READ, MATRIX)

@@ -87,7 +87,7 @@ def load(name: str) -> Any:
 def prepare() -> None:
     """Load now what a run may use, so that no clock of the run is charged with it."""
     if jit_enabled():
-        for name in ("compiled", "products", "passes", "alike_rows", "primal_dual"):
+        for name in ("compiled", "products", "passes", "paired_rows", "alike_rows", "primal_dual"):
             load(name)
 
 
