@@ -16,8 +16,6 @@ from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
 from saddleslide.metrics.shells import shell_average
 
-# The cosine transforms of scipy.fftpack are those of scipy.fft without its search for a backend, which shows on small
-# grids.
 BASES = ("dct", "fft")
 # Smallest fitted eigenvalue relative to the largest (facts of the fit: noise of a few probes is of this size).
 _FLOOR = 1e-3
@@ -75,9 +73,9 @@ class Spectral(Symbol):
             super().invert(x)
             return
         # Both transforms may use the memory of x itself.
-        found = scipy.fftpack.dctn(x, norm="ortho", overwrite_x=True)
+        found = scipy.fft.dctn(x, norm="ortho", overwrite_x=True)
         found /= self.symbol
-        found = scipy.fftpack.idctn(found, norm="ortho", overwrite_x=True)
+        found = scipy.fft.idctn(found, norm="ortho", overwrite_x=True)
         if not np.may_share_memory(found, x):
             np.copyto(x, found)
 
@@ -86,14 +84,14 @@ def to_coordinates(x: Array, basis: str) -> Array:
     """Orthonormal cosine or Hartley transform."""
     if isinstance(x, Elsewhere):
         return cosine_transform(x) if basis == "dct" else hartley_transform(x)
-    return np.asarray(scipy.fftpack.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
+    return np.asarray(scipy.fft.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
 
 
 def from_coordinates(X: Array, basis: str) -> Array:
     """The inverse of `to_coordinates`; the Hartley transform is its own."""
     if isinstance(X, Elsewhere):
         return cosine_transform(X, inverse=True) if basis == "dct" else hartley_transform(X)
-    return np.asarray(scipy.fftpack.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
+    return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
 
 
 def _above_gram(coupling: Coupling, basis: str) -> Array | float:
