@@ -15,6 +15,7 @@ from saddleslide.domains import Ball, Box, FullSpace, NonNegative, Product, Simp
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions import (
     Custom,
+    Function,
     Huber,
     LeastSquares,
     Linear,
@@ -614,3 +615,36 @@ def test_sums_of_many_terms_are_exact_to_the_last_bit(size):
     huge = np.full(size, 1e308)
     huge[::2] *= -1.0
     assert careful_sum(huge)[0] == math.fsum(huge.tolist())
+
+
+class Cubes(Function):
+    """A caller's sum of w_i |x_i|^3 / 3 that names no shape: entries are not alike."""
+
+    separable = True
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def gradient(self, x, out=None):
+        return np.multiply(self.weights[: x.size], x * np.abs(x), out=out)
+
+    def value(self, x):
+        return float(np.sum(self.weights[: x.size] * np.abs(x) ** 3)) / 3.0
+
+    def value_and_gradient(self, x, out=None):
+        return self.value(x), self.gradient(x, out)
+
+    def smoothness(self, domain):
+        return Holder(1.0, 2.0 * float(self.weights.max()) * domain.magnitude())
+
+    def strong_convexity(self, domain):
+        return 0.0
+
+
+def test_minima_of_a_callers_separable_function_ask_it_for_whole_points():
+    """A bracket that closes at once must not shift the others' weights."""
+    weights, tilt = 1.0 + np.arange(6.0), np.array([-1.0, 0.0, 3.0, 40.0, -2.0, 7.0])
+    found = tilted_minimum(Cubes(weights), tilt, Box(-2.0, 2.0, shape=6))
+    best = np.clip(-np.sign(tilt) * np.sqrt(np.abs(tilt) / weights), -2.0, 2.0)
+    assert found.value == pytest.approx(Cubes(weights).value(best) + tilt @ best, rel=1e-12)
+    assert found.lower <= Cubes(weights).value(best) + tilt @ best

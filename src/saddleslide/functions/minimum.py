@@ -196,8 +196,8 @@ def _narrowed(f: Function, slope: Callable[[Array], Array], c: Array, low: Array
 
 
 def _bisected(f: Function, c: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Brackets halved until no number lies between their ends; where f takes any shape, those alone that are open."""
-    if f.shape is not None or not on_host(c):
+    """Brackets halved until no number lies between their ends; those alone that are open, where entries are alike."""
+    if f.shape is not None or f.separable_form() is None or not on_host(c):
         return _halved(f, c, low, high)
     middle = low + 0.5 * (high - low)
     wide = (low < middle) & (middle < high)
