@@ -17,7 +17,7 @@ from saddleslide.couplings.alike_rows import AlikeRows, passes_of
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
-from saddleslide.couplings.sparse_rows import SparseRows
+from saddleslide.couplings.sparse_rows import SparseRows, flat
 from saddleslide.couplings.spectrum import NormBound, summation_error
 from saddleslide.elsewhere.sparse import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
@@ -117,8 +117,8 @@ class Matrix(Coupling):
         if not on_host(x) or not (self.one_pass or self._compiled):
             return super().there_and_back(x, shift)
         if not self.sparse:
-            out, back = np.empty(self.matrix.shape[0]), np.empty(self.matrix.shape[1])
-            source, minus = (np.ascontiguousarray(part).reshape(-1) for part in (x, shift))
+            rows, columns = self.matrix.shape
+            out, back, source, minus = np.empty(rows), np.empty(columns), flat(x, columns), flat(shift, rows)
             load("passes").dense_there_and_back(self.matrix, source, minus, out, back)
         elif isinstance(self._rows, SparseRows):
             out, back = self._rows.there_and_back(x, shift)
