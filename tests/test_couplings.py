@@ -396,3 +396,13 @@ def test_a_product_that_is_not_finite_leaves_the_smallest_singular_value_unknown
     found = B.smallest_singular_value()
     assert found.lower == 0.0
     assert math.isnan(found.estimate)
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize(
+    ("places", "starts"), [((0, -1, 1), (0, 2, 3)), ((0, 2, 1), (0, 2, 3)), ((0, 1, 1), (0, 4, 3))]
+)
+def test_sparse_matrices_with_entries_outside_are_refused(kind, places, starts):
+    damaged = kind((np.ones(3), np.array(places), np.array(starts)), shape=(2, 2))
+    with pytest.raises(InputError, match=r"^B: the cs[rc] matrix of shape \(2, 2\) is damaged \(.*coo_array"):
+        as_coupling(damaged)

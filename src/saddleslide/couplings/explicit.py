@@ -317,6 +317,7 @@ def _read_matrix(matrix: Any) -> Any:
     if scipy.sparse.issparse(matrix):
         if matrix.dtype.kind not in "biuf":
             raise InputError(f"B: dtype is {matrix.dtype}; expected real numbers.")
+        _check_places(matrix)
         rows = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
         as_real(rows.data, "B")
         return _with_small_indices(rows)
@@ -324,6 +325,19 @@ def _read_matrix(matrix: Any) -> Any:
     if array.ndim != 2:
         raise InputError(f"B: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix.")
     return array
+
+
+def _check_places(matrix: Any) -> None:
+    """Refuse entries that lie outside of the matrix: neither SciPy nor compiled loops look at bounds."""
+    if matrix.format not in ("csr", "csc", "bsr"):
+        return
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(
+            f"B: the {matrix.format} matrix of shape {matrix.shape} is damaged ({error}); expected every entry inside. "
+            "Build it from rows, columns and values with scipy.sparse.coo_array."
+        ) from None
 
 
 def _with_small_indices(rows: Any) -> Any:
