@@ -319,6 +319,8 @@ def _read_matrix(matrix: Any) -> Any:
             raise InputError(f"B: dtype is {matrix.dtype}; expected real numbers.")
         _check_places(matrix)
         rows = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+        # Now, and not in place when SciPy needs it: compiled passes hold these arrays.
+        rows.sum_duplicates()
         as_real(rows.data, "B")
         return _with_small_indices(rows)
     array = as_real(matrix, "B")
