@@ -1,7 +1,8 @@
 """All speed measurements side by side in one run.
 
-    python -m benchmarks                     measure, print the tables, compare with the committed ratios
-    python -m benchmarks --out FILE          and write the measurements (benchmarks/results/speed.json is committed)
+    python -m benchmarks                     measure, print the tables, compare with the committed ratios, and write
+                                             the measurements to benchmarks/results/speed_latest.json
+    python -m benchmarks --out FILE          or to FILE (benchmarks/results/speed.json is the committed one)
     python -m benchmarks --rounds 3          fewer repetitions
     python -m benchmarks --docs              put the committed measurements into docs/speed.md, and measure nothing
 
@@ -17,12 +18,14 @@ import os
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "speed.md"
-COMMITTED = Path(__file__).parent / "results" / "speed.json"
+RESULTS = Path(__file__).parent / "results"
+# What is compared with stays as it is, unless it is named.
+COMMITTED, LATEST = RESULTS / "speed.json", RESULTS / "speed_latest.json"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--out", type=Path, default=LATEST, help="JSON file to write (default speed_latest.json)")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved repetitions (default 7)")
     parser.add_argument("--docs", action="store_true", help="rewrite the tables of docs/speed.md from the results")
     chosen = parser.parse_args()
@@ -51,8 +54,7 @@ def main() -> None:
     committed = json.loads(COMMITTED.read_text(encoding="utf-8")) if COMMITTED.exists() else found
     worse = report.regressions(found, committed)
     print("\n".join(["", *(worse or ["No ratio is worse than the committed one."])]))
-    if chosen.out is not None:
-        chosen.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    chosen.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if worse:
         raise SystemExit(1)
 
