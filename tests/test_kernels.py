@@ -360,6 +360,28 @@ def test_numba_is_imported_by_the_first_run_and_not_without_compiling():
     assert fresh(SADDLESLIDE_JIT="0")[:2] == ["False", "False"]
 
 
+TRANSFORMED = """
+import sys, saddleslide as ss
+from saddleslide.adaptive_run import AdaptiveRun
+problem, timed, seen = ss.gallery.tomography(n=8), AdaptiveRun._timed, []
+assert "scipy.fft" not in sys.modules
+def watched(self, work):
+    seen.append("scipy.fft" in sys.modules)
+    return timed(self, work)
+AdaptiveRun._timed = watched
+result = ss.solve(problem, rtol=1e-3, metric=sys.argv[1])
+print(seen[0], result.compile_seconds > 0.0)
+"""
+
+
+@pytest.mark.parametrize(("metric", "needed"), [("spectral", "True"), ("blocks", "False")])
+def test_transforms_are_loaded_before_the_clock_of_a_run_that_needs_them(metric, needed):
+    environment = os.environ | {"SADDLESLIDE_JIT": "0"}
+    command = [sys.executable, "-W", "error", "-c", TRANSFORMED, metric]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == [needed, needed], done.stderr
+
+
 def test_caches_that_are_damaged_or_forbidden_are_no_failure(tmp_path):
     folder = tmp_path / "cache"
     first = fresh(NUMBA_CACHE_DIR=str(folder))

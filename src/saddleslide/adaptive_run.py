@@ -87,7 +87,7 @@ class AdaptiveRun:
         self.slack_floor = 0.0 if self.smooth else self._slack_floor()
         self.plans = [plan]
         self.seconds, self.compiled_before = 0.0, compile_seconds()
-        prepare()
+        prepare(transforms=plan.metric not in ("blocks", "diagonal"))
         self.pace = Pace()
         self.begun = False
         self.method: AdaptiveSliding | PrimalDual | None = None

@@ -189,7 +189,7 @@ class Result:
     floor : float
         What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
     compile_seconds : float
-        Time spent on importing Numba and on compiling or loading kernels; not in `seconds`.
+        Time spent on importing Numba and SciPy's transforms, and on compiling or loading kernels; not in `seconds`.
     transfers : int
         Arrays copied between the host and the library of the problem's arrays, both ways; 0 for NumPy. The few numbers
         that steer a method are read without being counted.

@@ -70,22 +70,27 @@ def jit(on: bool) -> Iterator[None]:
 
 
 def compile_seconds() -> float:
-    """Time this process has spent on importing Numba and on compiling or loading kernels."""
+    """Time this process has spent on importing Numba and transforms, and on compiling or loading kernels."""
     return _Switch.seconds
 
 
 def load(name: str) -> Any:
     """A module of compiled kernels; the first time it is compiled, or read from the disk."""
-    full = f"saddleslide.kernels.{name}"
-    if full not in sys.modules:
+    return _imported(f"saddleslide.kernels.{name}")
+
+
+def _imported(module: str) -> Any:
+    if module not in sys.modules:
         began = time.perf_counter()
-        importlib.import_module(full)
+        importlib.import_module(module)
         _Switch.seconds += time.perf_counter() - began
-    return sys.modules[full]
+    return sys.modules[module]
 
 
-def prepare() -> None:
-    """Load now what a run may use, so that no clock of the run is charged with it."""
+def prepare(transforms: bool = False) -> None:
+    """Load now what a run may use, so that no clock of the run is charged with it; SciPy's transforms where asked."""
+    if transforms:
+        _imported("scipy.fft")
     if jit_enabled():
         for name in ("compiled", "products", "passes", "paired_rows", "alike_rows", "primal_dual"):
             load(name)
