@@ -614,3 +614,14 @@ def test_sums_of_many_terms_are_exact_to_the_last_bit(size):
     huge = np.full(size, 1e308)
     huge[::2] *= -1.0
     assert careful_sum(huge)[0] == math.fsum(huge.tolist())
+
+
+def test_a_minimum_does_not_depend_on_how_many_brackets_are_halved():
+    c, domain = np.random.default_rng(0).standard_normal((6, 50)), Box(-0.3, 0.3, shape=(6, 50))
+    # A function of one shape has all its brackets halved, one that takes any shape those that are open.
+    found, whole = (
+        tilted_minimum(Quadratic(2.0) + Power(0.5, weight), c, domain) for weight in (0.7, np.full((6, 50), 0.7))
+    )
+    assert np.array_equal(found.point, whole.point)
+    assert (found.value, found.error) == (whole.value, whole.error)
+    assert 0 < np.count_nonzero(np.abs(found.point) < 0.3) < c.size
