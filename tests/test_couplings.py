@@ -396,3 +396,39 @@ def test_a_product_that_is_not_finite_leaves_the_smallest_singular_value_unknown
     found = B.smallest_singular_value()
     assert found.lower == 0.0
     assert math.isnan(found.estimate)
+
+
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize(
+    ("places", "starts"), [((0, -1, 1), (0, 2, 3)), ((0, 2, 1), (0, 2, 3)), ((0, 1, 1), (0, 4, 3))]
+)
+def test_sparse_matrices_with_entries_outside_are_refused(kind, places, starts):
+    damaged = kind((np.ones(3), np.array(places), np.array(starts)), shape=(2, 2))
+    with pytest.raises(InputError, match=r"^B: the cs[rc] matrix of shape \(2, 2\) is damaged \(.*coo_array"):
+        as_coupling(damaged)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_products_of_rows_out_of_order_stay_the_same_whatever_is_asked_between(twice, kind, rng):
+    """SciPy sorts and sums such rows in place, where it needs that, for one in the sizes that certificates ask for."""
+    places = np.concatenate([rng.choice(30, size=9, replace=twice) for _ in range(30)])
+    given = kind((rng.standard_normal(270), places, np.arange(0, 271, 9)), shape=(30, 30))
+    dense, x = given.copy().toarray(), rng.standard_normal(30)
+    B = as_coupling(given)
+
+    def agree():
+        np.testing.assert_allclose(B.forward(x), dense @ x, rtol=0.0, atol=1e-13)
+        np.testing.assert_allclose(B.adjoint(x), dense.T @ x, rtol=0.0, atol=1e-13)
+        np.testing.assert_allclose(B.there_and_back(x, x)[1], dense.T @ (dense @ x - x), rtol=0.0, atol=1e-12)
+
+    agree()
+    assert B.product_error > 0.0 and B.norm.upper > 0.0
+    agree()
+    given.sum_duplicates()
+    agree()
+    problem = ss.SaddleProblem(
+        f=ss.functions.LeastSquares(given, x, ridge=0.1), g=ss.functions.Quadratic(1.0), B=given,
+        X=ss.domains.FullSpace(30), Y=ss.domains.Box(-1.0, 1.0, shape=30),
+    )  # fmt: skip
+    assert ss.solve(problem, rtol=1e-6).success

@@ -659,3 +659,24 @@ def test_a_minimum_does_not_depend_on_how_many_brackets_are_halved():
     assert np.array_equal(found.point, whole.point)
     assert (found.value, found.error) == (whole.value, whole.error)
     assert 0 < np.count_nonzero(np.abs(found.point) < 0.3) < c.size
+
+
+class Weighted(Cubes):
+    """A caller's power of 3/2 that names its form, with a weight for every entry, and no shape."""
+
+    def gradient(self, x, out=None):
+        return np.multiply(self.weights, np.sign(x) * np.sqrt(np.abs(x)), out=out)
+
+    def value(self, x):
+        return float(np.sum(self.weights * np.abs(x) ** 1.5)) / 1.5
+
+    def separable_form(self):
+        return Power(0.5, self.weights).separable_form()
+
+
+@pytest.mark.parametrize("domain", [Box(-3.0, 3.0, shape=6), FullSpace(6), Simplex(6), Ball(2.0, shape=6)])
+def test_a_form_with_weights_of_its_own_for_every_entry_needs_no_shape(domain):
+    weights, tilt = 1.0 + np.arange(6.0), np.array([1.0, -2.0, 3.0, 0.0, 0.0, 100.0])
+    found, known = (tilted_minimum(f, tilt, domain) for f in (Weighted(weights), Power(0.5, weights)))
+    assert found.value == pytest.approx(known.value, rel=1e-12)
+    assert found.lower == pytest.approx(known.lower, rel=1e-12)

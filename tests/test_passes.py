@@ -168,3 +168,50 @@ def test_what_an_exponential_has_beyond_its_tangent_keeps_its_digits(u):
     exact = sum(reversed(terms))
     for others in ([], [2.0]):
         assert _beyond_linear(np.array([u, *others]))[0] == pytest.approx(exact, rel=1e-14 if abs(u) < 0.06 else 1e-13)
+
+
+def shifts(n):
+    return scipy.sparse.diags_array([1.0, -2.0, 1.0], offsets=[-1, 0, 1], shape=(n, n), format="csr")
+
+
+MATRICES = {"scattered": sparse(60, 60, 0.2), "pairs": sparse(60, 60, 0.95), "alike": shifts(60), "dense": np.eye(60)}
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
+def test_vectors_of_another_size_are_refused_and_of_another_type_are_read(matrix, compiled):
+    A, b, x = Matrix(matrix), normal(20, 60), normal(21, 60).astype(np.float32)
+    f, exact = LeastSquares(matrix, b), matrix @ x.astype(float)
+    with jit(compiled):
+        for size in (10, 61):
+            for call in (A.forward, A.adjoint, f.value, f.gradient, lambda v: A.there_and_back(v, b)):
+                with pytest.raises(ValueError, match="60"):
+                    call(np.ones(size))
+            with pytest.raises(ValueError, match=r"60|wrong dimensions"):
+                A.forward(x, out=np.empty(size))
+            with pytest.raises(ValueError, match="60"):
+                A.there_and_back(x, np.ones(size))
+        np.testing.assert_allclose(A.forward(x), exact, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(f.gradient(x), A.adjoint(exact - b), rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(A.forward(np.arange(60)), A.forward(np.arange(60.0)))
+        np.testing.assert_allclose(A.forward_stack(np.stack([x, x]))[1], exact, rtol=1e-6, atol=1e-6)
+        if A.sparse:
+            narrow = np.empty(60, np.float32)
+            assert A.forward(x, out=narrow) is narrow
+            np.testing.assert_allclose(narrow, exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
+def test_a_product_may_be_written_over_its_vector(matrix, compiled):
+    A, x = Matrix(matrix), normal(22, 60)
+    with jit(compiled):
+        expected = A.forward(x)
+        np.testing.assert_allclose(A.forward(x, out=x), expected, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(x, expected, rtol=1e-14, atol=1e-14)
+
+
+def test_the_matrices_above_are_of_the_kinds_they_are_named_after():
+    kinds = [type(Matrix(MATRICES[name])._rows).__name__ for name in ("scattered", "pairs", "alike")]
+    assert kinds == ["SparseRows", "SparseRows", "AlikeRows"]
+    assert [Matrix(MATRICES[name])._rows.paired for name in ("scattered", "pairs")] == [False, True]

@@ -42,6 +42,7 @@ class AlikeRows:
             if number == len(kept):
                 kept.append((offsets, weights))
             patterns.append(number)
+        self.columns = matrix.shape[1]
         self.begins = np.append(begins, matrix.shape[0])
         self.patterns = np.array(patterns, dtype=np.int64)
         self.starts = np.cumsum([0, *(len(offsets) for offsets, _ in kept)], dtype=np.int64)
@@ -55,7 +56,7 @@ class AlikeRows:
         work = load("alike_rows").alike_product
         runs = (self.begins, self.patterns, self.starts, self.offsets, self.weights)
         return written(
-            v, shape, out, lambda source, into: over_rows(
+            v, self.columns, shape, out, lambda source, into: over_rows(
                 lambda first, last: work(*runs, source, into, np.empty(TILE), first, last), self.entries
             )
         )  # fmt: skip

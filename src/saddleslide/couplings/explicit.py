@@ -17,7 +17,7 @@ from saddleslide.couplings.alike_rows import AlikeRows, passes_of
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
-from saddleslide.couplings.sparse_rows import SparseRows
+from saddleslide.couplings.sparse_rows import SparseRows, flat
 from saddleslide.couplings.spectrum import NormBound, summation_error
 from saddleslide.elsewhere.sparse import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
@@ -117,8 +117,8 @@ class Matrix(Coupling):
         if not on_host(x) or not (self.one_pass or self._compiled):
             return super().there_and_back(x, shift)
         if not self.sparse:
-            out, back = np.empty(self.matrix.shape[0]), np.empty(self.matrix.shape[1])
-            source, minus = (np.ascontiguousarray(part).reshape(-1) for part in (x, shift))
+            rows, columns = self.matrix.shape
+            out, back, source, minus = np.empty(rows), np.empty(columns), flat(x, columns), flat(shift, rows)
             load("passes").dense_there_and_back(self.matrix, source, minus, out, back)
         elif isinstance(self._rows, SparseRows):
             out, back = self._rows.there_and_back(x, shift)
@@ -317,13 +317,29 @@ def _read_matrix(matrix: Any) -> Any:
     if scipy.sparse.issparse(matrix):
         if matrix.dtype.kind not in "biuf":
             raise InputError(f"B: dtype is {matrix.dtype}; expected real numbers.")
+        _check_places(matrix)
         rows = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
+        # Now, and not in place when SciPy needs it: compiled passes hold these arrays.
+        rows.sum_duplicates()
         as_real(rows.data, "B")
         return _with_small_indices(rows)
     array = as_real(matrix, "B")
     if array.ndim != 2:
         raise InputError(f"B: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix.")
     return array
+
+
+def _check_places(matrix: Any) -> None:
+    """Refuse entries that lie outside of the matrix: neither SciPy nor compiled loops look at bounds."""
+    if matrix.format not in ("csr", "csc", "bsr"):
+        return
+    try:
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(
+            f"B: the {matrix.format} matrix of shape {matrix.shape} is damaged ({error}); expected every entry inside. "
+            "Build it from rows, columns and values with scipy.sparse.coo_array."
+        ) from None
 
 
 def _with_small_indices(rows: Any) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, final
 
 import numpy as np
 
 from saddleslide.arrays import Array, Shape
+from saddleslide.errors import InputError
 from saddleslide.kernels.switch import load
 from saddleslide.kernels.threads import WORTHWHILE, over_rows, together
 
@@ -19,22 +21,43 @@ _PARTS = 4
 _PAIRED = 0.65
 
 
-def written(v: Array, shape: Shape, out: Array | None, work: Callable[[Array, Array], None]) -> Array:
-    """What `work` makes of v, both flat, in a shape; in `out` where it is given, whatever its strides.
+def flat(v: Array, size: int) -> Array:
+    """A vector as compiled passes take it, which look at no bounds: flat, of doubles, of this size.
+
+    Examples
+    --------
+    >>> flat(np.arange(4).reshape(2, 2), 4)
+    array([0., 1., 2., 3.])
+    """
+    made = np.ascontiguousarray(v, dtype=np.float64).reshape(-1)
+    if made.size != size:
+        raise InputError(f"product with a matrix: received {np.shape(v)}, {made.size} numbers; expected {size}.")
+    return made
+
+
+def written(v: Array, size: int, shape: Shape, out: Array | None, work: Callable[[Array, Array], None]) -> Array:
+    """What `work` makes of v of a size, both flat, in a shape; in `out` where it is given, whatever its strides.
 
     Examples
     --------
     >>> def double(source, into):
     ...     into[:] = 2.0 * source
-    >>> written(np.ones(2), (2, 1), None, double).tolist()
+    >>> written(np.ones(2), 2, (2, 1), None, double).tolist()
     [[2.0], [2.0]]
     """
-    target = out if out is not None and out.flags.c_contiguous else np.empty(shape)
-    work(np.ascontiguousarray(v).reshape(-1), target.reshape(-1))
+    source = flat(v, size)
+    target = out if out is not None and _takes(out, shape, source) else np.empty(shape)
+    work(source, target.reshape(-1))
     if out is None or target is out:
         return target
-    np.copyto(out, target)
+    np.copyto(out, target.reshape(out.shape))
     return out
+
+
+def _takes(out: Array, shape: Shape, source: Array) -> bool:
+    """Whether a pass can write into `out` itself: doubles in a row, as many as it makes, none of them still read."""
+    plain = out.flags.c_contiguous and out.dtype == np.float64
+    return plain and out.size == math.prod(shape) and not np.may_share_memory(out, source)
 
 
 @final
@@ -70,7 +93,7 @@ class SparseRows:
         """The matrix times v, in a shape."""
         work, rows = self._work("product"), (self.data, self.indices, self.starts)
         return written(
-            v, shape, out, lambda source, into: over_rows(
+            v, self.shape[1], shape, out, lambda source, into: over_rows(
                 lambda first, last: work(*rows, source, into, first, last), self.starts
             )
         )  # fmt: skip
@@ -79,7 +102,7 @@ class SparseRows:
         """The matrix times every row of a stack, two at once; the same bits as one by one."""
         work, rows = self._work("two_products"), (self.data, self.indices, self.starts)
         made = np.empty((len(stack), self.shape[0]))
-        for begin, source in _by_two(stack):
+        for begin, source in _by_two(stack, self.shape[1]):
             into = np.empty((self.shape[0], 2))
             over_rows(lambda first, last, s=source, t=into: work(*rows, s, t, first, last), self.starts)  # type: ignore[misc]
             made[begin : begin + 2] = into.T[: len(stack) - begin]
@@ -87,14 +110,14 @@ class SparseRows:
 
     def there_and_back(self, v: Array, shift: Array) -> tuple[Array, Array]:
         """A v and A^T (A v - shift), flat, in one pass over A."""
-        source, minus = np.ascontiguousarray(v).reshape(-1), np.ascontiguousarray(shift).reshape(-1)
+        source, minus = flat(v, self.shape[1]), flat(shift, self.shape[0])
         out = np.empty(self.shape[0])
         return out, self._added("there_and_back", (self.shape[1],), source, minus, out)
 
     def grams(self, stack: Array, weights: Array) -> Array:
         """A^T diag(weights) A times every row of a stack, two at once, each in one pass over A."""
-        made, heavy = np.empty((len(stack), self.shape[1])), np.ascontiguousarray(weights).reshape(-1)
-        for begin, source in _by_two(stack):
+        made, heavy = np.empty((len(stack), self.shape[1])), flat(weights, self.shape[0])
+        for begin, source in _by_two(stack, self.shape[1]):
             back = self._added("two_grams", (self.shape[1], 2), source, heavy)
             made[begin : begin + 2] = back.T[: len(stack) - begin]
         return made
@@ -135,11 +158,11 @@ def _paired(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> tuple[Array, Any
     return weights, columns, pair_starts
 
 
-def _by_two(stack: Array) -> Iterator[tuple[int, Array]]:
+def _by_two(stack: Array, size: int) -> Iterator[tuple[int, Array]]:
     """Two vectors of a stack at a time, side by side, with the number of the first; zeros beside a last one."""
-    flat = stack.reshape(len(stack), -1)
+    rows = flat(stack, len(stack) * size).reshape(len(stack), size)
     for begin in range(0, len(stack), 2):
-        some = flat[begin : begin + 2]
-        source = np.zeros((flat.shape[1], 2))
+        some = rows[begin : begin + 2]
+        source = np.zeros((size, 2))
         source[:, : len(some)] = some.T
         yield begin, source

@@ -197,7 +197,9 @@ def _narrowed(f: Function, slope: Callable[[Array], Array], c: Array, low: Array
 
 def _bisected(f: Function, c: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Brackets halved until no number lies between their ends; those alone that are open, where entries are alike."""
-    if f.shape is not None or f.separable_form() is None or not on_host(c):
+    form = f.separable_form()
+    # A caller's function may name no shape and have weights of its own for every entry.
+    if f.shape is not None or form is None or not form.alike or not on_host(c):
         return _halved(f, c, low, high)
     middle = low + 0.5 * (high - low)
     wide = (low < middle) & (middle < high)
