@@ -650,6 +650,17 @@ def test_minima_of_a_callers_separable_function_ask_it_for_whole_points():
     assert found.lower <= Cubes(weights).value(best) + tilt @ best
 
 
+def test_a_minimum_does_not_depend_on_how_many_brackets_are_halved():
+    c, domain = np.random.default_rng(0).standard_normal((6, 50)), Box(-0.3, 0.3, shape=(6, 50))
+    # A function of one shape has all its brackets halved, one that takes any shape those that are open.
+    found, whole = (
+        tilted_minimum(Quadratic(2.0) + Power(0.5, weight), c, domain) for weight in (0.7, np.full((6, 50), 0.7))
+    )
+    assert np.array_equal(found.point, whole.point)
+    assert (found.value, found.error) == (whole.value, whole.error)
+    assert 0 < np.count_nonzero(np.abs(found.point) < 0.3) < c.size
+
+
 class Weighted(Cubes):
     """A caller's power of 3/2 that names its form, with a weight for every entry, and no shape."""
 

@@ -16,7 +16,7 @@ import saddleslide as ss
 from saddleslide.couplings import FiniteDifferences, as_coupling
 from saddleslide.errors import InputError
 from saddleslide.functions import hessian_diagonal
-from saddleslide.metrics import Blocks, Diagonal, Operator, Spectral, fit_spectral, from_dict
+from saddleslide.metrics import Blocks, Diagonal, Operator, Spectral, fit_spectral, from_dict, shells
 from saddleslide.metrics.shells import shell_average
 from saddleslide.planning.adaptive import AdaptivePlan
 from support import Counter
@@ -442,3 +442,12 @@ def test_metrics_survive_json(metric):
     read = from_dict(json.loads(json.dumps(metric.to_dict())))
     assert type(read) is type(metric) and read.to_dict() == metric.to_dict()
     assert np.array_equal(read.symbol, metric.symbol)
+
+
+@pytest.mark.parametrize("basis", ["dct", "fft"])
+def test_remembered_shells_are_those_found_anew(basis, monkeypatch):
+    values = np.random.default_rng(0).uniform(1.0, 2.0, (7, 10))
+    kept = [shell_average(values, basis), shell_average(values, basis)]
+    monkeypatch.setattr(shells, "_MOST_KEPT", 0)
+    anew = shell_average(values, basis)
+    assert all(np.array_equal(found, anew) for found in kept)
