@@ -25,11 +25,14 @@ def own_function():
 
 
 def test_momentum_points_ahead():
-    """Accelerated: the root of the condition number. Without momentum, or against it, thousands of gradients."""
+    """Accelerated: the root of the condition number. Without momentum, or against it, thousands of gradients.
+
+    600 to 1,000 gradients are needed here, as rounding decides; without momentum 1,770 are not enough.
+    """
     B = 0.01 * RNG.standard_normal((3, 40))
     problem = ss.SaddleProblem(f=own_function(), g=F.Quadratic(1.0), B=B, X=BOX, Y=D.Box(-1.0, 1.0, shape=3))
     result = ss.solve(problem, tol=1e-4, method="adaptive", max_steps=400)
-    assert result.status is ss.Status.SOLVED and result.calls.f <= 700
+    assert result.status is ss.Status.SOLVED and result.calls.f <= 1100
 
 
 @pytest.mark.parametrize("start", [0.0, 30.0])
