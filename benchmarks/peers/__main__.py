@@ -17,7 +17,7 @@ import saddleslide as ss
 from benchmarks.peers.environments import PEERS, environment
 from benchmarks.peers.harness import OURS, Entry, measure, ours, program
 from benchmarks.peers.judge import Judge
-from benchmarks.peers.problems import NAMES, check, form_of
+from benchmarks.peers.problems import LARGE, NAMES, check, form_of
 from benchmarks.peers.programs.form import save
 from benchmarks.peers.table import table
 
@@ -28,8 +28,10 @@ def absent(reason: str) -> tuple[list, str]:
     return [], reason
 
 
-def rows_of(name: str, pythons: dict[str, tuple[Path, str]], rounds: int, scratch: Path) -> list[dict[str, Any]]:
-    problem = NAMES[name]()
+def rows_of(
+    name: str, pythons: dict[str, tuple[Path, str]], rounds: int, scratch: Path, longer: float = 1.0
+) -> list[dict[str, Any]]:
+    problem = {**NAMES, **LARGE}[name]()
     form, judge = form_of(problem), Judge(problem, TARGETS)
     assert check(problem, form) < 1e-12
     save(scratch / "problem.npz", form)
@@ -40,7 +42,7 @@ def rows_of(name: str, pythons: dict[str, tuple[Path, str]], rounds: int, scratc
             entries.append(Entry(peer.name, lambda *_, reason=reason: absent(reason)))
         else:
             run = program(peer, python, scratch / "problem.npz", scratch)
-            entries.append(Entry(peer.name, run, peer.settings, peer.seconds))
+            entries.append(Entry(peer.name, run, peer.settings, longer * peer.seconds))
     rows = measure(name, entries, judge, rounds)
     # Certified bounds of all programs hold for the same number, or the judge is wrong.
     assert judge.lower <= judge.upper, f"{name}: certified bounds contradict each other"
@@ -52,14 +54,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--environments", type=Path, required=True, help="where the virtual environments are made")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", nargs="+", default=list(NAMES), help="problems")
+    parser.add_argument("--only", nargs="+", default=list(NAMES), choices=[*NAMES, *LARGE], help="problems")
+    parser.add_argument("--longer", type=float, default=1.0, help="times the seconds that each peer has")
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     pythons = {peer.name: environment(peer, chosen.environments) for peer in PEERS}
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
         for name in chosen.only:
-            rows += rows_of(name, pythons, chosen.rounds, Path(scratch))
+            rows += rows_of(name, pythons, chosen.rounds, Path(scratch), chosen.longer)
             print(table([row for row in rows if row["problem"] == name]), flush=True)
             if chosen.out:
                 body = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 import saddleslide as ss
-from benchmarks.peers.problems import NAMES
+from benchmarks.peers.problems import LARGE, NAMES
 from benchmarks.peers.programs.form import write
 
 
@@ -21,7 +21,7 @@ def main() -> None:
     ss.solve(small, tol=1e-3)  # imports on first use are not part of a solve, as for the peers
     points, taken = [], []
     for target in map(float, targets.split(",")):
-        problem = NAMES[name]()
+        problem = {**NAMES, **LARGE}[name]()
         began = time.perf_counter()
         result = ss.solve(problem, rtol=target)
         spent = time.perf_counter() - began

@@ -23,6 +23,8 @@ NAMES: dict[str, Callable[[], SaddleProblem]] = {
     "consensus": suite.consensus,
     "robust regression": suite.robust_regression,
 }
+# Measured when asked for: general solvers take long on it.
+LARGE: dict[str, Callable[[], SaddleProblem]] = {"large tomography": suite.large_tomography}
 
 
 def form_of(problem: SaddleProblem) -> Form:

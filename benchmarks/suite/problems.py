@@ -41,6 +41,11 @@ def tomography() -> SaddleProblem:
     return ss.gallery.tomography(n=32, bounded=False)
 
 
+def large_tomography() -> SaddleProblem:
+    """The same at the paper's size, 64 x 64."""
+    return ss.gallery.tomography(bounded=False)
+
+
 def nonlocal_tomography() -> SaddleProblem:
     """The same with a costly g that has no proximal step."""
     return ss.gallery.tomography("nonlocal", n=32, bounded=False)
