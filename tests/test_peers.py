@@ -175,3 +175,11 @@ def test_the_page_repeats_the_measurement():
         assert {row["program"] for row in rows} == names
         assert rows[0]["lower"] <= rows[0]["upper"]
         assert all(t["gap"] <= t["target"] for row in rows for t in row["targets"] if t["met"])
+
+
+def test_the_page_of_the_tournament_repeats_what_the_other_solvers_took():
+    data = json.loads((ROOT / "benchmarks" / "results" / "peers_large.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "tournament.md").read_text(encoding="utf-8")
+    assert table(data["rows"]) in page
+    assert {row["program"] for row in data["rows"]} == {harness.OURS, *(peer.name for peer in PEERS)}
+    assert {row["problem"] for row in data["rows"]} == set(problems.LARGE)
