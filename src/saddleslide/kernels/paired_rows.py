@@ -1,6 +1,7 @@
 """Passes over a sparse matrix kept in pairs of neighbouring columns: projectors, interpolations.
 
-A pair has one index and one vector load for two entries. The functions are those of `passes`, by the same names.
+A pair has one index and one vector load for two entries. The functions are those of `passes`, by the same names,
+written again: made by one function of their row sums they would be closures, which Numba does not keep on disk.
 """
 
 from __future__ import annotations
