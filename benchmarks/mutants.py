@@ -27,15 +27,16 @@ LIMITS = (
     "tests/test_resume.py::test_no_limit_is_passed_by_a_single_call_of_the_callables",
 )
 LOOP = ("tests/test_core_rates.py", "tests/test_coupling_loop.py")
+THRIFT = ("tests/test_thrift.py",)
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, rung.average, self.scratch", "alpha, rung.average, self.scratch", TRANSCRIPTIONS),
     (R, "eta = Gamma * alpha * rung.level.step", "eta = alpha * rung.level.step", TRANSCRIPTIONS),
-    (R, "self._sweep(k + 1, Gamma * alpha, rung)", "self._sweep(k + 1, Gamma, rung)", TRANSCRIPTIONS),
+    (R, "self._sweep(k + 1, Gamma * alpha, rung,", "self._sweep(k + 1, Gamma, rung,", TRANSCRIPTIONS),
     (R, "kept = Gamma * (1.0 - alpha)", "kept = Gamma * alpha", TRANSCRIPTIONS),
     (R, "Gamma * alpha, rung.iterate", "alpha, rung.iterate", TRANSCRIPTIONS),
     (R, "for j in range(rung.level.T):", "for j in range(rung.level.T - 1):", TRANSCRIPTIONS),
-    (R, "self._advance(0, j, 1.0, self.floor)", "self._advance(0, 0, 1.0, self.floor)", TRANSCRIPTIONS),
+    (R, "self._advance(0, j, 1.0, self.floor,", "self._advance(0, 0, 1.0, self.floor,", TRANSCRIPTIONS),
     (R, "factors = 1.0 / (eta * rung.own_weights)", "factors = -1.0 / (eta * rung.own_weights)", TRANSCRIPTIONS),
     (R, "        self.domain.project(rung.iterate, out=rung.iterate)\n", "", TRANSCRIPTIONS),
     (R, "self.kernels.settle(rung.average, rung.iterate, ahead, alpha, self.scratch)",
@@ -43,8 +44,13 @@ MUTANTS = (
     (R, "rung.weights += above.weights", "rung.weights += 0.0 * above.weights", TRANSCRIPTIONS),
     (R, "rung.models[i] = (alpha * new[0] + (1.0 - alpha)", "rung.models[i] = (new[0] + (1.0 - alpha)",
      ("tests/test_certificate.py",)),
-    (B, "oracles.adjoint(y, out_x)\n        oracles.forward(x, out_y)",
-     "oracles.adjoint(y, out_x)\n        oracles.forward(2.0 * x, out_y)", TRANSCRIPTIONS),
+    (B, "multiply(oracles.forward, x, out_y)", "multiply(oracles.forward, 2.0 * x, out_y)", TRANSCRIPTIONS),
+    (B, "if at_start and not v.any():", "if at_start:", THRIFT),
+    ("sliding/thrift.py", "Ends(self.first and j == 0, self.last", "Ends(self.first, self.last", THRIFT),
+    ("sliding/thrift.py", "self.last and j == T - 1", "self.last", THRIFT),
+    ("sliding/thrift.py", "self.last and part.stop == T", "self.last", THRIFT),
+    ("kernels/sweeps.py", "if spares & LAST and j == T - 1:", "if spares & LAST:", THRIFT),
+    ("kernels/difference_sweeps.py", "spares if first + k == 0 else 0", "spares", THRIFT),
     (B, "        np.negative(out_y, out=out_y)\n", "", TRANSCRIPTIONS),
     (B, "beta_x * (oracles.forward(x) - at_g)", "beta_x * (oracles.forward(x) + at_g)", ("tests/test_regimes.py",)),
     (A, "v = self.oracles.problem.X.project(here.x + b * (here.x - before.x))",

@@ -298,10 +298,10 @@ def test_ctrl_c_while_compiled_loops_run(monkeypatch):
     plan = ss.plan(problem, order="fgB", loops=(1, 1, 3_000_000))
     timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
 
-    def watched(self, count, work):
+    def watched(self, *given):
         if not timer.ident:
             timer.start()
-        products(self, count, work)
+        products(self, *given)
 
     monkeypatch.setattr(Oracles, "products", watched)
     with jit(True):

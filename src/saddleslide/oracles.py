@@ -115,7 +115,8 @@ class Oracles:
     oracle while user code runs, so that an exception can say where it came from. A `dry` instance calls nothing and
     answers with zeros: it builds a run whose state will be restored. A `guarded` one ends the run at the first array
     that is not finite, so that no oracle is ever asked about such a point. `errors` are NumPy's settings for the
-    caller's own code, where they are not those of the moment.
+    caller's own code, where they are not those of the moment. `spared` are products that a theorem counts and nobody
+    needed.
 
     Examples
     --------
@@ -137,6 +138,7 @@ class Oracles:
     ) -> None:
         self.problem, self.gate, self.dry, self.guarded = problem, gate, dry, guarded
         self.calls = Calls()
+        self.spared = 0
         self.seconds = Seconds()
         self.heard = Memory()
         self.active = ""
@@ -235,9 +237,14 @@ class Oracles:
         """B^T y; that of 0 is 0 and costs nothing."""
         return self.adjoint(y) if y.any() else zeros(self.problem.X.shape, y)
 
-    def products(self, count: int, work: Callable[[], None]) -> None:
-        """Products that a compiled loop makes by itself."""
-        self.made("B", count, work, lambda: None)
+    def products(self, count: int, work: Callable[[], None], spared: int = 0) -> None:
+        """Products that a compiled loop makes by itself, and those of them that it spares."""
+        self.made("B", count - spared, work, lambda: None)
+        self.spare(spared)
+
+    def spare(self, count: int) -> None:
+        """Products that are not made: known beforehand, or never used."""
+        self.spared += 0 if self.dry else count
 
     def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of f at x: one call of f'. The last ones are kept, in case that f gets out of reach."""

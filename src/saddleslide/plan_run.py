@@ -270,6 +270,7 @@ class PlanRun:
             floor=self.plan.constants["floor"].value if "floor" in self.plan.constants else 0.0,
             compile_seconds=compile_seconds() - self.compiled_before,
             time_limit=self.control.time_limit,
+            spared=self.oracles.spared,
         )
 
 

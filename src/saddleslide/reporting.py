@@ -110,6 +110,7 @@ def as_record(result: Result) -> dict[str, Any]:
         "target": result.known_target,
         "certificate": {"kind": result.certificate.kind, "reason": result.certificate.reason},
         "calls": vars(result.calls),
+        "spared": result.spared,
         "certificate_calls": vars(result.certificate_calls),
         "seconds": result.seconds,
         "plans": [used.to_dict() for used in result.plans],

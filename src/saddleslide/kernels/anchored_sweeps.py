@@ -8,9 +8,10 @@ from numba import types
 
 from saddleslide.arrays import Array
 from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, fusing, helper, kernel
+from saddleslide.kernels.kinds import LAST
 from saddleslide.kernels.products import COUPLING, CompiledCoupling, adjoint, forward, operator
 from saddleslide.kernels.sets import SET, CompiledSet
-from saddleslide.kernels.sweeps import approach, put_right, step_scalars
+from saddleslide.kernels.sweeps import approach, first_operator, put_right, step_scalars
 from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels
 
 # beta_x, beta_y, f'(x_in) and g'(y_in).
@@ -64,22 +65,31 @@ def _add_anchors(
 
 
 @kernel(
-    NONE, COUPLING, SET, SET, TERM, TERM, INT, ANCHORS, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, READ,
-    FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT,
+    NONE, COUPLING, SET, SET, TERM, TERM, INT, ANCHORS, INT, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ,
+    READ, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT, FLAT,
 )  # fmt: skip
 def anchored_sweep(
     coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, n: int,
-    anchors: CompiledAnchors, entry: int, T: int, Gamma: float, step: float, alphas: Array, own: Array, above: Array,
-    base: Array, pull: Array, slope: Array, z: Array, average: Array, fold: Array, moved: Array, here: Array, q: Array,
-    point: Array, image: Array, base_image: Array,
+    anchors: CompiledAnchors, entry: int, T: int, spares: int, Gamma: float, step: float, alphas: Array, own: Array,
+    above: Array, base: Array, pull: Array, slope: Array, z: Array, average: Array, fold: Array, moved: Array,
+    here: Array, q: Array, point: Array, image: Array, base_image: Array,
 ) -> None:  # fmt: skip
-    """T steps; `image` is Q(average) and `base_image` Q(base), made at an entry of the level, all else is scratch."""
+    """T steps; `image` is Q(average) and `base_image` Q(base), made at an entry of the level, all else is scratch.
+
+    `entry` is 0 within an entry, 1 at its beginning, and 2 at that of the run, where base is 0. `spares` are bits of
+    `kinds`.
+    """
     fold_levels(fold, pull, slope, of_x, of_y, n)
-    if entry:
+    if entry == 1:
         _image_of(coupling, anchors, base, n, base_image)
+    elif entry == 2:
+        base_image[:] = 0.0
     for j in range(T):
         alpha = alphas[j]
-        operator(coupling, z, n, here)
+        if entry == 2 and j == 0:
+            first_operator(coupling, z, n, spares, here)
+        else:
+            operator(coupling, z, n, here)
         if entry and j == 0:
             image[:] = here
         _mix(point, Gamma * alpha, here, Gamma * (1.0 - alpha), image, base_image)
@@ -87,6 +97,8 @@ def anchored_sweep(
         _add_anchors(coupling, anchors, n, q, point, moved)
         scalars = step_scalars(alpha, Gamma, step, own, above)
         approach(n, X, Y, of_x, of_y, scalars, z, average, fold, q, moved)
+        if spares & LAST and j == T - 1:
+            break
         operator(coupling, moved, n, q)
         _average_image(image, alpha, here, q)
         put_right(n, X, Y, scalars, z, moved, q)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from saddleslide.arrays import Array
 from saddleslide.kernels.building import fusing, helper
-from saddleslide.kernels.kinds import BALL, BOX, INTERVAL, NO_TERM
+from saddleslide.kernels.kinds import BALL, BOX, INTERVAL, NO_TERM, ZERO_X, ZERO_Y
 from saddleslide.kernels.sets import CompiledSet, clip, clipped, interval, project, project_further
 from saddleslide.kernels.sweeps import Scalars, look_back
 from saddleslide.kernels.terms import CompiledTerm, limits, minimise
@@ -32,6 +32,13 @@ def toward_x(
         for i in range(out.size):
             slope = (left[i] - right[i]) + (up[i] - down[i])
             out[i] = clipped(a * x[i] + b * (fold[i] - inverse[i] * slope), low, high)
+
+
+@fusing
+def without_product(out: Array, v: Array, a: float, fold: Array, b: float, low: float, high: float) -> None:
+    """Write out = a v + b fold, clipped: a step where the other block is 0."""
+    for i in range(out.size):
+        out[i] = clipped(a * v[i] + b * fold[i], low, high)
 
 
 @fusing
@@ -78,8 +85,8 @@ def settle(v: Array, weight: float, term: CompiledTerm, domain: CompiledSet, sta
 
 @helper
 def ahead_x(
-    row: int, count: int, shape: Shape, scalars: Scalars, X: CompiledSet, term: CompiledTerm, inverse: Array, z: Array,
-    average: Array, fold: Array, moved: Array, nothing: Array,
+    row: int, count: int, shape: Shape, spares: int, scalars: Scalars, X: CompiledSet, term: CompiledTerm,
+    inverse: Array, z: Array, average: Array, fold: Array, moved: Array, nothing: Array,
 ) -> None:  # fmt: skip
     """x~ in some rows, the average with it, and x - x~."""
     rows, columns, kept, _ = shape
@@ -88,7 +95,10 @@ def ahead_x(
     end, at, first = begin + size, kept * columns, 0
     low, high = limits(X, term)
     h, v, out = z[n : 2 * n], z[2 * n :], moved[at : at + size]
-    if row == 0:
+    if spares & ZERO_Y:
+        without_product(out, z[begin:end], a, fold[begin:end], b, low, high)
+        first = size
+    elif row == 0:
         # Nothing stands above, and nothing to the left of the first pixel.
         toward_x(
             out[:columns], z[:columns], a, fold[:columns], b, z[n - 1 : n - 1 + columns], h[:columns], nothing,
@@ -112,8 +122,8 @@ def ahead_x(
 
 @helper
 def ahead_y(
-    row: int, count: int, shape: Shape, scalars: Scalars, Y: CompiledSet, term: CompiledTerm, z: Array, average: Array,
-    fold: Array, moved: Array, ends: Array,
+    row: int, count: int, shape: Shape, spares: int, scalars: Scalars, Y: CompiledSet, term: CompiledTerm, z: Array,
+    average: Array, fold: Array, moved: Array, ends: Array,
 ) -> None:  # fmt: skip
     """y~ in some rows of both directions, the average with it, and y - y~."""
     rows, columns, kept, m = shape
@@ -124,7 +134,13 @@ def ahead_y(
     inside = min(end, n - columns)
     across, down = moved[m + 1 + at : m + 1 + at + size], moved[2 * m + 1 + at : 2 * m + 1 + at + size]
     fold_h, fold_v = fold[n : 2 * n], fold[2 * n :]
-    _toward_y(across, z[n + begin : n + end], a, fold_h[begin:end], b, z[begin:end], z[begin + 1 : end + 1], low, high)
+    if spares & ZERO_X:
+        without_product(across, z[n + begin : n + end], a, fold_h[begin:end], b, low, high)
+        without_product(down, z[2 * n + begin : 2 * n + end], a, fold_v[begin:end], b, low, high)
+        inside = begin
+    else:
+        x, following = z[begin:end], z[begin + 1 : end + 1]
+        _toward_y(across, z[n + begin : n + end], a, fold_h[begin:end], b, x, following, low, high)
     for r in range(count):
         k = (r + 1) * columns - 1
         across[k] = clipped(a * ends[row + r] + b * fold_h[begin + k], low, high)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from saddleslide.arrays import Array
 from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, helper, kernel
 from saddleslide.kernels.difference_rows import ahead_x, ahead_y, correct_rows
-from saddleslide.kernels.kinds import BALL
+from saddleslide.kernels.kinds import BALL, LAST
 from saddleslide.kernels.sets import SET, CompiledSet, project_further
 from saddleslide.kernels.sweeps import step_scalars
 from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels
@@ -54,19 +54,20 @@ def _project_further(rows: int, columns: int, X: CompiledSet, Y: CompiledSet, z:
 
 
 @kernel(
-    NONE, INT, INT, INT, INT, SET, SET, TERM, TERM, READ, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT, FLAT,
-    FLAT, FLAT, FLAT, FLAT,
+    NONE, INT, INT, INT, INT, SET, SET, TERM, TERM, READ, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT,
+    FLAT, FLAT, FLAT, FLAT, FLAT,
 )  # fmt: skip
 def difference_sweep(
     rows: int, columns: int, height: int, together: int, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm,
-    of_y: CompiledTerm, inverse: Array, T: int, Gamma: float, step: float, alphas: Array, own: Array, above: Array,
-    pull: Array, slope: Array, z: Array, average: Array, fold: Array, moved: Array, ends: Array, nothing: Array,
+    of_y: CompiledTerm, inverse: Array, T: int, spares: int, Gamma: float, step: float, alphas: Array, own: Array,
+    above: Array, pull: Array, slope: Array, z: Array, average: Array, fold: Array, moved: Array, ends: Array,
+    nothing: Array,
 ) -> None:  # fmt: skip
     """T steps of the level of finite differences; `z` and `average` are updated in place, the rest is scratch.
 
     `together` steps make one pass, `height` rows at a time; all rows, and one step, where a set couples entries. Per
     step `moved` holds three planes of these rows, two more rows in each unless these are all, and one entry. `nothing`
-    is a row of zeros, and `ends` is zero before and after.
+    is a row of zeros, and `ends` is zero before and after. `spares` are bits of `kinds`.
     """
     kept = 0 if height == rows else 2
     m = (height + kept) * columns
@@ -83,12 +84,13 @@ def difference_sweep(
                     continue
                 scalars = step_scalars(alphas[first + k], Gamma, step, own, above)
                 strip = moved[k * (3 * m + 1) : (k + 1) * (3 * m + 1)]
-                ahead_x(row, end - row, shape, scalars, X, of_x, inverse, z, average, fold, strip, nothing)
-                ahead_y(row, end - row, shape, scalars, Y, of_y, z, average, fold, strip, ends)
+                at_start = spares if first + k == 0 else 0
+                ahead_x(row, end - row, shape, at_start, scalars, X, of_x, inverse, z, average, fold, strip, nothing)
+                ahead_y(row, end - row, shape, at_start, scalars, Y, of_y, z, average, fold, strip, ends)
                 # One row behind, and to the end at the end.
                 begin, close = max(row - 1, 0), rows if end == rows else end - 1
                 at = (kept + begin - row) * columns
-                if close > begin:
+                if close > begin and not (spares & LAST and first + k == T - 1):
                     correct_rows(begin, close - begin, at, shape, scalars, X, Y, inverse, z, strip, nothing)
                 if kept:
                     _move_up(strip, end - row, columns, m)

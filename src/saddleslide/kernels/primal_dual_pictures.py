@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from saddleslide.arrays import Array
 from saddleslide.kernels.building import FLAT, FLOAT, INT, READ, fusing, helper, kernel
-from saddleslide.kernels.difference_rows import settle, toward_x
+from saddleslide.kernels.difference_rows import settle, toward_x, without_product
 from saddleslide.kernels.difference_sweeps import _exchange
+from saddleslide.kernels.kinds import ZERO_Y
 from saddleslide.kernels.sets import SET, CompiledSet, clipped
 from saddleslide.kernels.sweeps import Scalars, step_scalars
 from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels, limits
@@ -54,28 +55,31 @@ def _step_and_average(y: Array, lag: Array, average: Array, alpha: float) -> Non
 
 @helper
 def _rows_of_x(
-    row: int, count: int, shape: tuple[int, int], scalars: Scalars, theta: float, X: CompiledSet, term: CompiledTerm,
-    inverse: Array, z: Array, average: Array, lag: Array, fold: Array, strip: Array,
+    row: int, count: int, shape: tuple[int, int], at_zero: bool, scalars: Scalars, theta: float, X: CompiledSet,
+    term: CompiledTerm, inverse: Array, z: Array, average: Array, lag: Array, fold: Array, strip: Array,
 ) -> None:  # fmt: skip
-    """The step of x in some rows, with B^T (y + theta (y - y_previous))."""
+    """The step of x in some rows, with B^T (y + theta (y - y_previous)), unless y is 0."""
     rows, columns = shape
     n, begin, size = rows * columns, row * columns, count * columns
     end = begin + size
     h, v, lag_h, lag_v = z[n : 2 * n], z[2 * n :], lag[:n], lag[n:]
     # Nothing stands to the left of the first pixel, and at the end of a row there is no difference.
     across, down, new = strip[: size + 1], strip[size + 1 : 2 * size + columns + 1], strip[2 * size + columns + 1 :]
-    across[0] = 0.0
-    _look_ahead(across[1:], h[begin:end], theta, lag_h[begin:end])
-    if row == 0:
-        down[:columns] = 0.0
-    else:
-        _look_ahead(down[:columns], v[begin - columns : begin], theta, lag_v[begin - columns : begin])
-    _look_ahead(down[columns:], v[begin:end], theta, lag_v[begin:end])
     low, high = limits(X, term)
-    toward_x(
-        new[:size], z[begin:end], scalars[0], fold[begin:end], scalars[2], across[:size], across[1:], down[:size],
-        down[columns:], inverse[begin:end], low, high,
-    )  # fmt: skip
+    if at_zero:
+        without_product(new[:size], z[begin:end], scalars[0], fold[begin:end], scalars[2], low, high)
+    else:
+        across[0] = 0.0
+        _look_ahead(across[1:], h[begin:end], theta, lag_h[begin:end])
+        if row == 0:
+            down[:columns] = 0.0
+        else:
+            _look_ahead(down[:columns], v[begin - columns : begin], theta, lag_v[begin - columns : begin])
+        _look_ahead(down[columns:], v[begin:end], theta, lag_v[begin:end])
+        toward_x(
+            new[:size], z[begin:end], scalars[0], fold[begin:end], scalars[2], across[:size], across[1:], down[:size],
+            down[columns:], inverse[begin:end], low, high,
+        )  # fmt: skip
     settle(new[:size], scalars[4], term, X, begin)
     _take(z[begin:end], average[begin:end], new[:size], scalars[8])
 
@@ -128,19 +132,19 @@ def _rows_down(
 
 
 @kernel(
-    FLOAT, INT, INT, INT, INT, SET, SET, TERM, TERM, READ, INT, FLOAT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT,
-    FLAT, FLAT, FLAT, FLAT, FLAT,
+    FLOAT, INT, INT, INT, INT, SET, SET, TERM, TERM, READ, INT, INT, FLOAT, FLOAT, FLOAT, READ, READ, READ, READ, READ,
+    FLAT, FLAT, FLAT, FLAT, FLAT, FLAT,
 )  # fmt: skip
 def picture_sweep(
     rows: int, columns: int, height: int, together: int, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm,
-    of_y: CompiledTerm, inverse: Array, T: int, Gamma: float, step: float, before: float, alphas: Array, own: Array,
-    above: Array, pull: Array, slope: Array, z: Array, average: Array, lag: Array, fold: Array, strip: Array,
-    ends: Array,
+    of_y: CompiledTerm, inverse: Array, T: int, spares: int, Gamma: float, step: float, before: float, alphas: Array,
+    own: Array, above: Array, pull: Array, slope: Array, z: Array, average: Array, lag: Array, fold: Array,
+    strip: Array, ends: Array,
 ) -> float:  # fmt: skip
     """T steps as those of `primal_dual_sweep`, on sets that clip entries; gives the last eta.
 
     `height` rows at a time, `together` steps a pass. `strip` holds three bands, and a row and an entry more. `ends` is
-    zero before and after.
+    zero before and after. `spares` are bits of `kinds`.
     """
     shape = (rows, columns)
     fold_levels(fold, pull, slope, of_x, of_y, rows * columns)
@@ -159,8 +163,9 @@ def picture_sweep(
                 scalars = step_scalars(alphas[j], Gamma, step, own, above)
                 last_eta = before if j == 0 else Gamma * alphas[j - 1] * step
                 theta = Gamma * alphas[j] * step / last_eta
+                at_zero = j == 0 and spares & ZERO_Y > 0
                 _rows_of_x(
-                    row, end - row, shape, scalars, theta, X, of_x, inverse, z, average, lag, fold, strip,
+                    row, end - row, shape, at_zero, scalars, theta, X, of_x, inverse, z, average, lag, fold, strip,
                 )  # fmt: skip
                 _rows_across(row, end - row, shape, scalars, Y, of_y, z, average, lag, fold, ends)
                 # One row behind, and to the end at the end.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from saddleslide.arrays import Array
 from saddleslide.kernels.building import FLAT, FLOAT, INT, READ, fusing, helper, kernel
-from saddleslide.kernels.difference_rows import settle, toward_x
-from saddleslide.kernels.kinds import BALL, BOX, DIFFERENCES, NO_TERM
+from saddleslide.kernels.difference_rows import settle, toward_x, without_product
+from saddleslide.kernels.kinds import BALL, BOX, DIFFERENCES, NO_TERM, ZERO_Y
 from saddleslide.kernels.products import COUPLING, CompiledCoupling, adjoint, forward
 from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval, project_further
 from saddleslide.kernels.sweeps import advance, step_scalars
@@ -42,8 +42,8 @@ def _along(
 
 @helper
 def _difference_x(
-    rows: int, columns: int, out: Array, x: Array, a: float, fold: Array, b: float, ahead: Array, inverse: Array,
-    weight: float, X: CompiledSet, term: CompiledTerm, nothing: Array,
+    rows: int, columns: int, at_zero: bool, out: Array, x: Array, a: float, fold: Array, b: float, ahead: Array,
+    inverse: Array, weight: float, X: CompiledSet, term: CompiledTerm, nothing: Array,
 ) -> None:  # fmt: skip
     """Write the base case of x with B^T of `ahead`, whose entries without a difference become 0."""
     n = rows * columns
@@ -52,17 +52,20 @@ def _difference_x(
         h[k] = 0.0
     v[n - columns :] = 0.0
     low, high = limits(X, term)
-    # Nothing stands above, and nothing to the left of the first pixel.
-    toward_x(
-        out[1:columns], x[1:columns], a, fold[1:columns], b, h[: columns - 1], h[1:columns], nothing[1:columns],
-        v[1:columns], inverse[1:columns], low, high,
-    )  # fmt: skip
-    slope = -h[0] - v[0]
-    out[0] = clipped(a * x[0] + b * (fold[0] - (inverse[0] * slope if inverse.size > 0 else slope)), low, high)
-    toward_x(
-        out[columns:], x[columns:], a, fold[columns:n], b, h[columns - 1 : n - 1], h[columns:], v[: n - columns],
-        v[columns:], inverse[columns:], low, high,
-    )  # fmt: skip
+    if at_zero:
+        without_product(out, x, a, fold, b, low, high)
+    else:
+        # Nothing stands above, and nothing to the left of the first pixel.
+        toward_x(
+            out[1:columns], x[1:columns], a, fold[1:columns], b, h[: columns - 1], h[1:columns], nothing[1:columns],
+            v[1:columns], inverse[1:columns], low, high,
+        )  # fmt: skip
+        slope = -h[0] - v[0]
+        out[0] = clipped(a * x[0] + b * (fold[0] - (inverse[0] * slope if inverse.size > 0 else slope)), low, high)
+        toward_x(
+            out[columns:], x[columns:], a, fold[columns:n], b, h[columns - 1 : n - 1], h[columns:], v[: n - columns],
+            v[columns:], inverse[columns:], low, high,
+        )  # fmt: skip
     settle(out, weight, term, X, 0)
     if X[0] >= BALL:
         project_further(out, X)
@@ -91,17 +94,18 @@ def _difference_y(
 
 
 @kernel(
-    FLOAT, COUPLING, SET, SET, TERM, TERM, READ, INT, INT, FLOAT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT,
-    FLAT, FLAT, FLAT, FLAT, FLAT,
+    FLOAT, COUPLING, SET, SET, TERM, TERM, READ, INT, INT, INT, FLOAT, FLOAT, FLOAT, READ, READ, READ, READ, READ,
+    FLAT, FLAT, FLAT, FLAT, FLAT, FLAT,
 )  # fmt: skip
 def primal_dual_sweep(
     coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, inverse: Array,
-    n: int, T: int, Gamma: float, step: float, before: float, alphas: Array, own: Array, above: Array, pull: Array,
-    slope: Array, z: Array, average: Array, lag: Array, fold: Array, q: Array, spare: Array,
+    n: int, T: int, spares: int, Gamma: float, step: float, before: float, alphas: Array, own: Array, above: Array,
+    pull: Array, slope: Array, z: Array, average: Array, lag: Array, fold: Array, q: Array, spare: Array,
 ) -> float:  # fmt: skip
     """T steps; `lag` is the last step of y and `before` its eta, infinite at the beginning. Gives the last eta.
 
-    For finite differences `spare` holds a row of zeros and then a number per row of the picture.
+    For finite differences `spare` holds a row of zeros and then a number per row of the picture. `spares` are bits
+    of `kinds`.
     """
     fold_levels(fold, pull, slope, of_x, of_y, n)
     x, y, q_x, q_y = z[:n], z[n:], q[:n], q[n:]
@@ -110,13 +114,17 @@ def primal_dual_sweep(
     for j in range(T):
         eta = Gamma * alphas[j] * step
         a_x, a_y, b_x, b_y, weight_x, weight_y, _, _, alpha = step_scalars(alphas[j], Gamma, step, own, above)
+        at_zero = j == 0 and spares & ZERO_Y > 0
         _look_ahead(q_y, y, eta / before, lag)
         if kind == DIFFERENCES:
             nothing, ends = spare[:columns], spare[columns:]
-            _difference_x(rows, columns, q_x, x, a_x, fold[:n], b_x, q_y, inverse, weight_x, X, of_x, nothing)
+            _difference_x(rows, columns, at_zero, q_x, x, a_x, fold[:n], b_x, q_y, inverse, weight_x, X, of_x, nothing)
             x[:] = q_x
         else:
-            adjoint(coupling, q_y, q_x)
+            if at_zero:
+                q_x[:] = 0.0
+            else:
+                adjoint(coupling, q_y, q_x)
             for i in range(inverse.size):
                 q_x[i] *= inverse[i]
             advance(x, a_x, fold[:n], b_x, q_x, weight_x, X, of_x)

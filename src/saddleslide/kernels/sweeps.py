@@ -12,8 +12,8 @@ from numba import types
 
 from saddleslide.arrays import Array
 from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, fusing, helper, kernel
-from saddleslide.kernels.kinds import NO_TERM
-from saddleslide.kernels.products import COUPLING, CompiledCoupling, operator
+from saddleslide.kernels.kinds import LAST, NO_TERM, ZERO_X, ZERO_Y
+from saddleslide.kernels.products import COUPLING, CompiledCoupling, adjoint, forward, operator
 from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval, project, project_further
 from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels, limits, minimise
 
@@ -109,30 +109,48 @@ def folded(fold: Array, pull: Array, slope: Array, of_x: CompiledTerm, of_y: Com
 
 
 @helper
-def _dual_operator(coupling: CompiledCoupling, inverse: Array, v: Array, n: int, out: Array) -> None:
+def first_operator(coupling: CompiledCoupling, v: Array, n: int, spares: int, out: Array) -> None:
+    """Q(v) at a start whose zeros are known."""
+    if spares & ZERO_Y:
+        out[:n] = 0.0
+    else:
+        adjoint(coupling, v[n:], out[:n])
+    if spares & ZERO_X:
+        out[n:] = 0.0
+    else:
+        forward(coupling, v[:n], out[n:])
+
+
+@helper
+def _dual_operator(coupling: CompiledCoupling, inverse: Array, v: Array, n: int, spares: int, out: Array) -> None:
     """Q(v), its x part in the norm of a diagonal metric."""
-    operator(coupling, v, n, out)
+    if spares & (ZERO_X | ZERO_Y):
+        first_operator(coupling, v, n, spares, out)
+    else:
+        operator(coupling, v, n, out)
     for i in range(inverse.size):
         out[i] *= inverse[i]
 
 
 @kernel(
-    NONE, COUPLING, SET, SET, TERM, TERM, READ, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT, FLAT, FLAT,
-    FLAT, FLAT,
+    NONE, COUPLING, SET, SET, TERM, TERM, READ, INT, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT, FLAT,
+    FLAT, FLAT, FLAT,
 )  # fmt: skip
 def coupling_sweep(
     coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, inverse: Array,
-    n: int, T: int, Gamma: float, step: float, alphas: Array, own: Array, above: Array, pull: Array, slope: Array,
-    z: Array, average: Array, fold: Array, moved: Array, q: Array,
+    n: int, T: int, spares: int, Gamma: float, step: float, alphas: Array, own: Array, above: Array, pull: Array,
+    slope: Array, z: Array, average: Array, fold: Array, moved: Array, q: Array,
 ) -> None:  # fmt: skip
     """T steps of the coupling's level; `average` and `z` are updated in place, the other vectors are scratch.
 
-    `average` is z before the first step; a level may be swept in pieces.
+    `average` is z before the first step; a level may be swept in pieces. `spares` are bits of `kinds`.
     """
     fold_levels(fold, pull, slope, of_x, of_y, n)
     for j in range(T):
         scalars = step_scalars(alphas[j], Gamma, step, own, above)
-        _dual_operator(coupling, inverse, z, n, q)
+        _dual_operator(coupling, inverse, z, n, spares if j == 0 else 0, q)
         approach(n, X, Y, of_x, of_y, scalars, z, average, fold, q, moved)
-        _dual_operator(coupling, inverse, moved, n, q)
+        if spares & LAST and j == T - 1:
+            break
+        _dual_operator(coupling, inverse, moved, n, 0, q)
         put_right(n, X, Y, scalars, z, moved, q)

@@ -33,7 +33,10 @@ def carried_out(run: Run, given: Instance, judge: Judge) -> Outcome:
 
 
 def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
-    """A plan of the paper carried out `repeats` times, inspected every `inspect` outer steps if asked."""
+    """A plan of the paper carried out `repeats` times, inspected every `inspect` outer steps if asked.
+
+    Counts are those of the paper, with the few products that the run spares.
+    """
     settings = run.settings
     intended = intended_plan(given, run)
     curve: Curve = []
@@ -41,7 +44,7 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
 
     def look(result: Result) -> None:
         if inspect and result.nit % inspect == 0:
-            curve.append([*_counts(result.calls), judge.look(result.x, result.y)])
+            curve.append([*_counts(result.counted), judge.look(result.x, result.y)])
 
     seconds = []
     for _ in range(int(settings.get("repeats", 1))):
@@ -52,12 +55,12 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
     more = {"status_of_run": result.status.name, **about(intended, result.nit)}
     bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
     data = intended.to_dict() if isinstance(intended, Plan) else None
-    return Outcome(result.x, result.y, result.calls, seconds, data, intended.order, bound, curve, more)
+    return Outcome(result.x, result.y, result.counted, seconds, data, intended.order, bound, curve, more)
 
 
 def _require_all_steps(intended: Plan | RestartPlan, result: Result) -> None:
     """A plan of one stage that something cut short is no evidence of its counts: the run has failed."""
-    if isinstance(intended, Plan) and result.calls != Calls(**intended.predicted_calls):
+    if isinstance(intended, Plan) and result.counted != Calls(**intended.predicted_calls):
         raise RuntimeError(f"{result.nit} of {intended.levels[0].T} outer steps were made: {result.message}")
 
 

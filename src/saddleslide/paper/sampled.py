@@ -42,7 +42,7 @@ def sampled(run: Run, given: Instance, judge: Judge) -> Outcome:
         "samples": asdict(last.samples), "planned_samples": intended.predicted_samples,
     }  # fmt: skip
     seconds = [result.seconds for result in results]
-    return Outcome(last.x, last.y, last.calls, seconds, None, intended.order, intended.bound, more=more)
+    return Outcome(last.x, last.y, last.counted, seconds, None, intended.order, intended.bound, more=more)
 
 
 def compared(found: Sequence[Sequence[float]], promises: Sequence[float]) -> dict[str, Any]:
@@ -79,4 +79,4 @@ def _traced(given: Instance, intended: RestartPlan, draw: int) -> tuple[Result, 
 def _as_planned(result: Result, intended: Plan | RestartPlan) -> bool:
     """Whether a run made exactly the planned calls and drew exactly the planned samples."""
     calls, samples = intended.predicted_calls, intended.predicted_samples
-    return vars(result.calls) == calls and asdict(result.samples) == samples
+    return vars(result.counted) == calls and asdict(result.samples) == samples

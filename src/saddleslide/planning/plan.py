@@ -154,7 +154,10 @@ class Plan:
 
     @property
     def predicted_calls(self) -> dict[str, int]:
-        """Calls per oracle: N_i gradients, and 4 products per iteration of the coupling, 2 for primal-dual steps."""
+        """Calls per oracle as the theorem counts them: N_i gradients, and 4 products per iteration of the coupling.
+
+        2 for primal-dual steps. A run spares up to 4 products in all: see `Result.spared`.
+        """
         calls = dict.fromkeys("fgB", 0)
         for level in self.levels:
             products = COUPLING_STEPS[self.coupling_step] if level.term.M > 0.0 else 0

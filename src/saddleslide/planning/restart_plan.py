@@ -160,7 +160,7 @@ class RestartPlan:
 
     @property
     def predicted_calls(self) -> dict[str, int]:
-        """Calls per oracle if every stage is needed, anchors included."""
+        """Calls per oracle if every stage is needed, anchors included; a run spares a few products in each."""
         calls = dict.fromkeys("fgB", 0)
         for stage in self.stages:
             for level in stage.levels:

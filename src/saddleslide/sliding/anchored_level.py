@@ -14,6 +14,7 @@ from saddleslide.planning import Level
 from saddleslide.planning import alpha as alpha_of
 from saddleslide.sliding.innermost import PRODUCTS, Above, Anchors, chunks_of, known_parts, weights_of
 from saddleslide.sliding.known import known_coupling
+from saddleslide.sliding.thrift import Ends, Thrift, products_spared, spared_by
 from saddleslide.sliding.view import View
 
 if TYPE_CHECKING:
@@ -39,10 +40,12 @@ class AnchoredLevel:
     """
 
     def __init__(
-        self, oracles: Oracles, level: Level, view: View, anchors: Anchors, operator: Writer, near: Array
-    ) -> None:
+        self, oracles: Oracles, level: Level, view: View, anchors: Anchors, operator: Writer, thrift: Thrift,
+        near: Array,
+    ) -> None:  # fmt: skip
         problem = oracles.problem
         self.oracles, self.level, self.view, self.anchors, self.operator = oracles, level, view, anchors, operator
+        self.thrift = thrift
         self.n, self.shapes = problem.X.size, [problem.X.shape, problem.Y.shape]
         size = problem.X.size + problem.Y.size
         self.alphas = weights_of(level.T)
@@ -59,32 +62,41 @@ class AnchoredLevel:
         """Whether all steps of an entry are one compiled call."""
         return self.coupling is not None
 
-    def __call__(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+    def __call__(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
         if self.coupling is None:
-            self._step_by_step(Gamma, above, z, average)
+            self._step_by_step(Gamma, above, z, average, ends)
         else:
-            self._at_once(Gamma, above, z, average)
+            self._at_once(Gamma, above, z, average, ends)
 
-    def _at_once(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+    def _at_once(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
         sweep, known, p_3 = self.sweep, self.known, self.anchors
         assert known is not None and sweep is not None
         held = (p_3.beta_x, p_3.beta_y, p_3.at_f, p_3.at_g)
         scratch = (self.fold, self.moved, self.here, self.q, self.point, self.image, self.base_image)
         for part in chunks_of(self.level.T, self.oracles.problem):
             length, entry = part.stop - part.start, int(part.start == 0)
+            here = ends.of(part, self.level.T)
+            spares = spared_by(here, z, self.n)
             work = partial(
-                sweep, self.coupling, *known.sets, *known.terms, self.n, held, entry, length, Gamma, self.level.step,
-                self.alphas(part), self.own, above.weights, above.base, above.pull, above.slope, z, average, *scratch,
+                sweep, self.coupling, *known.sets, *known.terms, self.n, held, entry + here.first, length, spares,
+                Gamma, self.level.step, self.alphas(part), self.own, above.weights, above.base, above.pull,
+                above.slope, z, average, *scratch,
             )  # fmt: skip
-            self.oracles.products((PRODUCTS + p_3.active) * length + entry * p_3.active, work)
+            # The averages above are 0 at the first entry of a run.
+            spared = products_spared(spares) + here.first * p_3.active
+            self.oracles.products((PRODUCTS + p_3.active) * length + entry * p_3.active, work, spared)
 
-    def _step_by_step(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+    def _step_by_step(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
         np.subtract(above.pull, above.slope, out=self.fold)
-        self._write_image(above.base, self.base_image)
+        if ends.first:
+            self.base_image[:] = 0.0
+            self.oracles.spare(self.anchors.active)
+        else:
+            self._write_image(above.base, self.base_image)
         for j in range(self.level.T):
-            alpha = alpha_of(j)
-            self.operator(z, self.here)
+            alpha, at = alpha_of(j), ends.at(j, self.level.T)
+            (self.thrift.write_first if at.first else self.operator)(z, self.here)
             if j == 0:
                 self.image[:] = self.here
             point = Gamma * alpha * self.here + Gamma * (1.0 - alpha) * self.image + self.base_image
@@ -92,6 +104,9 @@ class AnchoredLevel:
             ahead = self._base_case(z, self.here + self._anchor_slope(point), etas, etas + above.weights)
             average *= 1.0 - alpha
             average += alpha * ahead
+            if at.last:
+                self.thrift.left_out()
+                return
             self.operator(z - ahead, self.q)
             self.image *= 1.0 - alpha
             self.image += alpha * (self.here - self.q)

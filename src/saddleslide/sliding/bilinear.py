@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -22,6 +23,7 @@ from saddleslide.sliding.component import Writer
 from saddleslide.sliding.innermost import Anchors, Sweep, compiled_sweep
 from saddleslide.sliding.primal_dual_level import PrimalDualLevel
 from saddleslide.sliding.recursion import Piece, Recursion
+from saddleslide.sliding.thrift import Thrift
 from saddleslide.sliding.view import View
 
 # So many gradients of a stage are compared with those before, and after that one in so many.
@@ -72,6 +74,7 @@ def bilinear_recursion(
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
     duals = {name: view.dual(write) for name, write in operators.items()}
+    thrift = Thrift(view.dual(coupling_writer(oracles, at_start=True)), partial(oracles.spare, 2))
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
@@ -79,13 +82,20 @@ def bilinear_recursion(
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
-        _innermost(oracles, stage.levels, view, anchors, duals.get("B"), z),
+        _innermost(oracles, stage.levels, view, anchors, duals.get("B"), thrift, z),
         view.base(),
+        thrift,
     )
 
 
 def _innermost(
-    oracles: Oracles, levels: Sequence[Level], view: View, anchors: Anchors, operator: Writer | None, z: Array
+    oracles: Oracles,
+    levels: Sequence[Level],
+    view: View,
+    anchors: Anchors,
+    operator: Writer | None,
+    thrift: Thrift,
+    z: Array,
 ) -> Sweep | None:
     """All iterations of the last level at once, where it is the coupling's; None leaves them to the recursion."""
     # The outermost loop stays in Python: callers look at every one of its steps.
@@ -94,8 +104,8 @@ def _innermost(
     if view.primal_dual:
         return PrimalDualLevel(oracles, levels[-1], view, z)
     if anchors.active and view.metric is None:
-        return AnchoredLevel(oracles, levels[-1], view, anchors, operator, z)
-    return None if anchors.active or not on_host(z) else compiled_sweep(oracles, levels[-1], view, operator)
+        return AnchoredLevel(oracles, levels[-1], view, anchors, operator, thrift, z)
+    return None if anchors.active or not on_host(z) else compiled_sweep(oracles, levels[-1], view, operator, thrift)
 
 
 def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
@@ -211,15 +221,22 @@ def gradient_writers(oracles: Oracles, values: dict[str, float] | None = None) -
     }
 
 
-def coupling_writer(oracles: Oracles) -> Writer:
-    """Q(x, y) = (B^T y, -B x): two products."""
+def coupling_writer(oracles: Oracles, at_start: bool = False) -> Writer:
+    """Q(x, y) = (B^T y, -B x): two products, less those of a block that is 0 at the start of a run."""
     blocks = Views([oracles.problem.X.shape, oracles.problem.Y.shape])
+
+    def multiply(product: Callable[[Array, Array], Array], v: Array, out: Array) -> None:
+        if at_start and not v.any():
+            out[...] = 0.0
+            oracles.spare(1)
+        else:
+            product(v, out)
 
     def write_coupling(z: Array, out: Array) -> None:
         x, y = blocks(z)
         out_x, out_y = blocks(out)
-        oracles.adjoint(y, out_x)
-        oracles.forward(x, out_y)
+        multiply(oracles.adjoint, y, out_x)
+        multiply(oracles.forward, x, out_y)
         np.negative(out_y, out=out_y)
 
     return write_coupling

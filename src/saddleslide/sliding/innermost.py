@@ -19,6 +19,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.known import known_coupling, known_inverse, known_set, known_term
 from saddleslide.sliding.stepwise import stepwise_sweep
+from saddleslide.sliding.thrift import Ends, Thrift, products_spared, spared_by
 from saddleslide.sliding.view import View
 
 # Products of one iteration of the coupling's level: B and B^T at z and at z~.
@@ -41,15 +42,17 @@ class Above(Protocol):
 
 
 class Sweep(Protocol):
-    """All iterations of the innermost level: moves `z`, overwrites `average`."""
+    """All iterations of the innermost level: moves `z`, overwrites `average`; `ends` says which entry it is."""
 
-    def __call__(self, Gamma: float, above: Above, z: Array, average: Array) -> None: ...
+    def __call__(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None: ...
 
 
 class Call(Protocol):
-    """A compiled call of some steps, with what it works in."""
+    """A compiled call of some steps, with what it works in and what it may leave out."""
 
-    def __call__(self, T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> None: ...
+    def __call__(
+        self, T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array, spares: int
+    ) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -104,19 +107,23 @@ def known_parts(view: View) -> Known | None:
 
 
 def compiled_sweep(
-    oracles: Oracles, level: Level, view: View | None = None, write: Writer | None = None
+    oracles: Oracles,
+    level: Level,
+    view: View | None = None,
+    write: Writer | None = None,
+    thrift: Thrift | None = None,
 ) -> Sweep | None:
     """The coupling's level as one compiled loop on counted oracles; None where some part is of no known kind.
 
-    `write` gives Q as the view's metric has it, for one that mixes entries.
+    `write` gives Q as the view's metric has it, for one that mixes entries, and `thrift` says what is known of it.
     """
     problem = oracles.problem
     known, coupling = known_parts(View(problem) if view is None else view), known_coupling(problem.coupling)
     size = problem.X.size + problem.Y.size
     if not jit_enabled() or known is None:
         return None
-    if known.inverse is None and write is not None:
-        return stepwise_sweep(level, known, write, problem.X.size, size)
+    if known.inverse is None and write is not None and thrift is not None:
+        return stepwise_sweep(level, known, write, thrift, problem.X.size, size)
     if known.inverse is None or coupling is None:
         return None
     if coupling[0] == kinds.DIFFERENCES:
@@ -125,13 +132,14 @@ def compiled_sweep(
 
 
 def _swept(oracles: Oracles, level: Level, call: Call) -> Sweep:
-    alphas = weights_of(level.T)
+    alphas, n = weights_of(level.T), oracles.problem.X.size
 
-    def sweep(Gamma: float, above: Above, z: Array, average: Array) -> None:
+    def sweep(Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
         for part in chunks_of(level.T, oracles.problem):
-            length = part.stop - part.start
-            oracles.products(PRODUCTS * length, partial(call, length, Gamma, alphas(part), above, z, average))
+            length, spares = part.stop - part.start, spared_by(ends.of(part, level.T), z, n)
+            work = partial(call, length, Gamma, alphas(part), above, z, average, spares)
+            oracles.products(PRODUCTS * length, work, products_spared(spares))
 
     return sweep
 
@@ -145,10 +153,10 @@ def _difference_call(level: Level, known: Known, shape: tuple[int, int], couples
     moved = np.zeros(together * (3 * (height + (0 if whole else 2)) * columns + 1))
     ends, nothing = np.zeros(rows + columns), np.zeros(columns)
 
-    def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> None:
+    def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array, spares: int) -> None:
         fused(
-            rows, columns, height, together, *known.sets, *known.terms, known.inverse, T, Gamma, level.step, alphas,
-            own, above.weights, above.pull, above.slope, z, average, fold, moved, ends, nothing,
+            rows, columns, height, together, *known.sets, *known.terms, known.inverse, T, spares, Gamma, level.step,
+            alphas, own, above.weights, above.pull, above.slope, z, average, fold, moved, ends, nothing,
         )  # fmt: skip
 
     return call
@@ -158,10 +166,10 @@ def _coupling_call(level: Level, known: Known, coupling: tuple[Any, ...], n: int
     kernel, own = load("sweeps").coupling_sweep, np.array(level.term.weights, dtype=np.float64)
     fold, moved, q = (np.empty(size) for _ in range(3))
 
-    def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> None:
+    def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array, spares: int) -> None:
         kernel(
-            coupling, *known.sets, *known.terms, known.inverse, n, T, Gamma, level.step, alphas, own, above.weights,
-            above.pull, above.slope, z, average, fold, moved, q,
+            coupling, *known.sets, *known.terms, known.inverse, n, T, spares, Gamma, level.step, alphas, own,
+            above.weights, above.pull, above.slope, z, average, fold, moved, q,
         )  # fmt: skip
 
     return call

@@ -10,18 +10,19 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from saddleslide.arrays import Array, on_host, zeros
-from saddleslide.kernels.kinds import DIFFERENCES
+from saddleslide.kernels.kinds import DIFFERENCES, ZERO_Y
 from saddleslide.kernels.switch import jit_enabled, load, updates
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level
 from saddleslide.planning import alpha as alpha_of
 from saddleslide.sliding.innermost import Above, bands_of, chunks_of, known_parts, weights_of
 from saddleslide.sliding.known import known_coupling
+from saddleslide.sliding.thrift import Ends, spared_by
 from saddleslide.sliding.view import View
 
 PRODUCTS = 2
-# Some steps: how many, Gamma, their alphas, the levels above, z and its average; gives the last eta.
-_Call: TypeAlias = Callable[[int, float, Array, Above, Array, Array], float]
+# Some steps: how many, Gamma, their alphas, the levels above, z, its average, what is spared; gives the last eta.
+_Call: TypeAlias = Callable[[int, float, Array, Above, Array, Array, int], float]
 
 
 @final
@@ -75,9 +76,11 @@ class PrimalDualLevel:
             kernel, first = load("primal_dual_pictures").picture_sweep, (rows, columns, height, together, *parts)
             scratch = self.q[: (3 * height + 1) * columns + 1]
 
-        def steps(length: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array) -> float:
+        def steps(
+            length: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array, spares: int
+        ) -> float:
             eta: float = kernel(
-                *first, length, Gamma, self.level.step, self.eta, alphas, self.own, above.weights, above.pull,
+                *first, length, spares, Gamma, self.level.step, self.eta, alphas, self.own, above.weights, above.pull,
                 above.slope, z, average, self.lag, self.fold, scratch, self.spare,
             )  # fmt: skip
             return eta
@@ -89,25 +92,27 @@ class PrimalDualLevel:
         """Whether all steps of an entry are one compiled call."""
         return self.coupling is not None
 
-    def __call__(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+    def __call__(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
+        # Of what a run may spare there is B^T y at the start: no step has a correction.
+        spares = spared_by(Ends(ends.first, False), z, self.n) & ZERO_Y
         if self.coupling is None:
-            self._step_by_step(Gamma, above, z, average)
+            self._step_by_step(Gamma, above, z, average, spares)
         else:
-            self._at_once(Gamma, above, z, average)
+            self._at_once(Gamma, above, z, average, spares)
 
-    def _at_once(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+    def _at_once(self, Gamma: float, above: Above, z: Array, average: Array, spares: int) -> None:
         sweep = self.sweep
         assert sweep is not None
 
-        def work(length: int, alphas: Array) -> None:
-            self.eta = sweep(length, Gamma, alphas, above, z, average)
+        def work(length: int, alphas: Array, spares: int) -> None:
+            self.eta = sweep(length, Gamma, alphas, above, z, average, spares)
 
         for part in chunks_of(self.level.T, self.oracles.problem):
-            length = part.stop - part.start
-            self.oracles.products(PRODUCTS * length, partial(work, length, self.alphas(part)))
+            length, here = part.stop - part.start, spares if part.start == 0 else 0
+            self.oracles.products(PRODUCTS * length, partial(work, length, self.alphas(part), here), int(here > 0))
 
-    def _step_by_step(self, Gamma: float, above: Above, z: Array, average: Array) -> None:
+    def _step_by_step(self, Gamma: float, above: Above, z: Array, average: Array, spares: int) -> None:
         np.subtract(above.pull, above.slope, out=self.fold)
         (fold_x, fold_y), (q_x, q_y), (x, y) = ((v[: self.n], v[self.n :]) for v in (self.fold, self.q, z))
         for j in range(self.level.T):
@@ -115,8 +120,12 @@ class PrimalDualLevel:
             eta = Gamma * alpha * self.level.step
             etas = eta * self.own
             weights = etas + above.weights
-            self.kernels.combine(q_y, 1.0, y, eta / self.eta, self.lag, self.scratch[self.n :])
-            self._adjoint(q_y, q_x)
+            if spares and j == 0:
+                q_x[:] = 0.0
+                self.oracles.spare(1)
+            else:
+                self.kernels.combine(q_y, 1.0, y, eta / self.eta, self.lag, self.scratch[self.n :])
+                self._adjoint(q_y, q_x)
             self._resolve(0, x, etas[0], fold_x, -1.0, q_x, weights[0])
             self._forward(x, q_y)
             self.lag[:] = y

@@ -21,6 +21,7 @@ from saddleslide.planning import Level
 from saddleslide.planning import alpha as alpha_of
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.innermost import Sweep
+from saddleslide.sliding.thrift import Ends, Thrift
 from saddleslide.sliding.view import Base
 
 # Constant and slope of a lower model from (point, gradient), both flat.
@@ -80,6 +81,9 @@ class Recursion:
     base : callable, optional
         `base(centers, weights)` turns the centres of the base case into its minimiser, in place, where simple terms
         make it more than the projection onto the domain.
+    thrift : Thrift, optional
+        What is known of the operator at the start. With it the last correction is left out: the iterate of the
+        operator's level then ends one step behind, and the averages are what they were.
 
     Examples
     --------
@@ -103,8 +107,9 @@ class Recursion:
         pieces: Sequence[Piece | None] | None = None,
         innermost: Sweep | None = None,
         base: Base | None = None,
+        thrift: Thrift | None = None,
     ) -> None:
-        self.domain, self.innermost, self.base = domain, innermost, base
+        self.domain, self.innermost, self.base, self.thrift = domain, innermost, base, thrift
         self.pieces = list(pieces) if pieces is not None else [None] * len(levels)
         self.sizes = [block.size for block in domain.blocks]
         self.edges = np.cumsum([0, *self.sizes], dtype=np.int64)
@@ -150,35 +155,39 @@ class Recursion:
         outermost = self.rungs[0]
         if j == 0:
             outermost.average[:] = outermost.iterate
-        self._advance(0, j, 1.0, self.floor)
+        self._advance(0, j, 1.0, self.floor, Ends(True, True))
         return outermost.average
 
-    def _sweep(self, k: int, Gamma: float, above: _Floor) -> Array:
+    def _sweep(self, k: int, Gamma: float, above: _Floor, ends: Ends) -> Array:
         """RecursiveProcedure(k, t): all iterations of level k (from 0), or the base case below the last one."""
         if k == len(self.rungs):
             return self._resolve(above)
         rung = self.rungs[k]
         if self.innermost is not None and k == len(self.rungs) - 1:
-            self.innermost(Gamma, above, rung.iterate, rung.average)
+            self.innermost(Gamma, above, rung.iterate, rung.average, ends)
             return rung.average
         rung.average[:] = rung.iterate
         for j in range(rung.level.T):
-            self._advance(k, j, Gamma, above)
+            self._advance(k, j, Gamma, above, ends)
         return rung.average
 
-    def _advance(self, k: int, j: int, Gamma: float, above: _Floor) -> None:
+    def _advance(self, k: int, j: int, Gamma: float, above: _Floor, entry: Ends) -> None:
         """One iteration j of level k, lines `level_loop` to `warm_start` of Algorithm 1."""
         rung, alpha = self.rungs[k], alpha_of(j)
         eta = Gamma * alpha * rung.level.step
-        self._linearise(rung, alpha, Gamma, above)
+        ends = entry.at(j, rung.level.T)
+        self._linearise(rung, alpha, Gamma, above, ends)
         self._pull(rung, eta, above)
-        ahead = self._sweep(k + 1, Gamma * alpha, rung)
+        ahead = self._sweep(k + 1, Gamma * alpha, rung, ends)
         if any(piece is not None for piece in self.pieces[k:]):
             self._average_models(k, alpha)
         if rung.write_operator is None:
             self.kernels.settle(rung.average, rung.iterate, ahead, alpha, self.scratch)
             return
         self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)
+        if self.thrift is not None and ends.last:
+            self.thrift.left_out()
+            return
         self._correct(rung, eta, ahead)
 
     def _average_models(self, k: int, alpha: float) -> None:
@@ -201,7 +210,7 @@ class Recursion:
         """Constant and slope of the carried lower model of each level that has pieces, after at least one step."""
         return self.rungs[0].models
 
-    def _linearise(self, rung: _Rung, alpha: float, Gamma: float, above: _Floor) -> None:
+    def _linearise(self, rung: _Rung, alpha: float, Gamma: float, above: _Floor, ends: Ends) -> None:
         """Gradient at the composed averaging point v = Gamma alpha z + c, and Q at z."""
         kept = Gamma * (1.0 - alpha)
         if rung.write_gradient is not None:
@@ -212,7 +221,8 @@ class Recursion:
         elif rung.points_below:
             self.kernels.combine(rung.base, kept, rung.average, 1.0, above.base, self.scratch)
         if rung.write_operator is not None:
-            rung.write_operator(rung.iterate, rung.operator)
+            write = self.thrift.write_first if self.thrift is not None and ends.first else rung.write_operator
+            write(rung.iterate, rung.operator)
 
     def _pull(self, rung: _Rung, eta: float, above: _Floor) -> None:
         """Add this level's proximal and linear terms to those of the levels above."""

@@ -1,0 +1,238 @@
+"""Products that a run spares: those at a start of 0, and the last correction. Points stay what they were."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import saddleslide as ss
+from saddleslide.kernels.switch import jit
+from saddleslide.metrics import Diagonal, Spectral
+from saddleslide.oracles import Oracles
+from saddleslide.planning.restarts import Stage
+from saddleslide.sliding import Recursion, bilinear_recursion
+from saddleslide.sliding.bilinear import coupling_writer, gradient_writers, product_domain
+from saddleslide.sliding.view import View
+from support import CountedProblem
+
+PICTURE = (5, 4)
+RNG = np.random.default_rng(4)
+DIFFERENCES = ss.couplings.FiniteDifferences(PICTURE)
+LARGE = scipy.sparse.random_array((40, 20), density=0.4, rng=np.random.default_rng(5), format="csr")
+COUPLINGS = {
+    "differences": DIFFERENCES,
+    "sparse": ss.couplings.as_coupling(LARGE, PICTURE, (2, *PICTURE)),
+    "dense": ss.couplings.as_coupling(LARGE.toarray(), PICTURE, (2, *PICTURE)),
+    "callables": ss.couplings.as_coupling(
+        (lambda x: (LARGE @ x.ravel()).reshape(2, *PICTURE), lambda y: (LARGE.T @ y.ravel()).reshape(PICTURE)),
+        PICTURE, (2, *PICTURE), norm=float(np.linalg.norm(LARGE.toarray(), 2)),
+    ),
+}  # fmt: skip
+# Which blocks of the start are 0.
+STARTS = {"both": (0.0, 0.0), "x": (0.0, 1.0), "y": (1.0, 0.0), "neither": (1.0, 1.0)}
+ORDERS = ["".join(order) for order in itertools.permutations("fgB")]
+
+
+def problem_with(coupling):
+    tilt = ss.functions.Linear(np.linspace(-1.0, 1.0, 20).reshape(PICTURE))
+    box = ss.domains.Box(-1.0, 1.0, shape=PICTURE)
+    return ss.SaddleProblem(
+        f=ss.functions.Power(1.0) + tilt,
+        g=ss.functions.Power(0.5, tilt=np.linspace(-0.3, 0.7, 40).reshape(2, *PICTURE)),
+        B=COUPLINGS[coupling],
+        X=box,
+        Y=ss.domains.Box(-0.5, 0.5, shape=(2, *PICTURE)),
+    )
+
+
+def start_of(problem, name):
+    rng = np.random.default_rng(6)
+    return tuple(
+        factor * 0.3 * rng.uniform(-1.0, 1.0, domain.shape)
+        for factor, domain in zip(STARTS[name], (problem.X, problem.Y), strict=True)
+    )
+
+
+def with_every_product(problem, levels, start):
+    """The same levels by the plain recursion: every product of every step."""
+    oracles = Oracles(problem)
+    gradients, coupling = gradient_writers(oracles), coupling_writer(oracles)
+    recursion = Recursion(
+        levels,
+        [gradients.get(level.term.name) for level in levels],
+        [coupling if level.term.name == "B" else None for level in levels],
+        product_domain(problem),
+        np.concatenate([part.ravel() for part in start]),
+    )
+    return [average.copy() for average in recursion.steps()], oracles
+
+
+def with_thrift(problem, stage, start, view=None):
+    oracles = Oracles(problem)
+    steps = [average.copy() for average in bilinear_recursion(oracles, stage, start, view).steps()]
+    return steps, oracles
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("zero", STARTS)
+@pytest.mark.parametrize(("coupling", "order"), [*itertools.product(COUPLINGS, ["fgB", "B"]), ("dense", "Bfg")])
+def test_points_stay_and_products_are_fewer(coupling, order, zero, compiled):
+    problem = problem_with(coupling)
+    start = start_of(problem, zero)
+    levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).levels
+    if order == "B":
+        levels = ss.plan(problem, order="Bfg", loops=(4, 1, 1), metric=(1.0, 2.0)).levels[:1]
+    elif order == "Bfg":
+        levels = ss.plan(problem, order="Bfg", loops=(4, 2, 2), metric=(1.0, 2.0)).levels
+    with jit(compiled):
+        whole, every = with_every_product(problem, levels, start)
+        found, oracles = with_thrift(problem, Stage(levels, math.nan), start)
+    np.testing.assert_allclose(found, whole, rtol=0.0, atol=1e-13)
+    assert oracles.spared == 2 + STARTS[zero].count(0.0)
+    assert every.calls.B - oracles.spared == oracles.calls.B
+    assert every.spared == 0 and (oracles.calls.f, oracles.calls.g) == (every.calls.f, every.calls.g)
+
+
+@pytest.mark.parametrize("zero", STARTS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_callables_are_asked_that_much_less_often(order, zero):
+    B = np.random.default_rng(0).standard_normal((3, 5))
+    mine = CountedProblem(B, norm=float(np.linalg.norm(B, 2)))
+    start = tuple(factor * np.full(size, 0.25) for factor, size in zip(STARTS[zero], (5, 3), strict=True))
+    asked = []
+    plan = ss.plan(mine.problem, order=order, loops=(2, 3, 2))
+    result = ss.run(mine.problem, plan, start=start, callback=lambda r: asked.append((mine.products, r.calls.B)))
+    N = dict(zip(order, np.cumprod((2, 3, 2)).tolist(), strict=True))["B"]
+    zeros = STARTS[zero].count(0.0)
+    assert asked[0] == (2 * N - zeros, 2 * N - zeros)
+    assert asked[1] == (4 * N - zeros - 2, 4 * N - zeros - 2)
+    assert result.spared == zeros + 2 and vars(result.counted) == plan.predicted_calls
+
+
+@pytest.mark.parametrize("zero", STARTS)
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("norm", [Diagonal, Spectral])
+def test_norms_of_x_spare_the_same(coupling, norm, zero):
+    problem = problem_with(coupling)
+    levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).levels
+    metric = norm(np.linspace(1.0, 3.0, 20).reshape(PICTURE)).attached(problem.coupling)
+    start, view = start_of(problem, zero), View(problem, metric=metric)
+    found = []
+    for compiled in (True, False):
+        with jit(compiled):
+            found.append(with_thrift(problem, Stage(levels, math.nan), start, view))
+    (fast, oracles), (slow, others) = found
+    np.testing.assert_allclose(fast, slow, rtol=0.0, atol=1e-12)
+    assert oracles.spared == others.spared == 2 + STARTS[zero].count(0.0)
+    assert oracles.calls == others.calls and 4 * 30 - oracles.spared == oracles.calls.B
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("zero", STARTS)
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("betas", [(0.3, 0.0), (0.0, 0.2), (0.3, 0.2)])
+def test_anchors_spare_the_averages_above_as_well(coupling, betas, zero, compiled):
+    """At the first entry of a run the averages of the levels above have weight 0."""
+    problem = problem_with(coupling)
+    levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).levels
+    start, active = start_of(problem, zero), sum(beta > 0.0 for beta in betas)
+    at_g = problem.g.gradient(start[1]).ravel()
+    at_f = problem.f.gradient(start[0]).ravel()
+    with jit(compiled):
+        found, oracles = with_thrift(problem, Stage(levels, 1.0, *betas), start)
+    assert oracles.spared == 2 + STARTS[zero].count(0.0) + active
+    assert (4 + active) * 30 + 6 * active - oracles.spared == oracles.calls.B
+
+    # The same with p_3' by matrices, and no product reused.
+    n, matrix = 20, np.stack([problem.coupling.forward(e.reshape(PICTURE)).ravel() for e in np.eye(20)], axis=1)
+
+    def anchors(z, out):
+        out[:n] = betas[0] * matrix.T @ (matrix @ z[:n] - at_g)
+        out[n:] = betas[1] * matrix @ (matrix.T @ z[n:] + at_f)
+
+    def coupled(z, out):
+        out[:n], out[n:] = matrix.T @ z[n:], -matrix @ z[:n]
+
+    gradients = {**gradient_writers(Oracles(problem)), "B": anchors}
+    z = np.concatenate([part.ravel() for part in start])
+    names = [level.term.name for level in levels]
+    operators = [coupled if name == "B" else None for name in names]
+    plain = Recursion(levels, [gradients[name] for name in names], operators, product_domain(problem), z)
+    np.testing.assert_allclose(found, [average.copy() for average in plain.steps()], rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("zero", STARTS)
+@pytest.mark.parametrize("coupling", COUPLINGS)
+@pytest.mark.parametrize("band", [4, 1000])
+def test_primal_dual_steps_spare_the_first_adjoint(monkeypatch, coupling, zero, compiled, band):
+    monkeypatch.setattr("saddleslide.sliding.innermost._BAND", band)
+    problem = problem_with(coupling)
+    plan = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0), coupling_step="primal-dual")
+    start = start_of(problem, zero)
+    with jit(compiled):
+        result = ss.run(problem, plan, start=start)
+        # From almost 0 every product is made, and the points are almost the same.
+        nearly = ss.run(problem, plan, start=(start[0], start[1] + 1e-300))
+    assert result.spared == (STARTS[zero][1] == 0.0) and nearly.spared == 0
+    assert 60 - result.spared == result.calls.B
+    np.testing.assert_allclose(result.x, nearly.x, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(result.y, nearly.y, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("entries", [1, 200, 2**25])
+def test_pieces_of_a_long_loop_spare_no_more(monkeypatch, entries):
+    monkeypatch.setattr("saddleslide.sliding.innermost._MOST_ENTRIES", entries)
+    problem = problem_with("sparse")
+    with jit(True):
+        result = ss.run(problem, ss.plan(problem, order="fgB", loops=(2, 2, 9)))
+        once = ss.run(problem, ss.plan(problem, order="fgB", loops=(1, 1, 1)))
+    assert (result.calls.B, result.spared) == (4 * 36 - 4, 4)
+    assert (once.calls.B, once.spared) == (0, 4)
+
+
+def test_every_stage_of_a_restarted_run_leaves_its_last_correction_out():
+    q, free = ss.functions.Quadratic([1.0, 4.0]), ss.domains.FullSpace(2)
+    f, g = q + ss.functions.Linear([1.0, -1.0]), q + ss.functions.Linear([0.5, 2.0])
+    problem = ss.SaddleProblem(f=f, g=g, B=np.array([[1.0, 0.5], [0.0, 1.0]]), X=free, Y=free)
+    plan = ss.plan(problem, 1e-9, regime="restarts", Psi0=10.0)
+    result = ss.run(problem, plan)
+    assert result.success
+    stages, rest = divmod(result.spared - 2, 2)
+    assert rest == 0 and 1 < stages <= len(plan.stages)
+    used = sum(4 * level.N for stage in plan.stages[:stages] for level in stage.levels if level.term.name == "B")
+    assert used == result.counted.B
+
+
+def test_a_run_that_is_taken_up_again_spares_what_it_would_have(tmp_path):
+    problem = problem_with("callables")
+    plan, path = ss.plan(problem, order="fgB", loops=(4, 2, 3)), tmp_path / "run.npz"
+    whole = ss.run(problem, plan)
+
+    def stop(result):
+        if result.nit == 2:
+            raise StopIteration
+
+    cut = ss.run(problem, plan, checkpoint=path, callback=stop)
+    assert cut.spared == 2
+    after = ss.resume(path, problem)
+    assert (after.calls, after.spared) == (whole.calls, whole.spared) == (after.calls, 4)
+    np.testing.assert_array_equal(after.x, whole.x)
+
+
+def test_a_limit_of_the_calls_made_is_no_limit():
+    problem = problem_with("dense")
+    plan = ss.plan(problem, order="fgB", loops=(4, 2, 3))
+    whole = ss.run(problem, plan)
+    enough = ss.run(problem, plan, max_calls={"B": whole.calls.B})
+    short = ss.run(problem, plan, max_calls={"B": whole.calls.B - 1})
+    assert enough.status is whole.status is ss.Status.COMPLETED
+    assert short.status is ss.Status.CALL_LIMIT
+
+
+def test_a_start_of_minus_0_counts_as_0():
+    problem = problem_with("dense")
+    plan = ss.plan(problem, order="fgB", loops=(2, 1, 2))
+    assert ss.run(problem, plan, start=(np.zeros(PICTURE), -np.zeros((2, *PICTURE)))).spared == 4
