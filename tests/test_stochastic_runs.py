@@ -252,6 +252,24 @@ def test_solve_certifies_its_output_with_exact_gradients_counted_apart():
     assert "samples" in repr(result) and "expected" in repr(result)
 
 
+def test_products_that_several_plans_spare_add_up(tmp_path):
+    domains = ss.domains.Box(-1.0, 1.0, shape=5), ss.domains.Box(-1.0, 1.0, shape=3)
+    problem = saddle(Noisy(Linear(b[:5]), 0.1), Linear(np.array([0.1, 0.2, -0.1])), domains)
+    seen, path = [], tmp_path / "run.npz"
+    whole = ss.solve(problem, 0.2, callback=lambda result: seen.append(result.spared))
+    # Two products at the start, which is 0, and the last correction of each plan.
+    assert len(whole.plans) > 1 and whole.spared == 2 + 2 * len(whole.plans)
+    assert whole.counted.B == sum(plan.predicted_calls["B"] for plan in whole.plans)
+    assert seen == sorted(seen) and seen[-1] == whole.spared
+
+    def stop(result):
+        if result.nit == whole.nit - 1:
+            raise StopIteration
+
+    ss.solve(problem, 0.2, callback=stop, checkpoint=path)
+    assert ss.resume(path, problem).counted == whole.counted
+
+
 def test_solve_without_exact_gradients_gives_the_bound_in_expectation_only():
     def sample(x, rng):
         return x - 0.5 + 0.2 * rng.standard_normal(5)

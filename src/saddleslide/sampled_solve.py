@@ -103,7 +103,7 @@ class Ladder:
         self.problem, self.target, self.accuracy, self.known = problem, target, accuracy, known
         self.point, self.costs, self.control, self.rng = point, costs, control, rng
         self.calls, self.judging, self.samples = Calls(), Calls(), Samples()
-        self.seconds, self.climbed, self.climbing = 0.0, 0, False
+        self.seconds, self.spared, self.climbed, self.climbing = 0.0, 0, 0, False
         # The certified gap at the point: Psi need not be judged again.
         self.gap = math.inf
         self.plans: list[Plan | RestartPlan] = []
@@ -157,7 +157,7 @@ class Ladder:
     def _keep(self, found: Result) -> None:
         """One plan is done: the next starts where it ended, for half the accuracy."""
         self.calls, self.seconds, self.judging = found.calls, found.seconds, found.certificate_calls
-        self.samples = found.samples
+        self.samples, self.spared = found.samples, found.spared
         self.plans, self.history = (
             [plan for plan in found.plans if isinstance(plan, Plan | RestartPlan)],
             [*found.history],
@@ -189,4 +189,5 @@ class Ladder:
             plans=(*self.plans, *found.plans),
             history=(*self.history, *history),
             target=self.target,
+            spared=found.spared + self.spared,
         )
