@@ -8,12 +8,13 @@ import pytest
 import scipy.sparse
 
 import saddleslide as ss
+from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit
 from saddleslide.metrics import Diagonal, Spectral
 from saddleslide.oracles import Oracles
 from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import Recursion, bilinear_recursion
-from saddleslide.sliding.bilinear import coupling_writer, gradient_writers, product_domain
+from saddleslide.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
 from saddleslide.sliding.view import View
 from support import CountedProblem
 
@@ -180,6 +181,40 @@ def test_primal_dual_steps_spare_the_first_adjoint(monkeypatch, coupling, zero, 
     assert 60 - result.spared == result.calls.B
     np.testing.assert_allclose(result.x, nearly.x, rtol=0.0, atol=1e-13)
     np.testing.assert_allclose(result.y, nearly.y, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("band", [4, 1000])
+@pytest.mark.parametrize("kind", ["plain", "anchors", "primal-dual"])
+@pytest.mark.parametrize("coupling", ["differences", "sparse", "dense"])
+def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind, band):
+    """Of a block that is said to be 0 and is not a number nothing may be seen in the other block."""
+    problem = problem_with(coupling)
+    levels = ss.plan(problem, order="fgB", loops=(1, 1, 1), metric=(1.0, 2.0)).levels
+    stage = Stage(levels, math.nan, *((0.3, 0.2) if kind == "anchors" else ()))
+    view, n = View(problem, primal_dual=kind == "primal-dual"), 20
+    monkeypatch.setattr("saddleslide.sliding.innermost._BAND", band)
+
+    def after_one_step(spares, start):
+        for room in ("innermost", "anchored_level", "primal_dual_level"):
+            monkeypatch.setattr(f"saddleslide.sliding.{room}.spared_by", lambda ends, z, n: spares)
+        oracles = Oracles(problem)
+        anchors = taken_anchors(oracles, stage, start_of(problem, "neither"))
+        with jit(True):
+            recursion = bilinear_recursion(oracles, stage, start, view, anchors)
+            assert recursion.innermost is not None
+            return recursion.step(0), recursion.rungs[-1].iterate
+
+    x, y = start_of(problem, "neither")
+    average, _ = after_one_step(kinds.ZERO_Y, (x, np.full(y.shape, math.nan)))
+    assert np.isfinite(average[:n]).all() and not np.isfinite(average[n:]).any()
+    if kind != "primal-dual":
+        average, _ = after_one_step(kinds.ZERO_X, (np.full(x.shape, math.nan), y))
+        assert np.isfinite(average[n:]).all() and not np.isfinite(average[:n]).any()
+        # Without its correction the iterate stays where it is; entries of y that no difference reaches have none.
+        average, iterate = after_one_step(kinds.LAST, (x, y))
+        assert np.array_equal(iterate[:n], x.ravel()) and not np.array_equal(average[:n], x.ravel())
+        reached = problem.coupling.forward(x).ravel() != 0.0
+        assert np.array_equal(iterate[n:][reached], y.ravel()[reached])
 
 
 @pytest.mark.parametrize("entries", [1, 200, 2**25])
