@@ -112,7 +112,7 @@ def tomography() -> list[dict[str, Any]]:
         plan = ss.plan(problem, order="fgB", loops=(160, 3, 10), metric="identity", regime="degenerate")
         result = ss.run(problem, plan)
         gap = relative(outside, regime, problem, result.x, result.y)
-        row = {"regime": regime, "method": "recursion (160, 3, 10)", "calls": listed(result.calls)}
+        row = {"regime": regime, "method": "recursion (160, 3, 10)", "calls": listed(result.counted)}
         rows.append({**row, "printed": (160, 480, 19200), "gap": gap, "printed median": printed_gap})
     return rows
 

@@ -74,8 +74,9 @@ def run(
     Returns
     -------
     Result
-        `result.calls` are the calls of the plan, `result.samples` what sampled gradients drew; judging the final
-        point is counted in `result.certificate_calls`.
+        `result.calls` are the calls made, `result.counted` those and the products of the plan that nobody needed,
+        `result.samples` what sampled gradients drew; judging the final point is counted in
+        `result.certificate_calls`.
 
     Examples
     --------

@@ -233,6 +233,8 @@ class Result:
     def counted(self) -> Calls:
         """Calls as the theorem of a plan counts them, with the products that the run spared.
 
+        The two products of `check_adjoint=True`, which no theorem counts, are here as they are in `calls`.
+
         Examples
         --------
         >>> import numpy as np, saddleslide as ss

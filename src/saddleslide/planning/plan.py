@@ -156,7 +156,7 @@ class Plan:
     def predicted_calls(self) -> dict[str, int]:
         """Calls per oracle as the theorem counts them: N_i gradients, and 4 products per iteration of the coupling.
 
-        2 for primal-dual steps. A run spares up to 4 products in all: see `Result.spared`.
+        Primal-dual steps take 2 products each. A run makes up to 4 fewer in all: see `Result.spared`.
         """
         calls = dict.fromkeys("fgB", 0)
         for level in self.levels:
