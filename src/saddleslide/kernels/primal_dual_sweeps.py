@@ -100,11 +100,11 @@ def _difference_y(
 def primal_dual_sweep(
     coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, inverse: Array,
     n: int, T: int, spares: int, Gamma: float, step: float, before: float, alphas: Array, own: Array, above: Array,
-    pull: Array, slope: Array, z: Array, average: Array, lag: Array, fold: Array, q: Array, spare: Array,
+    pull: Array, slope: Array, z: Array, average: Array, lag: Array, fold: Array, q: Array, margins: Array,
 ) -> float:  # fmt: skip
     """T steps; `lag` is the last step of y and `before` its eta, infinite at the beginning. Gives the last eta.
 
-    For finite differences `spare` holds a row of zeros and then a number per row of the picture. `spares` are bits
+    For finite differences `margins` holds a row of zeros and then a number per row of the picture. `spares` are bits
     of `kinds`.
     """
     fold_levels(fold, pull, slope, of_x, of_y, n)
@@ -117,7 +117,7 @@ def primal_dual_sweep(
         at_zero = j == 0 and spares & ZERO_Y > 0
         _look_ahead(q_y, y, eta / before, lag)
         if kind == DIFFERENCES:
-            nothing, ends = spare[:columns], spare[columns:]
+            nothing, ends = margins[:columns], margins[columns:]
             _difference_x(rows, columns, at_zero, q_x, x, a_x, fold[:n], b_x, q_y, inverse, weight_x, X, of_x, nothing)
             x[:] = q_x
         else:

@@ -58,7 +58,7 @@ class PrimalDualLevel:
         self.coupling = coupling if self.known is not None else None
         self.blocks, self.kernels = view.blocks(), updates(near)
         self.scratch = zeros(size if self.coupling is None else 0, near)
-        self.spare = np.zeros(0 if self.coupling is None else self.coupling[1] + self.coupling[2])
+        self.margins = np.zeros(0 if self.coupling is None else self.coupling[1] + self.coupling[2])
         self.sweep = self._compiled_sweep()
 
     def _compiled_sweep(self) -> _Call | None:
@@ -81,7 +81,7 @@ class PrimalDualLevel:
         ) -> float:
             eta: float = kernel(
                 *first, length, spares, Gamma, self.level.step, self.eta, alphas, self.own, above.weights, above.pull,
-                above.slope, z, average, self.lag, self.fold, scratch, self.spare,
+                above.slope, z, average, self.lag, self.fold, scratch, self.margins,
             )  # fmt: skip
             return eta
 
@@ -95,7 +95,7 @@ class PrimalDualLevel:
     def __call__(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
         # Of what a run may spare there is B^T y at the start: no step has a correction.
-        spares = spared_by(Ends(ends.first, False), z, self.n) & ZERO_Y
+        spares = spared_by(ends, z, self.n) & ZERO_Y
         if self.coupling is None:
             self._step_by_step(Gamma, above, z, average, spares)
         else:

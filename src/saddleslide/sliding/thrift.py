@@ -45,7 +45,6 @@ class Thrift:
 
     Examples
     --------
-    >>> import numpy as np
     >>> left_out = []
     >>> thrift = Thrift(lambda z, out: out.fill(0.0), lambda: left_out.append(2))
     >>> thrift.left_out(), left_out
