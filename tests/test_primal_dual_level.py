@@ -136,6 +136,17 @@ def test_the_paper_s_step_is_the_default_where_anything_is_asked_for():
     assert ss.plan(problem, 0.5, order="fgB", **STEP).coupling_step == "primal-dual"
 
 
+def test_the_step_with_fewer_products_is_the_default_where_nothing_is_asked_for():
+    """Without values there is no adaptive sliding, so the plan is one of the theorems."""
+    f = Q.Custom(lambda x: np.sign(x) * np.abs(x) ** 0.5, smoothness=ss.Holder(0.5, 5.0))
+    box = ss.domains.Box(-1.0, 1.0, shape=10)
+    problem = ss.SaddleProblem(f=f, g=f, B=30.0 * np.eye(10), X=box, Y=box)
+    plan = ss.plan(problem, 0.5)
+    paper = ss.plan(problem, 0.5, coupling_step="extragradient")
+    assert plan.coupling_step == "primal-dual" and plan.order == paper.order == "fgB"
+    assert 2 * plan.predicted_calls["B"] == paper.predicted_calls["B"] and plan.bound == paper.bound
+
+
 def test_a_plan_says_it_and_keeps_it():
     plan = ss.plan(planted(1), order="fgB", loops=(2, 2, 2), **STEP)
     assert "primal-dual steps, 2 products each" in plan.explain()
