@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 R, A, C, P = "sliding/recursion.py", "sliding/adaptive.py", "sliding/plain_steps.py", "sliding/primal_dual.py"
-J, B, D, S = "judging.py", "sliding/bilinear.py", "domains.py", "residuals.py"
+J, B, D, S, M = "judging.py", "sliding/bilinear.py", "domains.py", "residuals.py", "sliding/images.py"
 TRANSCRIPTIONS = ("tests/test_transcriptions.py", "tests/test_known_methods.py")
 SOLVE = ("tests/test_core_rates.py", "tests/test_coupling_loop.py", "tests/test_guards.py", "tests/test_solve.py")
 LIMITS = (
@@ -52,7 +52,9 @@ MUTANTS = (
     ("kernels/sweeps.py", "if spares & LAST and j == T - 1:", "if spares & LAST:", THRIFT),
     ("kernels/difference_sweeps.py", "spares if first + k == 0 else 0", "spares", THRIFT),
     (B, "        np.negative(out_y, out=out_y)\n", "", TRANSCRIPTIONS),
-    (B, "beta_x * (oracles.forward(x) - at_g)", "beta_x * (oracles.forward(x) + at_g)", ("tests/test_regimes.py",)),
+    (M, "of_x += p_3.at_g", "of_x -= p_3.at_g", ("tests/test_regimes.py",)),
+    (M, "self.kernels.combine(self.average, alpha, ahead", "self.kernels.combine(self.average, 1.0, ahead", THRIFT),
+    (M, "        if first:\n", "        if True:\n", THRIFT),
     (A, "v = self.oracles.problem.X.project(here.x + b * (here.x - before.x))",
      "v = self.oracles.problem.X.project(here.x - b * (here.x - before.x))", SOLVE),
     (A, "measured = 2.0 * excess / square", "measured = 0.02 * excess / square", SOLVE),

@@ -35,12 +35,13 @@ from saddleslide.planning.restarts import Stage
 from saddleslide.sampling import Samples, drawn_problem
 from saddleslide.sliding import Recursion
 from saddleslide.sliding.bilinear import (
-    anchor_writer,
     coupling_writer,
     gradient_writers,
     product_domain,
     taken_anchors,
 )
+from saddleslide.sliding.component import Writer
+from saddleslide.sliding.innermost import Anchors
 
 RUNS = 200
 BATCHES = (1, 4, 16, 64)
@@ -143,7 +144,7 @@ def exact_inside(known: Known, stage: Stage, count: int, runs: int) -> np.ndarra
     noisy, exact = Oracles(drawn_problem(problem, rng, Samples())), Oracles(problem)
     x, y = np.zeros(problem.X.shape), np.zeros(problem.Y.shape)
     for _ in range(count):
-        gradients = gradient_writers(exact) | {"B": anchor_writer(noisy, taken_anchors(noisy, stage, (x, y)))}
+        gradients = gradient_writers(exact) | {"B": _anchors(noisy, taken_anchors(noisy, stage, (x, y)))}
         names = [level.term.name for level in levels]
         operators = [coupling_writer(exact) if name == "B" else None for name in names]
         start = np.concatenate([x, y])
@@ -152,6 +153,17 @@ def exact_inside(known: Known, stage: Stage, count: int, runs: int) -> np.ndarra
             x, y = average[: x.size].copy(), average[x.size :].copy()
         found.append(known.Psi(x, y))
     return np.array(found)
+
+
+def _anchors(oracles: Oracles, anchors: Anchors) -> Writer:
+    """The gradient of p_3, with every product made."""
+    n = oracles.problem.X.size
+
+    def write(z: np.ndarray, out: np.ndarray) -> None:
+        out[:n] = oracles.adjoint(anchors.beta_x * (oracles.forward(z[:n]) - anchors.at_g))
+        out[n:] = oracles.forward(anchors.beta_y * (oracles.adjoint(z[n:]) + anchors.at_f))
+
+    return write
 
 
 def whole_scheme(

@@ -23,7 +23,6 @@ from saddleslide.planning.plan import (
 )
 from saddleslide.planning.restarts import CONTRACTION, Stage, anchor_calls, lengthened
 
-PRODUCTS_PER_ANCHOR = 2
 # What a practical stage is expected to leave of the gap: measured on quadratics, 0.1 to 0.3.
 PRACTICAL_CONTRACTION = 0.25
 # Psi is at least so many gaps (Bregman part of eq. Psi_s), and the certificate stops a run at the gap itself.
@@ -291,13 +290,10 @@ class RestartPlan:
 
 
 def stage_products(stage: Stage, level: Level) -> int:
-    """4 products an iteration for the operator, and for every active anchor 2; or 1, and 1 an entry.
+    """4 products an iteration of the coupling's level, and for every active anchor 1, and 1 an entry of the level.
 
-    Where the coupling is innermost, products of averaged points are averages of products.
+    Products of averaged points are averages of products. Without a coupling there are none.
     """
-    operator = any(each.term.M > 0.0 for each in stage.levels)
     anchors = (stage.beta_x > 0.0) + (stage.beta_y > 0.0)
-    plain = PRODUCTS_PER_COUPLING_STEP * operator * level.N
-    if level is stage.levels[-1] and len(stage.levels) > 1 and operator:
-        return plain + anchors * (level.N + level.N // level.T)
-    return plain + PRODUCTS_PER_ANCHOR * anchors * level.N
+    products = (PRODUCTS_PER_COUPLING_STEP + anchors) * level.N + anchors * (level.N // level.T)
+    return products if level.term.M > 0.0 else 0

@@ -12,14 +12,16 @@ import numpy as np
 from saddleslide.arrays import Array, Shape, on_host, split, zeros
 from saddleslide.candidate import Linearisation
 from saddleslide.domains import Product
+from saddleslide.errors import InputError
 from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
 from saddleslide.guards import PairGuard
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level
 from saddleslide.planning.restarts import Stage, anchor_calls
 from saddleslide.problem import SaddleProblem
-from saddleslide.sliding.anchored_level import AnchoredLevel
+from saddleslide.sliding.anchored_level import anchored_sweep
 from saddleslide.sliding.component import Writer
+from saddleslide.sliding.images import Images
 from saddleslide.sliding.innermost import Anchors, Sweep, compiled_sweep
 from saddleslide.sliding.primal_dual_level import PrimalDualLevel
 from saddleslide.sliding.recursion import Piece, Recursion
@@ -69,11 +71,10 @@ def bilinear_recursion(
     if any(level.term.M > 0.0 for level in stage.levels):
         operators["B"] = coupling_writer(oracles)
     anchors = taken_anchors(oracles, stage, start) if anchors is None else anchors
-    if anchors.active:
-        gradients["B"] = anchor_writer(oracles, anchors)
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
     duals = {name: view.dual(write) for name, write in operators.items()}
+    images = _images(oracles, view, anchors, z)
     thrift = Thrift(view.dual(coupling_writer(oracles, at_start=True)), partial(oracles.spare, 2))
     return Recursion(
         stage.levels,
@@ -82,17 +83,26 @@ def bilinear_recursion(
         product_domain(oracles.problem),
         z,
         [pieces.get(name) for name in names],
-        _innermost(oracles, stage.levels, view, anchors, duals.get("B"), thrift, z),
+        _innermost(oracles, stage.levels, view, images, duals.get("B"), thrift, z),
         view.base(),
         thrift,
+        images,
     )
+
+
+def _images(oracles: Oracles, view: View, anchors: Anchors, z: Array) -> Images | None:
+    if not anchors.active:
+        return None
+    if view.metric is not None:
+        raise InputError(f"run: anchors are Euclidean; received metric {view.metric.name!r}. Plan without one of them.")
+    return Images(oracles, anchors, z)
 
 
 def _innermost(
     oracles: Oracles,
     levels: Sequence[Level],
     view: View,
-    anchors: Anchors,
+    images: Images | None,
     operator: Writer | None,
     thrift: Thrift,
     z: Array,
@@ -103,9 +113,11 @@ def _innermost(
         return None
     if view.primal_dual:
         return PrimalDualLevel(oracles, levels[-1], view, z)
-    if anchors.active and view.metric is None:
-        return AnchoredLevel(oracles, levels[-1], view, anchors, operator, thrift, z)
-    return None if anchors.active or not on_host(z) else compiled_sweep(oracles, levels[-1], view, operator, thrift)
+    if not on_host(z):
+        return None
+    if images is not None:
+        return anchored_sweep(oracles, levels[-1], view, images)
+    return compiled_sweep(oracles, levels[-1], view, operator, thrift)
 
 
 def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
@@ -166,23 +178,6 @@ def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) ->
     if stage.beta_y > 0.0:
         at_f = _mean(oracles.f_gradient, start[0], anchor_calls(stage, "f")).ravel()
     return Anchors(stage.beta_x, stage.beta_y, at_f, at_g)
-
-
-def anchor_writer(oracles: Oracles, anchors: Anchors) -> Writer:
-    """Gradient of p_3 = beta_x/2 |Bx - g'(y_in)|^2 + beta_y/2 |B^T y + f'(x_in)|^2; two products per active term."""
-    shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
-    blocks, beta_x, beta_y = Views(shapes), anchors.beta_x, anchors.beta_y
-    at_f, at_g = anchors.at_f.reshape(shapes[0]), anchors.at_g.reshape(shapes[1])
-
-    def write_anchors(z: Array, out: Array) -> None:
-        x, y = blocks(z)
-        out_x, out_y = blocks(out)
-        if beta_x > 0.0:
-            oracles.adjoint(beta_x * (oracles.forward(x) - at_g), out_x)
-        if beta_y > 0.0:
-            oracles.forward(beta_y * (oracles.adjoint(y) + at_f), out_y)
-
-    return write_anchors
 
 
 def _mean(gradient: Callable[[Array], Array], point: Array, count: int) -> Array:

@@ -20,6 +20,7 @@ from saddleslide.kernels.switch import updates
 from saddleslide.planning import Level
 from saddleslide.planning import alpha as alpha_of
 from saddleslide.sliding.component import Writer
+from saddleslide.sliding.images import Images
 from saddleslide.sliding.innermost import Sweep
 from saddleslide.sliding.thrift import Ends, Thrift
 from saddleslide.sliding.view import Base
@@ -42,22 +43,28 @@ class _Rung(_Floor):
     """State of one level: iterate, running average, and what it passes down."""
 
     def __init__(
-        self, level: Level, gradient: Writer | None, operator: Writer | None, start: Array, blocks: int, whole: bool
-    ) -> None:
+        self, level: Level, gradient: Writer | None, operator: Writer | None, images: Images | None, start: Array,
+        blocks: int, whole: bool,
+    ) -> None:  # fmt: skip
         # A level that is swept as a whole passes nothing down, and no vector is kept for what is absent.
         super().__init__(0 if whole else start.size, blocks, start)
         self.level = level
         self.own_weights = np.array(level.term.weights, dtype=np.float64)
-        self.write_gradient, self.write_operator = gradient, operator
+        self.write_gradient, self.write_operator, self.images = gradient, operator, images
         self.iterate = start.copy()
         self.average = start.copy()
-        linearised = start.size if gradient is not None and not whole else 0
+        linearised = start.size if self.has_gradient and not whole else 0
         corrected = start.size if operator is not None and not whole else 0
         self.point, self.gradient = zeros(linearised, start), zeros(linearised, start)
         self.operator, self.operator_ahead = zeros(corrected, start), zeros(corrected, start)
         self.points_below = False
         # Averaged lower models of this level's function and of those below: constant and slope.
         self.models: dict[int, tuple[float, Array]] = {}
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether the level has a function, be it that of the anchors."""
+        return self.write_gradient is not None or self.images is not None
 
 
 class Recursion:
@@ -84,6 +91,8 @@ class Recursion:
     thrift : Thrift, optional
         What is known of the operator at the start. With it the last correction is left out: the iterate of the
         operator's level then ends one step behind, and the averages are what they were.
+    images : Images, optional
+        Gives the gradient of the anchor terms, which are the function of the operator's level.
 
     Examples
     --------
@@ -108,6 +117,7 @@ class Recursion:
         innermost: Sweep | None = None,
         base: Base | None = None,
         thrift: Thrift | None = None,
+        images: Images | None = None,
     ) -> None:
         self.domain, self.innermost, self.base, self.thrift = domain, innermost, base, thrift
         self.pieces = list(pieces) if pieces is not None else [None] * len(levels)
@@ -116,7 +126,9 @@ class Recursion:
         self.kernels = updates(start)
         flat, last = start.ravel(), len(levels) - 1
         self.rungs = [
-            _Rung(level, p, Q, flat, len(self.sizes), whole=i == last and innermost is not None)
+            _Rung(
+                level, p, Q, None if Q is None else images, flat, len(self.sizes), i == last and innermost is not None
+            )
             for i, (level, p, Q) in enumerate(zip(levels, gradients, operators, strict=True))
         ]
         self.floor = _Floor(start.size, len(self.sizes), flat)
@@ -127,7 +139,7 @@ class Recursion:
         self.nothing = zeros(start.size if idle else 0, flat)
         below = False
         for rung in reversed(self.rungs):
-            below = below or rung.write_gradient is not None
+            below = below or rung.has_gradient
             rung.points_below = below
         self._check_weights()
 
@@ -176,6 +188,8 @@ class Recursion:
         rung, alpha = self.rungs[k], alpha_of(j)
         eta = Gamma * alpha * rung.level.step
         ends = entry.at(j, rung.level.T)
+        if j == 0 and rung.images is not None:
+            rung.images.enter(above.base, ends.first)
         self._linearise(rung, alpha, Gamma, above, ends)
         self._pull(rung, eta, above)
         ahead = self._sweep(k + 1, Gamma * alpha, rung, ends)
@@ -189,6 +203,8 @@ class Recursion:
             self.thrift.left_out()
             return
         self._correct(rung, eta, ahead)
+        if rung.images is not None:
+            rung.images.follow(alpha, rung.operator_ahead)
 
     def _average_models(self, k: int, alpha: float) -> None:
         """The weights of the models follow the running average: m <- alpha m_new + (1 - alpha) m."""
@@ -223,12 +239,14 @@ class Recursion:
         if rung.write_operator is not None:
             write = self.thrift.write_first if self.thrift is not None and ends.first else rung.write_operator
             write(rung.iterate, rung.operator)
+        if rung.images is not None:
+            rung.images.write_gradient(Gamma * alpha, rung.operator, kept, rung.gradient)
 
     def _pull(self, rung: _Rung, eta: float, above: _Floor) -> None:
         """Add this level's proximal and linear terms to those of the levels above."""
         np.multiply(rung.own_weights, eta, out=rung.weights)
-        present = [(rung.write_gradient, rung.gradient), (rung.write_operator, rung.operator)]
-        parts = [part for writer, part in present if writer is not None] or [self.nothing]
+        present = [(rung.has_gradient, rung.gradient), (rung.write_operator is not None, rung.operator)]
+        parts = [part for there, part in present if there] or [self.nothing]
         self.kernels.collect(
             rung.pull, rung.slope, above.pull, above.slope, rung.iterate, parts[0], rung.weights, self.edges
         )
