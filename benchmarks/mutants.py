@@ -51,6 +51,7 @@ MUTANTS = (
     ("sliding/thrift.py", "self.last and part.stop == T", "self.last", THRIFT),
     ("kernels/sweeps.py", "if spares & LAST and j == T - 1:", "if spares & LAST:", THRIFT),
     ("kernels/difference_sweeps.py", "spares if first + k == 0 else 0", "spares", THRIFT),
+    ("kernels/anchored_sweeps.py", "if spares & LAST and j == T - 1:", "if j < 0:", THRIFT),
     (B, "        np.negative(out_y, out=out_y)\n", "", TRANSCRIPTIONS),
     (M, "of_x += p_3.at_g", "of_x -= p_3.at_g", ("tests/test_regimes.py",)),
     (M, "self.kernels.combine(self.average, alpha, ahead", "self.kernels.combine(self.average, 1.0, ahead", THRIFT),
