@@ -83,7 +83,7 @@ MUTANTS = (
     ("guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/test_guards.py",)),
     ("control.py", "count > self.left(name)", "0.0 > self.left(name)", LIMITS),
     ("result.py", "return not self.known_target > 0.0", "return True", ("tests/test_oracles.py",)),
-    ("result.py", "return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED", "return Status.SOLVED",
+    ("verdict.py", "return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED", "return Status.SOLVED",
      ("tests/test_guards.py",)),
     ("functions/searched.py", "        tally.count(cost)\n", "", ("tests/test_own_code.py",)),
     ("functions/base.py", "return 1.0 if self.own_code else 0.5", "return 0.5", ("tests/test_own_code.py",)),

@@ -36,7 +36,7 @@ LAYERS = [
     {"stochastic", "plan_norms", "plan_constants", "metric_constants", "snapshot"},
     {"sliding", "certificate", "work", "residuals", "metric_choice"},
     {"result", "guards"},
-    {"candidate"},
+    {"candidate", "verdict"},
     {"oracles", "plotting", "sampling", "checkpoint"},
     {"problem"},
     {"functions", "metrics", "rounding"},

@@ -10,7 +10,7 @@ import pytest
 import saddleslide as ss
 from saddleslide.functions import Custom, Power, Quadratic, Zero
 from saddleslide.oracles import Calls, Oracles
-from saddleslide.result import Status
+from saddleslide.verdict import Status
 from support import CountedProblem
 
 ORDERS = ["".join(order) for order in itertools.permutations("fgB")]

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from saddleslide.plans import plan
     from saddleslide.problem import SaddleProblem
     from saddleslide.progress import Progress
-    from saddleslide.result import Certificate, Result, Status
+    from saddleslide.result import Result
     from saddleslide.resuming import resume
     from saddleslide.sliding import Component, component_levels, slide
     from saddleslide.solver import solve
+    from saddleslide.verdict import Certificate, Status
 
 __version__ = "0.1.0"
 
@@ -79,10 +80,11 @@ _HOMES = {
     "plans": ("plan",),
     "problem": ("SaddleProblem",),
     "progress": ("Progress",),
-    "result": ("Certificate", "Result", "Status"),
+    "result": ("Result",),
     "resuming": ("resume",),
     "sliding": ("Component", "component_levels", "slide"),
     "solver": ("solve",),
+    "verdict": ("Certificate", "Status"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -24,11 +24,12 @@ from saddleslide.metrics import Blocks, Entrywise, Metric, Spectral, from_dict
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Certificate, Moment, Result, Status
+from saddleslide.result import Moment, Result
 from saddleslide.sliding.adaptive import AdaptiveSliding, Settings
 from saddleslide.sliding.coupling_loop import CouplingLoop
 from saddleslide.sliding.inner import Inner, Linearised, Proximal, Slid
 from saddleslide.sliding.primal_dual import PrimalDual
+from saddleslide.verdict import Certificate, Status
 
 # A restart pays when the gap has fallen by this factor since the last one (Applegate et al.: 0.2).
 _SUFFICIENT = 0.2

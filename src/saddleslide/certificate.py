@@ -18,8 +18,8 @@ from saddleslide.functions import Function, LowerModel, Tally, Zero, bounding_mo
 from saddleslide.guards import adjoint_complaint
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Certificate
 from saddleslide.rounding import product_margin
+from saddleslide.verdict import Certificate
 
 EPS = float(np.finfo(np.float64).eps)
 # Averages of projected points leave a set by rounding only.

@@ -20,8 +20,9 @@ from saddleslide.functions import Function
 from saddleslide.paper_command import add_paper, paper_main
 from saddleslide.progress import Progress
 from saddleslide.reporting import summary
-from saddleslide.result import Result, Status
+from saddleslide.result import Result
 from saddleslide.resuming import resume
+from saddleslide.verdict import Status
 
 EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXAMPLES = f"""examples:

@@ -20,8 +20,9 @@ from saddleslide.guards import check_adjoint_of
 from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open, is_own_code
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.stored import AnyPlan
-from saddleslide.result import Result, Status
+from saddleslide.result import Result
 from saddleslide.snapshot import Snapshot, snapshot
+from saddleslide.verdict import Status
 
 Callback = Callable[[Result], object]
 LIMITS = ("f", "g", "B")

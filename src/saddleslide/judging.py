@@ -22,8 +22,8 @@ from saddleslide.guards import PairGuard, adjoint_complaint, inconsistent
 from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open, no_limit
 from saddleslide.problem import SaddleProblem
 from saddleslide.residuals import EPS, ResidualBound
-from saddleslide.result import Certificate, Status
 from saddleslide.rounding import product_margin
+from saddleslide.verdict import Certificate, Status
 
 # Part of the target that an iterative inner maximum may leave open.
 _INNER_PART = 0.05

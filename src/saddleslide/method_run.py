@@ -22,7 +22,8 @@ from saddleslide.kernels.switch import compile_seconds, prepare
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Certificate, Moment, Result, Status
+from saddleslide.result import Moment, Result
+from saddleslide.verdict import Certificate, Status
 
 # Without a finite gap after this many inspections there will be none.
 _HOPELESS = 48

@@ -30,12 +30,13 @@ from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import regularised_problem
-from saddleslide.result import Certificate, Moment, Result, Status
+from saddleslide.result import Moment, Result
 from saddleslide.sampling import Samples, drawn_problem
 from saddleslide.sliding import Recursion, bilinear_recursion, carried_models
 from saddleslide.sliding.bilinear import taken_anchors
 from saddleslide.sliding.innermost import Anchors
 from saddleslide.sliding.view import View, view_of
+from saddleslide.verdict import Certificate, Status
 
 # A certificate may always take this many gradients; beyond, no more than the plan itself.
 _FEWEST_GRADIENTS = 25

@@ -1,11 +1,10 @@
-"""What a run says: a status in full sentences, the point, its bounds, and what it cost."""
+"""What a run gives back: the point, its verdict, what it cost, and how it went."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from html import escape
 from numbers import Real
 from pathlib import Path
@@ -18,127 +17,11 @@ from saddleslide.oracles import Calls
 from saddleslide.planning import AdaptivePlan, Plan
 from saddleslide.plotting import Panel, draw_convergence
 from saddleslide.sampling import Samples
+from saddleslide.verdict import Certificate, Status
 
 if TYPE_CHECKING:
     from saddleslide.planning.method_plan import MethodPlan
     from saddleslide.planning.restart_plan import RestartPlan
-
-
-class Status(Enum):
-    """Outcome of a run. The value says what happened, what the numbers mean now, and what to try.
-
-    Examples
-    --------
-    >>> Status.SOLVED.value.split(". ")[0]
-    'The certified gap is at most the target'
-    """
-
-    SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
-    MET_AS_DECLARED = (
-        "The bounds meet the target provided that the declared moduli of strong convexity named in certificate.assumes "
-        "are right. On an unbounded set nothing else bounds the gap, and a modulus declared too large makes it "
-        "larger than it says. Bound X or Y, or build f and g of functions of known form."
-    )
-    EXPECTED = (
-        "The plan was carried out, and its bound on the expected gap is at most the target. It holds on average over "
-        "all draws; the gap of this point is not known. See certificate.reason for what is missing."
-    )
-    COMPLETED = (
-        "The plan was carried out; it had no target or its target was not reached. The bounds are true as "
-        "they stand. For a smaller gap use larger loops or a smaller tol."
-    )
-    RUNNING = "The run is under way. The point is the current one. Wait, or raise StopIteration to stop."
-    STOPPED = "The callback stopped the run. The point is the current one, its bounds are true. Run on with start=."
-    INTERRUPTED = (
-        "The run was interrupted from the keyboard. The point and its bounds are the best so far and true. Run on from "
-        "the point with start=, or from a checkpoint with ss.resume."
-    )
-    CALL_LIMIT = (
-        "The call budget was used up before the target. The point and its bounds are the best so far and true. Raise "
-        "max_calls, or run on from the point with start=."
-    )
-    TIME_LIMIT = (
-        "The time limit was reached before the target. The point and its bounds are the best so far and true. Raise "
-        "time_limit, or run on from the point with start=."
-    )
-    STEP_LIMIT = (
-        "The limit on steps was reached before the target. The point and its bounds are the best so far and true. "
-        "Raise max_steps, or run on from the point with start=."
-    )
-    NUMERICAL_LIMIT = (
-        "The gap is as small as rounding allows and the target is smaller still, or numbers on the way left the range "
-        "of double precision. The point and its bounds are true. "
-        "Ask for a larger gap, or scale the problem so that its values are of order one."
-    )
-    UNREACHABLE = (
-        "The cluster that holds a part of the problem does not answer any more. The point and its bounds are the best "
-        "before that and true. Start the cluster again, and run on from a checkpoint with ss.resume or from the point "
-        "with start=."
-    )
-    NON_FINITE = (
-        "An oracle returned numbers that are not finite. The point is the last finite one. Check the oracles "
-        "and the declared constants."
-    )
-    INCONSISTENT = (
-        "The oracles contradict each other or what was declared of them. The point is the last one, its bounds can not "
-        "be trusted and are left out. See certificate.reason for what was seen, and mend that oracle or constant."
-    )
-    NO_CERTIFICATE = (
-        "The plan was carried out, but no bound on the gap is known. The point is the plan's, its gap is "
-        "unknown. See certificate.reason for what is missing."
-    )
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Bounds on the saddle value at a feasible point: lower <= min max <= upper, gap = upper - lower.
-
-    Parameters
-    ----------
-    lower, upper : float
-        -inf and inf where unknown.
-    kind : str
-        How the lower bound was found: "exact" (certified inner minimum), "residual" (gradient and strong convexity),
-        "model" (averaged lower models), or "none".
-    error : float
-        What the certified inner solves and rounding contributed to the gap.
-    reason : str
-        Why a bound is missing; empty otherwise.
-    calls : Calls
-        Oracle calls that judging cost.
-    assumes : str
-        A declared modulus that the bounds rest on, beyond convexity, true gradients and a true adjoint; see
-        `SaddleProblem.assumptions`. Empty otherwise.
-
-    Examples
-    --------
-    >>> Certificate(lower=1.0, upper=1.5, kind="exact").gap
-    0.5
-    """
-
-    lower: float = -math.inf
-    upper: float = math.inf
-    kind: str = "none"
-    error: float = math.nan
-    reason: str = ""
-    calls: Calls = field(default_factory=Calls)
-    assumes: str = ""
-
-    @property
-    def claim(self) -> Status:
-        """What a certificate that meets the target may call itself.
-
-        Examples
-        --------
-        >>> Certificate(0.0, 1.0).claim.name, Certificate(0.0, 1.0, assumes="f is strongly convex").claim.name
-        ('SOLVED', 'MET_AS_DECLARED')
-        """
-        return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED
-
-    @property
-    def gap(self) -> float:
-        """Upper minus lower bound; infinite when either is unknown."""
-        return self.upper - self.lower if math.isfinite(self.upper) and math.isfinite(self.lower) else math.inf
 
 
 @dataclass(frozen=True)

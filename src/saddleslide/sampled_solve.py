@@ -21,8 +21,9 @@ from saddleslide.planning import Plan
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import BREGMAN_PER_GAP, SQUARE_PER_GAP
-from saddleslide.result import Moment, Result, Status
+from saddleslide.result import Moment, Result
 from saddleslide.sampling import Samples, as_generator
+from saddleslide.verdict import Status
 from saddleslide.work import chosen_costs
 
 # Each plan aims at half the accuracy of the one before: four times the samples, so all before cost a third of it.

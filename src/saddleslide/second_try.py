@@ -16,7 +16,8 @@ from saddleslide.oracles import Calls
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Moment, Result, Status
+from saddleslide.result import Moment, Result
+from saddleslide.verdict import Status
 
 Prices = tuple[float, float, float]
 # A preferred method may spend so many times what adaptive sliding is predicted to cost at the target. After a tenth of

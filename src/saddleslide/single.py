@@ -17,7 +17,8 @@ from saddleslide.planning import Plan
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.precisions import SINGLE
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Certificate, Result, Status
+from saddleslide.result import Result
+from saddleslide.verdict import Certificate, Status
 
 # A certificate of the rounded point, where its gap does not follow from that of the point, may take so many gradients.
 _GRADIENTS = 100

@@ -28,11 +28,12 @@ from saddleslide.oracles import Calls, Seconds
 from saddleslide.planning import Constant, Level, Term
 from saddleslide.planning.stored import AnyPlan, plan_from_dict
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Certificate, Moment
+from saddleslide.result import Moment
 from saddleslide.sampling import Samples
 from saddleslide.sliding.adaptive import Point
 from saddleslide.sliding.innermost import Anchors
 from saddleslide.sliding.plain_steps import DualModel
+from saddleslide.verdict import Certificate
 
 _KEPT = (Anchors, Calls, Candidate, Certificate, Constant, DualModel, Holder, Level, Linearisation, LowerModel, Moment)
 _RECORDS: dict[str, Any] = {record.__name__: record for record in (*_KEPT, Point, Seconds, Term)}
