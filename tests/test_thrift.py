@@ -12,6 +12,7 @@ from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit
 from saddleslide.metrics import Diagonal, Spectral
 from saddleslide.oracles import Oracles
+from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import Recursion, bilinear_recursion
 from saddleslide.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
@@ -257,6 +258,28 @@ def test_a_run_that_is_taken_up_again_spares_what_it_would_have(tmp_path):
     after = ss.resume(path, problem)
     assert (after.calls, after.spared) == (whole.calls, whole.spared) == (after.calls, 4)
     np.testing.assert_array_equal(after.x, whole.x)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("order", ["fgB", "fBg", "Bfg"])
+def test_an_anchored_run_that_is_taken_up_again_knows_its_averages(tmp_path, order, compiled):
+    problem, path = problem_with("dense"), tmp_path / "run.npz"
+    levels = ss.plan(problem, order=order, loops=(4, 3, 2), metric=(1.0, 2.0)).levels
+    plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", 1e-300, False)
+    start = start_of(problem, "neither")
+
+    def stop(result):
+        if result.nit == 2:
+            raise StopIteration
+
+    with jit(compiled):
+        whole = ss.run(problem, plan, start=start)
+        ss.run(problem, plan, start=start, checkpoint=path, callback=stop)
+        after = ss.resume(path, problem)
+    np.testing.assert_array_equal(np.concatenate([after.x.ravel(), after.y.ravel()]),
+                                  np.concatenate([whole.x.ravel(), whole.y.ravel()]))  # fmt: skip
+    assert (after.calls, after.spared) == (whole.calls, whole.spared) == (after.calls, 4)
+    assert vars(after.counted) == plan.predicted_calls
 
 
 def test_a_limit_of_the_calls_made_is_no_limit():
