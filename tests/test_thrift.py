@@ -249,13 +249,9 @@ def test_a_run_that_is_taken_up_again_spares_what_it_would_have(tmp_path):
     plan, path = ss.plan(problem, order="fgB", loops=(4, 2, 3)), tmp_path / "run.npz"
     whole = ss.run(problem, plan)
 
-    def stop(result):
-        if result.nit == 2:
-            raise StopIteration
-
-    cut = ss.run(problem, plan, checkpoint=path, callback=stop)
-    assert cut.spared == 2
-    after = ss.resume(path, problem)
+    cut = ss.run(problem, plan, checkpoint=path, max_steps=2)
+    assert (cut.nit, cut.spared) == (2, 2)
+    after = ss.resume(path, problem, max_steps=4)
     assert (after.calls, after.spared) == (whole.calls, whole.spared) == (after.calls, 4)
     np.testing.assert_array_equal(after.x, whole.x)
 
@@ -268,14 +264,10 @@ def test_an_anchored_run_that_is_taken_up_again_knows_its_averages(tmp_path, ord
     plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", 1e-300, False)
     start = start_of(problem, "neither")
 
-    def stop(result):
-        if result.nit == 2:
-            raise StopIteration
-
     with jit(compiled):
         whole = ss.run(problem, plan, start=start)
-        ss.run(problem, plan, start=start, checkpoint=path, callback=stop)
-        after = ss.resume(path, problem)
+        assert ss.run(problem, plan, start=start, checkpoint=path, max_steps=2).nit == 2
+        after = ss.resume(path, problem, max_steps=4)
     np.testing.assert_array_equal(np.concatenate([after.x.ravel(), after.y.ravel()]),
                                   np.concatenate([whole.x.ravel(), whole.y.ravel()]))  # fmt: skip
     assert (after.calls, after.spared) == (whole.calls, whole.spared) == (after.calls, 4)
