@@ -376,3 +376,14 @@ def test_the_committed_regret_meets_its_target_and_the_docs_repeat_it():
         line = next(line for line in page.splitlines() if line.startswith(f"| {row['problem']} |"))
         assert f"| {row['regret']:.2f} |" in line
         assert f"| {row['best']} |" in line
+
+
+def test_what_auto_does_without_prices_is_as_the_docs_say():
+    rows = json.loads((RESULTS / "regret_variants.json").read_text(encoding="utf-8"))
+    page = " ".join((DOCS / "choice.md").read_text(encoding="utf-8").split())
+    plain = {name: row["without prices"]["regret"] for name, row in rows.items()}
+    patient = {name: row["twice the allowance"]["regret"] for name, row in rows.items()}
+    assert f"gives {patient['denoising']:.2f} on *denoising* and {patient['robust regression']:.2f} on" in page
+    assert f"at {plain['denoising']:.2f} and {plain['transport']:.2f} times the cost of L-BFGS" in page
+    near = sum(ratio <= 1.3 for ratio in plain.values())
+    assert f"makes {near} of {len(plain)} within 1.3, at worst {max(plain.values()):.2f}." in page
