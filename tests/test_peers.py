@@ -19,7 +19,7 @@ for folder in (ROOT, PROGRAMS):
 
 from benchmarks.peers import environments, harness, problems  # noqa: E402
 from benchmarks.peers.environments import PEERS, Peer, environment  # noqa: E402
-from benchmarks.peers.judge import Judge, read  # noqa: E402
+from benchmarks.peers.judge import Judge, Point, read  # noqa: E402
 from benchmarks.peers.programs import form as plain  # noqa: E402
 from benchmarks.peers.table import line, table  # noqa: E402
 from benchmarks.suite import problems as suite  # noqa: E402
@@ -142,6 +142,21 @@ def test_peers_without_a_package_reach_the_target(program, small, tmp_path):
     assert gap <= 1e-4
     assert point.counts["B"] > 0
     assert judge.lower <= ss.solve(small, rtol=1e-6).upper
+
+
+def test_the_setting_that_meets_the_targets_soonest_is_taken(small):
+    """All that get there end at rounding, where the last gap says nothing."""
+    best = ss.solve(small, rtol=1e-9)
+    near = 1.0 + 1e-7
+
+    def run(setting, most, seconds):
+        shares = {"never": (0.0, 0.5), "late": (0.0, 0.5, 1.0), "soon": (0.0, near, near)}[setting]
+        times = {"never": (0.1, 0.2), "late": (0.1, 0.2, 0.3), "soon": (0.1, 0.2, 0.3)}[setting]
+        return [Point(t * best.x, best.y, s, 1.0, {}, 0.0) for t, s in zip(shares, times, strict=True)], ""
+
+    judge = Judge(small, TARGETS)
+    assert judge.gap(best.x, best.y) < judge.gap(near * best.x, best.y) <= min(TARGETS)
+    assert harness.tuned(harness.Entry("fake", run, settings=("never", "late", "soon")), judge) == "soon"
 
 
 def test_points_come_in_the_order_of_time(tmp_path):

@@ -65,13 +65,14 @@ def ours(name: str, targets: tuple[float, ...], scratch: Path) -> Run:
 
 
 def tuned(entry: Entry, judge: Judge) -> str:
-    """The setting that gets furthest in a short run, by the gap of its last point."""
+    """The setting that meets the most targets in a short run, then the soonest, then gets furthest."""
     if len(entry.settings) == 1:
         return entry.settings[0]
     scores = {}
     for setting in entry.settings:
         points, _ = entry.run(setting, MOST, TUNING_SECONDS)
-        scores[setting] = judge.gap(points[-1].x, points[-1].y) if points else math.inf
+        hits, best = judge.hits(points)
+        scores[setting] = (-len(hits), max((point.seconds for point, _ in hits.values()), default=0.0), best)
     return min(scores, key=scores.__getitem__)
 
 
