@@ -274,6 +274,16 @@ def test_an_anchored_run_that_is_taken_up_again_knows_its_averages(tmp_path, ord
     assert vars(after.counted) == plan.predicted_calls
 
 
+def test_anchors_beside_a_metric_are_refused_before_any_call():
+    B = np.random.default_rng(0).standard_normal((3, 5))
+    mine = CountedProblem(B, norm=float(np.linalg.norm(B, 2)))
+    levels = ss.plan(mine.problem, order="fgB", loops=(2, 2, 2), metric=(1.0, 2.0)).levels
+    plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", 1e-3, False, given=Diagonal(np.ones(5)))
+    with pytest.raises(ss.errors.InputError, match="anchors and a metric"):
+        ss.run(mine.problem, plan)
+    assert mine.total == 0
+
+
 def test_a_limit_of_the_calls_made_is_no_limit():
     problem = problem_with("dense")
     plan = ss.plan(problem, order="fgB", loops=(4, 2, 3))

@@ -300,6 +300,8 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
     if isinstance(plan, RestartPlan):
+        if plan.given is not None and any(stage.beta_x > 0.0 or stage.beta_y > 0.0 for stage in plan.stages):
+            raise InputError("run: the plan has anchors and a metric; expected one of them. Plan with anchors=False.")
         # Psi at the plan's start says nothing about another one.
         elsewhere = plan.start_key not in ("", key_of(*origin))
         return replace(plan, proof_constants=False) if elsewhere and plan.proof_constants else plan

@@ -12,7 +12,6 @@ import numpy as np
 from saddleslide.arrays import Array, Shape, on_host, split, zeros
 from saddleslide.candidate import Linearisation
 from saddleslide.domains import Product
-from saddleslide.errors import InputError
 from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
 from saddleslide.guards import PairGuard
 from saddleslide.oracles import Oracles
@@ -74,7 +73,8 @@ def bilinear_recursion(
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
     duals = {name: view.dual(write) for name, write in operators.items()}
-    images = _images(oracles, view, anchors, z)
+    # Anchors are Euclidean: a run refuses them beside a metric.
+    images = Images(oracles, anchors, z) if anchors.active else None
     thrift = Thrift(view.dual(coupling_writer(oracles, at_start=True)), partial(oracles.spare, 2))
     return Recursion(
         stage.levels,
@@ -88,14 +88,6 @@ def bilinear_recursion(
         thrift,
         images,
     )
-
-
-def _images(oracles: Oracles, view: View, anchors: Anchors, z: Array) -> Images | None:
-    if not anchors.active:
-        return None
-    if view.metric is not None:
-        raise InputError(f"run: anchors are Euclidean; received metric {view.metric.name!r}. Plan without one of them.")
-    return Images(oracles, anchors, z)
 
 
 def _innermost(
