@@ -1,12 +1,82 @@
-"""Small helpers shared by the tests: samplers, counting oracles, brute-force references."""
+"""Small helpers shared by the tests: samplers, counting oracles, brute-force references, lists of cases."""
 
+import copy
+import functools
+import inspect
+import itertools
 import math
 import os
 import signal
 
 import numpy as np
+import pytest
 
 import saddleslide as ss
+
+
+def pairwise(**columns):
+    """Parametrise a test by rows in which any two values of any two columns meet: far fewer than the full product."""
+    values = [list(column) for column in columns.values()]
+    return pytest.mark.parametrize(
+        list(columns),
+        [tuple(column[k] for column, k in zip(values, row, strict=True)) for row in covering_rows(values)],
+    )
+
+
+def covering_rows(values):
+    """Rows of indices, one greedily after the other: the first pair that is missing, then what adds most pairs."""
+    sizes = [len(column) for column in values]
+    missing = {
+        ((i, a), (j, b)): None
+        for i, j in itertools.combinations(range(len(sizes)), 2)
+        for a, b in itertools.product(range(sizes[i]), range(sizes[j]))
+    }
+    used = [[0] * size for size in sizes]
+    rows = []
+    while missing:
+        row = dict(next(iter(missing)))
+        for k in sorted(set(range(len(sizes))) - set(row), key=lambda k: -sizes[k]):
+            gains = [sum(tuple(sorted(((k, c), cell))) in missing for cell in row.items()) for c in range(sizes[k])]
+            row[k] = max(range(sizes[k]), key=lambda c: (gains[c], -used[k][c]))
+        for k, c in row.items():
+            used[k][c] += 1
+        for pair in itertools.combinations(sorted(row.items()), 2):
+            missing.pop(pair, None)
+        rows.append([row[k] for k in range(len(sizes))])
+    return rows
+
+
+def gathered(names, cases, ids=None):
+    """Parametrise like pytest, but as one test: all cases run, and the failure lists every one that fails."""
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    cases = list(cases)
+    given = [case.values if isinstance(case, type(pytest.param())) else case for case in cases]
+    rows = [row if len(names) > 1 or row is not case else (row,) for row, case in zip(given, cases, strict=True)]
+    titles = list(ids) if ids is not None and not callable(ids) else [", ".join(map(ids or repr, row)) for row in rows]
+
+    def decorated(test):
+        @functools.wraps(test)
+        def all_cases(**others):
+            failures = []
+            for title, row in zip(titles, rows, strict=True):
+                # Each case draws the same numbers as if it were alone.
+                fresh = {
+                    name: copy.deepcopy(v) if isinstance(v, np.random.Generator) else v for name, v in others.items()
+                }
+                try:
+                    test(**fresh, **dict(zip(names, row, strict=True)))
+                except (Exception, pytest.fail.Exception) as error:
+                    failures.append((title, error))
+            if failures:
+                lines = [f"{title}: {type(error).__name__}: {error}" for title, error in failures]
+                message = f"{len(failures)} of {len(rows)} cases fail\n" + "\n".join(lines)
+                raise AssertionError(message) from failures[0][1]
+
+        own = inspect.signature(test)
+        all_cases.__signature__ = own.replace(parameters=[p for p in own.parameters.values() if p.name not in names])
+        return all_cases
+
+    return decorated
 
 
 class Counter:

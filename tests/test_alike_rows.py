@@ -63,7 +63,11 @@ def test_which_matrices_are_kept_as_patterns():
     assert isinstance(passes_of(Matrix(MATRICES["one tile"]).matrix), SparseRows)
     found = passes_of(Matrix(MATRICES["more columns than rows"]).matrix)
     # Rows 0 to 3 lack the entry at offset -4.
-    assert isinstance(found, AlikeRows) and found.begins.tolist() == [0, 4, 90] and len(found.weights) == 9
+    assert (
+        isinstance(found, AlikeRows)
+        and found.patterns.begins.tolist() == [0, 4, 90]
+        and len(found.patterns.weights) == 9
+    )
     scattered = scipy.sparse.random_array((500, 500), density=0.05, rng=np.random.default_rng(0), format="csr")
     assert alike_rows(Matrix(scattered).matrix) is None
     # As many entries in every row, the same weights, other places.
@@ -76,7 +80,7 @@ def test_a_picture_costs_a_few_patterns_whatever_its_size():
     for side in (44, 60):
         found = passes_of(Matrix(nonlocal_laplacian(side)).matrix)
         assert isinstance(found, AlikeRows)
-        sizes.append((len(found.weights), len(found.starts)))
+        sizes.append((len(found.patterns.weights), len(found.patterns.starts)))
     # Eleven kinds of rows and as many of columns: five at either edge, and those inside.
     assert sizes[0] == sizes[1] and sizes[0][1] == 121 + 1
 
@@ -86,7 +90,7 @@ def test_one_different_entry_is_seen_wherever_it_stands():
     for row in (1, 2, 199, 398):
         changed = modified(S, row, row, 2.0)
         found = passes_of(Matrix(changed).matrix)
-        assert isinstance(found, AlikeRows) and row in found.begins and row + 1 in found.begins
+        assert isinstance(found, AlikeRows) and {row, row + 1} <= set(found.patterns.begins)
 
 
 @pytest.mark.parametrize("threads", [2, 3])

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 import saddleslide as ss
+from support import gathered
 
 SOURCE = Path(ss.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 
 # Top to bottom: a room may import from the rooms below its own, never from its own row or above.
 LAYERS = [
+    {"__main__"},
     {"cli"},
     {"paper_command", "commands"},
     {"paper"},
@@ -30,22 +32,22 @@ LAYERS = [
     {"forecast"},
     {"rivals"},
     {"adaptive_run", "baselines", "inspecting"},
-    {"judging", "progress", "reporting", "planner", "single"},
+    {"judging", "progress", "reporting", "planner", "single", "enclosed"},
     {"plan_request", "control"},
     {"regimes", "plan_settings"},
-    {"stochastic", "plan_norms", "plan_constants", "metric_constants", "snapshot"},
+    {"stochastic", "plan_norms", "plan_constants", "metric_constants", "snapshot", "hypotheses"},
     {"sliding", "certificate", "work", "residuals", "metric_choice"},
     {"result", "guards"},
     {"candidate", "verdict"},
     {"oracles", "plotting", "sampling", "checkpoint"},
     {"problem"},
-    {"functions", "metrics", "rounding"},
-    {"domains", "couplings", "planning"},
+    {"functions", "metrics"},
+    {"domains", "couplings", "planning", "clock"},
     {"kernels"},
-    {"arguments", "arrays", "holder"},
+    {"archives", "arguments", "arrays", "holder", "terminal"},
     {"array_kinds"},
     {"elsewhere"},
-    {"errors", "precisions"},
+    {"errors", "precisions", "call"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
 METHODS = {
@@ -122,7 +124,7 @@ def test_every_room_has_one_layer():
     assert len(DEPTH) == sum(map(len, LAYERS))
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if room_of(path) != "__init__"], ids=relative)
+@gathered("path", [path for path in FILES if room_of(path) != "__init__"], ids=relative)
 def test_imports_go_down_the_layers(path):
     own = room_of(path)
     upward = {room for room in imported_rooms(path) - {own} if DEPTH.get(room, -1) <= DEPTH.get(own, -1)}
@@ -162,10 +164,10 @@ def test_nobody_imports_the_experiments_but_the_command_line():
 
 def test_only_what_writes_to_the_terminal_imports_the_terminal_library():
     users = {room_of(path) for path in FILES if any(name.split(".")[0] == "rich" for name in imported_modules(path))}
-    assert users <= {"cli", "paper_command", "progress", "reporting"}
+    assert users <= {"paper_command", "progress", "reporting", "terminal"}
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+@gathered("path", FILES, ids=relative)
 def test_library_code_never_calls_print(path):
     lines = [
         node.lineno
@@ -175,7 +177,7 @@ def test_library_code_never_calls_print(path):
     assert not lines, f"{relative(path)} prints in lines {lines}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
+@gathered("path", FILES, ids=relative)
 def test_every_file_says_what_it_is(path):
     assert ast.get_docstring(tree_of(path))
 
@@ -198,13 +200,13 @@ def own_names(module):
     ]
 
 
-@pytest.mark.parametrize(("name", "value"), public_names().items(), ids=public_names())
+@gathered(("name", "value"), public_names().items(), ids=public_names())
 def test_every_public_name_shows_an_example(name, value):
     documentation = inspect.getdoc(value) or ""
     assert "Examples\n--------\n>>> " in documentation
 
 
-@pytest.mark.parametrize("name", ss.__all__)
+@gathered("name", ss.__all__)
 def test_every_promised_name_exists(name):
     assert hasattr(ss, name)
 

@@ -11,6 +11,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError
+from support import gathered
 
 rng = np.random.default_rng(0)
 A, b, B = rng.standard_normal((12, 5)), rng.standard_normal(12), rng.standard_normal((3, 5))
@@ -57,7 +58,7 @@ def test_unknown_constants_are_said_to_be_unknown():
     assert any("smoothness of f was not declared" in why for why in ss.adaptive_plan(problem(f), tol=1e-3).reasons)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("evaluate", "words"),
     [
         (lambda x: x, "expected \\(value, gradient\\)"),

@@ -12,6 +12,7 @@ from saddleslide.functions import LowerModel
 from saddleslide.oracles import Oracles
 from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import bilinear_recursion, carried_models
+from support import gathered
 
 
 def coupled_quadratics(seed, n=6, m=5, ridge=0.0):
@@ -55,8 +56,8 @@ def independent_gap(problem, x, y):
     return upper - lower
 
 
-@pytest.mark.parametrize("order", ["fgB", "gBf", "Bfg", "Bgf", "fBg", "gfB"])
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@gathered("order", ["fgB", "gBf", "Bfg", "Bgf", "fBg", "gfB"])
+@gathered("ridge", [0.0, 0.3])
 def test_carried_models_lie_between_the_true_gap_and_the_theorem(order, ridge):
     for seed in range(3):
         problem = coupled_quadratics(seed, ridge=ridge)
@@ -151,7 +152,7 @@ def cancelling(rng, size, x):
     return c
 
 
-@pytest.mark.parametrize("where", ["in f", "in B x", "in B^T y", "everywhere"])
+@gathered("where", ["in f", "in B x", "in B^T y", "everywhere"])
 def test_rounding_is_inside_the_bounds(where):
     """One-point domains: the saddle value is a sum of products, known exactly as a fraction, whose terms cancel."""
     for seed in range(60):

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from saddleslide.checkpoint import fingerprint, read_checkpoint, unpacked, write_checkpoint
+from saddleslide.checkpoint import VERSION, fingerprint, read_checkpoint, unpacked, write_checkpoint
 from saddleslide.errors import CheckpointError
 from small_problems import problems
+from support import gathered
 
 PROBLEMS = problems()
 
@@ -98,8 +99,8 @@ def test_other_versions_and_other_problems_are_refused(saved, tmp_path):
             ss.resume(saved, PROBLEMS[name])
     header, arrays = read_checkpoint(saved)
     path = tmp_path / "new.npz"
-    write_checkpoint(path, {**header, "version": 2}, arrays)
-    with pytest.raises(CheckpointError, match="version 2; expected 1"):
+    write_checkpoint(path, {**header, "version": VERSION + 1}, arrays)
+    with pytest.raises(CheckpointError, match=f"version {VERSION + 1}; expected {VERSION}"):
         ss.resume(path, PROBLEMS["game"])
     with pytest.raises(CheckpointError, match="can not be read"):
         ss.resume(tmp_path / "missing.npz", PROBLEMS["game"])
@@ -119,7 +120,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@gathered("name", PROBLEMS)
 def test_a_fingerprint_does_not_change_when_a_problem_is_used(name):
     fresh = problems()[name]
     before = fingerprint(fresh)

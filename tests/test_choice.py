@@ -16,7 +16,7 @@ from saddleslide.choice import choose
 from saddleslide.forecast import predict, predict_adaptive, predictions
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.rivals import ADAPTIVE, SHARES, kind_of, rivals_on
-from support import CountedProblem
+from support import CountedProblem, gathered
 
 ZERO = ss.functions.Zero()
 RESULTS = Path(__file__).parent.parent / "benchmarks" / "results"
@@ -99,7 +99,7 @@ def test_a_method_that_is_far_too_dear_at_the_farthest_distance_is_asked_at_the_
 
 
 @pytest.mark.parametrize("exponents", [(1.0, 1.0), (1.0, 0.25), (0.5, 0.5)])
-@pytest.mark.parametrize("largest", [0.6, 2.0, 200.0])
+@gathered("largest", [0.6, 2.0, 200.0])
 def test_no_bound_asks_for_less_than_what_is_quickly_found(exponents, largest):
     problem = ss.gallery.synthetic(*exponents, d=20, sigma_max=largest)
     asked = [method for method in (kind() for kind in ss.methods.values()) if not method.lacks(problem)]
@@ -185,7 +185,7 @@ def test_auto_is_no_dearer_than_adaptive_sliding_under_constraints_with_an_ill_c
     assert auto.f + 0.1 * auto.B <= 1.3 * (alone.f + 0.1 * alone.B)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("make", "kind"),
     [(smooth, "both costly"), (fused, "one costly"), (clipped, "simple, curved"), (game, "simple, flat")],
 )
@@ -261,8 +261,8 @@ def test_predictions_grow_with_accuracy_and_with_prices():
         assert predict_adaptive(make(), 1e-2, (2.0, 2.0, 2.0)).cost == pytest.approx(2.0 * costs[0])
 
 
-@pytest.mark.parametrize("make", [smooth, clipped, game, constrained])
-@pytest.mark.parametrize("tol", [1e-300, 1e300])
+@gathered("make", [smooth, clipped, game, constrained])
+@gathered("tol", [1e-300, 1e300])
 def test_targets_beyond_all_reason_are_predicted_too(make, tol):
     assert choose(make(), tol, 0.0, ONES, estimated=True).method in (ADAPTIVE, *ss.methods)
     assert len(predictions(make(), tol, ONES)) == 2 + len(ss.methods)
@@ -296,7 +296,7 @@ def test_compare_runs_every_method_that_applies_to_the_same_certified_gap():
     assert table._repr_html_().count("<tr>") == 1 + sum(row.prediction.applies for row in table.rows)
 
 
-@pytest.mark.parametrize("prices", [None, ONES, (1.0, 1.0, 1e5)])
+@gathered("prices", [None, ONES, (1.0, 1.0, 1e5)])
 def test_compare_says_what_auto_would_take(prices):
     table = ss.compare(clipped(), tol=1e-6, costs=prices)
     expected = choose(clipped(), 1e-6, 0.0, table.costs, estimated=prices is None)

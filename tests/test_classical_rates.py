@@ -9,6 +9,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.oracles import Oracles
+from support import gathered
 
 ZERO = ss.functions.Zero()
 
@@ -283,7 +284,7 @@ def hard():
     return ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=free, Y=free)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("name", "words"),
     [
         ("pdhg", ("f = Custom", "g = Custom")),

@@ -8,6 +8,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.baselines.reach import assumed_slopes, reach_from_start
+from support import gathered
 
 
 class Seen:
@@ -61,7 +62,7 @@ class Seen:
         ("gradient-sliding", True),
     ],
 )
-@pytest.mark.parametrize("target", [{"tol": 1e-6}, {"rtol": 1e-6}])
+@gathered("target", [{"tol": 1e-6}, {"rtol": 1e-6}])
 def test_what_the_callables_saw_is_counted_in_every_solve(method, linear, target):
     seen = Seen(linear)
     for _ in range(2):

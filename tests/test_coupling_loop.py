@@ -1,7 +1,5 @@
 """The inner loop of `solve`: compiled steps against steps in NumPy, and products of differences against a matrix."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from saddleslide.metrics import Blocks, Diagonal, Spectral
 from saddleslide.oracles import Oracles
 from saddleslide.sliding.coupling_loop import CouplingLoop
 from saddleslide.sliding.plain_steps import CouplingProblem, DualModel
+from support import gathered, pairwise
 
 SHAPE, FIELD = (5, 6), (2, 5, 6)
 RNG = np.random.default_rng(11)
@@ -75,14 +74,12 @@ def assert_twins(found, compiled=True):
         assert np.abs(ours - theirs).max() <= 1e-12 * max(1.0, np.abs(theirs).max())
 
 
-@pytest.mark.parametrize(("metric", "g", "Y"), list(itertools.product(METRICS, SIMPLE, DUAL)))
+@pairwise(metric=METRICS, g=SIMPLE, Y=DUAL)
 def test_compiled_steps_are_those_in_numpy(metric, g, Y):
     assert_twins(outcomes(metric, SIMPLE[g], DUAL[Y]))
 
 
-@pytest.mark.parametrize("curvature", ["none", "number", "entries"])
-@pytest.mark.parametrize("metric", ["spectral", "blocks"])
-@pytest.mark.parametrize("coupling", COUPLINGS)
+@pairwise(curvature=["none", "number", "entries"], metric=["spectral", "blocks"], coupling=COUPLINGS)
 def test_a_model_of_g_is_part_of_them(curvature, metric, coupling):
     bend = {"none": 0.0, "number": 0.6, "entries": RNG.uniform(size=FIELD)}[curvature]
     model = DualModel(RNG.standard_normal(FIELD), bend, RNG.standard_normal(FIELD))
@@ -95,7 +92,7 @@ def test_simple_terms_of_x_in_entrywise_metrics(f, X):
     assert_twins(outcomes("diagonal", SIMPLE["zero"], DUAL["interval"], X=X, f_simple=f))
 
 
-@pytest.mark.parametrize("g", BENT)
+@gathered("g", BENT)
 def test_other_curves_stay_in_numpy(g):
     assert_twins(outcomes("blocks", BENT[g], DUAL["interval"]), compiled=False)
 
@@ -128,7 +125,7 @@ def test_the_result_is_not_overwritten_by_the_next_problem():
         assert np.array_equal(part, copy)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 1), (1, 7), (7, 1), (2, 2), (3, 4), (9, 16)])
+@gathered("shape", [(1, 1), (1, 2), (2, 1), (1, 7), (7, 1), (2, 2), (3, 4), (9, 16)])
 def test_compiled_differences_are_the_products_of_the_coupling(shape):
     B, kernels = ss.couplings.FiniteDifferences(shape), load("products")
     rng = np.random.default_rng(3)

@@ -13,7 +13,7 @@ import saddleslide as ss
 from saddleslide.couplings import FiniteDifferences, adjoint_mismatch, as_coupling, check_adjoint
 from saddleslide.couplings.spectrum import FAILURE_PROBABILITY, lanczos_norm_bound
 from saddleslide.errors import InputError, MissingAdjointError
-from support import Counter, matrix_free, with_spectrum
+from support import Counter, gathered, matrix_free, with_spectrum
 
 ROWS, COLUMNS = 6, 4
 A = np.random.default_rng(5).standard_normal((ROWS, COLUMNS))
@@ -59,7 +59,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
+@gathered("form", FORMS.values(), ids=FORMS.keys())
 def test_every_form_gives_the_same_products(form, rng):
     B = as_coupling(form(), x_shape=(COLUMNS,), y_shape=(ROWS,))
     x, y = rng.standard_normal(COLUMNS), rng.standard_normal(ROWS)
@@ -75,7 +75,7 @@ def test_every_form_gives_the_same_products(form, rng):
 MATRICES = {name: form for name, form in FORMS.items() if name not in ("pair of callables", "coupling")}
 
 
-@pytest.mark.parametrize("form", MATRICES.values(), ids=MATRICES.keys())
+@gathered("form", MATRICES.values(), ids=MATRICES.keys())
 def test_images_are_the_same_as_their_ravel(form, rng):
     B = as_coupling(form(), x_shape=(2, 2), y_shape=(3, 2))
     x, y = rng.standard_normal((2, 2)), rng.standard_normal((3, 2))
@@ -128,7 +128,7 @@ def test_products_never_alias_their_argument_or_a_buffer_of_the_user():
 # --- adjoints ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@gathered(
     "wrong",
     [0.999 * A.T, -A.T, np.roll(A.T, 1, axis=0), 0.0 * A.T, A.T + np.nan],
     ids=["scaled", "sign", "rolled", "zero", "nan"],
@@ -186,7 +186,7 @@ NO_ADJOINT = {
 }
 
 
-@pytest.mark.parametrize("form", NO_ADJOINT.values(), ids=NO_ADJOINT.keys())
+@gathered("form", NO_ADJOINT.values(), ids=NO_ADJOINT.keys())
 def test_operators_without_an_adjoint_are_refused(form):
     with pytest.raises(MissingAdjointError, match=r"^B: .*expected a"):
         as_coupling(form(), x_shape=(COLUMNS,), y_shape=(ROWS,))
@@ -200,7 +200,7 @@ COMPLEX = {
 }
 
 
-@pytest.mark.parametrize("form", COMPLEX.values(), ids=COMPLEX.keys())
+@gathered("form", COMPLEX.values(), ids=COMPLEX.keys())
 def test_complex_operators_are_refused(form):
     with pytest.raises(InputError, match=r"^B: dtype is complex128; expected"):
         as_coupling(form())
@@ -235,7 +235,7 @@ def dense_differences(shape):
     return np.array([literal_differences(unit.reshape(shape)) for unit in np.eye(n)]).T
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@gathered("shape", SHAPES)
 def test_finite_differences_are_the_paper_s(shape, rng):
     D = FiniteDifferences(shape)
     x, y = rng.standard_normal(shape), rng.standard_normal((2, *shape))
@@ -246,7 +246,7 @@ def test_finite_differences_are_the_paper_s(shape, rng):
     np.testing.assert_array_equal(D.adjoint(y, filled_x), D.adjoint(y))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@gathered("shape", SHAPES)
 def test_spectrum_of_finite_differences_is_known_in_closed_form(shape):
     D = FiniteDifferences(shape)
     true = np.linalg.svd(dense_differences(shape), compute_uv=False)
@@ -327,7 +327,7 @@ def test_norm_bound_spends_the_products_it_says():
     assert forward.count == adjoint.count == int(B.norm.method.split()[1])
 
 
-@pytest.mark.parametrize("shape", [(3, 5), (70, 5), (5, 70), (64, 64), (1, 1)])
+@gathered("shape", [(3, 5), (70, 5), (5, 70), (64, 64), (1, 1)])
 def test_small_operators_are_bounded_exactly_from_their_columns_or_rows(shape, rng):
     matrix = rng.standard_normal(shape)
     bound = matrix_free(matrix).norm
@@ -335,12 +335,12 @@ def test_small_operators_are_bounded_exactly_from_their_columns_or_rows(shape, r
     assert np.linalg.norm(matrix, 2) <= bound.upper <= bound.estimate * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize("n", [3, 80])
+@gathered("n", [3, 80])
 def test_zero_operators_have_norm_zero(n):
     assert matrix_free(np.zeros((n, n))).norm.upper == 0.0
 
 
-@pytest.mark.parametrize("n", [3, 80])
+@gathered("n", [3, 80])
 def test_operators_that_return_nan_have_no_finite_norm(n):
     B = as_coupling((lambda x: x * np.nan, lambda y: y), x_shape=(n,), y_shape=(n,))
     assert B.norm.upper == math.inf
@@ -355,7 +355,7 @@ def test_a_declared_norm_costs_nothing_and_leaves_the_original_alone():
     assert original.norm.upper == pytest.approx(np.linalg.norm(A, 2))
 
 
-@pytest.mark.parametrize("shape", [(5, 5), (9, 4), (4, 9)])
+@gathered("shape", [(5, 5), (9, 4), (4, 9)])
 def test_smallest_singular_values_bound_the_true_ones(shape, rng):
     full = rng.standard_normal(shape)
     true = np.linalg.svd(full, compute_uv=False)[-1] if shape[0] >= shape[1] else 0.0
@@ -398,18 +398,16 @@ def test_a_product_that_is_not_finite_leaves_the_smallest_singular_value_unknown
     assert math.isnan(found.estimate)
 
 
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix])
-@pytest.mark.parametrize(
-    ("places", "starts"), [((0, -1, 1), (0, 2, 3)), ((0, 2, 1), (0, 2, 3)), ((0, 1, 1), (0, 4, 3))]
-)
+@gathered("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix])
+@gathered(("places", "starts"), [((0, -1, 1), (0, 2, 3)), ((0, 2, 1), (0, 2, 3)), ((0, 1, 1), (0, 4, 3))])
 def test_sparse_matrices_with_entries_outside_are_refused(kind, places, starts):
     damaged = kind((np.ones(3), np.array(places), np.array(starts)), shape=(2, 2))
     with pytest.raises(InputError, match=r"^B: the cs[rc] matrix of shape \(2, 2\) is damaged \(.*coo_array"):
         as_coupling(damaged)
 
 
-@pytest.mark.parametrize("twice", [False, True])
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array])
+@gathered("twice", [False, True])
+@gathered("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array])
 def test_products_of_rows_out_of_order_stay_the_same_whatever_is_asked_between(twice, kind, rng):
     """SciPy sorts and sums such rows in place, where it needs that, for one in the sizes that certificates ask for."""
     places = np.concatenate([rng.choice(30, size=9, replace=twice) for _ in range(30)])

@@ -18,6 +18,7 @@ from remote_parts import PARTS, SIZE, Broken, Doomed, Own, Rows, Sleeper, answer
 from saddleslide.distributed import mailbox
 from saddleslide.distributed.placement import levelled, placed
 from saddleslide.functions.trees import whole_blocks
+from support import gathered
 
 if os.environ.get("CI") != "true":
     pytest.importorskip("distributed", reason="install the extra test")
@@ -243,7 +244,7 @@ def test_a_sum_without_a_shape_takes_points_of_any(client):
             assert (f.gradient(np.ones(shape)) == np.full(shape, 3.0)).all()
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("make", "words"),
     [
         (lambda client: DaskSum("tcp://127.0.0.1:8786", parts()), "client is 'tcp.*expected a distributed.Client"),

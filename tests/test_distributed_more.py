@@ -20,6 +20,7 @@ from saddleslide.checkpoint import fingerprint
 from saddleslide.cli import main
 from saddleslide.distributed import calling, network
 from saddleslide.distributed.loaders import row_blocks
+from support import gathered
 
 if os.environ.get("CI") != "true":
     pytest.importorskip("distributed", reason="install the extra test")
@@ -195,7 +196,7 @@ def _without(module, call):
             sys.modules[module] = before
 
 
-@pytest.mark.parametrize(
+@gathered(
     "call",
     [
         lambda: ss.distributed.local(),
@@ -258,7 +259,7 @@ def test_a_matrix_in_blocks_is_the_matrix(client):
     assert np.allclose(found.x, expected.x, atol=1e-8)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("array", "words"),
     [(lambda da: np.eye(3), "expected a dask.array"), (lambda da: da.ones(3), "two dimensions")],
 )

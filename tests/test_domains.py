@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative, Product, Simplex
-from support import inner, points_of
+from support import gathered, inner, points_of
 
 INF = math.inf
 DOMAINS = {
@@ -41,7 +41,7 @@ def rng():
 
 
 def every(domains):
-    return pytest.mark.parametrize("domain", domains.values(), ids=domains.keys())
+    return gathered("domain", domains.values(), ids=domains.keys())
 
 
 def is_member(domain, point, tolerance=1e-12):
@@ -77,7 +77,7 @@ def test_members_are_their_own_projection(domain, rng):
         np.testing.assert_allclose(domain.project(z), z, rtol=0.0, atol=1e-15)
 
 
-@pytest.mark.parametrize("n", [2, 3, 5])
+@gathered("n", [2, 3, 5])
 def test_simplex_projection_against_a_general_solver(n, rng):
     for _ in range(5):
         p = rng.standard_normal(n)
@@ -184,7 +184,7 @@ def test_radius_diameter_and_magnitude_over_all_corners(domain, rng):
     assert domain.magnitude() == max(float(np.abs(end).max()) for end in ends)
 
 
-@pytest.mark.parametrize("center", [None, [3.0, -1.0]])
+@gathered("center", [None, [3.0, -1.0]])
 def test_radius_diameter_and_magnitude_of_a_ball_from_its_rim(center):
     ball = Ball(1.5, shape=2, center=center)
     angles = np.linspace(0.0, 2.0 * np.pi, 4001)

@@ -9,7 +9,7 @@ import scipy.optimize
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.functions.estimates import GRADIENTS, estimated_smoothness
-from support import Counter, with_spectrum
+from support import Counter, gathered, with_spectrum
 
 F, D = ss.functions, ss.domains
 
@@ -33,7 +33,7 @@ SHIFT = np.array([1.0, -2.0, 0.5, 3.0])
 # The estimate itself
 
 
-@pytest.mark.parametrize("domain", [D.Box(-1.0, 1.0, shape=4), D.Ball(2.0, shape=4), D.FullSpace(4), D.Simplex(4)])
+@gathered("domain", [D.Box(-1.0, 1.0, shape=4), D.Ball(2.0, shape=4), D.FullSpace(4), D.Simplex(4)])
 def test_an_estimate_for_a_quadratic_is_within_its_spectrum(domain):
     f, calls = undeclared(M, SHIFT)
     start = domain.project(np.zeros(4))
@@ -51,7 +51,7 @@ def test_an_estimate_has_a_factor_two_in_hand():
     assert pytest.approx(6.0, rel=1e-9) == estimated_smoothness(f, D.Box(-1.0, 1.0, shape=4), np.zeros(4)).H
 
 
-@pytest.mark.parametrize("nu", [0.25, 0.5, 0.75])
+@gathered("nu", [0.25, 0.5, 0.75])
 def test_an_estimate_finds_the_exponent_of_a_power(nu):
     """Around 0 the gradient of sum |x|^(1+nu) / (1+nu) changes like |x|^nu in every direction."""
     f = F.Custom(gradient=lambda x: np.sign(x) * np.abs(x) ** nu)
@@ -82,7 +82,7 @@ def test_a_plan_marks_estimated_constants_and_is_not_proved():
     assert not any(c.origin.startswith("estimated") for c in known.constants.values())
 
 
-@pytest.mark.parametrize("side", ["f", "g"])
+@gathered("side", ["f", "g"])
 def test_a_proved_plan_is_refused_where_constants_would_be_estimated(side):
     f, _ = undeclared(M, SHIFT)
     quadratic = F.Quadratic(1.0)
@@ -106,7 +106,7 @@ def test_a_plan_from_estimates_runs_to_a_true_gap():
 # solve
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@gathered("scale", [1e-6, 1.0, 1e6])
 def test_solve_needs_no_declared_smoothness(scale):
     f, _ = undeclared(scale * M, scale * SHIFT)
     subject = problem(f)
@@ -152,7 +152,7 @@ def kinked_truth(B, a):
     return found.fun
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@gathered("seed", [0, 1, 2])
 def test_kinks_without_declared_smoothness_are_solved_to_a_modest_gap(seed):
     rng = np.random.default_rng(seed)
     n = 6

@@ -28,7 +28,7 @@ from saddleslide.functions import (
     tilted_minimum,
 )
 from saddleslide.functions.minimum import careful_sum
-from support import central_difference, inner, points_of
+from support import central_difference, gathered, inner, points_of
 
 INF = math.inf
 N = 4
@@ -89,7 +89,7 @@ def rng():
 
 
 def every(table, name="f"):
-    return pytest.mark.parametrize(name, table.values(), ids=table.keys())
+    return gathered(name, table.values(), ids=table.keys())
 
 
 # --- values and gradients ---------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ SEPARATE = {
 }
 
 
-@pytest.mark.parametrize(("f", "formula"), SEPARATE.values(), ids=SEPARATE.keys())
+@gathered(("f", "formula"), SEPARATE.values(), ids=SEPARATE.keys())
 def test_values_are_the_documented_formula(f, formula, rng):
     for x in 1.5 * rng.standard_normal((10, N)):
         assert f.value(x) == pytest.approx(float(formula(x)), rel=1e-13, abs=1e-14)
@@ -261,7 +261,7 @@ TIGHT = {
 }
 
 
-@pytest.mark.parametrize(("f", "pair"), TIGHT.values(), ids=TIGHT.keys())
+@gathered(("f", "pair"), TIGHT.values(), ids=TIGHT.keys())
 def test_holder_constant_is_attained_where_it_is_sharp(f, pair):
     found = f.smoothness(BOX)
     assert found.H > 0.0
@@ -269,7 +269,7 @@ def test_holder_constant_is_attained_where_it_is_sharp(f, pair):
     assert max(quotients(f, BOX, found.nu, [pair])) == pytest.approx(found.H, rel=1e-6)
 
 
-@pytest.mark.parametrize("nu", [0.0, 0.25, 0.5, 0.75, 1.0])
+@gathered("nu", [0.0, 0.25, 0.5, 0.75, 1.0])
 def test_holder_exponent_of_a_power_can_not_be_raised(nu):
     found = Power(nu, tilt=TILT).smoothness(BOX)
     assert found.nu == nu
@@ -400,7 +400,7 @@ POWER_CASES = {
 }
 
 
-@pytest.mark.parametrize(("f", "lower", "upper"), POWER_CASES.values(), ids=POWER_CASES.keys())
+@gathered(("f", "lower", "upper"), POWER_CASES.values(), ids=POWER_CASES.keys())
 def test_separable_minimum_on_a_box_is_certified_to_the_last_digits(f, lower, upper, rng):
     domain = Box(lower, upper, shape=N)
     shift = np.full(N, 1e8) if f.tilt is not None and f.tilt.max() > 1e7 else 0.0
@@ -416,7 +416,7 @@ def test_separable_minimum_on_a_box_is_certified_to_the_last_digits(f, lower, up
 FLAT = ("scaled to nothing", "power with a zero weight")
 
 
-@pytest.mark.parametrize("domain", [FullSpace(N), NonNegative(N), Box([-INF, 0.0, -1.0, -INF], [0.0, INF, 1.0, INF])])
+@gathered("domain", [FullSpace(N), NonNegative(N), Box([-INF, 0.0, -1.0, -INF], [0.0, INF, 1.0, INF])])
 @every({name: f for name, f in CATALOGUE.items() if f.separable and not f.linear and name not in FLAT})
 def test_separable_minimum_with_infinite_sides(f, domain, rng):
     c = 0.05 * rng.standard_normal(N)
@@ -449,14 +449,14 @@ UNBOUNDED = {
 }
 
 
-@pytest.mark.parametrize(("f", "c", "domain"), UNBOUNDED.values(), ids=UNBOUNDED.keys())
+@gathered(("f", "c", "domain"), UNBOUNDED.values(), ids=UNBOUNDED.keys())
 def test_functions_without_a_minimum_are_reported_as_unbounded(f, c, domain):
     found = tilted_minimum(f, c, domain)
     assert found.value == -INF
     assert found.lower == -INF
 
 
-@pytest.mark.parametrize("c", [np.array([1.0, -1.0]), np.array([0.5, 1.0]), np.zeros(2)])
+@gathered("c", [np.array([1.0, -1.0]), np.array([0.5, 1.0]), np.zeros(2)])
 def test_slopes_that_just_balance_the_kink_are_bounded(c):
     assert tilted_minimum(Power(0.0), c, FullSpace(2)).value == 0.0
     assert tilted_minimum(Huber(1.0), 0.0 * c, NonNegative(2)).value == pytest.approx(0.0, abs=1e-12)
@@ -564,7 +564,7 @@ SEARCHED = {
 }
 
 
-@pytest.mark.parametrize(("f", "domain"), SEARCHED.values(), ids=SEARCHED.keys())
+@gathered(("f", "domain"), SEARCHED.values(), ids=SEARCHED.keys())
 def test_searched_minima_have_true_error_bars_at_every_budget(f, domain, rng):
     c = rng.standard_normal(N)
     best = min(f.value(p) + c @ p for p in points_of(domain, rng, 200))
@@ -591,7 +591,7 @@ PROXIMAL = {
 }
 
 
-@pytest.mark.parametrize("domain", [BOX, FullSpace(N), NonNegative(N)])
+@gathered("domain", [BOX, FullSpace(N), NonNegative(N)])
 @every(PROXIMAL)
 def test_proximal_step_is_the_minimiser_of_its_definition(f, domain, rng):
     for weight in (0.3, 2.0):
@@ -604,7 +604,7 @@ def test_proximal_step_is_the_minimiser_of_its_definition(f, domain, rng):
         assert pulled.value(stepped) <= found.value + 1e-12
 
 
-@pytest.mark.parametrize("size", [5000, 100_001])
+@gathered("size", [5000, 100_001])
 def test_sums_of_many_terms_are_exact_to_the_last_bit(size):
     rng = np.random.default_rng(size)
     terms = rng.standard_normal(size) * 10.0 ** rng.integers(-8, 9, size)
@@ -674,7 +674,7 @@ class Weighted(Cubes):
         return Power(0.5, self.weights).separable_form()
 
 
-@pytest.mark.parametrize("domain", [Box(-3.0, 3.0, shape=6), FullSpace(6), Simplex(6), Ball(2.0, shape=6)])
+@gathered("domain", [Box(-3.0, 3.0, shape=6), FullSpace(6), Simplex(6), Ball(2.0, shape=6)])
 def test_a_form_with_weights_of_its_own_for_every_entry_needs_no_shape(domain):
     weights, tilt = 1.0 + np.arange(6.0), np.array([1.0, -2.0, 3.0, 0.0, 0.0, 100.0])
     found, known = (tilted_minimum(f, tilt, domain) for f in (Weighted(weights), Power(0.5, weights)))

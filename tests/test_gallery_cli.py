@@ -14,6 +14,7 @@ from saddleslide import cli
 from saddleslide.commands import SOLUTION_FILES, tasks
 from saddleslide.errors import InputError
 from saddleslide.gallery.files import read_array, read_matrix
+from support import gathered
 
 PAYOFF = np.array([[3.0, 0.0, 1.0], [1.0, 2.0, 0.5]])
 
@@ -123,7 +124,7 @@ def test_an_error_of_the_users_own_file_reaches_the_user(tmp_path):
         cli.main(["solve", f"{tmp_path}/my_file.py:broken"])
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("target", "words"),
     [
         ("my_file.py:number", "is int; expected a SaddleProblem"),
@@ -137,7 +138,7 @@ def test_a_file_without_a_problem_is_refused(target, words, tmp_path, capsys):
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("name", "content", "words"),
     [
         ("a.csv", "1,2\nx,4\n", "can not be read"),
@@ -203,7 +204,7 @@ def test_constrained_from_files(tmp_path, capsys):
     assert "expected a matrix" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("lines", "shape"), [(["1,2,3"], (1, 3)), (["1", "2", "3"], (3, 1)), (["# a", "4"], (1, 1))])
+@gathered(("lines", "shape"), [(["1,2,3"], (1, 3)), (["1", "2", "3"], (3, 1)), (["# a", "4"], (1, 1))])
 def test_a_table_of_one_line_or_one_column_is_a_matrix(lines, shape, tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (tmp_path / "a.txt").write_text("\n".join(lines).replace(",", " ") + "\n", encoding="utf-8")
@@ -232,7 +233,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("line", "words"),
     [
         ("constrained --A A.csv --b b.csv --c long.csv", "f takes arrays of shape (3,), A of shape (2,)"),
@@ -263,7 +264,7 @@ def test_files_that_do_not_fit_are_exit_code_2_with_a_reason(line, words, tmp_pa
     monkeypatch.chdir(tmp_path)
     for name, content in WRONG.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
-    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "folder.png").mkdir(exist_ok=True)
     np.save("scalar.npy", 3.0)
     np.save("objects.npy", np.array([{}], dtype=object))
     np.savez("empty.npz")

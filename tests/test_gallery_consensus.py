@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import saddleslide as ss
 from saddleslide.errors import InputError
+from support import gathered
 
 GRAPHS = {
     "ring": nx.cycle_graph(9),
@@ -27,7 +28,7 @@ def local_data(n, seed, d=3):
 
 
 @pytest.mark.parametrize("method", ["auto", "opapc"])
-@pytest.mark.parametrize("name", GRAPHS)
+@gathered("name", GRAPHS)
 def test_least_squares_on_a_graph_is_the_centralised_solution(name, method):
     graph = GRAPHS[name]
     data = local_data(len(graph), len(name))
@@ -47,7 +48,7 @@ def test_least_squares_on_a_graph_is_the_centralised_solution(name, method):
     assert solution.local_gradients == result.calls.f and solution.rounds == result.calls.B / 2
 
 
-@pytest.mark.parametrize("seed", range(5))
+@gathered("seed", range(5))
 def test_logistic_agents_find_the_minimum_of_lbfgs(seed):
     rng = np.random.default_rng(seed)
     data = [(rng.standard_normal((10, 2)), np.sign(rng.standard_normal(10))) for _ in range(5)]
@@ -67,7 +68,7 @@ def test_logistic_agents_find_the_minimum_of_lbfgs(seed):
     assert solution.point == pytest.approx(best.x, abs=1e-3)
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@gathered("name", GRAPHS)
 def test_gossip_is_the_square_root_of_the_laplacian(name):
     W = nx.laplacian_matrix(GRAPHS[name]).toarray().astype(float)
     B = ss.couplings.Gossip(W, 2)
@@ -106,7 +107,7 @@ def test_a_bound_that_is_too_small_is_reported():
     assert not solution.inside and solution.consensus_error > 1.0
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("graph", "words"),
     [
         (nx.Graph([(0, 1), (2, 3)]), r"falls into 2 parts, such as agents \[0, 1\] and \[2, 3\]"),
@@ -131,7 +132,7 @@ def test_functions_of_different_shapes_or_none_are_refused():
         ss.gallery.consensus([ss.functions.Linear([1.0] * k) for k in (2, 3)], nx.path_graph(2))
 
 
-@pytest.mark.parametrize("name", ["path", "ring", "random"])
+@gathered("name", ["path", "ring", "random"])
 def test_agents_that_agree_from_the_start_do_not_stall(name):
     # B sees nothing of the first step but rounding, which must not set the scale of the steps.
     graph = GRAPHS[name]

@@ -8,7 +8,9 @@ import scipy.optimize
 import scipy.sparse as sp
 
 import saddleslide as ss
+from saddleslide.cli import main
 from saddleslide.errors import InputError
+from support import gathered
 from trusted import quadratic_program
 
 
@@ -40,7 +42,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES)
+@gathered("case", CASES)
 def test_minimiser_and_multipliers_solve_the_kkt_system(case):
     Q, c, A, b = instance(*case)
     f = ss.functions.Quadratic(Q) + ss.functions.Linear(c)
@@ -60,7 +62,7 @@ def test_minimiser_and_multipliers_solve_the_kkt_system(case):
     assert solution.multipliers == pytest.approx(y, abs=1e-3 * (1 + np.abs(y).max()))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@gathered("seed", range(5))
 def test_with_bounds_on_x_it_is_the_quadratic_program_of_clarabel(seed):
     Q, c, A, b = instance(20, 4, 20 + seed, 20.0)
     f = ss.functions.Quadratic(Q) + ss.functions.Linear(c)
@@ -98,7 +100,7 @@ def test_a_logistic_loss_under_constraints_is_the_minimum_in_the_null_space():
     assert solution.x == pytest.approx(shift + basis @ best.x, abs=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@gathered("seed", range(5))
 def test_contradicting_rows_are_refused_and_the_distance_is_right(seed):
     Q, _, A, b = instance(12, 4, seed, redundant=3)
     wrong = b + np.random.default_rng(seed).standard_normal(7)
@@ -124,7 +126,7 @@ def test_a_bound_that_is_too_small_is_reported_not_called_infeasible():
     assert solution.residual > 1.0
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("A", "b", "words"),
     [(np.eye(3), [1.0, 2.0], "shape"), (np.eye(2), [1.0, np.nan], "NaN"), (np.ones(3), [1.0], "matrix")],
 )
@@ -142,3 +144,61 @@ def test_a_function_of_another_shape_is_refused_before_it_is_called():
 def test_a_function_that_is_none_is_refused():
     with pytest.raises(InputError, match="f is function"):
         ss.gallery.constrained(lambda x: x, np.eye(2), np.ones(2))
+
+
+INFEASIBLE = {
+    "box": (ss.functions.Quadratic(1.0), np.ones((1, 4)), [5.0], ss.domains.Box(0.0, 1.0, shape=4)),
+    "ball": (ss.functions.Quadratic(np.diag([1.0, 2.0])), np.eye(2), [3.0, 0.1], ss.domains.Ball(1.0, shape=2)),
+    "simplex": (ss.functions.Linear([1.0, 2.0, 3.0]), [[1.0, 0.0, 1.0]], [1.01], ss.domains.Simplex(3)),
+}
+
+
+@gathered("case", INFEASIBLE)
+@gathered("tol", [2.0, 1e-2, 1e-7])
+def test_what_no_x_satisfies_is_no_success(case, tol):
+    f, A, b, X = INFEASIBLE[case]
+    problem = ss.gallery.constrained(f, A, b, X=X)
+    result = ss.solve(problem, tol=tol)
+    assert result.status is ss.Status.BOUND_REACHED and not result.success
+    assert "a separating hyperplane proves it" in result.message and "larger bound=" in result.message
+    assert problem.read(result).infeasible
+    with pytest.raises(ss.errors.OutcomeError, match="BOUND_REACHED"):
+        ss.solve(problem, tol=tol, strict=True)
+
+
+@pytest.mark.parametrize("bound", [0.5, 1.9])
+def test_a_ball_that_is_too_small_is_no_success_by_any_door(bound, tmp_path):
+    # The multiplier of x_1 + ... + x_4 = 8 is -2.
+    problem = ss.gallery.constrained(ss.functions.Quadratic(np.eye(4)), np.ones((1, 4)), [8.0], bound=bound)
+    path = tmp_path / "run.npz"
+    plan = ss.plan(problem, tol=1e-6)
+    ss.solve(problem, tol=1e-8, max_steps=1, checkpoint=path)
+    for result in (ss.solve(problem, tol=1e-6), ss.run(problem, plan), ss.resume(path, problem, max_steps=10_000)):
+        assert result.status is ss.Status.BOUND_REACHED and not result.success
+        assert f"their bound is {bound:.4g}" in result.message
+    solution = problem.read(result)
+    assert not solution.inside and "larger bound" in solution.verdict
+
+
+def test_a_ball_that_is_large_enough_proves_feasibility():
+    problem = ss.gallery.constrained(ss.functions.Quadratic(np.eye(4)), np.ones((1, 4)), [8.0], bound=2.5)
+    result = ss.solve(problem, tol=1e-3)
+    assert result.status is ss.Status.SOLVED
+    assert problem.read(result).residual <= 10.0 * result.gap / 2.5
+
+
+def test_agents_whose_ball_is_too_small_are_no_success():
+    local = [ss.functions.Quadratic(1.0) + ss.functions.Linear([-c]) for c in (1.0, 2.0, 6.0)]
+    problem = ss.gallery.consensus(local, [[0, 1, 0], [1, 0, 1], [0, 1, 0]], bound=0.1)
+    result = ss.solve(problem, tol=1e-8)
+    assert result.status is ss.Status.BOUND_REACHED
+    assert not problem.read(result).inside and problem.read(result).consensus_error > 0.1
+
+
+def test_the_command_line_does_not_call_it_solved(tmp_path, capsys):
+    for name, rows in (("A", np.ones((1, 4))), ("b", np.array([[-1.0]])), ("Q", np.eye(4)), ("c", np.zeros((1, 4)))):
+        np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",")
+    files = [part for name in "AbQc" for part in (f"--{name}", str(tmp_path / f"{name}.csv"))]
+    assert main(["solve", "constrained", *files, "--nonnegative"]) == 1
+    said = capsys.readouterr().out
+    assert "bound_reached" in said and "No x in X has A x = b" in said

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import saddleslide as ss
 from saddleslide.errors import InputError
+from support import gathered
 from trusted import linear_program, quadratic_program
 
 SHAPES = [(2, 2), (3, 7), (7, 3), (12, 12), (20, 15), (1, 5)]
@@ -47,7 +48,7 @@ def value_by_clarabel(payoff, row_weight, column_weight):
     return quadratic_program(Q, c, np.r_[np.ones(n), np.zeros(1 + m)][None, :], [1.0], A_ub, np.zeros(2 * m + n))[:2]
 
 
-@pytest.mark.parametrize(("seed", "shape"), list(enumerate(SHAPES)))
+@gathered(("seed", "shape"), list(enumerate(SHAPES)))
 def test_value_and_strategies_are_those_of_highs(seed, shape):
     payoff = payoff_of(shape, seed)
     game = ss.gallery.matrix_game(payoff)
@@ -63,7 +64,7 @@ def test_value_and_strategies_are_those_of_highs(seed, shape):
     assert solution.row.shape == (shape[0],) and solution.column.shape == (shape[1],)
 
 
-@pytest.mark.parametrize(("seed", "shape"), list(enumerate(SHAPES[:5])))
+@gathered(("seed", "shape"), list(enumerate(SHAPES[:5])))
 def test_regularised_games_are_those_of_clarabel(seed, shape):
     payoff = payoff_of(shape, 10 + seed)
     game = ss.gallery.matrix_game(payoff, row=ss.functions.Quadratic(0.3), column=0.7 * ss.functions.Quadratic(1.0))
@@ -85,7 +86,7 @@ def test_a_game_survives_pickling():
     assert game.read(ss.solve(game, tol=1e-6)).exploitability <= 1e-6
 
 
-@pytest.mark.parametrize("payoff", [np.zeros((0, 3)), [[np.nan, 1.0]], [1.0, 2.0]])
+@gathered("payoff", [np.zeros((0, 3)), [[np.nan, 1.0]], [1.0, 2.0]])
 def test_what_is_not_a_payoff_is_refused(payoff):
     with pytest.raises(InputError, match=r"matrix_game|B:"):
         ss.gallery.matrix_game(payoff)

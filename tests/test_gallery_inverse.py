@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import saddleslide as ss
 from saddleslide.errors import InputError
+from support import gathered
 
 
 def instance(seed, rows=20, n=12):
@@ -28,7 +29,7 @@ def minimum_by_lbfgs(A, b, D, weight, p, ridge=0.0):
 
 
 @pytest.mark.parametrize("p", [2.0, 2.5, 3.0, 4.0, 6.0])
-@pytest.mark.parametrize("seed", range(5))
+@gathered("seed", range(5))
 def test_signal_is_the_minimum_of_lbfgs(seed, p):
     A, b = instance(seed)
     problem = ss.gallery.lp_inverse(A, b, weight=0.5, p=p)
@@ -75,7 +76,7 @@ def test_an_exact_fit_without_a_certificate_is_no_contradiction():
         assert A @ result.x == pytest.approx(np.ones(len(A)), abs=1e-6)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("options", "words"),
     [
         ({"p": 1.5}, "p is 1.5"),

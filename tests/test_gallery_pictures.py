@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import saddleslide as ss
 from saddleslide.errors import InputError
+from support import gathered
 from trusted import quadratic_program
 
 SIZES = [(4, 4), (6, 9), (9, 6), (1, 12), (8, 8)]
@@ -50,7 +51,7 @@ def instance(kind, seed, shape, weight, huber):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("seed", "shape"), list(enumerate(SIZES)))
+@gathered(("seed", "shape"), list(enumerate(SIZES)))
 def test_plain_total_variation_is_the_quadratic_program_of_clarabel(kind, seed, shape):
     problem, M, d, ridge = instance(kind, seed, shape, 0.15, 0.0)
     result = ss.solve(problem, tol=1e-7, max_steps=20_000)
@@ -69,7 +70,7 @@ def test_plain_total_variation_is_the_quadratic_program_of_clarabel(kind, seed, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("seed", "shape"), list(enumerate(SIZES)))
+@gathered(("seed", "shape"), list(enumerate(SIZES)))
 def test_huber_variation_is_the_minimum_of_lbfgs(kind, seed, shape):
     weight, threshold = 0.1, 0.2
     problem, M, d, ridge = instance(kind, 10 + seed, shape, weight, threshold)
@@ -91,7 +92,7 @@ def test_huber_variation_is_the_minimum_of_lbfgs(kind, seed, shape):
     assert solution.objective <= best.fun + 1e-7
 
 
-@pytest.mark.parametrize("shape", [(5, 7), (3, 3), (8, 4)])
+@gathered("shape", [(5, 7), (3, 3), (8, 4)])
 def test_blur_is_scipys_convolution_and_its_norm_a_bound(shape):
     A = ss.gallery.blur(KERNEL, shape)
     matrix = convolution(shape)
@@ -121,7 +122,7 @@ def test_a_file_that_is_no_picture_is_refused(tmp_path):
         ss.gallery.read_picture(tmp_path / "text.png")
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("make", "words"),
     [
         (lambda: ss.gallery.denoise(np.zeros(4), 0.1), "shape"),

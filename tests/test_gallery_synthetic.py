@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import saddleslide as ss
+from support import gathered
 from trusted import linear_program, quadratic_program
 
 D = 6
@@ -45,7 +46,7 @@ def nonsmooth_value(seed):
     )[0]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@gathered("seed", range(5))
 @pytest.mark.parametrize(("nu", "trusted"), [(1.0, smooth_value), (0.0, nonsmooth_value)])
 def test_saddle_value_is_that_of_the_trusted_solver(nu, trusted, seed):
     problem = ss.gallery.synthetic(nu, nu, seed=seed, d=D)

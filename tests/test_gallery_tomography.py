@@ -12,6 +12,7 @@ import saddleslide as ss
 from saddleslide import cli
 from saddleslide.errors import InputError
 from saddleslide.gallery.weights import estimated_noise
+from support import gathered
 
 ANGLES = np.linspace(0.0, np.pi, 15, endpoint=False)
 # Name of a realistic instance and pixels, or None for the user's own data of an odd shape.
@@ -79,8 +80,8 @@ def test_picture_is_the_minimum_of_lbfgs(seed, name, shape):
     assert solution.variation == pytest.approx(huber.sum())
 
 
-@pytest.mark.parametrize("shape", [(40, 40), (30, 50)])
-@pytest.mark.parametrize("spacing", [1.0, 0.7])
+@gathered("shape", [(40, 40), (30, 50)])
+@gathered("spacing", [1.0, 0.7])
 def test_projections_of_a_disk_are_its_chords(shape, spacing):
     rows, columns = shape
     y, x = np.mgrid[:rows, :columns]
@@ -163,7 +164,7 @@ def test_weight_from_the_noise_and_from_the_truth():
     assert hopeless.rule.startswith("the smallest") and hopeless.weight == pytest.approx(1e-6)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("make", "words"),
     [
         (lambda: ss.gallery.reconstruct(np.zeros(4), ANGLES, 1e-3), "expected \\(angles, bins\\)"),

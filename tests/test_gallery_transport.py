@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import saddleslide as ss
 from saddleslide.errors import InputError
+from support import gathered
 from trusted import linear_program, quadratic_program
 
 SHAPES = [(2, 3), (5, 5), (8, 12), (15, 9), (1, 6), (6, 1)]
@@ -35,7 +36,7 @@ def solved(costs, source, target, regularisation, tol=1e-8):
     return problem.read(result)
 
 
-@pytest.mark.parametrize(("seed", "shape"), CASES)
+@gathered(("seed", "shape"), CASES)
 def test_without_regularisation_it_is_the_linear_program_of_highs(seed, shape):
     costs, source, target = instance(seed, shape)
     solution = solved(costs, source, target, 0.0)
@@ -48,7 +49,7 @@ def test_without_regularisation_it_is_the_linear_program_of_highs(seed, shape):
     assert u @ source + v @ target == pytest.approx(minimum, abs=1e-6)
 
 
-@pytest.mark.parametrize(("seed", "shape"), CASES)
+@gathered(("seed", "shape"), CASES)
 def test_regularised_it_is_the_quadratic_program_of_clarabel(seed, shape):
     costs, source, target = instance(10 + seed, shape)
     solution = solved(costs, source, target, 0.7)
@@ -65,7 +66,7 @@ def test_regularised_it_is_the_quadratic_program_of_clarabel(seed, shape):
     assert slack.min() >= -1e-14 and np.abs(slack[solution.plan > 1e-2]).max() <= 1e-3
 
 
-@pytest.mark.parametrize(("seed", "shape"), CASES)
+@gathered(("seed", "shape"), CASES)
 def test_the_plan_has_the_marginals_and_no_negative_entry(seed, shape):
     costs, source, target = instance(20 + seed, shape)
     plan = solved(costs, source, target, 0.1, tol=1e-3).plan
@@ -90,7 +91,7 @@ def test_bins_without_mass_receive_nothing():
     assert (u[:, None] + v[None, :] <= costs + 0.1 * solution.plan + 1e-14).all()
 
 
-@pytest.mark.parametrize("shape", [(3, 5), (1, 4), (4, 1), (1, 1), (7, 7)])
+@gathered("shape", [(3, 5), (1, 4), (4, 1), (1, 1), (7, 7)])
 def test_marginals_are_the_matrix_with_its_singular_values(shape):
     coupling = ss.couplings.Marginals(shape)
     matrix = sums_matrix(*shape).toarray()
@@ -109,7 +110,7 @@ def test_marginals_are_the_matrix_with_its_singular_values(shape):
     assert coupling.smallest_singular_value().estimate == pytest.approx(positive[-1] if injective else 0.0)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("source", "target", "words"),
     [
         ([0.5, 0.5], [0.5, 0.25, 0.125], "source sums to 1 and target to 0.875; expected equal sums"),

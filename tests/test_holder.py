@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from saddleslide import Holder
+from support import gathered
 
 EXPONENTS = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0]
 exponents = st.floats(0.0, 1.0)
@@ -33,7 +34,7 @@ def test_L_is_K_times_a_power_of_delta(nu, H, delta):
     assert holder.L(delta) == pytest.approx(holder.K * delta ** (-holder.inexactness_exponent), rel=1e-12)
 
 
-@pytest.mark.parametrize("nu", EXPONENTS)
+@gathered("nu", EXPONENTS)
 def test_L_makes_the_gradient_a_delta_L_oracle(nu):
     # H t^(1+nu) / (1+nu) <= L t^2 / 2 + delta is what the lemma needs; L is the smallest number that gives it.
     H, delta = 1.7, 0.3
@@ -45,8 +46,8 @@ def test_L_makes_the_gradient_a_delta_L_oracle(nu):
         assert (slack - 0.05 * 0.5 * L * t**2).min() < 0.0
 
 
-@pytest.mark.parametrize("nu", EXPONENTS[:-1])
-@pytest.mark.parametrize(("level", "N", "Omega", "H"), [(1, 7, 3.0, 2.0), (2, 40, 120.0, 0.5), (3, 900, 0.1, 30.0)])
+@gathered("nu", EXPONENTS[:-1])
+@gathered(("level", "N", "Omega", "H"), [(1, 7, 3.0, 2.0), (2, 40, 120.0, 0.5), (3, 900, 0.1, 30.0)])
 def test_best_delta_minimises_the_bound_of_its_level(nu, level, N, Omega, H):
     def bound(log_delta):
         delta = math.exp(log_delta)
@@ -68,7 +69,7 @@ def test_constants_approach_the_lipschitz_limit():
     assert Holder(1.0 - 1e-12, 3.0).best_delta(1, 10, 4.0) == pytest.approx(0.0, abs=1e-10)
 
 
-@pytest.mark.parametrize("nu", EXPONENTS)
+@gathered("nu", EXPONENTS)
 def test_constant_gradient_costs_nothing(nu):
     flat = Holder(nu, 0.0)
     assert (flat.K, flat.L(0.0), flat.L(2.0), flat.best_delta(1, 5, math.inf)) == (0.0, 0.0, 0.0, 0.0)

@@ -10,7 +10,7 @@ import scipy.optimize
 import saddleslide as ss
 from saddleslide import adaptive_run
 from saddleslide.sliding.inner import Linearised, Proximal, Slid
-from support import Counter, with_spectrum
+from support import Counter, gathered, with_spectrum
 
 F, D = ss.functions, ss.domains
 
@@ -62,8 +62,8 @@ class Both:
         return float(f + y @ B @ x - g)
 
 
-@pytest.mark.parametrize("reach", [None, 2.0, 0.1])
-@pytest.mark.parametrize("kappas", [(10.0, 10.0), (1e3, 1e2), (1e2, 1e4)])
+@gathered("reach", [None, 2.0, 0.1])
+@gathered("kappas", [(10.0, 10.0), (1e3, 1e2), (1e2, 1e4)])
 def test_counts_handed_over_are_exact(kappas, reach):
     both = Both(*kappas, reach=reach)
     plan = ss.adaptive_plan(both.problem, rtol=1e-6, predict=False)
@@ -81,7 +81,7 @@ def test_counts_handed_over_are_exact(kappas, reach):
     assert counts == sorted(counts) and counts[-1] == (result.calls.f, result.calls.g, result.calls.B)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@gathered("seed", [0, 1, 2])
 def test_the_value_is_that_of_a_linear_solve(seed):
     both = Both(1e2, 1e3, seed=seed)
     result, truth = ss.solve(both.problem, rtol=1e-8), both.truth()
@@ -124,7 +124,7 @@ def method_calls(kappa_y, seed, linearised=False, costs=None):
     return result.calls.f - result.certificate_calls.f, result.calls.g - result.certificate_calls.g
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@gathered("seed", [0, 1])
 def test_gradients_of_g_grow_like_the_root_of_its_condition(seed):
     """A hundredfold condition allows tenfold gradients and a margin."""
     (_, easy), (_, hard) = (method_calls(kappa, seed) for kappa in (1e2, 1e4))
@@ -137,7 +137,7 @@ def test_plain_linearised_steps_grow_faster_than_that():
     assert hard >= 1.5 * math.sqrt(20.0) * easy and hard >= 3 * method_calls(2e3, 0)[1]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@gathered("seed", [0, 1])
 def test_a_dear_f_pays_less_for_the_condition_of_g(seed):
     """Its calls do grow with the condition of g (measured: 3.5 and 3.2 times for a hundredfold one), below its root."""
     (easy, _), (hard, _) = (method_calls(kappa, seed, costs=(200.0, 1.0, 1.0)) for kappa in (1e2, 1e4))
@@ -145,9 +145,7 @@ def test_a_dear_f_pays_less_for_the_condition_of_g(seed):
     assert 2 * hard <= method_calls(1e4, seed, costs=(1.0, 1.0, 1.0))[0]
 
 
-@pytest.mark.parametrize(
-    "prices", [(1.0, 1.0, 1.0), (100.0, 5.0, 1.0), (100.0, 1.0, 1.0), (1.0, 100.0, 1.0), (1e6, 1.0, 0.0)]
-)
+@gathered("prices", [(1.0, 1.0, 1.0), (100.0, 5.0, 1.0), (100.0, 1.0, 1.0), (1.0, 100.0, 1.0), (1e6, 1.0, 0.0)])
 def test_prices_set_the_inner_work(prices):
     """As many steps on g as cost one f', as many coupling steps (two products) as cost one g'; from 4 to 500."""
     plan = ss.adaptive_plan(Both(10.0, 10.0).problem, 1e-3, costs=prices)

@@ -1,6 +1,5 @@
 """The innermost level with simple terms and norms of x: compiled loops against the recursion in NumPy."""
 
-import itertools
 import tracemalloc
 
 import numpy as np
@@ -17,6 +16,7 @@ from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import bilinear_recursion
 from saddleslide.sliding.known import known_term
 from saddleslide.sliding.view import View
+from support import gathered, pairwise
 from test_kernels import is_compiled
 
 ROWS, COLUMNS = 4, 6
@@ -101,45 +101,40 @@ def assert_twins(*given, **named):
     return slow
 
 
-@pytest.mark.parametrize(("coupling", "f", "g"), list(itertools.product(COUPLINGS, terms(PICTURE), terms(FIELD))))
+@pairwise(coupling=COUPLINGS, f=terms(PICTURE), g=terms(FIELD))
 def test_simple_terms_are_part_of_the_compiled_level(coupling, f, g):
     with_terms = assert_twins(coupling, "interval", "box", f, g)
     if (f, g) != ("nothing", "nothing"):
         assert np.abs(with_terms - assert_twins(coupling, "interval", "box")).max() > 1e-3
 
 
-@pytest.mark.parametrize(("coupling", "X", "Y"), list(itertools.product(COUPLINGS, sets(PICTURE), sets(FIELD))))
+@pairwise(coupling=COUPLINGS, X=sets(PICTURE), Y=sets(FIELD))
 def test_simple_terms_on_every_set(coupling, X, Y):
     bent, even = "both", "number"
     coupled = ("ball", "simplex")
     assert_twins(coupling, X, Y, even if X in coupled else bent, even if Y in coupled else bent)
 
 
-@pytest.mark.parametrize(("coupling", "metric"), list(itertools.product(COUPLINGS, METRICS)))
-@pytest.mark.parametrize(("f", "g"), [("nothing", "nothing"), ("nothing", "both")])
-@pytest.mark.parametrize("Y", ["interval", "ball"])
-def test_norms_of_x_are_part_of_the_compiled_level(coupling, metric, f, g, Y):
+@pairwise(coupling=COUPLINGS, metric=METRICS, g=["nothing", "both"], Y=["interval", "ball"])
+def test_norms_of_x_are_part_of_the_compiled_level(coupling, metric, g, Y):
     g = "number" if Y == "ball" and g == "both" else g
-    in_norm = assert_twins(coupling, "full", Y, f, g, metric)
+    in_norm = assert_twins(coupling, "full", Y, "nothing", g, metric)
     if metric not in ("none", "fourier"):
-        assert np.abs(in_norm - assert_twins(coupling, "full", Y, f, g)).max() > 1e-4
+        assert np.abs(in_norm - assert_twins(coupling, "full", Y, "nothing", g)).max() > 1e-4
 
 
-@pytest.mark.parametrize(("coupling", "f"), list(itertools.product(COUPLINGS, terms(PICTURE))))
-@pytest.mark.parametrize("X", ["full", "interval", "box"])
+@pairwise(coupling=COUPLINGS, f=terms(PICTURE), X=["full", "interval", "box"])
 def test_simple_terms_in_a_diagonal_norm(coupling, f, X):
     assert_twins(coupling, X, "interval", f, "root", "diagonal")
 
 
-@pytest.mark.parametrize("band", [1, 6, 13, 1000])
-@pytest.mark.parametrize("f", ["nothing", "both"])
-@pytest.mark.parametrize("metric", ["none", "diagonal"])
+@pairwise(band=[1, 6, 13, 1000], f=["nothing", "both"], metric=["none", "diagonal"])
 def test_bands_of_every_height(monkeypatch, band, f, metric):
     monkeypatch.setattr("saddleslide.sliding.innermost._BAND", band)
     assert_twins("differences", "box", "box", f, f, metric)
 
 
-@pytest.mark.parametrize("together", [1, 2, 3, 4, 7])
+@gathered("together", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("band", [1, 7, 18])
 def test_steps_that_share_a_pass(monkeypatch, together, band):
     monkeypatch.setattr("saddleslide.sliding.innermost._TOGETHER", together)
@@ -153,8 +148,8 @@ def test_anchors_beside_simple_terms(coupling, betas):
     assert_twins(coupling, "interval", "box", "absolute", "both", betas=betas)
 
 
-@pytest.mark.parametrize("weight", [0.3, 2.0])
-@pytest.mark.parametrize("name", terms(PICTURE))
+@gathered("weight", [0.3, 2.0])
+@gathered("name", terms(PICTURE))
 def test_a_known_term_is_the_function_it_stands_for(weight, name):
     """The scalar equation that compiled loops solve, solved by bisection, is the proximal step."""
     term, center = terms(PICTURE)[name], 2.0 * RNG.standard_normal(PICTURE)
@@ -173,7 +168,7 @@ def test_a_known_term_is_the_function_it_stands_for(weight, name):
     assert np.abs(prox(term, center, weight, ss.domains.FullSpace(PICTURE)).ravel() - expected).max() < 1e-12
 
 
-@pytest.mark.parametrize("unknown", [Q.Huber(0.3), Q.Power(0.25), Q.Logistic(np.eye(3), [1, -1, 1])])
+@gathered("unknown", [Q.Huber(0.3), Q.Power(0.25), Q.Logistic(np.eye(3), [1, -1, 1])])
 def test_other_terms_keep_the_loop_in_python(unknown):
     assert known_term(unknown, ss.domains.FullSpace(3)) is None
 

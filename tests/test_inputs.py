@@ -12,7 +12,7 @@ from saddleslide.couplings import FiniteDifferences, as_coupling
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative, Product, Simplex
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.functions import Custom, Huber, LeastSquares, Linear, Logistic, Power, Quadratic, Zero
-from support import CountedProblem
+from support import CountedProblem, gathered
 
 NAN, INF = math.nan, math.inf
 EYE = np.eye(3)
@@ -81,7 +81,10 @@ CONSTRUCTORS = {
         lambda: LeastSquares(EYE, np.ones(3), ridge=-1.0),
         r"^LeastSquares: ridge is -1\.0; expected .* >= 0",
     ),
-    "data of another shape": (lambda: LeastSquares(EYE, np.ones(2)), r"^B: its shape is \(3, 3\); expected \(2, 3\)"),
+    "data of another shape": (
+        lambda: LeastSquares(EYE, np.ones(2)),
+        r"^LeastSquares: A: its shape is \(3, 3\); expected \(2, 3\)",
+    ),
     "data NaN": (lambda: LeastSquares(EYE, [0.0, NAN, 0.0]), r"^LeastSquares: b: contains NaN"),
     "three kinds of labels": (
         lambda: Logistic(EYE, [0, 1, -1]),
@@ -159,7 +162,7 @@ CONSTRUCTORS = {
 }
 
 
-@pytest.mark.parametrize(("build", "message"), CONSTRUCTORS.values(), ids=CONSTRUCTORS.keys())
+@gathered(("build", "message"), CONSTRUCTORS.values(), ids=CONSTRUCTORS.keys())
 def test_constructors_name_the_object_what_came_and_what_was_expected(build, message):
     with pytest.raises(InputError, match=message):
         build()
@@ -186,15 +189,13 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize(("changed", "message"), PROBLEMS.values(), ids=PROBLEMS.keys())
+@gathered(("changed", "message"), PROBLEMS.values(), ids=PROBLEMS.keys())
 def test_problem_names_the_mismatch(changed, message):
     with pytest.raises(InputError, match=rf"^SaddleProblem: {message}"):
         problem(**changed)
 
 
-@pytest.mark.parametrize(
-    "B", [never, LinearOperator((3, 3), matvec=never, dtype=float)], ids=["one callable", "no rmatvec"]
-)
+@gathered("B", [never, LinearOperator((3, 3), matvec=never, dtype=float)], ids=["one callable", "no rmatvec"])
 def test_problem_refuses_a_missing_adjoint(B):
     with pytest.raises(MissingAdjointError, match=r"^B: .*expected"):
         problem(B=B)
@@ -284,7 +285,7 @@ PLANS = {
 }
 
 
-@pytest.mark.parametrize(("request_", "message"), PLANS.values(), ids=PLANS.keys())
+@gathered(("request_", "message"), PLANS.values(), ids=PLANS.keys())
 def test_plan_names_the_mistake_before_any_oracle_is_called(request_, message):
     counted = CountedProblem(EYE)
     with pytest.raises(InputError, match=message):
@@ -341,7 +342,7 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize(("call", "message"), RUNS.values(), ids=RUNS.keys())
+@gathered(("call", "message"), RUNS.values(), ids=RUNS.keys())
 def test_run_names_the_mistake_before_any_oracle_is_called(call, message):
     counted = CountedProblem(EYE, norm=1.0)
     plan = ss.plan(counted.problem, **EXPLICIT)
@@ -391,7 +392,7 @@ SLIDES = {
 }
 
 
-@pytest.mark.parametrize(("changed", "message"), SLIDES.values(), ids=SLIDES.keys())
+@gathered(("changed", "message"), SLIDES.values(), ids=SLIDES.keys())
 def test_slide_names_the_mistake_before_any_oracle_is_called(changed, message):
     request = {"components": [component()], "domain": BOX, "start": np.zeros(3), "loops": (2,), "metric": 1.0}
     with pytest.raises(InputError, match=message):
@@ -409,7 +410,7 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(("answer", "message"), ANSWERS.values(), ids=ANSWERS.keys())
+@gathered(("answer", "message"), ANSWERS.values(), ids=ANSWERS.keys())
 def test_wrong_answers_of_user_code_are_refused_at_once(answer, message):
     custom = CountedProblem(EYE, f_gradient=answer, norm=1.0)
     with pytest.raises(InputError, match=rf"^Custom: gradient: {message}"):
@@ -465,3 +466,44 @@ def test_integer_input_is_read_as_double():
     )
     result = ss.run(problem, ss.plan(problem, order="fgB", loops=(2, 1, 2)), start=([0, 0], [1, 1]))
     assert result.x.dtype == result.y.dtype == np.float64
+
+
+MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
+PAIR = Box(-1.0, 1.0, shape=2)
+DOORS = {
+    "Linear: c": lambda a: ss.functions.Linear(a[0]),
+    "Quadratic: q": lambda a: ss.functions.Quadratic(a[0]),
+    "LeastSquares: b": lambda a: ss.functions.LeastSquares(np.eye(2), a[0]),
+    "LeastSquares, matrix": lambda a: ss.functions.LeastSquares(a, np.ones(2)),
+    "Logistic: labels": lambda a: ss.functions.Logistic(np.eye(2), a[0]),
+    "Box: lower": lambda a: ss.domains.Box(a[0], 9.0),
+    "Ball: center": lambda a: ss.domains.Ball(9.0, center=a[0]),
+    "B": lambda a: ss.couplings.as_coupling(a),
+    "a list of rows": lambda a: ss.couplings.as_coupling([a[0], a[1]]),
+    "start: x": lambda a: small(ss.functions.Quadratic(1.0)).start((a[0] / 9.0, np.zeros(2))),
+    "certificate: x": lambda a: ss.exact_gap(small(ss.functions.Quadratic(1.0)), a[0] / 9.0, np.zeros(2)),
+    "one number": lambda a: ss.functions.Huber(a[0, 1]),
+    "constrained: b": lambda a: ss.gallery.constrained(ss.functions.Quadratic(1.0), np.eye(2), a[0]),
+    "inpaint: picture": lambda a: ss.gallery.inpaint(a, np.ones((2, 2), bool), weight=0.1),
+    "a gradient": lambda a: ss.solve(small(ss.functions.Custom(lambda x: a[0] * x, lambda x: 0.5 * x @ x)), tol=1e-3),
+    "a value": lambda a: ss.solve(small(ss.functions.Custom(lambda x: x, lambda x: a[0].sum() + a[0, 1])), tol=1e-3),
+}  # fmt: skip
+
+
+def small(f):
+    return ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(2), X=PAIR, Y=PAIR)
+
+
+@gathered("door", DOORS)
+def test_what_a_mask_hides_is_refused_everywhere(door):
+    with pytest.raises(InputError, match="masked"):
+        DOORS[door](MASKED)
+    if ":" in door:
+        with pytest.raises(InputError, match=door):
+            DOORS[door](MASKED)
+
+
+def test_a_mask_that_hides_nothing_is_none():
+    open_mask = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=False)
+    np.testing.assert_array_equal(ss.functions.Linear(open_mask).c, open_mask.data)
+    assert ss.couplings.as_coupling(open_mask).forward(np.ones(2)).tolist() == [3.0, 7.0]

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from support import paper_plan
+from support import gathered, pairwise, paper_plan
 
 ORDERS = ["".join(letters) for letters in itertools.permutations("fgB")]
-every_order = pytest.mark.parametrize("order", ORDERS)
-every_pair = pytest.mark.parametrize("nus", [(1.0, 1.0), (0.5, 0.75), (0.25, 0.0)])
+NUS = [(1.0, 1.0), (0.5, 0.75), (0.25, 0.0)]
 LOOPS = (5, 3, 4)
 LETTERS = str.maketrans("fg", "gf")
 
@@ -79,9 +78,7 @@ def assert_same_path(path, other, scales=(1.0, 1.0), tolerance=1e-12):
         np.testing.assert_allclose(y * scales[1], other_y, rtol=0.0, atol=tolerance)
 
 
-@every_order
-@every_pair
-@pytest.mark.parametrize("metric", [(4.0, 0.25), (0.3, 2.7)])
+@pairwise(order=ORDERS, nus=NUS, metric=[(4.0, 0.25), (0.3, 2.7)])
 def test_a_metric_is_a_change_of_variables(order, nus, metric):
     data = Data(nus)
     path, result = data.run(order, metric)
@@ -91,14 +88,14 @@ def test_a_metric_is_a_change_of_variables(order, nus, metric):
     assert result.plans[0].bound == pytest.approx(plain.plans[0].bound, rel=1e-12)
 
 
-@pytest.mark.parametrize("metric", [(4.0, 0.25), (0.3, 2.7)])
+@gathered("metric", [(4.0, 0.25), (0.3, 2.7)])
 def test_a_metric_does_change_the_run(metric):
     plain, weighted = (Data((1.0, 0.5)).run("fgB", each)[1] for each in ((1.0, 1.0), metric))
     assert np.max(np.abs(plain.x - weighted.x)) > 1e-3
 
 
-@every_order
-@every_pair
+@gathered("nus", NUS)
+@gathered("order", ORDERS)
 def test_exchanging_x_and_y_mirrors_the_run(order, nus):
     path, result = Data(nus).run(order)
     mirror, mirrored = Data(nus).mirrored().run(order.translate(LETTERS))
@@ -112,9 +109,7 @@ def test_exchanging_x_and_y_mirrors_the_run(order, nus):
     )
 
 
-@every_order
-@every_pair
-@pytest.mark.parametrize("s", [1024.0, 0.007])
+@pairwise(order=ORDERS, nus=NUS, s=[1024.0, 0.007])
 def test_multiplying_the_problem_multiplies_the_gap_and_leaves_the_path(order, nus, s):
     path, result = Data(nus).run(order)
     scaled_path, scaled = Data(nus).times(s).run(order)
@@ -123,7 +118,7 @@ def test_multiplying_the_problem_multiplies_the_gap_and_leaves_the_path(order, n
     assert scaled.plans[0].bound == pytest.approx(s * result.plans[0].bound, rel=1e-12)
 
 
-@every_order
+@gathered("order", ORDERS)
 def test_the_same_inputs_give_the_same_bits(order):
     first, second = (Data((0.5, 0.25)).run(order, metric=(0.3, 2.7)) for _ in range(2))
     assert_same_path(first[0], second[0], tolerance=0.0)

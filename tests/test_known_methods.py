@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 import saddleslide as ss
 from saddleslide.sliding import Recursion
+from support import gathered
 from transcriptions import Space, assert_projection_is_active, assert_same_iterates, feasible_start
 
 STEPS = 20
@@ -22,7 +22,7 @@ DOMAINS = {
     "simplex": ss.domains.Simplex(6),
 }
 FREE = ss.domains.FullSpace(6)
-constrained = pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+constrained = gathered("domain", DOMAINS.values(), ids=DOMAINS)
 
 
 class Instance:

@@ -17,13 +17,14 @@ from saddleslide.errors import InputError
 from saddleslide.planning import Plan, Term, alpha_sequence, place, printed_holder_bound, sharp_bound
 from saddleslide.planning.levelwise import best_w, levelwise_terms
 from saddleslide.sliding import Recursion
+from support import gathered, pairwise
 
 ORDERS = ["".join(letters) for letters in itertools.permutations("fgB")]
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # Rounding of a bound; that of a gap is in its certificate.
 ROUNDING = 1e-10
 
-every_order = pytest.mark.parametrize("order", ORDERS)
+every_order = gathered("order", ORDERS)
 positive = st.integers(-30, 30).map(lambda tenths: 10.0 ** (tenths / 10.0))
 three_loops = st.tuples(*[st.integers(1, 7)] * 3)
 
@@ -178,9 +179,7 @@ def with_term(levels, name, **changes):
     ]
 
 
-breaking = pytest.mark.parametrize(
-    ("order", "loops"), [("fgB", (10, 2, 20)), ("Bfg", (100, 1, 1)), ("fBg", (10, 10, 1))]
-)
+breaking = gathered(("order", "loops"), [("fgB", (10, 2, 20)), ("Bfg", (100, 1, 1)), ("fBg", (10, 10, 1))])
 
 
 @breaking
@@ -290,7 +289,7 @@ def test_the_bound_holds_at_every_point_for_singular_matrices(seed, order, loops
     assert excess <= 1e-8 * size
 
 
-@pytest.mark.parametrize(("name", "constant"), [("f", "L"), ("B", "M")])
+@gathered(("name", "constant"), [("f", "L"), ("B", "M")])
 @every_order
 def test_too_small_a_constant_at_any_level_breaks_the_bound_for_singular_matrices(order, name, constant):
     rng = np.random.default_rng(3)
@@ -325,9 +324,7 @@ def test_the_recursion_is_the_literal_one_for_block_weights():
 # Units.
 
 
-@every_order
-@pytest.mark.parametrize("nus", [(1.0, 1.0), (0.5, 0.75), (0.25, 0.0)])
-@pytest.mark.parametrize("units", [(3.0, 1.0), (1.0, 0.07), (1e3, 1e-2)])
+@pairwise(order=ORDERS, nus=[(1.0, 1.0), (0.5, 0.75), (0.25, 0.0)], units=[(3.0, 1.0), (1.0, 0.07), (1e3, 1e-2)])
 def test_units_change_neither_the_points_nor_the_bound(order, nus, units):
     rng, (s, t) = np.random.default_rng(11), units
     boxes = [ss.domains.Box(-rng.uniform(0.5, 1.5, size), rng.uniform(0.1, 1.5, size)) for size in (5, 4)]
@@ -434,9 +431,7 @@ def test_a_problem_with_unlike_blocks_gains_orders_of_magnitude():
 # Degenerate sets and refusals.
 
 
-@every_order
-@pytest.mark.parametrize("point_set", ["x", "y", "both"])
-@pytest.mark.parametrize("M", [0.0, 2.0])
+@pairwise(order=ORDERS, point_set=["x", "y", "both"], M=[0.0, 2.0])
 def test_a_set_that_is_a_single_point_is_no_trouble(order, point_set, M):
     saddle, sharp = pressed(L=1.0, M=M), ss.functions.Power(0.0, weight=np.ones(6), tilt=np.full(6, 0.5))
     point, spot = ss.domains.Box(0.05, 0.05, shape=6), np.full(6, 0.05)
@@ -472,7 +467,7 @@ def test_without_coupling_the_two_functions_hold_their_own_blocks():
         levelwise_terms(ss.Holder(1.0, 1.0), ss.Holder(0.5, 0.0), 0.0, 1.0, 1.0)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("change", "message"),
     [
         ({"L_xy": -1.0}, "L_xy is -1.0; expected a number >= 0"),

@@ -16,7 +16,7 @@ from saddleslide.errors import InputError
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.oracles import Oracles
 from saddleslide.planning.method_plan import MethodPlan
-from support import CountedProblem
+from support import CountedProblem, gathered
 
 FAMILY = [
     ("mirror-prox", {}),
@@ -76,7 +76,7 @@ def test_calls_are_the_calls_that_were_made(name):
 
 
 @pytest.mark.parametrize("name", ["condat-vu", "gradient-sliding", "proved-sliding", "mirror-prox"])
-@pytest.mark.parametrize("moved", [False, True])
+@gathered("moved", [False, True])
 def test_gradients_and_products_that_measure_distances_are_calls_too(name, moved):
     counted = CountedProblem(np.random.default_rng(0).standard_normal((4, 6)), norm=4.0, modulus=1.0)
     X, Y = ss.domains.FullSpace(6), ss.domains.FullSpace(4)
@@ -152,9 +152,7 @@ def test_the_gap_at_the_start_is_paid_for():
     assert stopped.certificate_calls.f == inner.gradients + 1.0
 
 
-@pytest.mark.parametrize(
-    "domain", [ss.domains.Box(-1.0, 2.0, shape=3), ss.domains.Ball(1.0, shape=3), ss.domains.Simplex(3)], ids=str
-)
+@gathered("domain", [ss.domains.Box(-1.0, 2.0, shape=3), ss.domains.Ball(1.0, shape=3), ss.domains.Simplex(3)], ids=str)
 def test_a_closed_minimum_is_one_without_gradients(domain):
     functions = ss.functions
     matrix = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.5]])

@@ -6,6 +6,7 @@ import scipy.sparse
 
 import saddleslide as ss
 from small_problems import bits
+from support import gathered
 
 F, D = ss.functions, ss.domains
 RNG = np.random.default_rng(0)
@@ -136,7 +137,7 @@ def value_of(f, g, matrix, X, Y):
     return f.value(x) + y @ (matrix @ x) - g.value(y)
 
 
-@pytest.mark.parametrize("name", NEARLY_NOTHING)
+@gathered("name", NEARLY_NOTHING)
 def test_domains_and_parts_that_are_nearly_nothing(name):
     f, g, matrix, X, Y = NEARLY_NOTHING[name]
     problem = ss.SaddleProblem(f=f, g=g, B=matrix, X=X, Y=Y)
@@ -181,7 +182,7 @@ def oddly(array, kind, folder):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("kind", ["strided", "backwards", "Fortran", "read-only", "foreign bytes", "memory-mapped"])
+@gathered("kind", ["strided", "backwards", "Fortran", "read-only", "foreign bytes", "memory-mapped"])
 def test_arrays_that_lie_oddly_in_memory_give_the_same_bits(kind, sparse, tmp_path):
     upper = RNG.uniform(0.5, 1.0, 5)
 
@@ -203,8 +204,8 @@ def test_arrays_that_lie_oddly_in_memory_give_the_same_bits(kind, sparse, tmp_pa
     assert [array.tobytes() for array in given] == before
 
 
-@pytest.mark.parametrize("names", ["no coupling", "no y", "no x"])
-@pytest.mark.parametrize("method", ["pdhg", "adaptive", "auto"])
+@gathered("names", ["no coupling", "no y", "no x"])
+@gathered("method", ["pdhg", "adaptive", "auto"])
 def test_named_methods_solve_what_has_no_coupling(names, method):
     m, n = {"no coupling": (4, 5), "no y": (0, 5), "no x": (4, 0)}[names]
     f, g = (ss.functions.Quadratic(1.0) + ss.functions.Linear(np.ones(k)) for k in (n, m))
@@ -237,7 +238,7 @@ APART = ((1e100, 1e-100), (1e-100, 1e100), (1e-120, 1e120), (1e150, 1e-150), (1e
 
 
 @pytest.mark.parametrize("kind", ["box", "free", "huber", "custom"])
-@pytest.mark.parametrize(("tx", "ty"), APART, ids=str)
+@gathered(("tx", "ty"), APART, ids=str)
 def test_blocks_of_far_apart_scales_blame_no_oracle(kind, tx, ty):
     """By 1e200 and more: no warning, true bounds, and where double precision ends the status says so."""
 

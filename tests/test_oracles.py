@@ -11,7 +11,7 @@ import saddleslide as ss
 from saddleslide.functions import Custom, Power, Quadratic, Zero
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.verdict import Status
-from support import CountedProblem
+from support import CountedProblem, gathered
 
 ORDERS = ["".join(order) for order in itertools.permutations("fgB")]
 B = np.random.default_rng(0).standard_normal((3, 5))
@@ -29,8 +29,8 @@ def plan_for(counted, order="fgB", loops=(4, 2, 3), **options):
 # --- counts -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loops", [(1, 1, 1), (3, 1, 4), (2, 3, 2), (5, 2, 1)])
-@pytest.mark.parametrize("order", ORDERS)
+@gathered("loops", [(1, 1, 1), (3, 1, 4), (2, 3, 2), (5, 2, 1)])
+@gathered("order", ORDERS)
 def test_counts_are_exact_per_oracle_and_as_predicted(order, loops):
     mine = counted()
     plan = plan_for(mine, order, loops)
@@ -134,7 +134,7 @@ def test_intermediate_points_are_copies():
     np.testing.assert_array_equal(spoiled.y, plain.y)
 
 
-@pytest.mark.parametrize("stop_at", [1, 3])
+@gathered("stop_at", [1, 3])
 def test_stop_iteration_ends_the_run_at_the_average_it_was_shown(stop_at):
     mine = counted()
     shown = []
@@ -274,8 +274,8 @@ def turns_bad(bad, good_calls):
     return gradient
 
 
-@pytest.mark.parametrize("domain", [ss.domains.Box(-1.0, 1.0, shape=5), ss.domains.Ball(1.0, shape=5)])
-@pytest.mark.parametrize("order", ORDERS)
+@gathered("domain", [ss.domains.Box(-1.0, 1.0, shape=5), ss.domains.Ball(1.0, shape=5)])
+@gathered("order", ORDERS)
 def test_nan_from_f_ends_the_run_at_the_last_finite_point(order, domain):
     loops = (4, 1, 1)
     mine = counted(f_gradient=turns_bad(np.nan, 2), X=domain)
@@ -319,7 +319,7 @@ def test_every_status_says_what_happened_what_it_means_and_what_to_try():
     assert {status.name for status in Status} == {
         "SOLVED", "MET_AS_DECLARED", "UNREACHABLE", "EXPECTED", "COMPLETED", "RUNNING", "STOPPED", "INTERRUPTED",
         "CALL_LIMIT",
-        "TIME_LIMIT", "STEP_LIMIT", "NUMERICAL_LIMIT", "NON_FINITE", "INCONSISTENT", "NO_CERTIFICATE",
+        "TIME_LIMIT", "STEP_LIMIT", "NUMERICAL_LIMIT", "NON_FINITE", "INCONSISTENT", "NO_CERTIFICATE", "BOUND_REACHED",
     }  # fmt: skip
     for status in Status:
         sentences = re.findall(r"[^.]+(?:\.\w[^.]*)*\.(?: |$)", status.value)
@@ -327,7 +327,7 @@ def test_every_status_says_what_happened_what_it_means_and_what_to_try():
         assert all(sentence[0].isupper() and len(sentence.split()) >= 3 for sentence in sentences)
 
 
-@pytest.mark.parametrize("status", list(Status))
+@gathered("status", list(Status))
 def test_only_reached_targets_and_plans_without_one_are_successes(status):
     point = np.zeros(1)
     for target in (0.1, math.nan):

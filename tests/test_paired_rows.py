@@ -12,6 +12,7 @@ from saddleslide.couplings.sparse_rows import SparseRows
 from saddleslide.functions import LeastSquares
 from saddleslide.kernels.switch import jit, load
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
+from support import gathered
 
 WIDE = 2**16 + 5
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="loops written for LLVM have no Python form")
@@ -42,7 +43,7 @@ def test_pairs_give_the_products_of_scipy(rows, columns):
     S = interpolation(rows, columns, 7)
     made, x, y = SparseRows(S), normal(1, columns), normal(2, rows)
     assert made.paired and made.kind == ("uint32" if columns == WIDE else "uint16")
-    assert made.indices.size < 0.6 * S.nnz
+    assert made.rows.columns.size < 0.6 * S.nnz
     product = made.product(x, (rows,), None)
     np.testing.assert_allclose(product, S @ x, rtol=0.0, atol=1e-13)
     out, back = made.there_and_back(x, y)
@@ -61,7 +62,7 @@ def test_a_stack_of_products_has_the_bits_of_each():
         assert np.array_equal(made.grams(stack[:count], np.ones(60)), made.grams(stack, np.ones(60))[:count])
 
 
-@pytest.mark.parametrize(
+@gathered(
     "rows",
     [
         [[0, 1], [3, 4, 5]],
@@ -78,7 +79,7 @@ def test_entries_alone_at_the_edge_out_of_order_or_twice_are_kept(rows):
     kernels, given_starts = load("paired_rows"), S.indptr.view(np.uint32)
     count = kernels.count_pairs(S.indices, given_starts, starts)
     columns, weights = np.full(count, 99, np.uint16), np.zeros(2 * count)
-    kernels.pair_up["uint16"](S.indices, given_starts, S.data, 5, columns, weights)
+    kernels.pair_up_uint16(S.indices, given_starts, S.data, 5, columns, weights)
     assert columns.max() <= 4
     dense = np.zeros(S.shape)
     for i in range(S.shape[0]):
@@ -105,7 +106,7 @@ def test_any_rows_any_order(data):
 def test_threads_change_no_bit(threads):
     S = interpolation(4000, 300, 40)
     made, x, b, stack = SparseRows(S), normal(7, 300), normal(8, 4000), normal(9, 3, 300)
-    assert made.paired and made.indices.size >= WORTHWHILE
+    assert made.paired and made.rows.columns.size >= WORTHWHILE
 
     def results():
         return [made.product(x, (4000,), None), *made.there_and_back(x, b), made.products(stack), made.grams(stack, b)]
@@ -119,12 +120,12 @@ def test_threads_change_no_bit(threads):
 def test_scattered_columns_are_not_paired_and_give_the_same_products():
     S = scipy.sparse.random_array((60, 300), density=0.05, rng=np.random.default_rng(0)).tocsr()
     made, stack, weights = SparseRows(S), normal(10, 3, 300), normal(11, 60)
-    assert not made.paired and made.data is S.data
+    assert not made.paired and made.rows.data is S.data
     expected = np.stack([S.T @ (weights * (S @ v)) for v in stack])
     np.testing.assert_allclose(made.grams(stack, weights), expected, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", [(3, 1), (0, 4), (4, 0)])
+@gathered("shape", [(3, 1), (0, 4), (4, 0)])
 def test_matrices_without_room_for_a_pair(shape):
     S = scipy.sparse.csr_array(np.ones(shape))
     made = SparseRows(S)

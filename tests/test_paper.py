@@ -26,7 +26,7 @@ from saddleslide.paper.spec import NAMES, Run, chosen, load
 from saddleslide.paper.statistics import STATISTICS
 from saddleslide.paper.tables import Verdict, difference, formatted, numbers, printed, tables_of
 from saddleslide.paper.workers import in_processes
-from support import die_or_double
+from support import die_or_double, gathered
 
 JUDGED_IN_QUICK = 156
 
@@ -51,7 +51,7 @@ def test_the_quick_set_agrees_with_print_in_every_judged_cell(quick):
     assert found["agrees"] == JUDGED_IN_QUICK
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("table", "row", "column", "value"),
     [
         ("budgets_budgets", "(0.75, 0.25)", "seed range", "[0.094, 0.185]"),
@@ -307,7 +307,7 @@ def test_a_target_that_is_never_met_differs(quick):
     assert {cell.verdict for cell in tables_of(experiment, some)[0].lines["lockstep"]} == {Verdict.PARTIAL}
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("value", "form", "text"),
     [
         (0.15223, "{:.3f}", "0.152"),

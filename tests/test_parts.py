@@ -12,7 +12,7 @@ import saddleslide as ss
 from remote_parts import PARTS, SIZE, answer, parts, problem_with
 from saddleslide.functions.trees import halves, summed, summed_in_pieces, whole_blocks
 from saddleslide.work import estimated_costs, gradient_cost
-from support import central_difference
+from support import central_difference, gathered
 
 
 def tree(count):
@@ -28,7 +28,7 @@ def tree(count):
     return found
 
 
-@pytest.mark.parametrize("count", range(1, 20))
+@gathered("count", range(1, 20))
 def test_whole_blocks_are_the_fewest_blocks_of_the_tree_that_cover_what_is_held(count):
     blocks = tree(count)
     rng = np.random.default_rng(count)
@@ -41,8 +41,8 @@ def test_whole_blocks_are_the_fewest_blocks_of_the_tree_that_cover_what_is_held(
         assert not any(set(range(*parents[block])) <= held for block in found if block in parents)
 
 
-@pytest.mark.parametrize("size", [1, 7, 2**15, 2**16 + 3])
-@pytest.mark.parametrize("left_out", [(), (1, 2, 4), (0, 1, 3, 4)])
+@gathered("size", [1, 7, 2**15, 2**16 + 3])
+@gathered("left_out", [(), (1, 2, 4), (0, 1, 3, 4)])
 def test_a_sum_in_pieces_has_the_bits_of_the_sum(size, left_out):
     rng = np.random.default_rng(size)
     terms = {(i, i + 1): ((rng.random(),), rng.standard_normal(size) * 10.0 ** (4 - 2 * i)) for i in range(5)}
@@ -57,7 +57,7 @@ def test_a_sum_in_pieces_has_the_bits_of_the_sum(size, left_out):
     assert {block: found[1].tobytes() for block, found in known.items()} == before
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
+@gathered("count", [1, 2, 3, 5, 8, 13])
 def test_the_sum_has_the_same_bits_whoever_adds_the_blocks(count):
     rng = np.random.default_rng(0)
     terms = [
@@ -190,7 +190,7 @@ def test_solve_with_sampled_parts_is_certified():
     assert result.lower <= exact.upper and exact.lower <= result.upper
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("make", "words"),
     [
         (lambda: ss.functions.PartSum([]), "received no parts"),
@@ -235,3 +235,14 @@ def test_what_is_declared_of_a_part_is_no_more_certain_in_a_sum():
     assert rough.lower <= least
     # Where there is no bound without the modulus, it is named.
     assert "declared modulus 0.4" in problem(whole).assumptions
+
+
+def test_a_sum_of_own_functions_is_certified():
+    def part(i):
+        a = np.random.default_rng(i).standard_normal(3)
+        return ss.functions.from_callable(lambda x: (float(0.5 * (a @ x - 1.0) ** 2), (a @ x - 1.0) * a))
+
+    f = ss.functions.PartSum([lambda i=i: part(i) for i in range(4)])
+    box = ss.domains.Box(-1.0, 1.0, shape=3)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(3), X=box, Y=box)
+    assert ss.solve(problem, 1e-6).status is ss.Status.SOLVED

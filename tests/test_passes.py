@@ -16,6 +16,7 @@ from saddleslide.functions.losses import _beyond_linear
 from saddleslide.kernels.switch import jit
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
 from saddleslide.oracles import Oracles
+from support import gathered
 
 WIDE = 2**16 + 3
 
@@ -28,7 +29,7 @@ def normal(seed, *shape):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-@pytest.mark.parametrize(("rows", "columns", "density"), [(7, 5, 0.6), (40, 33, 0.3), (1, 9, 1.0), (6, WIDE, 3e-4)])
+@gathered(("rows", "columns", "density"), [(7, 5, 0.6), (40, 33, 0.3), (1, 9, 1.0), (6, WIDE, 3e-4)])
 def test_products_stacks_and_passes_agree_with_scipy(rows, columns, density):
     S = sparse(rows, columns, density)
     A, x, b = Matrix(S), normal(1, columns), normal(2, rows)
@@ -40,7 +41,7 @@ def test_products_stacks_and_passes_agree_with_scipy(rows, columns, density):
     np.testing.assert_allclose(back, S.T @ (S @ x - b), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("count", [1, 2, 5])
+@gathered("count", [1, 2, 5])
 def test_a_stack_has_the_bits_of_its_members(count):
     A = Matrix(sparse(30, 24, 0.3), x_shape=(4, 6), y_shape=(5, 6))
     xs, ys = normal(3, count, 4, 6), normal(4, count, 5, 6)
@@ -77,7 +78,7 @@ def test_least_squares_gives_value_and_gradient_of_its_formula(compiled):
     np.testing.assert_allclose(into, gradient, rtol=0.0)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 7), (4, 7), (5, 7), (40, 33), (31, 120), (0, 4), (4, 0)])
+@gathered(("rows", "columns"), [(1, 1), (3, 7), (4, 7), (5, 7), (40, 33), (31, 120), (0, 4), (4, 0)])
 def test_one_pass_over_a_dense_matrix_gives_both_products(rows, columns):
     M, x, b = normal(13, rows, columns), normal(14, columns), normal(15, rows)
     A = Matrix(M)
@@ -160,7 +161,7 @@ def test_gradients_that_come_along_are_those_at_the_iterates():
     assert shortened >= 5
 
 
-@pytest.mark.parametrize("u", [1e-9, -1e-5, 3e-3, -0.06, 0.0625, 0.07, -1.3])
+@gathered("u", [1e-9, -1e-5, 3e-3, -0.06, 0.0625, 0.07, -1.3])
 def test_what_an_exponential_has_beyond_its_tangent_keeps_its_digits(u):
     term, terms = 1.0, []
     for k in range(1, 40):
@@ -180,8 +181,8 @@ COMPILED = [False] if numba.config.DISABLE_JIT else [True, False]
 MATRICES = {"scattered": sparse(60, 60, 0.2), "pairs": sparse(60, 60, 0.95), "alike": shifts(60), "dense": np.eye(60)}
 
 
-@pytest.mark.parametrize("compiled", COMPILED)
-@pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
+@gathered("compiled", COMPILED)
+@gathered("matrix", MATRICES.values(), ids=MATRICES)
 def test_vectors_of_another_size_are_refused_and_of_another_type_are_read(matrix, compiled):
     A, b, x = Matrix(matrix), normal(20, 60), normal(21, 60).astype(np.float32)
     f, exact = LeastSquares(matrix, b), matrix @ x.astype(float)
@@ -204,8 +205,8 @@ def test_vectors_of_another_size_are_refused_and_of_another_type_are_read(matrix
             np.testing.assert_allclose(narrow, exact, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("compiled", COMPILED)
-@pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
+@gathered("compiled", COMPILED)
+@gathered("matrix", MATRICES.values(), ids=MATRICES)
 def test_a_product_may_be_written_over_its_vector(matrix, compiled):
     A, x = Matrix(matrix), normal(22, 60)
     with jit(compiled):

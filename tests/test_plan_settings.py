@@ -19,6 +19,7 @@ from saddleslide.planner import theorem_plan
 from saddleslide.planning import Plan
 from saddleslide.planning.noise import ESTIMATE
 from saddleslide.planning.restart_plan import RestartPlan
+from support import gathered
 from test_levelwise import Composite
 
 functions, domains = ss.functions, ss.domains
@@ -99,8 +100,8 @@ def test_simple_terms_run_as_the_transcription_of_the_theory_page(order, loops):
     assert result.calls.g == 0 and result.calls.f == plan.predicted_calls["f"]
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize(("simple", "order"), [(("f",), "fgB"), (("g",), "fB"), (("f", "g"), "fB"), (("f", "g"), "Bf")])
+@gathered("seed", range(8))
+@gathered(("simple", "order"), [(("f",), "fgB"), (("g",), "fB"), (("f", "g"), "fB"), (("f", "g"), "Bf")])
 def test_the_bound_holds_with_simple_terms(seed, simple, order):
     problem = lasso(seed)
     plan = ss.plan(problem, order=order, loops=(4, 3, 5)[: len(order)], simple=simple)
@@ -165,7 +166,7 @@ def test_a_diagonal_norm_is_a_change_of_units():
     np.testing.assert_allclose(here.y, there.y, rtol=0.0, atol=1e-11)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@gathered("seed", range(6))
 def test_the_bound_holds_in_a_diagonal_norm_and_is_smaller(seed):
     problem, _ = uneven(seed)
     plan = ss.plan(problem, metric="diagonal", order="fgB", loops=(6, 3, 8))

@@ -30,7 +30,7 @@ from saddleslide.planning import (
     sorted_by_budget,
 )
 from saddleslide.planning.alphas import last_alpha
-from support import paper_plan
+from support import gathered, paper_plan
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 positive = st.floats(1e-3, 1e3)
@@ -138,7 +138,7 @@ def test_loop_counts_divide_what_outer_levels_already_do():
     assert loop_counts(given_terms, eps=1.0, kappa=4.0) == (10, 2, 2)
 
 
-@pytest.mark.parametrize(("n", "kappa"), [(1, 16.0), (2, 64.0), (3, 256.0), (4, 1024.0)])
+@gathered(("n", "kappa"), [(1, 16.0), (2, 64.0), (3, 256.0), (4, 1024.0)])
 def test_kappa_of_the_proof(n, kappa):
     assert proved_kappa(n) == kappa
 
@@ -164,8 +164,8 @@ def test_the_kappa_of_the_proof_does_prove_n_eps(given_terms, eps):
 # Plans of saddle problems.
 
 
-@pytest.mark.parametrize("nus", [(1.0, 1.0), (1.0, 0.5), (0.75, 0.25), (0.5, 1.0)])
-@pytest.mark.parametrize("metric", ["identity", "balanced", (0.5, 3.0)])
+@gathered("nus", [(1.0, 1.0), (1.0, 0.5), (0.75, 0.25), (0.5, 1.0)])
+@gathered("metric", ["identity", "balanced", (0.5, 3.0)])
 def test_a_proved_plan_keeps_its_promise(nus, metric):
     plan = paper_plan(boxes_problem(*nus), tol=3.0, proved=True, metric=metric)
     assert plan.proved
@@ -198,7 +198,7 @@ def test_an_unbounded_domain_proves_nothing():
     assert "unbounded" in plan.theorem
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("weights", "order"),
     [((1.0, 2.0, 3.0), "fgB"), ((3.0, 2.0, 1.0), "Bgf"), ((2.0, 2.0, 2.0), "fgB"), ((3.0, 2.0, 2.0), "gBf")],
 )
@@ -236,8 +236,8 @@ def test_the_radius_is_measured_from_the_given_start():
     assert plan.levels[0].term.Omega == 4.0 * 4.0 + 4.0
 
 
-@pytest.mark.parametrize("order", ["fgB", "fBg", "gfB", "gBf", "Bfg", "Bgf"])
-@pytest.mark.parametrize("loops", [(3, 2, 4), (1, 1, 1), (1, 5, 2)])
+@gathered("order", ["fgB", "fBg", "gfB", "gBf", "Bfg", "Bgf"])
+@gathered("loops", [(3, 2, 4), (1, 1, 1), (1, 5, 2)])
 def test_predicted_calls_are_the_calls_that_a_run_makes_and_spares(order, loops):
     problem = boxes_problem()
     plan = paper_plan(problem, order=order, loops=loops)
@@ -263,7 +263,7 @@ PLANS = {
 }
 
 
-@pytest.mark.parametrize("make", PLANS.values(), ids=PLANS)
+@gathered("make", PLANS.values(), ids=PLANS)
 def test_a_plan_survives_json(make):
     plan = make()
     again = Plan.from_dict(json.loads(json.dumps(plan.to_dict())))
@@ -271,7 +271,7 @@ def test_a_plan_survives_json(make):
     assert (again.bound, again.loops, again.order) == (plan.bound, plan.loops, plan.order)
 
 
-@pytest.mark.parametrize("key", ["loops", "terms", "metric", "tol", "kappa", "constants"])
+@gathered("key", ["loops", "terms", "metric", "tol", "kappa", "constants"])
 def test_incomplete_plan_data_is_refused_by_name(key):
     data = paper_plan(boxes_problem(), tol=0.5).to_dict()
     del data[key]

@@ -11,6 +11,7 @@ import pytest
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.planning.plan import weighted_cost
+from support import gathered
 
 F, D = ss.functions, ss.domains
 
@@ -101,7 +102,7 @@ def test_psi_at_the_start_does_not_depend_on_the_units_of_the_metric():
         assert ss.run(problem, plan).gap <= plan.bound
 
 
-@pytest.mark.parametrize("setting", [{"inexact": {"f": (0.0, 1.0)}}, {"constants": {"H_x": 1.0}}])
+@gathered("setting", [{"inexact": {"f": (0.0, 1.0)}}, {"constants": {"H_x": 1.0}}])
 def test_declared_constants_are_euclidean_in_every_norm(setting):
     problem = ss.SaddleProblem(
         f=F.LeastSquares(np.eye(2), np.full(2, 3.0)), g=F.Zero(), B=1e-3 * np.eye(2),
@@ -147,7 +148,7 @@ def test_one_run_of_the_recursion_is_chosen_only_where_it_proves_the_target():
     assert ss.plan(problem, 1e-2).regime == "adaptive"
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("settings", "message"),
     [
         ({"regime": "restarts", "kappa": 2.0}, "kappa has no meaning in regime 'restarts'"),

@@ -15,6 +15,7 @@ from rich.console import Console
 import saddleslide as ss
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.result import Moment
+from support import gathered
 
 CALLS = [ss.Calls(1.5, 0, 8), ss.Calls(3, 2, 80), ss.Calls(4.5, 4, 800), ss.Calls(6, 6, 8000)]
 GAPS = [math.inf, 1e-1, 1e-3, 1e-5]
@@ -149,13 +150,13 @@ def test_plot_says_when_there_is_nothing_to_draw():
     assert no_g.plot().axes[1].texts[0].get_text() == "none"
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+@gathered("suffix", ["png", "svg", "pdf"])
 def test_plot_saves_itself(tmp_path, suffix):
     made_result().plot(path=tmp_path / f"picture.{suffix}")
     assert (tmp_path / f"picture.{suffix}").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("costs", [(1.0, 2.0), (1.0, 2.0, -1.0), (1.0, 2.0, math.nan)])
+@gathered("costs", [(1.0, 2.0), (1.0, 2.0, -1.0), (1.0, 2.0, math.nan)])
 def test_plot_refuses_prices_that_are_none(costs):
     with pytest.raises(InputError, match=r"^plot: costs is .*; expected three finite numbers >= 0"):
         made_result().plot(costs=costs)
@@ -163,7 +164,7 @@ def test_plot_refuses_prices_that_are_none(costs):
 
 def test_plot_without_matplotlib_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingExtraError, match=r"Matplotlib is not installed.*saddleslide\[plot\]"):
+    with pytest.raises(MissingExtraError, match=r"Matplotlib is not installed.*pip install matplotlib"):
         made_result().plot()
 
 

@@ -1,6 +1,5 @@
 """Primal-dual steps of an innermost coupling: a transcription, twins, the bound, counts, and what is refused."""
 
-import itertools
 import math
 
 import numpy as np
@@ -15,6 +14,7 @@ from saddleslide.planning.plan import Plan
 from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import bilinear_recursion
 from saddleslide.sliding.view import View
+from support import gathered, pairwise
 from test_innermost import COUPLINGS, FIELD, LEVELS, METRICS, PICTURE, Q, sets, terms
 
 STEP = {"coupling_step": "primal-dual"}
@@ -42,13 +42,13 @@ def assert_twins(*given, compiled=True, **named):
     assert np.abs(fast - slow).max() <= 1e-12 * np.abs(slow).max()
 
 
-@pytest.mark.parametrize(("coupling", "X", "Y"), list(itertools.product(COUPLINGS, sets(PICTURE), sets(FIELD))))
+@pairwise(coupling=COUPLINGS, X=sets(PICTURE), Y=sets(FIELD))
 def test_compiled_steps_are_those_in_numpy(coupling, X, Y):
     coupled = ("ball", "simplex")
     assert_twins(coupling, X, Y, "number" if X in coupled else "both", "number" if Y in coupled else "root")
 
 
-@pytest.mark.parametrize(("coupling", "metric"), list(itertools.product(COUPLINGS, METRICS)))
+@pairwise(coupling=COUPLINGS, metric=METRICS)
 def test_norms_of_x(coupling, metric):
     assert_twins(coupling, "full", "interval", "nothing", "both", metric, compiled=metric not in ("cosine", "fourier"))
 
@@ -104,9 +104,8 @@ def planted(seed, size=12):
     return ss.SaddleProblem(f=f, g=g, B=3.0 * rng.standard_normal((size, size)), X=box, Y=box)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("loops", [(1, 1, 1), (3, 2, 4), (2, 1, 30), (10, 3, 2)])
-@pytest.mark.parametrize("metric", ["identity", "levelwise"])
+@gathered("seed", range(8))
+@pairwise(loops=[(1, 1, 1), (3, 2, 4), (2, 1, 30), (10, 3, 2)], metric=["identity", "levelwise"])
 def test_the_gap_is_below_the_bound(seed, loops, metric):
     problem = planted(seed)
     plan = ss.plan(problem, order="fgB", loops=loops, metric=metric, **STEP)
@@ -195,21 +194,24 @@ def test_wrong_steps_break_the_bound():
     assert gaps[0][0] <= gaps[0][1] and gaps[1][0] > gaps[1][1]
 
 
-@pytest.mark.parametrize("together", [1, 2, 3, 10])
-@pytest.mark.parametrize("band", [1, 6, 7, 12, 18])
-@pytest.mark.parametrize(("X", "Y", "f", "g"), [
-    ("full", "interval", "nothing", "nothing"), ("box", "box", "both", "root"),
-    ("interval", "full", "number", "entries"),
-])  # fmt: skip
-def test_steps_of_a_large_picture_share_passes(monkeypatch, together, band, X, Y, f, g):
+@pairwise(
+    together=[1, 2, 3, 10],
+    band=[1, 6, 7, 12, 18],
+    parts=[
+        ("full", "interval", "nothing", "nothing"),
+        ("box", "box", "both", "root"),
+        ("interval", "full", "number", "entries"),
+    ],
+)
+def test_steps_of_a_large_picture_share_passes(monkeypatch, together, band, parts):
     """Bands of one, two and three of four rows: they overlap in every way."""
     monkeypatch.setattr("saddleslide.sliding.innermost._BAND", band)
     monkeypatch.setattr("saddleslide.sliding.innermost._TOGETHER", together)
-    assert_twins("differences", X, Y, f, g)
-    assert_twins("differences", X, Y, f, g, "diagonal")
+    assert_twins("differences", *parts)
+    assert_twins("differences", *parts, "diagonal")
 
 
-@pytest.mark.parametrize("shape", [(2, 1), (9, 1), (2, 2), (3, 2), (7, 5), (30, 3)])
+@gathered("shape", [(2, 1), (9, 1), (2, 2), (3, 2), (7, 5), (30, 3)])
 def test_pictures_of_every_shape_in_bands(monkeypatch, shape):
     monkeypatch.setattr("saddleslide.sliding.innermost._BAND", shape[1])
     rng, field = np.random.default_rng(8), (2, *shape)

@@ -19,6 +19,7 @@ from saddleslide.planning import loop_counts, place, sorted_by_budget
 from saddleslide.planning.alphas import alpha_sequence, last_alpha, sum_of_inverse_squares
 from saddleslide.planning.bounds import sharp_bound
 from saddleslide.second_try import with_second_try
+from support import gathered
 from transcriptions import Part, Space, algorithm_1
 
 STEPS = 20
@@ -81,7 +82,7 @@ def test_what_makes_no_sense_beside_a_sharp_proof_is_refused():
         planned(problem, 0.1, proved="surely")
 
 
-@pytest.mark.parametrize("T", [99_999, 100_000, 100_001, 130_000, 400_000])
+@gathered("T", [99_999, 100_000, 100_001, 130_000, 400_000])
 def test_alphas_beyond_the_kept_ones_are_those_of_the_recurrence(T):
     u, squares = 1.0 / alpha_sequence(1)[0], [1.0]
     for _ in range(T - 1):

@@ -18,7 +18,7 @@ from saddleslide.planning.mixed import gap_target, regularise, regularised_smoot
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import Stage, practical_stage, proved_stage, restart_count, stage_budget
 from saddleslide.regimes import range_condition
-from support import CountedProblem, with_spectrum
+from support import CountedProblem, gathered, pairwise, with_spectrum
 
 F, D = ss.functions, ss.domains
 RHO, C_VI = 1.0 / 384.0, 32.0
@@ -73,8 +73,8 @@ def test_a_proved_stage_contracts_by_three_quarters_in_every_order(order, anchor
     assert saddle.Psi(result.x, result.y, weights_of(plan)) <= 0.75 * Psi0
 
 
-@pytest.mark.parametrize("nu", [0.25, 0.5, 0.75])
-@pytest.mark.parametrize("side", ["f", "g"])
+@gathered("nu", [0.25, 0.5, 0.75])
+@gathered("side", ["f", "g"])
 def test_a_proved_stage_contracts_with_a_hoelder_gradient(nu, side):
     rng = np.random.default_rng(5)
     x, y = rng.uniform(-0.5, 0.5, 2), rng.standard_normal(3)
@@ -118,7 +118,7 @@ def random_curvature(rng, anchored=False):
     return with_anchors(curvature, mu_xy=0.001, mu_yx=0.001) if anchored else curvature
 
 
-@pytest.mark.parametrize("seed", range(40))
+@gathered("seed", range(40))
 def test_a_proved_stage_meets_the_inequalities_of_the_proof(seed):
     rng = np.random.default_rng(seed)
     curvature = random_curvature(rng, anchored=seed % 2 == 0)
@@ -170,8 +170,8 @@ def test_the_anchors_and_effective_moduli_are_the_papers():
 KAPPAS = [(10.0, 40.0, 1.0), (10.0, 40.0, 100.0), (100.0, 400.0, 1.0), (100.0, 400.0, 3600.0)]
 
 
-@pytest.mark.parametrize("kappas", KAPPAS)
-@pytest.mark.parametrize(("factor", "mean", "worst"), [(1.0, 0.75, 0.85), (4.0, 0.25, 0.4)])
+@gathered("kappas", KAPPAS)
+@gathered(("factor", "mean", "worst"), [(1.0, 0.75, 0.85), (4.0, 0.25, 0.4)])
 def test_practical_stages_contract(kappas, factor, mean, worst):
     saddle = saddles.conditioned(11, *kappas, columns=12, rows=10)
     point = saddle.near(np.random.default_rng(1))
@@ -203,7 +203,7 @@ def test_practical_stages_contract_with_subgradients_and_a_kink_at_the_saddle_po
     assert contraction(saddle, start, factor=4.0) <= 0.4
 
 
-@pytest.mark.parametrize("ratio", [1.0, 1.2, 1.34, 10.0, 12345.6, 1e9])
+@gathered("ratio", [1.0, 1.2, 1.34, 10.0, 12345.6, 1e9])
 def test_the_number_of_restarts_is_the_corollarys(ratio):
     S = restart_count(7.0 * ratio, 7.0)
     assert math.ceil(math.log(ratio) / math.log(4.0 / 3.0)) == S
@@ -348,8 +348,8 @@ def test_anchors_make_restarts_contract_without_any_strong_convexity():
         ss.plan(saddle.problem, tol=1e-3, regime="restarts", constants={"mu_x": 0.0, "mu_y": 0.0})
 
 
-@pytest.mark.parametrize("bounded", [False, True])
-@pytest.mark.parametrize("beta", [(0.3, 0.2), (0.3, 0.0), (0.0, 0.2)])
+@gathered("bounded", [False, True])
+@gathered("beta", [(0.3, 0.2), (0.3, 0.0), (0.0, 0.2)])
 def test_anchors_run_algorithm_4_as_printed(beta, bounded):
     rng = np.random.default_rng(8)
     A, C, B = saddles.spread(rng, 3, 1.0, 2.0), saddles.spread(rng, 2, 1.0, 3.0), rng.standard_normal((2, 3))
@@ -423,9 +423,7 @@ def test_anchors_are_refused_where_a_constraint_can_be_active():
     assert counted.total == 0
 
 
-@pytest.mark.parametrize(
-    ("interior", "betas"), [(("x",), (0.0, 0.25)), (("y",), (0.25, 0.0)), (("x", "y"), (0.25, 0.25))]
-)
+@gathered(("interior", "betas"), [(("x",), (0.0, 0.25)), (("y",), (0.25, 0.0)), (("x", "y"), (0.25, 0.25))])
 def test_an_anchor_needs_the_other_normal_vector_to_vanish_and_no_more(interior, betas):
     counted = CountedProblem(0.1 * np.eye(3), norm=0.1)
     settings = {"tol": 1e-2, "regime": "restarts", "anchors": True, "constants": {"mu_x": 0.5, "mu_y": 0.5}}
@@ -482,7 +480,7 @@ SINGULAR = np.array([[2.0, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.0]])
 WIDE = SINGULAR[:2]
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("g", "B", "declared", "mu_yx"),
     [
         (F.Zero(), SINGULAR, (), 0.5),
@@ -630,7 +628,7 @@ def test_the_transfer_and_its_target_are_the_printed_formulas():
         gap_target(eps, weight, L, delta, 0.0, math.inf)
 
 
-@pytest.mark.parametrize("nu", [0.0, 0.5, 1.0])
+@gathered("nu", [0.0, 0.5, 1.0])
 def test_the_regularised_problem_has_the_papers_constants(nu):
     bare = Curvature(ss.Holder(1.0, 6.0), ss.Holder(nu, 2.0), L_xy=0.5, mu_x=0.25)
     curved, extra = regularise(bare, eps=0.1, Omega=4.0, diameters=(math.inf, 3.0))
@@ -649,7 +647,7 @@ def test_the_regularised_problem_has_the_papers_constants(nu):
     assert regularised_smoothness(ss.Holder(0.3, 0.0), 0.5, 7.0) == ss.Holder(1.0, 0.5)
 
 
-@pytest.mark.parametrize("block", ["x", "y"])
+@gathered("block", ["x", "y"])
 def test_a_plan_with_anchors_rebuilds_p_3_for_the_regularised_problem(block):
     mixed = saddles.Mixed.random(1, kappa=30.0, norm=0.4)
     problem, _ = oriented(mixed, block)
@@ -751,9 +749,7 @@ def test_H_for_inverts_the_budget_of_theorem_4_4():
         assert stage_budget(in_metric, 0.3) == pytest.approx(77.0)
 
 
-@pytest.mark.parametrize("flip", [False, True])
-@pytest.mark.parametrize("proved", [False, True])
-@pytest.mark.parametrize("nu", ALPHA)
+@pairwise(flip=[False, True], proved=[False, True], nu=ALPHA)
 def test_calls_of_restarts_in_eps(nu, proved, flip):
     """Table restart: N_f ~ eps^(-(1-nu)/(1+3nu)); N_g and N_B ~ log 1/eps, whichever player is rough."""
     eps = 1e-2 * np.geomspace(1.0, 100.0 ** (-1.0 / ALPHA[nu]), 6)
@@ -776,7 +772,7 @@ def test_calls_of_restarts_in_eps(nu, proved, flip):
         assert R_B * len(plan.stages) <= each["B"] / 4 <= 2.0 * R_B * len(plan.stages)
 
 
-@pytest.mark.parametrize("proved", [False, True])
+@gathered("proved", [False, True])
 def test_calls_of_restarts_in_the_condition_numbers(proved):
     """Table restart at nu = 1: square roots of kappa_x, kappa_y and kappa_xy, each alone, and a log in eps."""
     for name, position in (("f", 0), ("g", 1), ("B", 2)):
@@ -802,8 +798,8 @@ def mixed_target_of(eps, L_xy):
     return eps / (2.0 * (1.0 / 6.0 + L_xy**2 / eps))
 
 
-@pytest.mark.parametrize("flip", [False, True])
-@pytest.mark.parametrize("nu", ALPHA)
+@gathered("flip", [False, True])
+@gathered("nu", ALPHA)
 def test_calls_of_the_mixed_regime_in_eps(nu, flip):
     """Corollary mixed_gap_complexity: Gamma^alpha times Table mixed, Gamma ~ 1/eps, for a rough flat player.
 
@@ -827,8 +823,8 @@ def test_calls_of_the_mixed_regime_in_eps(nu, flip):
         assert L_xy / math.sqrt(e) <= steps <= 2.0 * L_xy / math.sqrt(e)
 
 
-@pytest.mark.parametrize("flip", [False, True])
-@pytest.mark.parametrize("nu", [0.0, 0.5])
+@gathered("flip", [False, True])
+@gathered("nu", [0.0, 0.5])
 def test_calls_of_a_rough_curved_player_in_the_mixed_regime(nu, flip):
     """N_f ~ Gamma^alpha_x eps^(-alpha_x), Gamma ~ 1/eps."""
     eps = 1e-3 * np.geomspace(1.0, 50.0 ** (-0.5 / ALPHA[nu]), 6)
@@ -841,8 +837,8 @@ def test_calls_of_a_rough_curved_player_in_the_mixed_regime(nu, flip):
     assert slope(1.0 / eps, counts) == pytest.approx(2.0 * ALPHA[nu], rel=0.05)
 
 
-@pytest.mark.parametrize("flip", [False, True])
-@pytest.mark.parametrize("nu", ALPHA)
+@gathered("flip", [False, True])
+@gathered("nu", ALPHA)
 def test_direct_counts_of_table_mixed(nu, flip):
     """Target eps/2 in Psi: N_g ~ eps^(-2/(1+3nu)), N_B ~ eps^(-1/2) up to a log."""
     exponent = 2.0 / (1.0 + 3.0 * nu)
@@ -863,7 +859,7 @@ def test_direct_counts_of_table_mixed(nu, flip):
     assert np.all(np.array(counts["B"]) * np.sqrt(eps) <= 2.0)
 
 
-@pytest.mark.parametrize("flip", [False, True])
+@gathered("flip", [False, True])
 def test_smooth_mixed_counts_grow_like_the_square_root(flip):
     """Nu = 1: N_g ~ sqrt(H_y Omega_y / eps) and N_B ~ L_xy sqrt(Omega_y / (delta_x eps)) per restart."""
     eps = np.geomspace(1e-2, 1e-7, 6)
@@ -962,7 +958,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@gathered("name", BAD)
 def test_bad_requests_are_refused_before_any_call(name):
     settings, message = BAD[name]
     counted = CountedProblem(np.eye(3), X=D.FullSpace(3), Y=D.FullSpace(3), norm=1.0)

@@ -18,6 +18,7 @@ from saddleslide.metrics.spectral import from_coordinates, to_coordinates
 from saddleslide.sliding.adaptive import AdaptiveSliding
 from saddleslide.sliding.primal_dual import PrimalDual
 from saddleslide.sliding.recursion import Recursion
+from support import gathered
 
 F, D, C = ss.functions, ss.domains, ss.couplings
 rng = np.random.default_rng(0)
@@ -228,8 +229,8 @@ def test_sparse_products_are_made_there_where_the_library_has_them(library):
     assert (traffic() - before).total == (1 if library in ("torch", "jax") else 3)
 
 
-@pytest.mark.parametrize("library", KINDS)
-@pytest.mark.parametrize("shape", [(6,), (3, 4), (2, 3, 5), (1, 7)])
+@gathered("library", KINDS)
+@gathered("shape", [(6,), (3, 4), (2, 3, 5), (1, 7)])
 def test_transforms_there_are_those_of_the_host(library, shape):
     x = np.random.default_rng(2).standard_normal(shape)
     there = kind(library).placed(x)
@@ -240,7 +241,7 @@ def test_transforms_there_are_those_of_the_host(library, shape):
     assert cosine_transform(there).shape == hartley_transform(there).shape == shape
 
 
-@pytest.mark.parametrize("library", KINDS)
+@gathered("library", KINDS)
 def test_single_precision_comes_back_as_single_precision(library):
     place = kind(library)
     small, smaller, smallest = (place.uploaded(part.astype(np.float32)) for part in (A, b, B))
@@ -256,7 +257,7 @@ def test_single_precision_comes_back_as_single_precision(library):
     assert "float64" in str(ss.solve(mixed, tol=1e-6, max_steps=0).x.dtype)
 
 
-@pytest.mark.parametrize("library", KINDS)
+@gathered("library", KINDS)
 def test_slices_and_shapes_write_to_the_whole(library):
     place = kind(library)
     ours, theirs = np.arange(12.0), place.placed(np.arange(12.0))
@@ -277,7 +278,7 @@ def test_slices_and_shapes_write_to_the_whole(library):
     assert closed[1] == 99.0 and float(closed[1:2].sum()) == 99.0
 
 
-@pytest.mark.parametrize("library", KINDS)
+@gathered("library", KINDS)
 def test_numpys_functions_mean_the_same_there(library):
     place = kind(library)
     data = np.random.default_rng(3).standard_normal((2, 6))

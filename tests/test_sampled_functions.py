@@ -9,6 +9,7 @@ import scipy.sparse
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Logistic, MiniBatch, Noisy, PoissonTransmission, Quadratic
+from support import gathered
 
 RNG = np.random.default_rng(7)
 A, b = RNG.standard_normal((9, 4)), RNG.standard_normal(9)
@@ -34,8 +35,8 @@ def all_batches(f, x, batch):
     )
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("batch", [1, 3, 8])
+@gathered("name", MODELS)
+@gathered("batch", [1, 3, 8])
 def test_a_mini_batch_is_unbiased_with_the_variance_it_says(name, batch):
     f = MODELS[name]
     draws = all_batches(f, POINT, batch)
@@ -51,8 +52,8 @@ def test_a_mini_batch_is_unbiased_with_the_variance_it_says(name, batch):
     assert len(seen) > 0.9 * len(draws)
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(
+@gathered("name", MODELS)
+@gathered(
     "domain",
     [ss.domains.Box(-1.0, 1.0, shape=4), ss.domains.Ball(0.7, shape=4), ss.domains.Simplex(4)],
     ids=["box", "ball", "simplex"],
@@ -102,7 +103,7 @@ def test_sums_and_multiples_draw_independently_and_add_their_variances():
     assert np.linalg.norm(errors.mean(axis=0)) < 4.0 * np.sqrt(spread / 6000)
 
 
-@pytest.mark.parametrize(
+@gathered(
     "f",
     [
         Noisy(Quadratic(1.0), 0.0),
@@ -118,7 +119,7 @@ def test_no_noise_is_the_exact_function_to_the_bit(f):
     assert (f.sample(POINT, np.random.default_rng(0)) == f.gradient(POINT)).all()
 
 
-@pytest.mark.parametrize(
+@gathered(
     "f", [Noisy(Quadratic(1.0), 0.3), MiniBatch(MODELS["logistic"], 2), 2.0 * Noisy(Quadratic(1.0), 0.3)], ids=repr
 )
 def test_draws_are_fresh_and_follow_the_seed(f):
@@ -158,7 +159,7 @@ def test_a_custom_sample_with_an_estimated_variance():
 HOLDER = ss.Holder(1.0, 1.0)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("make", "message"),
     [
         (lambda: MiniBatch(Quadratic(1.0), 2), "expected LeastSquares, Logistic"),

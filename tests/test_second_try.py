@@ -11,7 +11,7 @@ import numpy as np
 
 import saddleslide as ss
 from saddleslide.control import Control
-from saddleslide.forecast import predict_adaptive
+from saddleslide.forecast import predict, predict_adaptive
 from saddleslide.method_run import method_plan
 from saddleslide.planning.plan import weighted_cost
 from saddleslide.second_try import PATIENCE, with_second_try
@@ -159,3 +159,51 @@ def test_the_committed_measurement_of_forced_methods_is_what_the_page_says():
     sentence = f"of {len(ratios)} runs adaptive sliding had to\nfinish {went_on}; all reached the target, at "
     assert sentence + f"{sorted(ratios)[36] / 2 + sorted(ratios)[37] / 2:.2f} times" in page
     assert f"within 2 times in {sum(r <= 2.0 for r in ratios)},\nwithin 3.1 in {sum(r <= 3.1 for r in ratios)}." in page
+
+
+def constraints_met_at_the_start():
+    """Linear constraints, and the saddle point of them; auto prefers OPAPC at equal prices."""
+    B, q, y = normal(9, 3, 12), np.linspace(1.0, 9.0, 12), np.array([0.1, -0.2, 0.3])
+    x = -(B.T @ y) / q
+    f, g, Y = ss.functions.Quadratic(np.diag(q)), ss.functions.Linear(B @ x), ss.domains.Ball(2.0, shape=3)
+    return ss.SaddleProblem(f=f, g=g, B=B, X=ss.domains.FullSpace(12), Y=Y), (x, y)
+
+
+def test_a_relative_target_at_an_optimal_start_is_an_outcome():
+    """A part of a gap of 0 is 0: met where the bounds coincide, else below rounding; no prediction divides by it."""
+    problem, optimum = constraints_met_at_the_start()
+    for name in ("auto", "adaptive", "condat-vu", "opapc", "mirror-prox"):
+        found = ss.solve(problem, rtol=1e-3, method=name, start=optimum, costs=(1.0, 1.0, 1.0))
+        assert found.target < 1e-16
+        assert found.status is (ss.Status.SOLVED if found.gap <= found.target else ss.Status.NUMERICAL_LIMIT)
+        assert found.gap < 1e-12
+    chosen = ss.solve(problem, rtol=1e-3, start=optimum, costs=(1.0, 1.0, 1.0))
+    assert chosen.plans[0].method == "opapc"
+    zero = ss.functions.Zero()
+    flat = ss.SaddleProblem(f=zero, g=zero, B=np.zeros((2, 3)), X=ss.domains.Simplex(3), Y=ss.domains.Simplex(2))
+    for row in (predict_adaptive(problem, 0.0, PRICES), predict("mirror-prox", flat, 0.0, PRICES)):
+        assert row.bound is None and math.isinf(row.cost)
+
+
+def boxed_at_its_optimum():
+    """Costly f and g on boxes, where the sliding methods of the paper apply, and the saddle point."""
+    B, S, x = normal(9, 4, 4), np.diag([1.0, 2.0, 3.0, 4.0]), np.array([0.1, 0.2, -0.3, 0.4])
+    y, box = -x[::-1], ss.domains.Box(-1.0, 1.0, shape=4)
+    f = ss.functions.Quadratic(S) + ss.functions.Linear(-(S @ x + B.T @ y))
+    g = ss.functions.Quadratic(S) + ss.functions.Linear(-(S @ y - B @ x))
+    return ss.SaddleProblem(f=f, g=g, B=B, X=box, Y=box), (x, y)
+
+
+def test_plans_are_not_asked_for_a_part_of_rounding():
+    problem, optimum = boxed_at_its_optimum()
+    for name in ("recursive-sliding", "proved-sliding", "two-level-sliding", "lockstep"):
+        found = ss.solve(problem, rtol=1e-3, method=name, start=optimum)
+        assert found.status is ss.Status.NUMERICAL_LIMIT
+        assert 0.0 <= found.gap < 1e-12
+    noisy = ss.SaddleProblem(
+        f=ss.functions.Noisy(problem.f, 0.1), g=problem.g, B=problem.coupling, X=problem.X, Y=problem.Y
+    )
+    found = ss.solve(noisy, rtol=1e-3, start=optimum)
+    assert found.status is (ss.Status.SOLVED if found.gap <= found.target else ss.Status.NUMERICAL_LIMIT)
+    assert found.gap < 1e-12
+    assert found.samples.total == 0

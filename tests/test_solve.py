@@ -13,7 +13,7 @@ from saddleslide.candidate import Candidate, Linearisation, Split
 from saddleslide.errors import InputError
 from saddleslide.judging import Judge
 from saddleslide.planning.adaptive import AdaptivePlan
-from support import Counter
+from support import Counter, gathered
 
 F, D = ss.functions, ss.domains
 SEEDS = (0, 1, 3, 4, 5, 6, 7, 9, 11, 12, 13, 14, 16, 17, 18)
@@ -52,18 +52,18 @@ def is_true(p, result):
 # Same inputs, same bits
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@gathered("seed", SEEDS)
 def test_two_runs_give_the_same_bits(seed):
     first, second = (ss.solve(planted(seed).problem, rtol=1e-2) for _ in range(2))
     assert bits(first) == bits(second)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@gathered("seed", SEEDS)
 def test_a_plan_replays_to_the_same_bits(seed):
-    problem = planted(seed).problem
-    result = ss.solve(problem, rtol=1e-2, method="adaptive")
+    # Made anew: what tests the adjoint of an own operator or bounds its norm is made, and counted, once for an object.
+    result = ss.solve(planted(seed).problem, rtol=1e-2, method="adaptive")
     plan = AdaptivePlan.from_dict(result.plans[0].to_dict())
-    assert bits(carry_out(problem, plan)) == bits(result)
+    assert bits(ss.run(planted(seed).problem, plan)) == bits(result)
 
 
 def test_a_spectral_plan_replays_to_the_same_bits():
@@ -109,7 +109,7 @@ def test_points_of_a_result_are_not_shared_with_the_start():
 # Mirrored problems
 
 
-@pytest.mark.parametrize("seed", range(4))
+@gathered("seed", range(4))
 def test_a_costly_g_agrees_with_the_mirrored_statement(seed):
     """min max of simple(x) + <y, Bx> - costly(y) is minus the min max with the roles exchanged."""
     rng = np.random.default_rng(seed)
@@ -135,8 +135,8 @@ def test_a_costly_g_agrees_with_the_mirrored_statement(seed):
 # Limits
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("limits", [{"max_steps": 0}, {"max_steps": 1}, {"max_calls": {"B": 9}}, {"max_steps": 7}])
+@gathered("seed", SEEDS)
+@gathered("limits", [{"max_steps": 0}, {"max_steps": 1}, {"max_calls": {"B": 9}}, {"max_steps": 7}])
 def test_limits_return_true_bounds(seed, limits):
     p = planted(seed)
     result = ss.solve(p.problem, tol=1e-300, **limits)
@@ -239,7 +239,7 @@ def test_odd_numbers_are_read_as_numbers():
     assert isinstance(odd.x, np.ndarray) and odd.x.dtype == np.float64
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e100])
+@gathered("scale", [1e-150, 1e-30, 1e30, 1e100])
 def test_extreme_units_do_not_break_a_run(scale):
     result = ss.solve(least_squares_tv(factor=scale), rtol=1e-3)
     assert result.status is ss.Status.SOLVED
@@ -282,7 +282,7 @@ def counted_problem():
     return problem, calls
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("arguments", "words"),
     [
         ({}, "tol and rtol are both missing"),
@@ -328,7 +328,7 @@ def test_every_gap_of_the_history_is_true_and_bounds_are_monotone(seed):
         assert truth.complaints(moment.x, moment.y, moment.lower, moment.upper) == []
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1e6])
+@gathered("factor", [1e-6, 1e6])
 def test_units_of_the_values_do_not_matter(factor):
     one, other = (ss.solve(least_squares_tv(factor=c), rtol=1e-6) for c in (1.0, factor))
     assert one.status is other.status is ss.Status.SOLVED
@@ -337,7 +337,7 @@ def test_units_of_the_values_do_not_matter(factor):
     assert math.isclose(other.upper, factor * one.upper, rel_tol=1e-5)
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1e6])
+@gathered("factor", [1e-6, 1e6])
 def test_units_of_a_game_do_not_matter(factor):
     plain = game()
     scaled = ss.SaddleProblem(f=plain.f, g=plain.g, B=factor * plain.B, X=plain.X, Y=plain.Y)
@@ -381,7 +381,7 @@ def test_a_spectral_metric_is_given_up_when_the_ball_becomes_active():
     assert blocks.lower <= result.upper and result.lower <= blocks.upper
 
 
-@pytest.mark.parametrize("seed", [4, 5, 6, 7, 10, 11, 14, 16, 17, 18])
+@gathered("seed", [4, 5, 6, 7, 10, 11, 14, 16, 17, 18])
 def test_a_certificate_costs_no_more_than_the_solution(seed):
     """Left out: a costly g beside a costly f, whose certified maximum takes 25 gradients of g at every look."""
     result = ss.solve(planted(seed).problem, rtol=1e-4)
@@ -391,7 +391,7 @@ def test_a_certificate_costs_no_more_than_the_solution(seed):
     assert judged.B <= total.B - judged.B + 6.0
 
 
-@pytest.mark.parametrize("seed", range(8))
+@gathered("seed", range(8))
 def test_giving_up_the_spectral_metric_keeps_the_lower_bound_true(seed):
     """f has a simple part of its own: its curvature must not count twice once it is split off."""
     rng = np.random.default_rng(seed)
@@ -412,7 +412,7 @@ def test_giving_up_the_spectral_metric_keeps_the_lower_bound_true(seed):
     assert spectral.gap >= 0.0
 
 
-@pytest.mark.parametrize("modulus", [0.0, 0.5, 1.0])
+@gathered("modulus", [0.0, 0.5, 1.0])
 def test_a_modulus_that_holds_on_x_only_gives_true_bounds(modulus):
     """-log on [0.1, 1]: strongly convex there with modulus 1, and not defined for x <= 0."""
     asked: list[float] = []
@@ -460,7 +460,7 @@ def test_problems_without_a_bound_end_with_that_status():
     assert result.gap == math.inf and "strong convexity" in result.certificate.reason
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@gathered("bad", [math.nan, math.inf])
 def test_values_that_are_not_finite_end_the_run(bad):
     box = ss.domains.Box(-1.0, 1.0, shape=2)
     f = ss.functions.Custom(
@@ -496,7 +496,9 @@ def test_prices_set_the_inner_work_and_are_kept_in_the_plan():
     assert dear.inner_steps > cheap.inner_steps
     measured = ss.solve(problem, tol=1e-6, costs="measure")
     again = ss.run(problem, measured.plans[0])
-    assert np.array_equal(measured.x, again.x) and measured.calls == again.calls
+    # Measuring is counted where it is done.
+    assert np.array_equal(measured.x, again.x)
+    assert measured.calls.f > again.calls.f and measured.calls.B > again.calls.B
 
 
 def test_dear_gradients_are_called_less_often():

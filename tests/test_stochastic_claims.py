@@ -9,6 +9,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.errors import InputError
+from support import gathered
 
 F, D = ss.functions, ss.domains
 
@@ -40,7 +41,7 @@ def counted(problem):
     return ss.SaddleProblem(f=f, g=problem.g, B=problem.coupling, X=problem.X, Y=problem.Y), taken
 
 
-@pytest.mark.parametrize("seed", range(6))
+@gathered("seed", range(6))
 @pytest.mark.parametrize("X", [None, D.Box(-3.0, 3.0, shape=4)], ids=["free", "box"])
 def test_solve_goes_on_when_a_plan_needs_no_stage(seed, X):
     """A rung of the ladder may end far below its accuracy: the next plan then has nothing to do."""

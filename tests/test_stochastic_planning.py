@@ -8,12 +8,13 @@ import pytest
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, MiniBatch, Noisy, Power, Quadratic
-from saddleslide.planning import Plan, Term, place
+from saddleslide.planning import Plan, Term, deviations, place
 from saddleslide.planning import noise as theory
 from saddleslide.planning import noisy_restarts as restarts
 from saddleslide.planning.curvature import Curvature
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.planning.restarts import practical_stage
+from support import gathered
 
 LOOPS = (5, 3, 7)
 # (L, M, sigma^2) by level.
@@ -61,7 +62,7 @@ def test_the_printed_bound_is_the_uniform_theorem_and_its_corollary():
     assert Plan(levels()).printed_bound == pytest.approx(corollary, rel=1e-13)
 
 
-@pytest.mark.parametrize("loops", [(1, 1, 1), (5, 3, 7), (40, 1, 9)])
+@gathered("loops", [(1, 1, 1), (5, 3, 7), (40, 1, 9)])
 def test_the_sharp_bound_sums_the_weights_of_all_nodes_and_is_never_above_the_printed_one(loops):
     placed = levels(loops=loops)
     expected = 0.0
@@ -76,8 +77,8 @@ def test_the_sharp_bound_sums_the_weights_of_all_nodes_and_is_never_above_the_pr
         v, tau = level.term.variance, level.term.tau
         if v:
             expected += v / (2 * tau) * shares.sum() + math.sqrt(OMEGA * v * np.sum(weights**2))
-    assert theory.noise_bound(placed) == pytest.approx(expected, rel=1e-12)
-    assert theory.noise_bound(placed) <= theory.printed_noise_bound(placed) * (1 + 1e-12)
+    assert deviations.noise_bound(placed) == pytest.approx(expected, rel=1e-12)
+    assert deviations.noise_bound(placed) <= deviations.printed_noise_bound(placed) * (1 + 1e-12)
 
 
 def test_budgets_are_those_of_the_complexity_corollary_and_sort_the_levels():
@@ -100,7 +101,7 @@ def problem(sigma_f=0.5, sigma_g=0.0, X=None, Y=None, f=None):
     return ss.SaddleProblem(f=Noisy(f, sigma_f), g=Noisy(Quadratic(0.5), sigma_g), B=B, X=X, Y=Y)
 
 
-@pytest.mark.parametrize("options", [{}, {"order": "fgB"}, {"metric": "identity"}])
+@gathered("options", [{}, {"order": "fgB"}, {"metric": "identity"}])
 def test_a_proved_plan_bounds_the_expected_gap_by_the_target(options):
     plan = ss.plan(problem(), 0.4, regime="degenerate", proved=True, **options)
     assert plan.proved and 0.5 * 0.4 <= plan.bound <= 0.4
@@ -198,7 +199,7 @@ def test_the_radii_follow_the_recursion_of_the_paper_and_its_closed_bound():
     assert made.floor == pytest.approx(4 * 16 * residual / 3)
 
 
-@pytest.mark.parametrize("target", [0.5, 0.05, 0.005])
+@gathered("target", [0.5, 0.05, 0.005])
 def test_the_anchor_batch_of_the_target_brings_the_last_radius_below_it(target):
     made = restarts.noisy_stages(ANCHORED, 50.0, target, (0.3, 0.2), True, 4.0)
     assert made.batch == max(1, math.ceil(64 * made.residual / (target / 2)))
@@ -252,7 +253,7 @@ def test_the_result_of_explain_says_which_floor_applies():
     assert batched.predicted_samples["f"] == anchors + inside
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("made", "options", "message"),
     [
         (
@@ -278,7 +279,7 @@ def test_what_no_theorem_covers_is_refused(made, options, message):
         ss.plan(made(), 0.1, **options)
 
 
-@pytest.mark.parametrize("drawn", [np.zeros(3), np.zeros((4, 1)), np.full(4, np.nan), ["a"] * 4])
+@gathered("drawn", [np.zeros(3), np.zeros((4, 1)), np.full(4, np.nan), ["a"] * 4])
 def test_a_sampled_gradient_of_wrong_shape_or_kind_is_refused_before_a_run(drawn):
     f = Custom(sample=lambda x, rng: drawn, variance=1.0, smoothness=ss.Holder(1.0, 1.0))
     box = ss.domains.Box(-1.0, 1.0, shape=4)

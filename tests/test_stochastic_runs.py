@@ -12,6 +12,7 @@ import pytest
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, Logistic, MiniBatch, Noisy, Quadratic
+from support import gathered
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -299,7 +300,7 @@ def test_solve_stops_at_limits_and_relative_targets():
     assert seen == sorted(seen) and len(seen) == relative.nit
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("call", "message"),
     [
         (lambda p: ss.run(p, ss.plan(saddle(), 0.3)), "the plan was made for exact ones"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import saddleslide as ss
 from saddleslide.planning import Term, place, printed_holder_bound, printed_inexact_bound, sharp_bound
 from saddleslide.sliding import Recursion
+from support import gathered
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 PIECES = ("f1", "f2", "g", "B1", "B2")
@@ -249,7 +250,7 @@ def replaced(levels, position, **changes):
     return [dataclasses.replace(level, **changes) if i == position else level for i, level in enumerate(levels)]
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("shares", "loops", "position"),
     [
         ([("f1", "g", "B1")], (40,), 0),
@@ -265,7 +266,7 @@ def test_steps_from_too_small_an_M_break_the_bound(shares, loops, position):
     assert game.gap(output(with_smaller_M(levels, position, 50.0))) > 2.0 * sharp_bound(levels)
 
 
-@pytest.mark.parametrize(
+@gathered(
     ("shares", "loops", "position"),
     [
         ([("f1", "f2", "g", "B1")], (20,), 0),

@@ -17,7 +17,7 @@ from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import Recursion, bilinear_recursion
 from saddleslide.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
 from saddleslide.sliding.view import View
-from support import CountedProblem
+from support import CountedProblem, gathered, pairwise
 
 PICTURE = (5, 4)
 RNG = np.random.default_rng(4)
@@ -77,9 +77,7 @@ def with_thrift(problem, stage, start, view=None):
     return steps, oracles
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("zero", STARTS)
-@pytest.mark.parametrize(("coupling", "order"), [*itertools.product(COUPLINGS, ["fgB", "B"]), ("dense", "Bfg")])
+@pairwise(coupling=COUPLINGS, order=["fgB", "B", "Bfg"], zero=STARTS, compiled=[True, False])
 def test_points_stay_and_products_are_fewer(coupling, order, zero, compiled):
     problem = problem_with(coupling)
     start = start_of(problem, zero)
@@ -97,8 +95,8 @@ def test_points_stay_and_products_are_fewer(coupling, order, zero, compiled):
     assert every.spared == 0 and (oracles.calls.f, oracles.calls.g) == (every.calls.f, every.calls.g)
 
 
-@pytest.mark.parametrize("zero", STARTS)
-@pytest.mark.parametrize("order", ORDERS)
+@gathered("zero", STARTS)
+@gathered("order", ORDERS)
 def test_the_callables_are_asked_that_much_less_often(order, zero):
     B = np.random.default_rng(0).standard_normal((3, 5))
     mine = CountedProblem(B, norm=float(np.linalg.norm(B, 2)))
@@ -113,9 +111,7 @@ def test_the_callables_are_asked_that_much_less_often(order, zero):
     assert result.spared == zeros + 2 and vars(result.counted) == plan.predicted_calls
 
 
-@pytest.mark.parametrize("zero", STARTS)
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("norm", [Diagonal, Spectral])
+@pairwise(zero=STARTS, coupling=COUPLINGS, norm=[Diagonal, Spectral])
 def test_norms_of_x_spare_the_same(coupling, norm, zero):
     problem = problem_with(coupling)
     levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).levels
@@ -131,11 +127,13 @@ def test_norms_of_x_spare_the_same(coupling, norm, zero):
     assert oracles.calls == others.calls and 4 * 30 - oracles.spared == oracles.calls.B
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("zero", STARTS)
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("betas", [(0.3, 0.0), (0.0, 0.2), (0.3, 0.2)])
-@pytest.mark.parametrize("order", ["fgB", "fBg", "Bfg"])
+@pairwise(
+    compiled=[True, False],
+    zero=STARTS,
+    coupling=COUPLINGS,
+    betas=[(0.3, 0.0), (0.0, 0.2), (0.3, 0.2)],
+    order=["fgB", "fBg", "Bfg"],
+)
 def test_anchors_spare_the_averages_above_as_well(coupling, order, betas, zero, compiled):
     """At the first entry of a run the averages of the levels above have weight 0."""
     problem = problem_with(coupling)
@@ -167,10 +165,7 @@ def test_anchors_spare_the_averages_above_as_well(coupling, order, betas, zero, 
     np.testing.assert_allclose(found, [average.copy() for average in plain.steps()], rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("zero", STARTS)
-@pytest.mark.parametrize("coupling", COUPLINGS)
-@pytest.mark.parametrize("band", [4, 1000])
+@pairwise(compiled=[True, False], zero=STARTS, coupling=COUPLINGS, band=[4, 1000])
 def test_primal_dual_steps_spare_the_first_adjoint(monkeypatch, coupling, zero, compiled, band):
     monkeypatch.setattr("saddleslide.sliding.innermost._BAND", band)
     problem = problem_with(coupling)
@@ -186,9 +181,7 @@ def test_primal_dual_steps_spare_the_first_adjoint(monkeypatch, coupling, zero, 
     np.testing.assert_allclose(result.y, nearly.y, rtol=0.0, atol=1e-13)
 
 
-@pytest.mark.parametrize("band", [4, 1000])
-@pytest.mark.parametrize("kind", ["plain", "anchors", "primal-dual"])
-@pytest.mark.parametrize("coupling", ["differences", "sparse", "dense"])
+@pairwise(band=[4, 1000], kind=["plain", "anchors", "primal-dual"], coupling=["differences", "sparse", "dense"])
 def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind, band):
     """Of a block that is said to be 0 and is not a number nothing may be seen in the other block."""
     problem = problem_with(coupling)
@@ -220,7 +213,7 @@ def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind,
         assert np.array_equal(iterate[n:][reached], y.ravel()[reached])
 
 
-@pytest.mark.parametrize("entries", [1, 200, 2**25])
+@gathered("entries", [1, 200, 2**25])
 def test_pieces_of_a_long_loop_spare_no_more(monkeypatch, entries):
     monkeypatch.setattr("saddleslide.sliding.innermost._MOST_ENTRIES", entries)
     problem = problem_with("sparse")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pytest
 
 import saddleslide as ss
+from support import gathered, pairwise
 from transcriptions import (
     BOUNDED,
     SPACES,
@@ -25,8 +25,7 @@ from transcriptions import (
 )
 
 ORDERS = ["".join(letters) for letters in itertools.permutations("fgB")]
-every_space = pytest.mark.parametrize("name", SPACES)
-kinds_of_two = pytest.mark.parametrize("kinds", [("pQ", "pQ"), ("p", "Q"), ("Q", "p"), ("p", "p"), ("Q", "Q")])
+KINDS_OF_TWO = [("pQ", "pQ"), ("p", "Q"), ("Q", "p"), ("p", "p"), ("Q", "Q")]
 
 
 def setting(name, kinds, seed=0):
@@ -35,23 +34,21 @@ def setting(name, kinds, seed=0):
     return [random_part(rng, space, kind) for kind in kinds], space, feasible_start(rng, space)
 
 
-@every_space
-@pytest.mark.parametrize("kind", ["p", "Q", "pQ"])
+@gathered("name", SPACES)
+@gathered("kind", ["p", "Q", "pQ"])
 def test_one_level_is_algorithm_2(name, kind):
     (part,), space, start = setting(name, [kind])
     assert_same_iterates(library_averages([part], space, start, [20]), algorithm_2(part, space, start, 20))
 
 
-@every_space
-@kinds_of_two
-@pytest.mark.parametrize("loops", [(20, 4), (1, 7), (7, 1)])
+@pairwise(name=SPACES, kinds=KINDS_OF_TWO, loops=[(20, 4), (1, 7), (7, 1)])
 def test_two_levels_are_algorithm_3(name, kinds, loops):
     parts, space, start = setting(name, kinds, seed=1)
     assert_same_iterates(library_averages(parts, space, start, loops), algorithm_3(*parts, space, start, loops))
 
 
-@pytest.mark.parametrize("name", BOUNDED)
-@kinds_of_two
+@gathered("name", BOUNDED)
+@gathered("kinds", KINDS_OF_TWO)
 def test_the_projections_compared_above_are_active(name, kinds):
     parts, space, start = setting(name, kinds, seed=1)
     free = Space(ss.domains.Product(*map(ss.domains.FullSpace, block_sizes(space))), space.weights)
@@ -62,25 +59,29 @@ def block_sizes(space):
     return [block.size for block in space.domain.blocks]
 
 
-@every_space
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-@pytest.mark.parametrize("kinds", [("pQ", "pQ", "pQ"), ("p", "p", "Q"), ("pQ", "p", "Q")])
-@pytest.mark.parametrize("loops", [(3, 4, 3), (20, 2, 2)])
+@pairwise(
+    name=SPACES,
+    order=itertools.permutations(range(3)),
+    kinds=[("pQ", "pQ", "pQ"), ("p", "p", "Q"), ("pQ", "p", "Q")],
+    loops=[(3, 4, 3), (20, 2, 2)],
+)
 def test_three_levels_are_algorithm_1_in_every_order(name, order, kinds, loops):
     parts, space, start = setting(name, kinds, seed=2)
     parts = [parts[i] for i in order]
     assert_same_iterates(library_averages(parts, space, start, loops), algorithm_1(parts, space, start, loops))
 
 
-@every_space
-@pytest.mark.parametrize("kinds", [("pQ",) * 4, ("p", "Q", "p", "Q"), ("Q", "p", "Q", "p")])
-@pytest.mark.parametrize("loops", [(2, 3, 2, 3), (3, 1, 2, 2)])
+@pairwise(
+    name=SPACES,
+    kinds=[("pQ",) * 4, ("p", "Q", "p", "Q"), ("Q", "p", "Q", "p")],
+    loops=[(2, 3, 2, 3), (3, 1, 2, 2)],
+)
 def test_four_levels_are_algorithm_1(name, kinds, loops):
     parts, space, start = setting(name, kinds, seed=3)
     assert_same_iterates(library_averages(parts, space, start, loops), algorithm_1(parts, space, start, loops))
 
 
-@every_space
+@gathered("name", SPACES)
 def test_extra_curvature_against_noise_enters_eta_of_its_own_level(name):
     parts, space, start = setting(name, ("p", "pQ"), seed=4)
     parts = [Part(p.gradient, p.operator, p.L, p.M, tau) for p, tau in zip(parts, (3.0, 0.5), strict=True)]
@@ -90,7 +91,7 @@ def test_extra_curvature_against_noise_enters_eta_of_its_own_level(name):
 # The printed algorithms against one another: a slip in one transcription would show here.
 
 
-@every_space
+@gathered("name", SPACES)
 def test_algorithms_2_and_3_are_algorithm_1(name):
     parts, space, start = setting(name, ("pQ", "pQ"), seed=5)
     assert_same_iterates(algorithm_2(parts[0], space, start, 6), algorithm_1(parts[:1], space, start, (6,)))
@@ -124,14 +125,14 @@ def bilinear_parts(problem, plan):
     }
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("loops", [(20, 3, 4), (1, 4, 5), (6, 1, 3), (4, 5, 1)])
-@pytest.mark.parametrize(
-    ("domains", "nus"), [(BOXES, (0.5, 0.25)), (BOXES, (0.0, 1.0)), (MIXED, (1.0, 0.75)), (UNBOUNDED, (1.0, 1.0))]
+@pairwise(
+    order=ORDERS,
+    loops=[(20, 3, 4), (1, 4, 5), (6, 1, 3), (4, 5, 1)],
+    given=[(BOXES, 0.5, 0.25), (BOXES, 0.0, 1.0), (MIXED, 1.0, 0.75), (UNBOUNDED, 1.0, 1.0)],
+    metric=[(1.0, 1.0), (0.4, 2.5)],
 )
-@pytest.mark.parametrize("metric", [(1.0, 1.0), (0.4, 2.5)])
-def test_the_saddle_method_is_algorithm_4_in_every_order(order, loops, domains, nus, metric):
-    problem = saddle_problem(domains, *nus)
+def test_the_saddle_method_is_algorithm_4_in_every_order(order, loops, given, metric):
+    problem = saddle_problem(*given)
     start = (problem.X.project(np.full(4, 0.2)), problem.Y.project(np.full(3, 0.1)))
     plan = ss.plan(problem, order=order, loops=loops, metric=metric, start=start)
     found: list = []

@@ -15,6 +15,7 @@ from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.forecast import predictions, start_scale
 from saddleslide.functions import Function, Zero, split_simple
+from saddleslide.functions.at_hand import exponent
 from saddleslide.metric_choice import METRICS, choose_metric
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.planning.adaptive import METHODS, AdaptivePlan
@@ -127,7 +128,7 @@ def planned(
 
 def _declared(part: Function, domain: Domain) -> bool:
     try:
-        part.smoothness(domain)
+        exponent(part, domain)
     except UnknownConstantError:
         return False
     except InputError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -17,8 +16,9 @@ from saddleslide.control import EARLY, Control, Watch, where_in
 from saddleslide.couplings import Mirrored
 from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.functions import Function, Zero, split_simple
+from saddleslide.functions.at_hand import exponent, smoothness_at_hand
 from saddleslide.judging import Judge
-from saddleslide.kernels.switch import compile_seconds, prepare
+from saddleslide.kernels.switch import prepare
 from saddleslide.metric_choice import built_metric
 from saddleslide.metrics import Blocks, Entrywise, Metric, Spectral, from_dict
 from saddleslide.oracles import Calls, Oracles
@@ -41,6 +41,8 @@ _STRIDE = 40
 _HOPELESS = 256
 # So many times out of patience at a gap this small is the end of what rounding allows.
 _MOST_STALLS, _TINY = 12, 1e-10
+# Or a gap within this factor of what rounding takes of the bounds.
+_SLACK = 8.0
 
 
 def carry_out(
@@ -87,7 +89,6 @@ class AdaptiveRun:
         self.smooth = _is_smooth(self.split.f_rest, self.problem)
         self.slack_floor = 0.0 if self.smooth else self._slack_floor()
         self.plans = [plan]
-        self.seconds, self.compiled_before = 0.0, compile_seconds()
         prepare(transforms=plan.metric not in ("blocks", "diagonal"))
         self.pace = Pace()
         self.begun = False
@@ -103,9 +104,8 @@ class AdaptiveRun:
 
     def _slack_floor(self) -> float:
         """A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale."""
-        try:
-            smoothness = self.split.f_rest.smoothness(self.problem.X)
-        except UnknownConstantError:
+        smoothness = smoothness_at_hand(self.split.f_rest, self.problem.X)
+        if smoothness is None:
             return 0.0
         radius = self.problem.X.radius(self.origin[0])
         reach = radius if math.isfinite(radius) else 1.0
@@ -117,9 +117,15 @@ class AdaptiveRun:
             return self._result(Status.NON_FINITE)
         status = self.watch.carried_out(self._iterate, self._where)
         if not self.history and status in EARLY:
-            self.judge.judge_start()
+            self.control.judge_late(self.judge.judge_start)
+        if status is Status.SOLVED:
+            status = self.watch.carried_out(self._confirmed, self._where)
         met = self.judge.solved and status is not Status.INCONSISTENT
         return self._result(self.judge.certificate().claim if met else status)
+
+    def _confirmed(self) -> Status:
+        self.judge.confirm()
+        return Status.SOLVED
 
     def _where(self) -> str:
         if self.nested is not None and self.nested.active:
@@ -131,22 +137,24 @@ class AdaptiveRun:
         return where_in(self.plan, len(self.history), self.oracles, self.judge.oracles, self.plan.mirrored)
 
     def _timed(self, work: Callable[[], Any]) -> Any:
-        began = time.perf_counter()
-        answer = work()
-        self.seconds += time.perf_counter() - began
-        return answer
+        with self.control.clock.phase("method"):
+            return work()
+
+    def _judged(self, work: Callable[[], Any]) -> Any:
+        with self.control.clock.phase("certificate"):
+            return work()
 
     def _iterate(self) -> Status:
         if self.method is None:
-            self.judge.open()
+            self._judged(self.judge.open)
             stop = self.watch.between_steps(0)
             if stop is not None:
                 return stop
-            self.watch.test_adjoint(self.oracles)
+            self.judge.doubt(self.watch.test_adjoint(self.oracles))
             self.method = self._timed(self._first_method)
             self.begun = True
             if isinstance(self.method, PrimalDual):
-                self.judge.gap_at(Candidate(*self.origin, 0.0))
+                self._judged(lambda: self.judge.gap_at(Candidate(*self.origin, 0.0)))
                 if self.judge.solved:
                     return Status.SOLVED
         while True:
@@ -171,14 +179,15 @@ class AdaptiveRun:
             # Oracles are asked first, so these numbers are our own.
             return Status.NUMERICAL_LIMIT
         if not math.isfinite(candidate.value):
-            return Status.NON_FINITE
-        if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
-            return Status.NO_CERTIFICATE
+            raise self.oracles.not_finite("f", candidate.x)
         if not isinstance(method.metric, Entrywise) and not self.problem.X.contains(candidate.x):
             self.method = self._in_blocks(method)
             return None
+        self.judge.latest = (candidate.x, candidate.y)
+        if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
+            return Status.NO_CERTIFICATE
         self.judge.allowance = self.oracles.calls
-        solved = self.judge.consider(candidate)
+        solved = self._judged(lambda: self.judge.consider(candidate))
         if self._record():
             return Status.STOPPED
         if solved:
@@ -206,7 +215,8 @@ class AdaptiveRun:
         pace.stalls += 1
         if self._settled(candidate):
             return Status.SOLVED
-        rounding = pace.stalls >= _MOST_STALLS and self.judge.gap <= _TINY * self.judge.magnitude
+        least = max(_TINY * self.judge.magnitude, _SLACK * self.judge.margins)
+        rounding = pace.stalls >= _MOST_STALLS and self.judge.gap <= least
         return Status.NUMERICAL_LIMIT if rounding else None
 
     def _settled(self, candidate: Candidate) -> bool:
@@ -214,7 +224,7 @@ class AdaptiveRun:
         left = int(self.oracles.calls.f - self.judge.oracles.calls.f)
         if left < _PATIENCE:
             return False
-        return self.judge.settle(candidate, 0.1 * self.judge.target, left)
+        return bool(self._judged(lambda: self.judge.settle(candidate, 0.1 * self.judge.target, left)))
 
     def _in_blocks(self, method: AdaptiveSliding) -> AdaptiveSliding:
         """The constraint became active: go on from the last point with a block metric."""
@@ -297,7 +307,8 @@ class AdaptiveRun:
         candidates = self._timed(method.advance)
         if not all(self.oracles.finite(c.x, c.y) for c in candidates):
             return Status.NUMERICAL_LIMIT
-        gaps = [self.judge.gap_at(candidate) for candidate in candidates]
+        self.judge.latest = (candidates[0].x, candidates[0].y)
+        gaps = self._judged(lambda: [self.judge.gap_at(candidate) for candidate in candidates])
         if len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap):
             return Status.NO_CERTIFICATE
         if self._record():
@@ -323,16 +334,16 @@ class AdaptiveRun:
         if self.nested is not None:
             # What has not been handed over yet.
             total += Calls(self.nested.calls.g, self.nested.calls.f, self.nested.calls.B)
-        return (Calls(total.g, total.f, total.B) if self.plan.mirrored else total) + self.control.before
+        return (Calls(total.g, total.f, total.B) if self.plan.mirrored else total) + self.control.spent_before
 
     def _record(self) -> bool:
         """Add a row to the history and call the callback; True when it asks to stop."""
-        self.history.append(Moment(len(self.history) + 1, self._calls(), self.seconds, self.judge.gap))
+        self.history.append(Moment(len(self.history) + 1, self._calls(), self.control.clock.elapsed, self.judge.gap))
         return self.watch.stops(lambda: self._result(Status.RUNNING))
 
     def _result(self, status: Status) -> Result:
         seen = self.judge.certificate()
-        x, y = self.judge.x, self.judge.y
+        x, y = self.judge.point
         if status is Status.INCONSISTENT:
             seen = Certificate(reason=self.watch.reason, calls=seen.calls)
         if self.plan.mirrored:
@@ -353,18 +364,19 @@ class AdaptiveRun:
             status,
             seen,
             self._calls(),
-            self.seconds,
+            self.control.clock.elapsed,
             tuple(self.plans),
             tuple(self.history),
             self.judge.target,
-            compile_seconds=compile_seconds() - self.compiled_before,
+            timings=self.control.clock.timings,
             time_limit=self.control.time_limit,
+            detail=self.watch.reason if status is Status.NON_FINITE else "",
         )
 
 
 def _is_smooth(f: Function, problem: SaddleProblem) -> bool:
     try:
-        return f.smoothness(problem.X).nu == 1.0
+        return exponent(f, problem.X) == 1.0
     except UnknownConstantError:
         # It may have kinks, and slack does little harm where it has none.
         return False
@@ -397,9 +409,8 @@ def mirror(problem: SaddleProblem) -> SaddleProblem:
 def first_curvature(problem: SaddleProblem) -> float:
     """A first estimate of the curvature of f; backtracking corrects it either way."""
     rest, _ = split_simple(problem.f, problem.X)
-    try:
-        smoothness = rest.smoothness(problem.X)
-    except InputError:
+    smoothness = smoothness_at_hand(rest, problem.X)
+    if smoothness is None:
         return 1.0
     if smoothness.nu == 1.0 and smoothness.H > 0.0:
         return smoothness.H

@@ -21,7 +21,7 @@ def as_flag(value: Any, name: str) -> bool:
     >>> as_flag(True, "solve: strict")
     True
     """
-    if not isinstance(value, bool | np.bool):
+    if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} is {value!r}; expected True or False.")
     return bool(value)
 

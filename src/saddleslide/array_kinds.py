@@ -12,7 +12,7 @@ import numpy as np
 
 from saddleslide.elsewhere import Elsewhere
 from saddleslide.elsewhere.traffic import COUNTS
-from saddleslide.errors import InputError, MissingExtraError
+from saddleslide.errors import InputError, MissingExtraError, explain_read_only
 from saddleslide.precisions import UNSAID, precision_of
 
 _NAMES = ("numpy", "torch", "jax", "cupy")
@@ -87,7 +87,15 @@ class ArrayKind:
     def call(self, function: Callable[[Any], Any], array: Any) -> Any:
         """What the function returns for the values of an array: on the host again, or where the array lies."""
         with self.scope():
-            return self.returned(function(self.wrap(array)), array)
+            return self.returned(self.handed(function, array), array)
+
+    def handed(self, function: Callable[..., Any], array: Any, *others: Any) -> Any:
+        """What code of the caller's returns for an array that it can not write to, as it is."""
+        try:
+            return function(self.wrap(array), *others)
+        except Exception as error:
+            explain_read_only(error)
+            raise
 
     def returned(self, answer: Any, near: Any) -> Any:
         """An array that code of this kind returned: on the host, or where `near` lies if that is of this kind too."""
@@ -139,7 +147,37 @@ def to_host(value: Any) -> Any:
         return _torch_to_host(value)
     if library == "cupy":
         return value.get()
-    return np.asarray(value) if library in ("numpy", "jax") else np.from_dlpack(value)
+    if library not in ("numpy", "jax"):
+        return np.from_dlpack(value)
+    refuse_masked(value)
+    return np.asarray(value)
+
+
+def refuse_masked(value: Any) -> None:
+    """An error for entries that a mask hides; a mask that hides nothing is none.
+
+    Examples
+    --------
+    >>> refuse_masked(np.ma.array([1.0, 2.0], mask=[False, True]))
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: received a masked array with 1 masked entries; expected all entries. ...
+    """
+    masked = _masked_entries(value)
+    if masked:
+        raise InputError(
+            f"received a masked array with {masked} masked entries; expected all entries. Fill them with .filled(...), "
+            "or leave their rows out."
+        )
+
+
+def _masked_entries(value: Any) -> int:
+    """Entries that a mask hides, in an array or in a list of arrays: NumPy would give what lies under the mask."""
+    if isinstance(value, np.ma.MaskedArray):
+        return int(np.count_nonzero(np.ma.getmaskarray(value)))
+    if isinstance(value, list | tuple):
+        return sum(_masked_entries(part) for part in value if isinstance(part, np.ma.MaskedArray | list | tuple))
+    return 0
 
 
 def _torch_to_host(tensor: Any) -> Any:

@@ -76,7 +76,8 @@ def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = Tr
     expected = ("a finite number" if finite else "a number") + ("" if minimum == -np.inf else f" >= {minimum:g}")
     try:
         # float() would read "3" and True as numbers.
-        number = math.nan if isinstance(value, str | bytes | bool | np.bool) else float(value)
+        unreadable = isinstance(value, str | bytes | bool | np.bool_) or np.ma.is_masked(value)
+        number = math.nan if unreadable else float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} is {value!r}; expected {expected}.") from None
     if np.isnan(number) or number < minimum or (finite and not np.isfinite(number)):
@@ -218,7 +219,10 @@ def received(value: Any, shape: Shape, name: str, out: Array | None = None, near
     >>> received([1, 2], (2,), "B x")
     array([1., 2.])
     """
-    array = value if isinstance(value, Elsewhere) else to_host(value)
+    try:
+        array = value if isinstance(value, Elsewhere) else to_host(value)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
     if array.dtype.kind not in "biuf" or array.shape != shape:
         raise InputError(
             f"{name}: received shape {array.shape}, dtype {array.dtype}; expected real numbers of shape {shape}."
@@ -240,7 +244,10 @@ def received_number(value: Any, name: str) -> float:
     >>> received_number(np.array([2.0]), "value")
     2.0
     """
-    array = np.asarray(value)
+    try:
+        array = np.asarray(to_host(value))
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
     if array.dtype.kind not in "biuf" or array.size != 1:
         raise InputError(f"{name}: received shape {array.shape}, dtype {array.dtype}; expected one real number.")
     return float(array.reshape(-1)[0])

@@ -25,6 +25,8 @@ class Linearisation:
     point: Array
     value: float
     gradient: Array
+    # Bounds on the rounding of both, where they were made in another way than the function itself makes them.
+    errors: tuple[float, float] | None = None
 
     @cached_property
     def sizes(self) -> tuple[float, float]:
@@ -54,6 +56,12 @@ class Candidate:
         A gradient of the costly part of g near y.
     BTy : Array or None
         The product B^T y, where it was made.
+    error : float or None
+        A bound on the rounding of `value`, where it was made in another way than f itself makes it.
+    reach : float
+        Sizes of the points whose products add up to Bx, where these are more than x.
+    g_error : float or None
+        The same as `error`, of `g_value`.
 
     Examples
     --------
@@ -71,6 +79,9 @@ class Candidate:
     g_value: float | None = None
     g_linearisation: Linearisation | None = None
     BTy: Array | None = None
+    error: float | None = None
+    reach: float = 0.0
+    g_error: float | None = None
 
 
 @dataclass(frozen=True)

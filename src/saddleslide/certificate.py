@@ -11,14 +11,16 @@ import numpy as np
 
 from saddleslide.arguments import as_mapping, as_whole
 from saddleslide.arrays import Array, as_number, as_real, coarseness
+from saddleslide.couplings.base import is_own_code, pair_mismatch
 from saddleslide.domains import Domain
 from saddleslide.elsewhere import Elsewhere
 from saddleslide.errors import InputError, NoExactMinimumError, raise_all
 from saddleslide.functions import Function, LowerModel, Tally, Zero, bounding_modulus, tilted_minimum
-from saddleslide.guards import adjoint_complaint
-from saddleslide.oracles import Oracles
+from saddleslide.functions.base import errors_at
+from saddleslide.functions.minimum import minimiser_reach
+from saddleslide.guards import CONVEXITY, adjoint_complaint, check_inner_adjoints, known_mismatch
+from saddleslide.oracles import Oracles, RunEnded
 from saddleslide.problem import SaddleProblem
-from saddleslide.rounding import product_margin
 from saddleslide.verdict import Certificate
 
 EPS = float(np.finfo(np.float64).eps)
@@ -106,26 +108,43 @@ def certified(
     complaint = adjoint_complaint(problem.coupling, x, Bx, y, BTy)
     if complaint:
         return Certificate(reason=complaint, calls=oracles.calls)
+    try:
+        check_inner_adjoints(oracles)
+        mismatch = known_mismatch(oracles)
+    except RunEnded as ended:
+        return Certificate(reason=ended.reason, calls=oracles.calls)
+    if is_own_code(problem.coupling):
+        mismatch = max(mismatch, pair_mismatch(x, Bx, y, BTy))
     above = _side(oracles, "g", -Bx, y, models.get("g"), accuracy, max_gradients)
     below = _side(oracles, "f", BTy, x, models.get("f"), accuracy, max_gradients)
-    f, f_size = oracles.made("f", problem.f.value_cost, lambda: problem.f.value_and_magnitude(x))
-    g, g_size = oracles.made("g", problem.g.value_cost, lambda: problem.g.value_and_magnitude(y))
-    sizes = f_size + g_size
+    f = oracles.made("f", problem.f.value_cost, lambda: problem.f.value(x))
+    g = oracles.made("g", problem.g.value_cost, lambda: problem.g.value(y))
+    sizes = abs(f) + abs(g)
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
-    from_Bx = _product_rounding(problem, x, problem.g, problem.Y, above.point)
-    from_BTy = _product_rounding(problem, y, problem.f, problem.X, below.point)
-    upper, lower = f - above.lower + rounding + from_Bx, below.lower - g - rounding - from_BTy
+    from_x = errors_at(problem.f, x, f).value + _product_rounding(
+        problem, x, Bx, mismatch, problem.g, -Bx, problem.Y, above
+    )
+    from_y = errors_at(problem.g, y, g).value + _product_rounding(
+        problem, y, BTy, mismatch, problem.f, BTy, problem.X, below
+    )
+    upper, lower = f - above.lower + rounding + from_x, below.lower - g - rounding - from_y
     # A NaN anywhere must read as unknown, never as a small gap.
     known = math.isfinite(lower) and math.isfinite(upper)
     reasons = [side.reason for side in (above, below) if side.reason]
+    if known and lower > upper:
+        contradiction = _contradiction(lower, upper, sizes)
+        if contradiction:
+            return Certificate(reason=contradiction, calls=oracles.calls)
+        # Each may be wrong by what they contradict each other by.
+        lower, upper = 2.0 * upper - lower, 2.0 * lower - upper
     if not known and not reasons:
         reasons.append("an inner minimum is unbounded or a value is not finite.")
     return Certificate(
         lower if math.isfinite(lower) else -math.inf,
         upper if math.isfinite(upper) else math.inf,
         _kind(above, below, abs(upper) + abs(lower) + sizes) if known else "none",
-        above.error + below.error + 2.0 * rounding + from_Bx + from_BTy,
+        above.error + below.error + 2.0 * rounding + from_x + from_y,
         "" if known else " ".join(reasons),
         oracles.calls,
         problem.assumptions if known else "",
@@ -188,13 +207,32 @@ def _side(
 
 
 def _product_rounding(
-    problem: SaddleProblem, point: Array, function: Function, domain: Domain, reply: Array | None
+    problem: SaddleProblem,
+    point: Array,
+    product: Array,
+    mismatch: float,
+    function: Function,
+    tilt: Array,
+    domain: Domain,
+    side: _Side,
 ) -> float:
-    """What rounding in a product with B can do to the minimum over the other block."""
-    error = problem.coupling.product_error
-    size = float(np.linalg.norm(reply)) if reply is not None and np.isfinite(reply).all() else 0.0
-    modulus = bounding_modulus(function, Zero(), domain) if error > 0.0 else 0.0
-    return product_margin(error, point, domain, size, modulus)
+    """What a wrong product with B can do to the minimum over the other block, by the size of its minimiser."""
+    size = float(np.linalg.norm(point))
+    shift = problem.coupling.rounding(size, float(np.linalg.norm(product))) + mismatch * size
+    if shift == 0.0 or side.point is None:
+        return 0.0
+    modulus = bounding_modulus(function, Zero(), domain)
+    return shift * minimiser_reach(function, tilt, domain, shift, side.point, side.error, modulus)
+
+
+def _contradiction(lower: float, upper: float, sizes: float) -> str:
+    """What is wrong with a lower bound above the upper one; nothing, where that may be rounding of oracles."""
+    if lower - upper <= CONVEXITY * (abs(lower) + abs(upper) + sizes):
+        return ""
+    return (
+        f"the lower bound {lower:.6g} lies above the upper one {upper:.6g}: values, gradients or products contradict "
+        "each other. Check f, g and B."
+    )
 
 
 def _kind(above: _Side, below: _Side, size: float) -> str:

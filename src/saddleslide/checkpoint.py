@@ -6,28 +6,32 @@ anything is parsed, so a flipped bit or a missing tail is an error message and n
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
 import os
+import socket
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 import scipy
 
+from saddleslide.archives import check_npz
 from saddleslide.arguments import as_path
 from saddleslide.array_kinds import NUMPY, kind_of, to_host
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.problem import SaddleProblem
 
-FORMAT, VERSION = "saddleslide checkpoint", 1
+FORMAT, VERSION = "saddleslide checkpoint", 2
 _DIGEST = 64
+_PART = ".part"
+_LONGEST_PID = 9
 
 
 def check_place(path: Any, name: str) -> Path:
@@ -56,17 +60,44 @@ def write_checkpoint(path: Path, header: Mapping[str, Any], arrays: Sequence[np.
     ({'step': 3}, [array([1., 1.])])
     """
     content = _packed({"format": FORMAT, "version": VERSION, **header}, arrays)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    _clear_away(path)
+    handle, name = tempfile.mkstemp(prefix=f"{_prefix(path)}{os.getpid()}-", suffix=_PART, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        error.add_note(f"saddleslide: while the checkpoint {str(path)!r} was written.")
         raise
     _sync_folder(path.parent)
+
+
+def _prefix(path: Path) -> str:
+    """How names of half-written files begin: with that of the file itself and of the machine; a process id follows."""
+    machine = "".join(letter if letter.isalnum() else "_" for letter in socket.gethostname())
+    return f".{path.name}.{machine}-"
+
+
+def _clear_away(path: Path) -> None:
+    """Remove what processes that were killed while they wrote this checkpoint have left behind."""
+    if os.name != "posix":
+        # Elsewhere there is no harmless way to ask whether a process lives.
+        return
+    for left in path.parent.glob(f"{glob.escape(_prefix(path))}*{_PART}"):
+        number = left.name.removeprefix(_prefix(path)).partition("-")[0]
+        if not number.isdecimal() or len(number) > _LONGEST_PID:
+            continue
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            with suppress(OSError):
+                left.unlink()
+        except OSError:
+            # It lives, and is somebody else's.
+            continue
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
@@ -87,11 +118,15 @@ def unpacked(content: bytes, name: str) -> tuple[dict[str, Any], list[np.ndarray
             "earlier copy, or start anew."
         )
     try:
+        # Members are stored as they are, so that together they are not larger than the file.
+        check_npz(io.BytesIO(content), most=0)
         with np.load(io.BytesIO(content), allow_pickle=False) as stored:
             header = json.loads(stored["header"].tobytes())
             arrays = [stored[f"a{i}"] for i in range(len(stored.files) - 1)]
-    except (ValueError, KeyError, BadZipFile, RecursionError) as error:
+    except Exception as error:
         raise CheckpointError(f"checkpoint {name!r} can not be read: {error}.") from error
+    if not isinstance(header, dict):
+        raise CheckpointError(f"checkpoint {name!r} has a header of {type(header).__name__}; expected a mapping.")
     if header.pop("format", None) != FORMAT or header.get("version") != VERSION:
         raise CheckpointError(
             f"checkpoint {name!r} has version {header.get('version')!r}; expected {VERSION}. It was written "

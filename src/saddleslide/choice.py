@@ -13,9 +13,11 @@ from saddleslide.baselines import methods
 from saddleslide.baselines.base import Method
 from saddleslide.baselines.reach import assumed_slopes, measured_anew, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
+from saddleslide.call import note
 from saddleslide.certificate import exact_gap
 from saddleslide.forecast import Prediction, at_least, attainable, foretell, predict_adaptive, start_scale, within_scale
 from saddleslide.functions import Zero
+from saddleslide.functions.at_hand import takes_products
 from saddleslide.oracles import Calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.rivals import ADAPTIVE, costly_parts, free_distances, promised_on, rivals_on
@@ -75,6 +77,8 @@ def choose(
     """
     if not (problem.f.has_value and problem.g.has_value):
         return Choice(ADAPTIVE, "values are missing")
+    if any(takes_products(rest) for rest in costly_parts(problem)):
+        return Choice(ADAPTIVE, "the curvature takes products to bound, and adaptive sliding finds it on the way")
     rivals, promised = ([methods[name]() for name in found] for found in (rivals_on(problem), promised_on(problem)))
     if not (rivals or promised):
         return Choice(ADAPTIVE, "no other method applies")
@@ -213,6 +217,7 @@ def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[f
     scale = start_scale(problem)
     if all(isinstance(rest, Zero) for rest in costly_parts(problem)):
         seen = exact_gap(problem, *problem.start(start))
+        note(seen.calls)
         if math.isfinite(seen.gap):
             return min(seen.gap, scale), seen.calls, True
     return scale, Calls(), False

@@ -9,19 +9,19 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
+import saddleslide
 from saddleslide.commands import EXIT_CODES, PROBLEMS, facts_of, prepare_folder, whole, write_solution
 from saddleslide.commands.tasks import Task
 from saddleslide.distributed import DaskSum, connect, local
 from saddleslide.distributed.consensus import AgentFunctions
-from saddleslide.errors import SaddleslideError, raise_all
+from saddleslide.errors import OutputLostError, SaddleslideError, raise_all
 from saddleslide.functions import Function
 from saddleslide.paper_command import add_paper, paper_main
 from saddleslide.progress import Progress
 from saddleslide.reporting import summary
 from saddleslide.result import Result
 from saddleslide.resuming import resume
+from saddleslide.terminal import EXIT_CLOSED_PIPE, Terminal, complain, flushed, silenced
 from saddleslide.verdict import Status
 
 EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -48,14 +48,25 @@ COMMANDS = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser for which a page of help that nobody can read is no success."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:
+            flushed(file, message)
+        else:
+            super()._print_message(message, file)
+
+
 def parser() -> argparse.ArgumentParser:
     """The arguments of the command."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="saddleslide",
         description="Saddle-point problems whose parts have different prices, with certified gaps.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action="version", version=f"saddleslide {saddleslide.__version__}")
     commands = top.add_subparsers(dest="command", required=True)
     for command, (says, lines) in COMMANDS.items():
         one = commands.add_parser(
@@ -101,7 +112,9 @@ def _cluster_facts(f: Function) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments, 130 after Ctrl-C.
+    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments and files, 130 after Ctrl-C.
+
+    141 is for a reader of the output that went away.
 
     Examples
     --------
@@ -109,13 +122,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Plan fgB, loops ...
     0
     """
-    chosen = parser().parse_args(_named(sys.argv[1:] if arguments is None else arguments))
+    try:
+        code = _answered(parser().parse_args(_named(sys.argv[1:] if arguments is None else arguments)))
+        flushed(sys.stdout)
+    except OutputLostError as lost:
+        silenced(sys.stdout)
+        return EXIT_CLOSED_PIPE if lost.left else _refuse(str(lost))
+    return code
+
+
+def _answered(chosen: argparse.Namespace) -> int:
+    """Exit code of a command, whatever ends it."""
     try:
         return paper_main(chosen) if chosen.command == "paper" else _carry_out(chosen)
+    except OutputLostError:
+        raise
     except SaddleslideError as error:
         return _refuse(str(error))
     except KeyboardInterrupt:
         return _interrupted(chosen)
+    except (SystemExit, GeneratorExit) as stop:
+        how = f"exit code {stop.code!r}" if isinstance(stop, SystemExit) else type(stop).__name__
+        return _refuse(
+            f"{getattr(chosen, 'target', chosen.command)!r} ended the program ({how}) before the command was done; "
+            "expected code that makes a problem and returns."
+        )
+    except OSError as error:
+        # A full disk, a folder without permission: nothing that a traceback would explain.
+        return _refuse("\n".join([f"{error}.", *getattr(error, "__notes__", ())]))
 
 
 def _named(arguments: Sequence[str]) -> list[str]:
@@ -133,7 +167,7 @@ def _carry_out(chosen: Any) -> int:
 
 
 def _carried_out(chosen: Any, things: ExitStack) -> int:
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(highlight=False, soft_wrap=True)
     folder = getattr(chosen, "out", None)
     if folder is not None:
         prepare_folder(folder)
@@ -175,7 +209,7 @@ def _interrupted(chosen: argparse.Namespace) -> int:
 
 
 def _refuse(complaint: str) -> int:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"saddleslide: {complaint}", markup=False)
+    complain(complaint)
     return EXIT_USAGE
 
 

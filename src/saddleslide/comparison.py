@@ -100,6 +100,7 @@ class Row:
                 "judging": _listed(self.result.certificate_calls),
                 "gap": _known(self.result.gap),
                 "seconds": self.result.seconds,
+                "timings": dict(self.result.timings),
                 "status": self.result.status.name,
             }
         return known

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, TypeGuard
 
@@ -13,12 +16,18 @@ import numpy as np
 from saddleslide.adaptive_run import carry_out
 from saddleslide.array_kinds import NUMPY
 from saddleslide.baselines import methods
+from saddleslide.call import under_way
+from saddleslide.candidate import Split
 from saddleslide.checkpoint import fingerprint
-from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, controlled
+from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, aside_place, controlled
 from saddleslide.elsewhere import Traffic, traffic
+from saddleslide.enclosed import as_meant
 from saddleslide.errors import InputError
+from saddleslide.functions import split_simple
+from saddleslide.judging import Judge
 from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import carry_out_method
+from saddleslide.oracles import Calls, RunEnded
 from saddleslide.plan_run import PlanRun
 from saddleslide.planning import Plan
 from saddleslide.planning.adaptive import AdaptivePlan
@@ -29,6 +38,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.result import Result
 from saddleslide.sampling import as_generator, is_sampled
 from saddleslide.single import returned
+from saddleslide.verdict import Certificate, Status
 
 
 def run(
@@ -103,19 +113,64 @@ def run(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
-    before = traffic()
+    goal = (plan.tol or 0.0, getattr(plan, "rtol", 0.0))
     with working_threads(threads, "run"):
-        result = carried_out(problem, plan, start, with_header(control, problem, plan, start), rng)
-    result = at_home(result, problem, traffic() - before)
+        work = partial(carried_out, problem, plan, start, with_header(control, problem, plan, start), rng)
+        result = held_to_limits(problem, start, control, goal, work)
     return result.or_raise() if strict else result
 
 
+def held_to_limits(
+    problem: SaddleProblem,
+    start: tuple[Any, Any] | None,
+    control: Control,
+    goal: tuple[float, float],
+    work: Callable[[], Result],
+) -> Result:
+    """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
+    books, clock, before = control.books, control.clock, traffic()
+    books.problem = problem
+    with under_way(books):
+        try:
+            with clock.phase("plan"):
+                result = work()
+        except RunEnded as ended:
+            result = _start_alone(problem, start, control, goal, Status[ended.status])
+        except Exception as error:
+            if books.active:
+                error.add_note(f"saddleslide: raised {aside_place(books.active)}.")
+            raise
+        with clock.phase("certificate"):
+            result = at_home(result, problem, traffic() - before)
+    return replace(result, seconds=clock.elapsed, timings=clock.timings)
+
+
+def _start_alone(
+    problem: SaddleProblem, start: tuple[Any, Any] | None, control: Control, goal: tuple[float, float], status: Status
+) -> Result:
+    """The start with its bounds, for a call that a limit ended while it was planned."""
+    point = problem.placed(problem.start(start))
+    seen, target, spent = Certificate(reason="the time was up before the start was judged."), math.nan, Calls()
+    control.books.extend()
+    with contextlib.suppress(RunEnded):
+        split = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
+        judge = Judge(problem, split, *goal, point)
+        if problem.f.has_value and problem.g.has_value:
+            control.judge_late(judge.judge_start)
+        seen, target, spent = judge.certificate(), judge.target, judge.oracles.calls
+        status = seen.claim if judge.solved else status
+    return Result(
+        np.array(point[0]), np.array(point[1]), status, seen, control.spent_before + spent, control.clock.elapsed, (),
+        target=target, time_limit=control.time_limit,
+    )  # fmt: skip
+
+
 def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
-    """The result as arrays of the problem's kind, with what was copied to or from the host on the way."""
+    """The result of the problem that was meant, as arrays of its kind, with what was copied to or from the host."""
     elsewhere = problem.arrays != NUMPY
     theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and _of_scipy(plan)]
     parts = (*problem.on_host, *theirs)
-    return returned(replace(result, transfers=copied.total, on_host=parts), problem)
+    return returned(replace(as_meant(result, problem), transfers=copied.total, on_host=parts), problem)
 
 
 def _of_scipy(plan: AnyPlan) -> TypeGuard[MethodPlan]:

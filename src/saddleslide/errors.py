@@ -7,8 +7,13 @@ A cluster that is gone is an UnreachableError outside of a run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
+
+# What NumPy, Cython, Numba, pybind11 and PyTorch say of an array that they want to write to.
+_UNWRITABLE = re.compile(r"read.?only|writ(e)?able", re.IGNORECASE)
+_COPY = "saddleslide: arguments are read-only views. Give code that wants to write its own copy, np.array(x)."
 
 
 class SaddleslideError(Exception):
@@ -117,6 +122,21 @@ class OutcomeError(SaddleslideError, RuntimeError):
         self.result = result
 
 
+class OutputLostError(SaddleslideError):
+    """The output can not be written; `left` says that its reader went away, who wants no message either.
+
+    Examples
+    --------
+    >>> from saddleslide.errors import OutputLostError
+    >>> OutputLostError(BrokenPipeError()).left, OutputLostError(OSError(28, "No space left on device")).left
+    (True, False)
+    """
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"the output can not be written: {error.strerror or error}.")
+        self.left = isinstance(error, BrokenPipeError)
+
+
 class CheckpointError(InputError):
     """A checkpoint can not be used: damaged, of another version, or of another problem.
 
@@ -126,6 +146,22 @@ class CheckpointError(InputError):
     >>> issubclass(CheckpointError, InputError)
     True
     """
+
+
+def explain_read_only(error: BaseException) -> None:
+    """Tell code that wants to write to its argument what it was given: once, as a note on its exception.
+
+    Examples
+    --------
+    >>> error = ValueError("buffer source array is read-only")
+    >>> explain_read_only(error)
+    >>> error.__notes__[0][:48]
+    'saddleslide: arguments are read-only views. Give'
+    """
+    # A file system may be read-only too.
+    unwritable = _UNWRITABLE.search(str(error)) is not None and not isinstance(error, OSError)
+    if unwritable and _COPY not in getattr(error, "__notes__", ()):
+        error.add_note(_COPY)
 
 
 def raise_all(subject: str, complaints: Sequence[str]) -> None:

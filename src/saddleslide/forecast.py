@@ -155,7 +155,9 @@ def at_least(method: Method, problem: SaddleProblem, tol: float, costs: tuple[fl
 
 
 def _bound(method: Method, problem: SaddleProblem, tol: float) -> Calls | None:
-    """Calls of the method's own bound; a number too large for a computer promises nothing."""
+    """Calls of the method's own bound; a number too large for a computer, or for a gap of 0, promises nothing."""
+    if not tol > 0.0:
+        return None
     try:
         return method.predicted_calls(problem, tol)
     except OverflowError:
@@ -233,12 +235,13 @@ def _judging(problem: SaddleProblem, bound: Calls | None, share: float) -> Calls
 def _gradients(rest: Function, domain: Domain, D: float, tol: float) -> float:
     """Gradients that an accelerated scheme needs: the smaller of sqrt(2 L D^2 / eps) and sqrt(L / mu) log(L D^2 / eps).
 
-    With a Hölder gradient, (H D^(1 + nu) / eps)^(2 / (1 + 3 nu)).
+    With a Hölder gradient, (H D^(1 + nu) / eps)^(2 / (1 + 3 nu)). A relative target at an optimal start is 0: no number
+    of gradients is known to reach that.
     """
     if isinstance(rest, Zero):
         return 0.0
     smoothness, mu = smoothness_of(rest, domain), rest.strong_convexity(domain)
-    if smoothness is None or not math.isfinite(D):
+    if smoothness is None or not (math.isfinite(D) and tol > 0.0):
         return math.inf
     ratio = min(smoothness.H * D ** (1.0 + smoothness.nu) / tol, _LARGEST)
     rate = float((2.0 * ratio) ** (2.0 / (1.0 + 3.0 * smoothness.nu)))

@@ -15,8 +15,8 @@ import numpy as np
 
 from saddleslide.arrays import Array, read_only
 from saddleslide.candidate import Candidate, Linearisation, Split
-from saddleslide.errors import InputError
 from saddleslide.functions import Zero, prox
+from saddleslide.functions.at_hand import smoothness_at_hand
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.judging import Judge
 from saddleslide.oracles import Calls
@@ -51,9 +51,8 @@ class Inspector:
         self.ratio = 1.0
 
     def _curvature(self) -> float:
-        try:
-            smoothness = self.split.f_rest.smoothness(self.problem.X)
-        except InputError:
+        smoothness = smoothness_at_hand(self.split.f_rest, self.problem.X)
+        if smoothness is None:
             return math.inf
         return smoothness.H if smoothness.nu == 1.0 else math.inf
 
@@ -97,7 +96,8 @@ class Inspector:
             return
         shown = self._open_gap(candidate)
         self.ratio = max(_FADING * self.ratio, 1.0)
-        if self.ratio * shown <= _HOPE * judge.target and shown <= judge.target:
+        reachable = judge.within_reach
+        if self.ratio * shown <= _HOPE * reachable and shown <= reachable:
             judge.settle(candidate, _INNER_PART * judge.target, self._most(own))
             found = judge.gap / shown if shown > 0.0 else 1.0
             self.ratio = found if math.isfinite(found) else self.ratio

@@ -14,26 +14,29 @@ import numpy as np
 
 from saddleslide.arrays import Array, read_only
 from saddleslide.candidate import Candidate, Linearisation, Split
+from saddleslide.couplings import Mirrored
+from saddleslide.couplings.base import is_own_code, pair_mismatch
 from saddleslide.domains import Domain
-from saddleslide.errors import InputError, NoExactMinimumError
+from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions import Function, Tally, TiltedMinimum, Zero, bounding_modulus, prox, tilted_minimum
-from saddleslide.functions.minimum import has_closed_minimum
-from saddleslide.guards import PairGuard, adjoint_complaint, inconsistent
+from saddleslide.functions.at_hand import smoothness_at_hand
+from saddleslide.functions.base import errors_at
+from saddleslide.functions.minimum import has_closed_minimum, minimiser_reach
+from saddleslide.functions.roundings import FEW
+from saddleslide.guards import CONVEXITY, PairGuard, adjoint_complaint, inconsistent
 from saddleslide.oracles import Calls, Gate, Oracles, RunEnded, always_open, no_limit
 from saddleslide.problem import SaddleProblem
 from saddleslide.residuals import EPS, ResidualBound
-from saddleslide.rounding import product_margin
-from saddleslide.verdict import Certificate, Status
+from saddleslide.verdict import ROUNDING, Certificate, Status
 
 # Part of the target that an iterative inner maximum may leave open.
 _INNER_PART = 0.05
-_ROUNDING = 1e-13
 # Rounding of a projection, relative to the entries.
 _FEASIBILITY = 1e-12
 # A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
 _FEWEST_GRADIENTS = 25
 # The gap at the start is only a scale.
-_GRADIENTS_FOR_SCALE = 3
+_GRADIENTS_FOR_SCALE, _MORE_FOR_SCALE = 3, 8
 
 
 class Judge:
@@ -71,8 +74,12 @@ class Judge:
         self.oracles = Oracles(problem, gate, dry, guarded=True)
         self.lower, self.upper = -math.inf, math.inf
         self.x, self.y = start
+        # The method's own point: the answer for a block that no bound speaks of.
+        self.latest = start
         self.kind = "none"
         self._margin_below = self._margin_above = 0.0
+        # What the adjoint of B may differ from its transpose by, in norm, as far as pairs of products show it.
+        self.mismatch, self._own_products = 0.0, is_own_code(problem.coupling)
         sides = (problem.f, problem.X), (problem.g, problem.Y)
         self._moduli = [bounding_modulus(function, Zero(), domain) for function, domain in sides]
         self._assumes = problem.assumptions
@@ -103,15 +110,27 @@ class Judge:
         self._set_sides(split)
 
     def _set_sides(self, split: Split) -> None:
-        self.pair_f = PairGuard("f", split.f_rest, self.problem.X)
-        self.pair_g = PairGuard("g", split.g_rest, self.problem.Y)
+        said = ("g", "f") if isinstance(self.problem.coupling, Mirrored) else ("f", "g")
+        self.pair_f = PairGuard("f", split.f_rest, self.problem.X, said[0])
+        self.pair_g = PairGuard("g", split.g_rest, self.problem.Y, said[1])
         self.below = ResidualBound(split.f_rest, split.f_simple, self.problem.X)
         self.above = ResidualBound(split.g_rest, split.g_simple, self.problem.Y)
 
     @property
     def gap(self) -> float:
-        """Certified gap of the best pair."""
-        return self.upper - self.lower if math.isfinite(self.upper) and math.isfinite(self.lower) else math.inf
+        """Certified gap of the best pair; by how much its bounds contradict each other where they do."""
+        known = math.isfinite(self.upper) and math.isfinite(self.lower)
+        return abs(self.upper - self.lower) if known else math.inf
+
+    @property
+    def margins(self) -> float:
+        """What rounding takes of the two bounds: no gap can be certified below."""
+        return self._margin_above + self._margin_below
+
+    @property
+    def within_reach(self) -> float:
+        """The gap that is asked for, or the least that rounding allows."""
+        return max(self.target, 1.5 * self.margins)
 
     @property
     def target(self) -> float:
@@ -127,20 +146,28 @@ class Judge:
     @property
     def solved(self) -> bool:
         """Whether the certified gap meets the target."""
-        return self.gap <= self.target
+        return self.lower <= self.upper and self.gap <= self.target
 
     @property
     def at_rounding(self) -> bool:
         """Whether the gap can not be told from rounding of the bounds themselves."""
         size = max(abs(self.upper) + abs(self.lower), self.magnitude)
-        margins = self._margin_above + self._margin_below
-        return math.isfinite(self.gap) and self.gap <= max(_ROUNDING * size, 1.5 * margins)
+        return math.isfinite(self.gap) and self.gap <= max(ROUNDING * size, 1.5 * self.margins)
+
+    @property
+    def point(self) -> tuple[Array, Array]:
+        """The x of the upper and the y of the lower bound; where there is none, the method's own."""
+        x = self.x if math.isfinite(self.upper) else self.latest[0]
+        y = self.y if math.isfinite(self.lower) else self.latest[1]
+        return x, y
 
     def certificate(self) -> Certificate:
         """The bounds so far."""
         known = math.isfinite(self.gap)
+        # Bounds that contradict each other within rounding are right up to that.
+        lower, upper = (self.lower, self.upper) if self.lower <= self.upper else (self.upper, self.lower)
         return Certificate(
-            self.lower, self.upper, self.kind if known else "none", math.nan, "" if known else self.reason,
+            lower, upper, self.kind if known else "none", math.nan, "" if known else self.reason,
             self.oracles.calls.copy(), self._assumes if known else "",
         )  # fmt: skip
 
@@ -150,8 +177,11 @@ class Judge:
         self._start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
         value = self._f_value(x)
         found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
+        if found is not None and np.array_equal(found.point, y):
+            # Where no curvature is known the first gradients may go into finding a step.
+            found = self._best_response(Bx, 0.0, _MORE_FOR_SCALE)
         if found is not None:
-            best, _ = found
+            best = found.point
             reply = float(np.vdot(best, Bx)) - self.g_value(best)
             self.scale_above = value + reply + self.g_value(y)
             self.scale_below = value + float(np.vdot(self._start_pull, x))
@@ -173,7 +203,7 @@ class Judge:
 
     def consider(self, candidate: Candidate) -> bool:
         """Update the bounds with a candidate; True when the target is met."""
-        value = candidate.value + self.below.simple_value(candidate.x)
+        value, error = self._valued(candidate)
         if not (math.isfinite(value) and self._feasible(candidate)):
             return self.solved
         if self._start_pull is not None:
@@ -184,14 +214,15 @@ class Judge:
         g_value = self.g_value(candidate.y) if candidate.g_value is None else candidate.g_value
         self._guard(candidate)
         self._raise_lower(candidate, Bx, g_value)
+        shift = self._shift(candidate, Bx)
         if candidate.averaged is not None and self.problem.X.bounded and self.below.modulus == 0.0:
             self._raise_lower_by_average(candidate.averaged)
         self._note_size(value, g_value, float(np.vdot(candidate.y, Bx)))
-        self._lower_upper_cheaply(candidate.x, value, Bx, candidate.g_linearisation)
+        self._lower_upper_cheaply(candidate.x, value, error, Bx, shift, candidate.g_linearisation)
         # F(x, y) never exceeds the upper bound at x, so a large difference already decides.
         rough = value + float(np.vdot(candidate.y, Bx)) - g_value
         self._seen += 1
-        decisive = max(self.target, _ROUNDING * self.magnitude)
+        decisive = max(self.target, ROUNDING * self.magnitude, 2.0 * (self._margin_below + error))
         decides = rough < self.upper and min(rough, self.upper) - self.lower <= decisive
         # A simple g costs no call. Else tries are spaced out; until there is any bound, some are unconditional.
         free = isinstance(self.split.g_rest, Zero)
@@ -200,16 +231,17 @@ class Judge:
         affordable = self.oracles.calls.g + 2 <= self.allowance.g
         due = self._seen >= self._next_try and (decides or missing) and affordable
         if free or due:
-            self._lower_upper(candidate.x, value, Bx)
+            self._lower_upper(candidate.x, value, error, Bx, shift)
             self._next_try = self._seen + 1 + self._seen // 4
+        self._check_order()
         return self.solved
 
     def settle(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> bool:
         """Both bounds of a candidate whatever they cost: certified inner solves on both sides."""
-        value = candidate.value + self.below.simple_value(candidate.x)
+        value, error = self._valued(candidate)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
-        self._lower_upper(candidate.x, value, Bx)
         pull = self._pull(candidate, Bx)
+        self._lower_upper(candidate.x, value, error, Bx, self._shift(candidate, Bx))
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
         try:
             found = self._minimum("f", pull, candidate.x, accuracy, max_gradients)
@@ -218,19 +250,36 @@ class Judge:
             return self.solved
         if candidate.y is self._start[1]:
             self.scale_below = min(self.scale_below, found.value)
-        self._accept_lower(found.lower - self.g_value(candidate.y), candidate.y, "exact")
+        g_value = self.g_value(candidate.y)
+        g_error = errors_at(self.problem.g, candidate.y, g_value).value
+        shift = self._product_rounding(candidate.y, pull)
+        margin = g_error + self._product_margin("f", pull, shift, found)
+        terms = abs(g_value) + abs(found.lower)
+        self._accept_lower(found.lower - g_value, candidate.y, "exact", margin, terms, found.rounding)
+        self._check_order()
         return self.solved
 
     def judge_start(self) -> None:
-        """Bounds at the start, for a run that a limit ends before its first step; they are not part of that limit."""
+        """Bounds at the start, or where the method is, if a limit comes before anything was judged; on top of it."""
         self.oracles.gate, self._left = always_open, no_limit
         self.open()
-        x, y = self._start
+        x, y = self.latest
         self.allowance = Calls(_FEWEST_GRADIENTS, self.oracles.calls.g + _FEWEST_GRADIENTS, 0)
         rest = self.split.f_rest
         value = self.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
         if self.oracles.finite(x, y):
             self.settle(Candidate(x, y, value), 0.0, _FEWEST_GRADIENTS)
+
+    def confirm(self) -> None:
+        """Before a success is claimed: own code that was hardly compared is probed, as far as the limits allow."""
+        x, y = self.point
+        try:
+            for guard, around in ((self.pair_f, x), (self.pair_g, y)):
+                guard.probe(self.oracles, around, self._left(guard.name))
+        except RunEnded as ended:
+            # A limit, or an answer without numbers at a place where the run has never been, takes no bound away.
+            if ended.status == Status.INCONSISTENT.name:
+                raise
 
     def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
         """Gap of this candidate alone, by `settle`."""
@@ -239,16 +288,21 @@ class Judge:
     def apart(self, work: Callable[[], object]) -> float:
         """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
         upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
+        margins, trusted = (self._margin_above, self._margin_below), self.mismatch
         self.upper, self.lower = math.inf, -math.inf
         try:
             work()
-            return self.gap
+            gap = self.gap
         finally:
             # Also when an interrupt or an exception cuts the work short.
+            if self.mismatch > trusted:
+                upper, lower = math.inf, -math.inf
             if upper <= self.upper:
-                self.upper, self.x = upper, x
+                self.upper, self.x, self._margin_above = upper, x, margins[0]
             if lower >= self.lower:
-                self.lower, self.y, self.kind = lower, y, kind
+                self.lower, self.y, self.kind, self._margin_below = lower, y, kind, margins[1]
+        self._check_order()
+        return gap
 
     def _minimum(self, name: str, tilt: Array, start: Array, accuracy: float, most: int) -> TiltedMinimum:
         """The minimum of f or g with a tilt, its gradients counted whatever ends it; no more than limits leave."""
@@ -285,17 +339,56 @@ class Judge:
     def _f_value(self, x: Array) -> float:
         return self.oracles.made("f", self.split.f_rest.lone_value_cost, lambda: self.problem.f.value(read_only(x)))
 
-    def _rounding(self, point: Array, domain: Domain, other: Array, modulus: float) -> float:
-        """What rounding in the product with `point` can do to a bound over the other block."""
-        reply = 2.0 * float(np.linalg.norm(other))
-        return product_margin(self.problem.coupling.product_error, point, domain, reply, modulus)
+    def _valued(self, candidate: Candidate) -> tuple[float, float]:
+        """F at the candidate, and what rounding can have done to it."""
+        simple, rest = self.below.simple_value(candidate.x), self.split.f_rest
+        error = candidate.error
+        if error is None:
+            error = errors_at(rest, candidate.x, candidate.value).value
+        error += errors_at(self.split.f_simple, candidate.x, simple).value
+        return candidate.value + simple, error + FEW * (abs(candidate.value) + abs(simple))
 
-    def _accept_lower(self, bound: float, y: Array, kind: str) -> None:
-        margin = self._rounding(y, self.problem.X, self.x, self._moduli[0])
-        bound -= 16.0 * EPS * abs(bound) + margin
+    def _product_rounding(self, point: Array, product: Array, reach: float = 0.0) -> float:
+        """A bound on the rounding of a product with B."""
+        size = max(float(np.linalg.norm(point)), reach)
+        return self.problem.coupling.rounding(size, float(np.linalg.norm(product))) + self.mismatch * size
+
+    def _shift(self, candidate: Candidate, Bx: Array) -> float:
+        return self._product_rounding(candidate.x, Bx, candidate.reach if candidate.Bx is not None else 0.0)
+
+    def _product_margin(self, name: str, tilt: Array, shift: float, found: TiltedMinimum) -> float:
+        """What a wrong product can do to a minimum over the other block, by the size of its minimisers."""
+        if shift == 0.0:
+            return 0.0
+        problem = self.problem
+        function, domain, modulus = (
+            (problem.f, problem.X, self._moduli[0]) if name == "f" else (problem.g, problem.Y, self._moduli[1])
+        )
+        return shift * minimiser_reach(function, tilt, domain, shift, found.point, found.error, modulus)
+
+    def _accept_lower(
+        self, bound: float, y: Array, kind: str, margin: float = 0.0, terms: float = 0.0, inside: float = 0.0
+    ) -> None:
+        """A bound less its margin; `terms` are the sizes of what it was summed of, `inside` a margin it has already."""
+        margin += 16.0 * EPS * (abs(bound) + terms)
+        bound -= margin
         # Comparisons are written so that a NaN is never accepted. Nor is a linearisation at an infinite value a bound.
         if self.lower < bound < math.inf:
-            self.lower, self.y, self.kind, self._margin_below = bound, y, kind, margin
+            self.lower, self.y, self.kind, self._margin_below = bound, y, kind, margin + inside
+
+    def _check_order(self) -> None:
+        """A lower bound above the upper one is no gap: what rounding can not explain, oracles have contradicted."""
+        apart = self.lower - self.upper
+        if not apart > 0.0:
+            return
+        reason = (
+            f"the lower bound {self.lower:.6g} lies above the upper one {self.upper:.6g} by {apart:.3g}: values, "
+            "gradients or products are less exact than they should be. Check f, g and B."
+        )
+        # As for other guards, oracles in single precision are no contradiction.
+        size = max(abs(self.lower) + abs(self.upper), self.magnitude)
+        rounding = apart <= max(self.margins, CONVEXITY * size)
+        raise RunEnded("NUMERICAL_LIMIT", reason) if rounding else inconsistent(reason)
 
     def _guard(self, candidate: Candidate) -> None:
         """Values and gradients that the method knows anyway must fit those of the last candidate."""
@@ -312,7 +405,15 @@ class Judge:
         complaint = adjoint_complaint(self.problem.coupling, candidate.x, Bx, candidate.y, pull)
         if complaint:
             raise inconsistent(complaint)
+        if self._own_products:
+            self.doubt(pair_mismatch(candidate.x, Bx, candidate.y, pull))
         return pull
+
+    def doubt(self, mismatch: float) -> None:
+        """The adjoint of B is off by this much; bounds that trusted it more are dropped."""
+        if mismatch > self.mismatch:
+            self.mismatch = mismatch
+            self.lower, self.upper = -math.inf, math.inf
 
     def _raise_lower(self, candidate: Candidate, Bx: Array, g_value: float) -> None:
         known = candidate.linearisation
@@ -321,47 +422,62 @@ class Judge:
         if not self.below.possible:
             self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
             return
-        bound = self.below.minimum(self._pull(candidate, Bx), known)
-        self._accept_lower(bound - g_value - 16.0 * EPS * abs(g_value), candidate.y, "residual")
+        pull = self._pull(candidate, Bx)
+        bound = self.below.minimum(pull, known, self._product_rounding(candidate.y, pull))
+        error = candidate.g_error
+        if candidate.g_value is None or error is None:
+            error = errors_at(self.problem.g, candidate.y, g_value).value
+        terms = abs(g_value) + abs(bound)
+        self._accept_lower(bound - g_value, candidate.y, "residual", error, terms, self.below.margin)
 
-    def _lower_upper_cheaply(self, x: Array, value: float, Bx: Array, known: Linearisation | None) -> None:
+    def _lower_upper_cheaply(
+        self, x: Array, value: float, error: float, Bx: Array, shift: float, known: Linearisation | None
+    ) -> None:
         """The mirror image of the residual bound: a known gradient of g bounds the maximum over Y."""
         if known is not None and self.above.possible:
-            self._accept_upper(value - self.above.minimum(-Bx, known) + 16.0 * EPS * abs(value), x)
+            least = self.above.minimum(-Bx, known, shift)
+            self._accept_upper(value - least, x, error, abs(value) + abs(least), self.above.margin)
 
     def _raise_lower_by_average(self, averaged: tuple[float, Array, Array]) -> None:
         constant, slope, y = averaged
-        tilt = slope + self.oracles.adjoint(y)
-        bound = constant + tilted_minimum(self.split.f_simple, tilt, self.problem.X).lower
-        self._accept_lower(bound - self.g_value(y), y, "model")
+        pull = self.oracles.adjoint(y)
+        found = tilted_minimum(self.split.f_simple, slope + pull, self.problem.X)
+        g_value = self.g_value(y)
+        sizes = float(np.linalg.norm(slope)) + float(np.linalg.norm(pull))
+        shift = self._product_rounding(y, pull) + FEW * sizes
+        margin = errors_at(self.problem.g, y, g_value).value + shift * self.problem.X.radius_at_zero
+        terms = abs(constant) + abs(found.lower) + abs(g_value)
+        self._accept_lower(constant + found.lower - g_value, y, "model", margin, terms, found.rounding)
 
-    def _best_response(self, Bx: Array, accuracy: float, most: int) -> tuple[Array, float] | None:
-        """A maximiser of <y, Bx> - g(y) and a certified upper bound of the maximum."""
+    def _best_response(self, Bx: Array, accuracy: float, most: int) -> TiltedMinimum | None:
+        """The minimum of g(y) - <y, Bx>, whose lower bound is an upper one of the best value over Y."""
         try:
             found = self._minimum("g", -Bx, self._response, accuracy, most)
         except NoExactMinimumError as missing:
             self.reason = str(missing)
             return None
         self._response = found.point
-        return found.point, -found.lower
+        return found
 
-    def _lower_upper(self, x: Array, value: float, Bx: Array) -> None:
+    def _lower_upper(self, x: Array, value: float, error: float, Bx: Array, shift: float) -> None:
         most = int(max(self.allowance.g - self.oracles.calls.g - 1, 1)) if self._costly_g else _FEWEST_GRADIENTS
         found = self._best_response(Bx, _INNER_PART * self.target, most)
         if found is None:
             return
-        self._accept_upper(value + found[1] + 16.0 * EPS * (abs(value) + abs(found[1])), x)
+        margin = error + self._product_margin("g", -Bx, shift, found)
+        self._accept_upper(value - found.lower, x, margin, abs(value) + abs(found.lower), found.rounding)
 
-    def _accept_upper(self, bound: float, x: Array) -> None:
-        margin = self._rounding(x, self.problem.Y, self.y, self._moduli[1])
-        bound += 16.0 * EPS * abs(bound) + margin
+    def _accept_upper(
+        self, bound: float, x: Array, margin: float = 0.0, terms: float = 0.0, inside: float = 0.0
+    ) -> None:
+        margin += 16.0 * EPS * (abs(bound) + terms)
+        bound += margin
         if -math.inf < bound < self.upper:
-            self.upper, self.x, self._margin_above = bound, x, margin
+            self.upper, self.x, self._margin_above = bound, x, margin + inside
 
 
 def _first_curvature(f: Function, X: Domain) -> float:
-    try:
-        smoothness = f.smoothness(X)
-    except InputError:
+    smoothness = smoothness_at_hand(f, X)
+    if smoothness is None:
         return 1.0
     return max(smoothness.H, 1e-300) if smoothness.nu == 1.0 else 1.0

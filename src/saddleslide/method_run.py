@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -18,8 +18,7 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import split_simple
 from saddleslide.inspecting import Inspector
 from saddleslide.judging import Judge
-from saddleslide.kernels.switch import compile_seconds, prepare
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.oracles import Calls, Oracles, RunEnded
 from saddleslide.planning.method_plan import MethodPlan
 from saddleslide.problem import SaddleProblem
 from saddleslide.result import Moment, Result
@@ -27,6 +26,9 @@ from saddleslide.verdict import Certificate, Status
 
 # Without a finite gap after this many inspections there will be none.
 _HOPELESS = 48
+# A point is far from the best one when its gap is so many times larger. A method is stopped when all points of so many
+# inspections in a row are, and those of the second half are no better than those of the first.
+_FAR, _ASTRAY = 1e4, 30
 
 
 def method_plan(
@@ -92,11 +94,12 @@ class MethodRun:
         self.judge = Judge(problem, parts, plan.tol, plan.rtol, origin, control.dry, self.watch.gate, self.watch.left)
         self.inspector = Inspector(problem, parts, self.judge)
         self.history: list[Moment] = []
-        self.steps, self.seconds, self.compiled_before = 0, 0.0, compile_seconds()
+        self.steps = 0
         self.begun, self.tol_at_start = False, 0.0
         self.due = self.plan.next_inspection(0)
-        self.last = origin
-        prepare()
+        # The smallest gap of any candidate, and the gaps since then while all of them are far larger.
+        self.best_gap = math.inf
+        self.astray: list[float] = []
 
     def rebuild(self) -> None:
         """The method as it began, before its state is restored; or, where it keeps that to itself, as it went on."""
@@ -112,26 +115,39 @@ class MethodRun:
         if not math.isfinite(self.problem.coupling.norm.upper):
             return self._result(Status.NON_FINITE)
         status = self.watch.carried_out(self._work, self._where)
+        if self.begun and not self._inspected and status in (*EARLY, Status.INTERRUPTED):
+            self._take_up()
         if not self.history and status in EARLY:
-            self.judge.judge_start()
+            self.control.judge_late(self.judge.judge_start)
+        if status is Status.SOLVED:
+            status = self.watch.carried_out(self._confirmed, self._where)
         met = self.judge.solved and status is not Status.INCONSISTENT
         return self._result(self.judge.certificate().claim if met else status)
+
+    def _confirmed(self) -> Status:
+        self.judge.confirm()
+        return Status.SOLVED
 
     def _where(self) -> str:
         return where_in(self.plan, self.steps, self.oracles, self.judge.oracles)
 
     def _work(self) -> Status:
         if not self.begun:
-            self.judge.open()
+            with self.control.clock.phase("certificate"):
+                self.judge.open()
             stop = self.watch.between_steps(0)
             if stop is not None:
                 return stop
-            self.watch.test_adjoint(self.oracles)
+            self.judge.doubt(self.watch.test_adjoint(self.oracles))
             if self.plan.rtol > 0.0:
                 # A relative target needs the gap at the start.
-                self.inspector.exact_gap_of(Candidate(*self.origin, math.nan), self.oracles.calls)
+                with self.control.clock.phase("certificate"):
+                    self.inspector.exact_gap_of(Candidate(*self.origin, math.nan), self.oracles.calls)
                 if self.judge.solved:
                     return Status.SOLVED
+                if self.judge.at_rounding:
+                    # A part of a gap that is rounding: no method can be asked for that.
+                    return Status.NUMERICAL_LIMIT
             self.tol_at_start = self.judge.target
             self._timed(lambda: self.method.start(self.oracles, self.origin, self.tol_at_start))
             self.begun = True
@@ -171,8 +187,9 @@ class MethodRun:
         candidates = self.method.candidates()
         if not all(self.oracles.finite(c.x, c.y) for c in candidates):
             return Status.NUMERICAL_LIMIT
-        self.last = (candidates[0].x, candidates[0].y)
-        gaps = [self.inspector.gap_of(candidate, self.oracles.calls) for candidate in candidates]
+        self.judge.latest = (candidates[0].x, candidates[0].y)
+        with self.control.clock.phase("certificate"):
+            gaps = [self.inspector.gap_of(candidate, self.oracles.calls) for candidate in candidates]
         self.method.learn(gaps)
         if self._record():
             return Status.STOPPED
@@ -180,27 +197,65 @@ class MethodRun:
             return Status.SOLVED
         if self.judge.at_rounding:
             return Status.NUMERICAL_LIMIT
+        if self._runs_away(min(gaps), candidates[0]):
+            self.watch.reason = (
+                f"The method has left its best point for good: for {len(self.astray)} inspections in a row certified "
+                f"gaps were at least {min(self.astray):.3g}, after {self.best_gap:.3g}"
+            )
+            return Status.COMPLETED
         hopeless = len(self.history) >= _HOPELESS and not math.isfinite(self.judge.gap)
         return Status.NO_CERTIFICATE if hopeless else None
 
+    def _take_up(self) -> None:
+        """What the method has come to since the last inspection: the answer where no bound judges a block."""
+        # The run is over: no oracle is asked any more, and a step cut short may have left anything.
+        with contextlib.suppress(RunEnded), np.errstate(all="ignore"):
+            self.oracles.gate = _closed
+            found = self._last_point()
+            pairs = zip(found, (self.problem.X, self.problem.Y), strict=True)
+            if all(self.oracles.finite(point) and domain.contains(point, 1e-9) for point, domain in pairs):
+                self.judge.latest = found
+
+    def _last_point(self) -> tuple[Array, Array]:
+        """The method's point, without what it would have to ask to be judged there."""
+        try:
+            found = self.method.candidates()[0]
+        except RunEnded:
+            return self.method.output()
+        return found.x, found.y
+
+    def _runs_away(self, gap: float, candidate: Candidate) -> bool:
+        """Whether the method goes on at points far worse than its best one, and does not come back."""
+        self.best_gap = min(self.best_gap, gap)
+        if gap <= _FAR * self.best_gap:
+            self.astray = []
+            return False
+        self.astray.append(gap)
+        half = len(self.astray) // 2
+        if len(self.astray) < _ASTRAY or min(self.astray[half:]) < min(self.astray[:half]):
+            return False
+        # Cheap bounds may have been what was bad: a certified inner solve decides.
+        exact = gap if self.inspector.closed else self.inspector.exact_gap_of(candidate, self.oracles.calls)
+        if exact > _FAR * self.best_gap:
+            return True
+        self.astray = []
+        return False
+
     def _timed(self, work: Callable[[], None]) -> None:
-        began = time.perf_counter()
-        work()
-        self.seconds += time.perf_counter() - began
+        with self.control.clock.phase("method"):
+            work()
 
     def _calls(self) -> Calls:
-        return self.oracles.calls + self.judge.oracles.calls + self.control.before
+        return self.oracles.calls + self.judge.oracles.calls + self.control.spent_before
 
     def _record(self) -> bool:
         """Add a row to the history and call the callback; True when it asks to stop."""
-        self.history.append(Moment(self.steps, self._calls(), self.seconds, self.judge.gap))
+        self.history.append(Moment(self.steps, self._calls(), self.control.clock.elapsed, self.judge.gap))
         return self.watch.stops(lambda: self._result(Status.RUNNING))
 
     def _result(self, status: Status) -> Result:
         judge = self.judge
-        # Without a bound the judge still holds the start; the method's own point is the better answer.
-        x = judge.x if math.isfinite(judge.upper) else self.last[0]
-        y = judge.y if math.isfinite(judge.lower) else self.last[1]
+        x, y = judge.point
         seen = judge.certificate()
         if status is Status.INCONSISTENT:
             seen = Certificate(reason=self.watch.reason, calls=seen.calls)
@@ -210,10 +265,16 @@ class MethodRun:
             status,
             seen,
             self._calls(),
-            self.seconds,
+            self.control.clock.elapsed,
             (self.plan,),
             tuple(self.history),
             judge.target,
-            compile_seconds=compile_seconds() - self.compiled_before,
+            timings=self.control.clock.timings,
             time_limit=self.control.time_limit,
+            detail=self.watch.reason if status in (Status.NON_FINITE, Status.COMPLETED) else "",
         )
+
+
+def _closed(name: str, count: float) -> None:
+    """The gate of a run that is over."""
+    raise RunEnded(Status.CALL_LIMIT.name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape
+from saddleslide.arrays import Array
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, hessian_diagonal, split_simple
-from saddleslide.functions.lifted import lifted
+from saddleslide.functions.at_hand import exponent
+from saddleslide.functions.lifted import LinearModel
 from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectral
 from saddleslide.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -55,23 +56,18 @@ def built_metric(name: str, oracles: Oracles, rest: Function, x: Array, seed: in
         assert weights is not None
         return Diagonal(weights).attached(problem.coupling)
     lift = oracles.lifted(problem.f)
-    hessian = lift.hessian_stack(lift.lift(x) if not problem.f.quadratic else np.zeros(_lift_shape(problem)))
+    hessian = lift.hessian_stack(lift.lift(x) if not problem.f.quadratic else lift.blank(x))
     modulus = problem.f.strong_convexity(problem.X)
     seeded, basis = np.random.default_rng(seed), "fft" if name == "fft" else "dct"
     return fit_spectral(hessian, problem.X.shape, problem.coupling, modulus, seeded, basis=basis)
-
-
-def _lift_shape(problem: SaddleProblem) -> Shape:
-    A = getattr(problem.f, "A", None)
-    return problem.X.shape if A is None else tuple(A.y_shape)
 
 
 def _spectral_obstacles(problem: SaddleProblem) -> list[str]:
     """What keeps a metric that is not entrywise, fitted to the Hessian of f, from being used."""
     if not isinstance(problem.X, FullSpace | Ball):
         return [f"X is {problem.X}, whose constraint can be active"]
-    lift = lifted(problem.f, np.zeros(problem.X.shape))
-    return [] if lift.has_hessian else ["f offers no products with its Hessian"]
+    shown = isinstance(problem.f, LinearModel) or problem.f.quadratic
+    return [] if shown else ["f offers no products with its Hessian"]
 
 
 def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:
@@ -103,6 +99,6 @@ def _is_rough(f: Function, X: Domain) -> bool:
     if form is not None and form.powers:
         return True
     try:
-        return f.smoothness(X).nu < 1.0
+        return exponent(f, X) < 1.0
     except InputError:
         return False

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
+from saddleslide.array_kinds import refuse_masked
 from saddleslide.arrays import Array, read_only, zeros
-from saddleslide.couplings import Coupling, Mirrored, Products
+from saddleslide.call import lasted, look
+from saddleslide.couplings.base import is_own_code
+from saddleslide.domains import Domain
 from saddleslide.elsewhere import Elsewhere
+from saddleslide.errors import explain_read_only
 from saddleslide.functions import Function
-from saddleslide.functions.lifted import Lifted, PlainLift, lifted
+from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, lifted, linear_models
 from saddleslide.functions.remembered import Memory
+from saddleslide.kernels.switch import clock
 from saddleslide.problem import SaddleProblem
 
 _Answer = TypeVar("_Answer")
+# A trial step at which an oracle overflows is shortened by this factor, so many times at most.
+SHORTER, MOST_SHORTENED = 16.0, 60
 # Called with the oracle and what the next call counts.
 Gate = Callable[[str, float], None]
 
@@ -73,26 +79,21 @@ class RunEnded(Exception):
         self.status, self.reason = status, reason
 
 
+class NonFiniteAnswer(RunEnded):
+    """An oracle answered with NaN or infinities at a finite point; a trial step that is ours is shortened then."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("NON_FINITE", reason)
+
+
 def always_open(name: str, count: float) -> None:
-    """The gate of a run without limits."""
+    """The gate of what has no limits of its own: the time of the call under way is looked at all the same."""
+    look()
 
 
 def no_limit(name: str) -> float:
     """How many calls of an oracle a run without limits may still make."""
     return math.inf
-
-
-def is_own_code(coupling: Coupling) -> bool:
-    """Whether products run code of the caller's: callables, operators, a Coupling of the caller's.
-
-    Examples
-    --------
-    >>> from saddleslide.couplings import as_coupling
-    >>> is_own_code(as_coupling(np.eye(2))), is_own_code(as_coupling((np.copy, np.copy), (2,), (2,), norm=1.0))
-    (False, True)
-    """
-    coupling = coupling.original if isinstance(coupling, Mirrored) else coupling
-    return isinstance(coupling, Products) or not type(coupling).__module__.startswith("saddleslide.")
 
 
 def is_finite(array: Any) -> bool:
@@ -156,34 +157,67 @@ class Oracles:
         work: Callable[[], _Answer],
         dry: Callable[[], _Answer] | None = None,
         at: Array | None = None,
+        of: Domain | None = None,
     ) -> _Answer:
         """Make a call: the gate, the count, the clock; `dry` answers where nothing may be called.
 
-        An answer that is not finite at a point `at` that is none either is not the oracle's fault.
+        An answer that is not finite at a point `at` that is none either is not the oracle's fault; `of` is where that
+        point should lie, if not where f or g is minimised.
         """
         if self.dry and dry is not None:
             return dry()
         self.gate(name, count)
         self.active = name
         self.add(name, count)
-        began = time.perf_counter()
+        began = clock()
         answer = self._watched(work) if self._ours[name] else self._as_set(work, self._settings[name])
-        setattr(self.seconds, name, getattr(self.seconds, name) + time.perf_counter() - began)
+        seconds = clock() - began
+        setattr(self.seconds, name, getattr(self.seconds, name) + seconds)
+        lasted(seconds)
         # Of a value and a gradient only the gradient must be known.
         array: Any = answer[1] if isinstance(answer, tuple) else answer
+        if isinstance(array, np.ma.MaskedArray):
+            refuse_masked(array)
         if self.guarded and isinstance(array, np.ndarray | Elsewhere) and not is_finite(array):
-            lost = at is not None and not is_finite(at)
-            raise (
-                RunEnded("NUMERICAL_LIMIT", "a step left the range of double precision")
-                if lost
-                else RunEnded("NON_FINITE")
-            )
+            raise self.not_finite(name, at, of)
         self.active = ""
         return answer
 
-    def _as_set(self, work: Callable[[], _Answer], settings: Any) -> _Answer:
-        with np.errstate(**settings):
+    def not_finite(self, name: str, at: Array | None, of: Domain | None = None) -> RunEnded:
+        """What ends a run where the last answer of an oracle is not finite: a sentence about the point it came from."""
+        if at is not None and not is_finite(at):
+            return RunEnded("NUMERICAL_LIMIT", "a step left the range of double precision")
+        self.active = name
+        if at is None:
+            return NonFiniteAnswer("")
+        largest = float(np.max(np.abs(at), initial=0.0))
+        norm = largest * float(np.linalg.norm(at / largest)) if largest > 0.0 else 0.0
+        domain = of or {"f": self.problem.X, "g": self.problem.Y}.get(name)
+        place = "" if domain is None else f", {'in' if domain.contains(at) else 'outside of'} its set"
+        return NonFiniteAnswer(f"at a point of norm {norm:.4g} with entries up to {largest:.4g} in size{place}")
+
+    def tried(self, work: Callable[[], _Answer]) -> _Answer | None:
+        """What `work` finds, or None where an oracle answers with NaN or infinities: a trial step can be shortened.
+
+        So it can where such large answers overflow in the arithmetic of the step's own test.
+        """
+        try:
             return work()
+        except NonFiniteAnswer:
+            self.active = ""
+        except FloatingPointError:
+            # While an oracle is active it is the caller's exception.
+            if self.active:
+                raise
+        return None
+
+    def _as_set(self, work: Callable[[], _Answer], settings: Any) -> _Answer:
+        try:
+            with np.errstate(**settings):
+                return work()
+        except Exception as error:
+            explain_read_only(error)
+            raise
 
     def _watched(self, work: Callable[[], _Answer]) -> _Answer:
         """Functions and products of ours: numbers beyond double precision are an outcome and no fault of theirs."""
@@ -215,6 +249,7 @@ class Oracles:
             lambda: coupling.forward(read_only(x).reshape(coupling.x_shape), target).reshape(shape),
             lambda: zeros(shape, x),
             x,
+            self.problem.X,
         )
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
@@ -227,6 +262,7 @@ class Oracles:
             lambda: coupling.adjoint(read_only(y).reshape(coupling.y_shape), target).reshape(shape),
             lambda: zeros(shape, y),
             y,
+            self.problem.Y,
         )
 
     def image(self, x: Array) -> Array:
@@ -261,7 +297,13 @@ class Oracles:
 
     def lifted(self, f: Function) -> CountedLift:
         """(A part of) f through its lift, counted in gradients of f."""
-        return CountedLift(lifted(f, np.zeros(self.problem.X.shape)), self)
+        zero = np.zeros(self.problem.X.shape)
+        own = any(is_own_code(operator) for operator, _ in f.operators)
+        if linear_models(f) or not (f.quadratic and own):
+            return CountedLift(lifted(f, zero), self)
+        # What a quadratic is at 0 takes products here.
+        known = self.made("f", 1, lambda: f.value_and_gradient(read_only(zero)), lambda: (0.0, zero))
+        return CountedLift(QuadraticLift(f, zero, known), self)
 
     def finite(self, *arrays: Array) -> bool:
         """Whether all entries are finite numbers."""
@@ -277,6 +319,10 @@ class CountedLift:
         self.one_pass = inner.one_pass
         self.plain = isinstance(inner, PlainLift)
 
+    def blank(self, x: Array) -> Array:
+        """Zeros in the shape of a lift."""
+        return self._inner.blank(x)
+
     def lift(self, x: Array) -> Array:
         """The lift of x."""
         inner = self._inner
@@ -287,7 +333,9 @@ class CountedLift:
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x) from the lift of x."""
         inner = self._inner
-        return self._oracles.made("f", inner.gradient_cost, lambda: inner.gradient(x, q), lambda: zeros(x.shape, x), x)
+        return self._oracles.made(
+            "f", inner.gradient_cost, lambda: inner.gradient(read_only(x), q), lambda: zeros(x.shape, x), x
+        )
 
     def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """The lift of x, and f'(x)."""
@@ -304,18 +352,28 @@ class CountedLift:
         """f(x) from the lift of x; a call only where the caller's own code is run for it."""
         inner = self._inner
         cost = inner.run_cost(x)
-        return self._oracles.made("f", cost, lambda: inner.value(x, q)) if cost > 0.0 else inner.value(x, q)
+        return self._oracles.made("f", cost, lambda: inner.value(read_only(x), q)) if cost > 0.0 else inner.value(x, q)
+
+    def errors(self, x: Array, q: Array, value: float, gradient: Array | None, reach: float) -> tuple[float, float]:
+        """Bounds on the rounding of a value and a gradient that were made from the lift of x; no call."""
+        if self._oracles.dry:
+            return 0.0, 0.0
+        slope = 0.0 if gradient is None else float(np.linalg.norm(gradient))
+        found = self._inner.errors(x, q, value, slope, max(reach, float(np.linalg.norm(x))))
+        return found.value, found.gradient
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         """f(x) - f(v) - <f'(v), x - v> from lifts and f'(v)."""
         inner = self._inner
         cost = inner.run_cost(x, v) if inner.own_code else inner.bregman_cost
-        return self._oracles.made("f", cost, lambda: inner.bregman(x, q, v, qv, gradient), lambda: 0.0)
+        return self._oracles.made(
+            "f", cost, lambda: inner.bregman(read_only(x), q, read_only(v), qv, gradient), lambda: 0.0
+        )
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""
         product = self._inner.hessian(q)
-        return lambda v: self._oracles.made("f", 1.0, lambda: product(v), lambda: zeros(v.shape, v))
+        return lambda v: self._oracles.made("f", 1.0, lambda: product(read_only(v)), lambda: zeros(v.shape, v))
 
     def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
         """The same for every vector of a stack, each counted."""

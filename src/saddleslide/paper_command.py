@@ -25,6 +25,7 @@ from saddleslide.paper.runner import Step, prepare_folder, run_missing
 from saddleslide.paper.spec import NAMES, Experiment, chosen
 from saddleslide.paper.tables import Cell, Table, Verdict, tables_of
 from saddleslide.plotting import require_matplotlib
+from saddleslide.terminal import Terminal
 
 EXIT_AGREES, EXIT_DIFFERS, EXIT_INTERRUPTED = 0, 1, 130
 FOLDER = Path("paper-results")
@@ -36,7 +37,8 @@ EXAMPLES = """examples:
   saddleslide paper report --out paper-results
 
 A run that was interrupted goes on where it stopped: give the same folder again.
-exit codes: 0 every deterministic cell that was run agrees, 1 some do not, 2 wrong arguments, 130 interrupted
+exit codes: 0 every deterministic cell that was run agrees, 1 some do not, 2 wrong arguments, 130 interrupted,
+  141 nobody reads the output any more
 """
 COLOURS = {
     Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.FAILED: "bold red", Verdict.MEASURED: "cyan",
@@ -66,7 +68,7 @@ def add_paper(commands: Any, whole: Any) -> None:
 
 def paper_main(asked: argparse.Namespace) -> int:
     """Carry out `saddleslide paper ...`."""
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     if asked.action == "list":
         console.print(_listed())
         return EXIT_AGREES
@@ -122,7 +124,7 @@ def _run(experiments: Sequence[Experiment], asked: argparse.Namespace, console: 
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"),
         TextColumn("[dim]{task.fields[last]}"),
     )  # fmt: skip
-    with Bar(*columns, console=Console(stderr=True), disable=not console.is_terminal) as bar:
+    with Bar(*columns, console=Terminal(stderr=True), disable=not console.is_terminal) as bar:
         task = bar.add_task("runs", total=len(runs), left="", last="")
         tell = _Teller(console)
 

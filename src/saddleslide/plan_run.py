@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -17,13 +16,13 @@ from saddleslide.control import EARLY, Control, Watch, where_in
 from saddleslide.errors import InputError, UnknownConstantError, UnreachableError
 from saddleslide.functions import LowerModel
 from saddleslide.functions.remembered import Remembered
-from saddleslide.guards import check_adjoint_of
-from saddleslide.kernels.switch import compile_seconds, prepare
+from saddleslide.guards import PairGuard, check_adjoint_of
 from saddleslide.metric_constants import noise_in
 from saddleslide.metrics import Metric, from_dict
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.plan_settings import Setting
 from saddleslide.planning import Constant, Level, Plan
+from saddleslide.planning.hypotheses import all_hold
 from saddleslide.planning.noise import rests_on_estimate
 from saddleslide.planning.plan import PRIMAL_DUAL
 from saddleslide.planning.restart_plan import RestartPlan
@@ -74,8 +73,6 @@ class PlanRun:
         self.plans: list[Plan | RestartPlan] = [plan]
         self.raises = 0
         self.history: list[Moment] = []
-        self.seconds, self.compiled_before = 0.0, compile_seconds()
-        prepare()
         self.judged = Certificate(reason="not judged yet")
         self.judged_point: tuple[Array, Array] | None = None
         self.models: dict[str, LowerModel] = {}
@@ -88,20 +85,43 @@ class PlanRun:
     def rebuild(self) -> None:
         """The recursion of the stage under way, before its state is restored."""
         if self.stage_start is not None:
-            stage = self._stages()[self.done]
+            stage, sizes = self._stages()[self.done], (self.problem.X.size, self.problem.Y.size)
+            assert self.anchors is not None
+            # Compiled loops read as many entries as the blocks have.
+            if tuple(part.size for part in (*self.stage_start, self.anchors.at_f, self.anchors.at_g)) != 2 * sizes:
+                raise ValueError(f"a stage begins at arrays of other sizes than {sizes}")
             self.recursion = bilinear_recursion(self.oracles, stage, self.stage_start, self.view, self.anchors)
 
     def carry_out(self) -> Result:
         """All stages, or fewer when a certificate meets the target between two of them."""
         status = self.watch.carried_out(self._work, self._where)
+        if self._solved() or (status is Status.COMPLETED and self.plan.tol is None):
+            status = self.watch.carried_out(lambda: self._confirmed(status), self._where)
         if status in _UNJUDGED:
             # Cut short in the middle of a stage: the point is judged as at any other end.
             status = self.watch.carried_out(lambda: self._judged_as(status), self._where)
+        if status in _UNJUDGED:
+            self._take_up()
         if status is Status.UNREACHABLE:
             self._go_back()
         if status is Status.INCONSISTENT:
             self.judged = Certificate(reason=self.watch.reason, calls=self.judged.calls)
         return self.result(self.judged.claim if self._solved() else status)
+
+    def _confirmed(self, status: Status) -> Status:
+        """Own code that the plan has hardly called is probed before a success is claimed; part of judging."""
+        problem, oracles = self.problem, Oracles(self.problem, errors=self.watch.errors)
+        self.watch.judging = oracles
+        sides = ("f", problem.f, problem.X), ("g", problem.g, problem.Y)
+        try:
+            for (name, function, domain), point in zip(sides, self.point(), strict=True):
+                # The recursion has compared its own calls.
+                guard = PairGuard(name, function, domain)
+                guard.seen = int(getattr(self.oracles.calls, name))
+                guard.probe(oracles, point, math.inf)
+        finally:
+            self.judged = replace(self.judged, calls=self.judged.calls + oracles.calls)
+        return status
 
     def _go_back(self) -> None:
         """Oracles are out of reach: back to the last point that was judged, or can be from what was heard of f."""
@@ -111,8 +131,30 @@ class PlanRun:
             except (UnreachableError, UnknownConstantError):
                 # g or B is out of reach as well, or a constant of f was never asked.
                 return
-        if self.judged_point is not None:
-            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
+        self._return_to_judged()
+
+    def _take_up(self) -> None:
+        """Cut short in its first outermost step: what no bound judges is taken from the levels below."""
+        judged = math.isfinite(self.judged.upper), math.isfinite(self.judged.lower)
+        if self.recursion is None or self.history or all(judged):
+            return
+        start, sides = self.point(), (self.problem.X, self.problem.Y)
+        for rung in self.recursion.rungs[1:]:
+            found = split(rung.average, [domain.shape for domain in sides])
+            moved = any(not np.array_equal(new, old) for new, old in zip(found, start, strict=True))
+            inside = all(domain.contains(part, 1e-9) for domain, part in zip(sides, found, strict=True))
+            if moved and inside:
+                parts = [old if known else new for old, new, known in zip(start, found, judged, strict=True)]
+                self.last_finite = np.concatenate([part.ravel() for part in parts])
+                return
+
+    def _return_to_judged(self) -> None:
+        """Back to the point that was judged last; a block that no bound speaks of stays where it is."""
+        if self.judged_point is None:
+            return
+        known = math.isfinite(self.judged.upper), math.isfinite(self.judged.lower)
+        parts = [old if kept else new for old, new, kept in zip(self.judged_point, self.point(), known, strict=True)]
+        self.last_finite = np.concatenate([part.ravel() for part in parts])
 
     def _judge_from_memory(self) -> None:
         """Judge the last point where f was called: its value is known, and the lower model of all calls so far."""
@@ -132,7 +174,7 @@ class PlanRun:
         return where_in(self.plan, len(self.history), self.oracles, self.watch.judging)
 
     def _spent(self) -> Calls:
-        return self.oracles.calls + self.control.before
+        return self.oracles.calls + self.control.spent_before
 
     def _work(self) -> Status:
         if self.control.check_adjoint and not self.history:
@@ -177,29 +219,33 @@ class PlanRun:
 
     def _certify(self, models: Mapping[str, LowerModel], most: int) -> None:
         """A certificate of the last point; its calls are counted also where it is cut short."""
-        before = self.judged
+        before, aside = self.judged, self.control.books.take()
         # What overflows here is no bound, and says nothing about the run; own code keeps its settings.
         settings = {**self.watch.errors, "over": "ignore", "invalid": "ignore"}
         with np.errstate(**settings):
             oracles = self.watch.judging = Oracles(self.problem, errors=self.watch.errors)
         try:
-            with np.errstate(**settings):
+            with np.errstate(**settings), self.control.clock.phase("certificate"):
                 self.judged = certified(oracles, *feasible(self.problem, *self.point()), models, 0.0, most)
             self.judged_point = self.point()
         finally:
-            self.judged = replace(self.judged, calls=before.calls + oracles.calls)
+            # Norms that judging asked for are its own.
+            spent = oracles.calls + self.control.books.take()
+            self.judged = replace(self.judged, calls=before.calls + spent)
+            self.control.books.calls = aside
 
     def _judged_as(self, status: Status) -> Status:
-        if status is Status.INTERRUPTED:
+        if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            self.control.books.extend()
             self._judge_at_once()
         else:
             self._judge()
         return status
 
     def _judge_at_once(self) -> None:
-        """After Ctrl-C: back to the point that was judged last, or a certificate without a search."""
+        """After Ctrl-C, or late: back to the point that was judged last, or a certificate without a search."""
         if self.judged_point is not None:
-            self.last_finite = np.concatenate([part.ravel() for part in self.judged_point])
+            self._return_to_judged()
             return
         # Models of a step that was cut short may be half written, so they are left out.
         self._certify({}, 1)
@@ -226,15 +272,14 @@ class PlanRun:
         return None
 
     def _outermost_step(self, recursion: Recursion) -> Status | None:
-        began = time.perf_counter()
-        average = recursion.step(self.step)
+        with self.control.clock.phase("method"):
+            average = recursion.step(self.step)
         self.step += 1
-        self.seconds += time.perf_counter() - began
         if not np.isfinite(average).all():
             # Oracles are asked first, so these numbers are our own.
             return Status.NUMERICAL_LIMIT
         np.copyto(self.last_finite, average)
-        spent = self.oracles.calls.copy(), self.seconds
+        spent = self.oracles.calls.copy(), self.control.clock.elapsed
         self.history.append(Moment(len(self.history) + 1, *spent, samples=self.samples.copy()))
         return Status.STOPPED if self.watch.stops(lambda: self.result(Status.RUNNING)) else None
 
@@ -262,16 +307,17 @@ class PlanRun:
             y,
             status,
             self.judged,
-            self.oracles.calls.copy(),
-            self.seconds,
+            self.oracles.calls + self.control.books.calls,
+            self.control.clock.elapsed,
             tuple(self.plans),
             tuple(self.history),
             samples=self.samples.copy(),
             expected_gap=self._expected_gap(),
             floor=self.plan.constants["floor"].value if "floor" in self.plan.constants else 0.0,
-            compile_seconds=compile_seconds() - self.compiled_before,
+            timings=self.control.clock.timings,
             time_limit=self.control.time_limit,
             spared=self.oracles.spared,
+            detail=self.watch.reason if status is Status.NON_FINITE else "",
         )
 
 
@@ -311,7 +357,7 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
 
 def _promises(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> bool:
     """Whether what the plan proves on average is about this run: no estimate, the plan's start, no more noise."""
-    if not plan.sampled or rests_on_estimate(plan.constants):
+    if not plan.sampled or rests_on_estimate(plan.constants) or not all_hold(plan.hypotheses):
         return False
     if isinstance(plan, RestartPlan) and plan.start_key not in ("", key_of(*origin)):
         return False

@@ -10,6 +10,7 @@ from typing import Any
 from saddleslide.arrays import key_of
 from saddleslide.errors import InputError, raise_all
 from saddleslide.holder import Holder
+from saddleslide.hypotheses import run_hypotheses
 from saddleslide.metric_constants import noise_in, oracles_in
 from saddleslide.plan_constants import CONSTANT_NAMES, SMOOTHNESS_NAMES
 from saddleslide.plan_norms import block_norms, terms_in, usable_norms
@@ -89,7 +90,13 @@ def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], p
         terms = with_variances(terms_in(used, weights, setting.squares), used)
         terms = [term for term in terms if term.name in setting.levels]
         terms = _with_oracles(terms, oracles_in(setting.metric, request.oracles, setting.problem.X.shape))
-        made = replace(_fixed_plan(terms, used, name, request), simple=setting.simple, given=setting.metric)
+        hypotheses = run_hypotheses(setting.problem, used, setting.squares, tuple(request.oracles))
+        made = replace(
+            _fixed_plan(terms, used, name, request),
+            simple=setting.simple,
+            given=setting.metric,
+            hypotheses=hypotheses,
+        )
         for step in _coupling_steps(made, setting, request):
             stepped = replace(made, coupling_step=step)
             merit = stepped.bound if request.loops is not None else weighted_cost(stepped.predicted_calls, prices)

@@ -37,7 +37,7 @@ class Panel:
 
 
 def require_matplotlib() -> Any:
-    """The Figure class, or an error that names the extra.
+    """The Figure class, or an error that names the package.
 
     Examples
     --------
@@ -48,8 +48,8 @@ def require_matplotlib() -> Any:
         from matplotlib.figure import Figure
     except ImportError as missing:
         raise MissingExtraError(
-            "plot: Matplotlib is not installed; expected it for pictures. Install it with "
-            "pip install 'saddleslide[plot]'."
+            "plot: Matplotlib is not installed; expected it for pictures. It belongs to saddleslide: install it again "
+            "with pip install matplotlib."
         ) from missing
     return Figure
 

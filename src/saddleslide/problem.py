@@ -15,12 +15,47 @@ from saddleslide.couplings import Coupling, as_coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions import Function, rests_on_declaration
+from saddleslide.functions.base import is_own_class
+from saddleslide.functions.moduli import declared_forms
 from saddleslide.precisions import DOUBLE, precision_of
 
 
 def as_it_is(result: Any) -> Any:
     """The reader of a problem that has no words of its own: the result itself."""
     return result
+
+
+# Multipliers beyond this part of the radius count as on the ball; below, the constraints hold to 10 gap / radius.
+_ON_THE_BALL = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosure:
+    """A ball around y that the caller's problem does not have: multipliers of constraints are free.
+
+    Parameters
+    ----------
+    radius : float
+        Of the ball.
+    name, constraint : str
+        What y is, and what the multipliers enforce.
+    b : Array or None
+        The right side of B x = b, where X may exclude all such x.
+
+    Examples
+    --------
+    >>> Enclosure(10.0, "the multipliers", "A x = b").holds(np.full(4, 2.0))
+    True
+    """
+
+    radius: float
+    name: str
+    constraint: str
+    b: Array | None = None
+
+    def holds(self, y: Array) -> bool:
+        """Whether y stayed away from the ball, so that |B x - b| <= gap / (radius - |y|) <= 10 gap / radius."""
+        return float(np.linalg.norm(to_host(y))) < _ON_THE_BALL * self.radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +75,9 @@ class SaddleProblem:
     arrays : "numpy", "torch", "jax", "cupy" or an array of theirs, optional
         Where methods run, and kind and precision of the x and y of results; by default those of the arrays which the
         problem is made of.
+    enclosure : Enclosure, optional
+        Says that Y is a ball which stands for the whole space: a y on it is no success. The functions of `ss.gallery`
+        set it.
 
     Examples
     --------
@@ -58,6 +96,7 @@ class SaddleProblem:
     Y: Domain
     reader: Callable[[Any], Any] = field(default=as_it_is, repr=False)
     arrays: Any = field(default=None, repr=False)
+    enclosure: Enclosure | None = field(default=None, repr=False)
     coupling: Coupling = field(init=False, repr=False)
     precision: str = field(init=False, repr=False, default=DOUBLE)
 
@@ -122,7 +161,8 @@ class SaddleProblem:
     def assumptions(self) -> str:
         """What certificates of this problem rest on beyond convexity, true gradients and a true adjoint; often nothing.
 
-        On an unbounded set a bound needs a modulus of strong convexity. Where that is only declared, it is named here.
+        On an unbounded set a bound needs a modulus of strong convexity. Where that is only declared, it is named here;
+        and so is what a class of the caller's says of its form, where bounds go by it, and a set that it stands for.
 
         Examples
         --------
@@ -132,12 +172,16 @@ class SaddleProblem:
         >>> ss.SaddleProblem(f=f, g=q, B=((1.0, 0.0), (0.0, 1.0)), X=whole, Y=whole).assumptions
         'f is strongly convex with the declared modulus 1'
         """
-        sides = (("f", self.f, self.X), ("g", self.g, self.Y))
-        return " and ".join(
-            f"{name} is strongly convex with the declared modulus {function.strong_convexity(domain):g}"
-            for name, function, domain in sides
-            if rests_on_declaration(function, domain)
-        )
+        sides = (("f", self.f, "X", self.X), ("g", self.g, "Y", self.Y))
+        found: list[str] = []
+        for name, function, side, domain in sides:
+            if rests_on_declaration(function, domain):
+                modulus = function.strong_convexity(domain)
+                found.append(f"{name} is strongly convex with the declared modulus {modulus:g}")
+            found += [f"{name} is {form}, as its class declares" for form in declared_forms(function)]
+            if _is_own_set(domain):
+                found.append(f"{side} is the set that its class declares")
+        return " and ".join(found)
 
     def read(self, result: Any) -> Any:
         """A result of this problem in the problem's own words: strategies, plan, picture, ...; see `ss.gallery`.
@@ -220,3 +264,8 @@ def _size(point: Array) -> float:
 def _shape(domain: object) -> Shape | None:
     """Shape of a domain, or None when it is not one and has been complained about."""
     return domain.shape if isinstance(domain, Domain) else None
+
+
+def _is_own_set(domain: Domain) -> bool:
+    """Whether a class of the caller's says what the set is, or a factor of it."""
+    return is_own_class(domain) or any(_is_own_set(block) for block in domain.blocks if block is not domain)

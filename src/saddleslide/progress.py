@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from saddleslide.errors import OutputLostError
 from saddleslide.result import Result
 
 if TYPE_CHECKING:
@@ -63,7 +64,11 @@ class Progress:
         now = time.perf_counter()
         if self._shown and now - self._last >= self._every:
             self._last = now
-            self._write(progress_line(result, now - self._began))
+            try:
+                self._write(progress_line(result, now - self._began))
+            except (OSError, OutputLostError):
+                # A run does not end with the terminal that it was watched on.
+                self._shown = self._open = False
         if self._then is not None:
             self._then(result)
 
@@ -103,9 +108,9 @@ class Progress:
 
 
 def _standard_error() -> Any:
-    from rich.console import Console
+    from saddleslide.terminal import Terminal
 
-    return Console(stderr=True, highlight=False)
+    return Terminal(stderr=True, highlight=False)
 
 
 def progress_line(result: Result, elapsed: float) -> str:

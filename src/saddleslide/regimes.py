@@ -17,8 +17,10 @@ from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, Linear, Quadratic
 from saddleslide.holder import Holder
+from saddleslide.hypotheses import restart_hypotheses
 from saddleslide.planning import Constant
 from saddleslide.planning.curvature import Curvature, with_anchors
+from saddleslide.planning.hypotheses import COMPUTED, DECLARED
 from saddleslide.planning.mixed import Regularisation, gap_target, regularise
 from saddleslide.planning.noise import rests_on_estimate
 from saddleslide.planning.noisy_restarts import NoisyStages, noisy_stages
@@ -64,11 +66,14 @@ def restarted_plan(
     bare = curvature_of(constants)
     x, y = problem.start(start)
     extra: Regularisation | None = None
-    moduli = _coupling_moduli(problem, range_conditions, interior, any(noise)) if anchors else (0.0, 0.0)
+    moduli, ranges = (0.0, 0.0), dict[str, str]()
+    if anchors:
+        moduli, ranges = _coupling_moduli(problem, range_conditions, interior, any(noise))
     if regime == "mixed":
         bare, extra = _regularised_curvature(problem, bare, moduli, tol, x, y)
         # The regularised block keeps lambda alone (appendix "Mixed Cases": mu_yx = 0 there).
         moduli = (0.0, moduli[1]) if extra.block == "x" else (moduli[0], 0.0)
+        ranges.pop(extra.block, None)
     if anchors:
         bare = with_anchors(bare, *moduli, _inactive(problem, interior))
     if extra is not None:
@@ -95,7 +100,8 @@ def restarted_plan(
     transfers = _transfers(problem, bare, extra, interior)
     # Constants of the proofs prove nothing where a constant of the problem is an estimate.
     promised = proved and not rests_on_estimate(used)
-    return RestartPlan(stages, regime, tol, promised, used, extra, transfers, fixed=fixed)
+    hypotheses = restart_hypotheses(problem, used, bare, extra, interior, ranges)
+    return RestartPlan(stages, regime, tol, promised, used, extra, transfers, fixed=fixed, hypotheses=hypotheses)
 
 
 def _stage(curvature: Curvature, Omega: float, proved: bool, factor: float) -> Stage:
@@ -257,8 +263,8 @@ def _inactive(problem: SaddleProblem, interior: Collection[str]) -> tuple[bool, 
 
 def _coupling_moduli(
     problem: SaddleProblem, declared: Collection[str], interior: Collection[str], noisy: bool
-) -> tuple[float, float]:
-    """mu_xy and mu_yx, each 0 where its anchor is refused.
+) -> tuple[tuple[float, float], dict[str, str]]:
+    """mu_xy and mu_yx, each 0 where its anchor is refused; and how the range conditions are known that they use.
 
     Theorem 4.4 wants zeta = 0 (the normal vector of Y) for beta_x and xi = 0 (that of X) for beta_y.
     """
@@ -274,15 +280,30 @@ def _coupling_moduli(
         )
     if noisy:
         # The stochastic statement takes mu_xy = mu_yx = 0: anchors, but delta = mu.
-        return 0.0, 0.0
+        return (0.0, 0.0), {}
     coupling = problem.coupling
-    conditions = {
-        "x": "x" in declared or range_condition(problem.f, problem.X, Mirrored(coupling)),
-        "y": "y" in declared or range_condition(problem.g, problem.Y, coupling),
-    }
-    mu_xy = coupling.smallest_singular_value(positive=conditions["x"]).lower if free_y else 0.0
-    mu_yx = Mirrored(coupling).smallest_singular_value(positive=conditions["y"]).lower if free_x else 0.0
-    return mu_xy, mu_yx
+    mu_xy, x = _modulus("x", problem.f, problem.X, coupling, "x" in declared) if free_y else (0.0, "")
+    mu_yx, y = _modulus("y", problem.g, problem.Y, Mirrored(coupling), "y" in declared) if free_x else (0.0, "")
+    return (mu_xy, mu_yx), {block: how for block, how in (("x", x), ("y", y)) if how}
+
+
+def _modulus(block: str, function: Function, domain: Domain, coupling: Coupling, declared: bool) -> tuple[float, str]:
+    """The smallest singular value on a block, and how the range condition is known that it needs, if any."""
+    if not isinstance(domain, FullSpace):
+        # The range condition is for domain + kernel = domain; without a kernel nobody needs it.
+        smallest = coupling.smallest_singular_value(positive=False).lower
+        if declared and smallest == 0.0:
+            kernel, name = ("ker B", "X") if block == "x" else ("ker B^T", "Y")
+            raise InputError(
+                f"plan: range_conditions has {block!r}, which needs {name} + {kernel} = {name}; {name} is {domain}, "
+                f"expected the whole space, or a B without that kernel. Leave {block!r} out."
+            )
+        return smallest, ""
+    holds = declared or range_condition(function, domain, Mirrored(coupling))
+    found = coupling.smallest_singular_value(positive=holds).lower
+    if not holds:
+        return found, ""
+    return found, DECLARED if declared else COMPUTED
 
 
 def range_condition(function: Function, domain: Domain, coupling: Coupling) -> bool:

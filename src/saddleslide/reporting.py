@@ -48,7 +48,8 @@ def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
         ("products with B, B^T", _count(result.calls.B)),
         *_sampled_rows(result),
         (f"certificate, {_where(result)}", _certificate_calls(result)),
-        ("seconds", f"{result.seconds:.3g}"),
+        ("seconds, in all", f"{result.seconds:.3g}"),
+        ("seconds, method", f"{result.timings['method']:.3g}"),
     ]
     rows += [(name, _said(value)) for name, value in (facts or {}).items()]
     for name, value in rows:
@@ -113,6 +114,7 @@ def as_record(result: Result) -> dict[str, Any]:
         "spared": result.spared,
         "certificate_calls": vars(result.certificate_calls),
         "seconds": result.seconds,
+        "timings": dict(result.timings),
         "plans": [used.to_dict() for used in result.plans],
         "history": [
             {"step": m.step, "calls": vars(m.calls), "seconds": m.seconds, "gap": m.gap} for m in result.history

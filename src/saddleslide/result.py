@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from numbers import Real
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from saddleslide.array_kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.arrays import Array
+from saddleslide.clock import PHASES
 from saddleslide.errors import InputError, OutcomeError
 from saddleslide.oracles import Calls
 from saddleslide.planning import AdaptivePlan, Plan
@@ -57,7 +58,7 @@ class Result:
         Calls of f', g' and B, B^T. `solve` counts everything, judging and probing for a metric included; `run` counts
         what the plan made. `certificate_calls` shows the share of judging: part of `calls` in `solve`, apart in `run`.
     seconds : float
-        Time of the method, without the certificate and without compiling.
+        Time of the whole call, from its beginning to its end; of a run that was taken up again, of all its parts.
     plans : tuple of Plan
         Every plan that was used.
     history : tuple of Moment
@@ -71,8 +72,10 @@ class Result:
         gradients, infinite where nothing is proved.
     floor : float
         What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
-    compile_seconds : float
-        Time spent on importing Numba and SciPy's transforms, and on compiling or loading kernels; not in `seconds`.
+    timings : mapping
+        What of `seconds` went into "plan" (choosing, planning, bounding norms), "compile" (importing Numba and SciPy's
+        transforms, compiling or loading kernels), "method" and "certificate". They do not overlap; callbacks,
+        checkpoints and the like are in none of them.
     transfers : int
         Arrays copied between the host and the library of the problem's arrays, both ways; 0 for NumPy. The few numbers
         that steer a method are read without being counted.
@@ -83,6 +86,9 @@ class Result:
     spared : int
         Products that the theorem of a plan counts and `run` had no need to make: at a start of 0, and the last
         correction. `counted` has them, `calls` has not.
+    detail : str
+        Which oracle answered with NaN or infinities, in which call and where, for status NON_FINITE; why a method was
+        stopped that ran away from its best point. `message` has it.
 
     Examples
     --------
@@ -106,11 +112,12 @@ class Result:
     samples: Samples = field(default_factory=Samples)
     expected_gap: float = math.nan
     floor: float = 0.0
-    compile_seconds: float = 0.0
+    timings: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
     time_limit: float = math.inf
     transfers: int = 0
     on_host: tuple[str, ...] = ()
     spared: int = 0
+    detail: str = ""
 
     @property
     def counted(self) -> Calls:
@@ -187,9 +194,28 @@ class Result:
 
     @property
     def message(self) -> str:
-        """What happened, what the numbers mean, what to try; and a declared modulus that the bounds rest on."""
+        """What happened, what the numbers mean, what to try; what no bound speaks of, and what the bounds rest on."""
         assumes = self.certificate.assumes
-        return f"{self.status.value} Assumed: {assumes}." if assumes else str(self.status.value)
+        detail = f"{self.detail}." if self.detail else ""
+        seen = f"Seen: {self.certificate.reason}." if self.status is Status.BOUND_REACHED else ""
+        parts = [str(self.status.value), detail, seen, self._unjudged(), f"Assumed: {assumes}." if assumes else ""]
+        return " ".join(part for part in parts if part)
+
+    def _unjudged(self) -> str:
+        """Which block is the method's own last one because no bound says anything of it."""
+        if self.status in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING):
+            # These say themselves what their point is.
+            return ""
+        missing = [
+            (block, bound)
+            for block, bound, value in (("x", "upper", self.upper), ("y", "lower", self.lower))
+            if not math.isfinite(value)
+        ]
+        if not missing:
+            return ""
+        blocks, bounds = (" and ".join(names) for names in zip(*missing, strict=True))
+        verb = "are" if len(missing) > 1 else "is"
+        return f"No {bounds} bound is known: {blocks} {verb} the method's own last point, and nothing is proved of it."
 
     @property
     def nit(self) -> int:
@@ -235,7 +261,7 @@ class Result:
             *drawn,
             *([("simple", "; ".join(self.simple_terms))] if self.simple_terms else []),
             ("judging", _listed(self.certificate_calls)),
-            ("seconds", f"{self.seconds:.3g}"),
+            ("seconds", f"{self.seconds:.3g} in all, {self.timings['method']:.3g} of them in the method"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
             *self._whereabouts(),
             ("message", self.message),

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike, fspath
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from saddleslide.adaptive_run import AdaptiveRun
-from saddleslide.arguments import as_flag, as_path
-from saddleslide.arrays import Array
+from saddleslide.arguments import as_flag, as_path, as_whole
+from saddleslide.arrays import Array, as_number, as_real
 from saddleslide.checkpoint import fingerprint, read_checkpoint
+from saddleslide.clock import Clock
 from saddleslide.control import Callback, Control, controlled
-from saddleslide.driver import at_home
-from saddleslide.elsewhere import traffic
-from saddleslide.errors import CheckpointError, InputError
+from saddleslide.driver import held_to_limits
+from saddleslide.errors import CheckpointError, InputError, SaddleslideError, UnreachableError
 from saddleslide.method_run import MethodRun
 from saddleslide.oracles import Calls
 from saddleslide.plan_run import PlanRun
@@ -30,6 +34,9 @@ from saddleslide.sampling import quiet_problem
 from saddleslide.snapshot import Snapshot, fresh_generator, restore
 
 AnyRun = AdaptiveRun | MethodRun | PlanRun | Ladder
+_Found = TypeVar("_Found")
+# Packages whose code is not the caller's.
+_OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
 
 
 def resume(
@@ -82,39 +89,89 @@ def resume(
     """
     if not isinstance(problem, SaddleProblem):
         raise InputError(f"resume: received {type(problem).__name__}; expected the SaddleProblem of the run.")
-    before = traffic()
+    entered = time.perf_counter()
     path = as_path(path, "resume: path", "run.npz")
     header, arrays = read_checkpoint(path)
     as_flag(strict, "resume: strict")
-    try:
-        known = _same_problem(header["problem"], problem, path)
-        old = header["limits"]
-        control = controlled(
-            "resume",
-            max_calls=old["max_calls"] if max_calls is None else max_calls,
-            max_steps=old["max_steps"] if max_steps is None else max_steps,
-            time_limit=old["time_limit"] if time_limit is None else time_limit,
-            callback=callback,
-            on_interrupt=on_interrupt,
-            checkpoint=path if checkpoint is None else checkpoint,
-            checkpoint_every=old["checkpoint_every"] if checkpoint_every is None else checkpoint_every,
-        )
-        control = replace(
-            control,
-            before=Calls(*header["before"]),
-            header={"plan": header["plan"], "problem": header["problem"]},
-            start=(arrays[-2], arrays[-1]),
-            dry=True,
-            began=time.perf_counter() - header["elapsed"],
-        )
-        run = _fresh(known, header, control)
-        restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays)
-    except (KeyError, IndexError, TypeError) as error:
-        raise CheckpointError(f"checkpoint {fspath(path)!r} lacks a part: {error!r}. Start anew.") from error
+    old = _fitting(path, lambda: _stored_limits(header["limits"]))
+    control = controlled(
+        "resume",
+        max_calls=old.max_calls if max_calls is None else max_calls,
+        max_steps=old.max_steps if max_steps is None else max_steps,
+        time_limit=old.time_limit if time_limit is None else time_limit,
+        callback=callback,
+        on_interrupt=on_interrupt,
+        checkpoint=path if checkpoint is None else checkpoint,
+        checkpoint_every=old.checkpoint_every if checkpoint_every is None else checkpoint_every,
+        clock=_fitting(path, lambda: _stored_clock(entered, header)),
+    )
+    known, run = _fitting(path, lambda: _restored(header, arrays, problem, control, path))
     run.control = replace(run.control, dry=False)
-    result = run.carry_out()
-    result = at_home(result, problem, traffic() - before)
+    work = partial(held_to_limits, known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
+    result = _fitting(path, work, theirs=True)
     return result.or_raise() if strict else result
+
+
+def _fitting(path: Path, work: Callable[[], _Found], theirs: bool = False) -> _Found:
+    """What work finds in a checkpoint; whatever our own code stumbles over there is the fault of the file.
+
+    With `theirs`, code of the caller's runs too, and its exceptions are the caller's.
+    """
+    try:
+        return work()
+    except (CheckpointError, UnreachableError):
+        raise
+    except Exception as error:
+        if theirs and (isinstance(error, SaddleslideError) or _is_the_callers(error)):
+            raise
+        raise CheckpointError(
+            f"checkpoint {fspath(path)!r} does not fit this problem and version: {error!r}. Start anew."
+        ) from error
+
+
+def _is_the_callers(error: Exception) -> bool:
+    """Whether an exception passed through code that is neither ours nor of what we are built on."""
+    names = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(name.partition(".")[0] not in _OURS for name in names)
+
+
+def _stored_limits(old: Mapping[str, Any]) -> Control:
+    names = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
+    return controlled("checkpoint", **{name: old[name] for name in names})
+
+
+def _stored_clock(entered: float, header: Mapping[str, Any]) -> Clock:
+    spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
+    return Clock(entered - as_number(header["elapsed"], "elapsed", 0.0), spent)
+
+
+def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[float, float, str, float]:
+    numbers = [as_number(number, "norms", 0.0, finite=False) for number in (upper, estimate, failure)]
+    return numbers[0], numbers[1], str(method), numbers[2]
+
+
+def _restored(
+    header: Mapping[str, Any], arrays: list[Any], problem: SaddleProblem, control: Control, path: Path
+) -> tuple[SaddleProblem, AnyRun]:
+    """The run of a checkpoint as it was, with nothing called."""
+    known = _same_problem(header["problem"], problem, path)
+    f, g, B = header["before"]
+    for point, domain in zip(arrays[-2:], (known.X, known.Y), strict=True):
+        as_real(point, "start", domain.shape)
+    control.books.problem = known
+    control.books.know([None if norm is None else _stored_norm(*norm) for norm in header["norms"]])
+    control = replace(
+        control,
+        before=Calls(as_number(f, "before", 0.0), as_number(g, "before", 0.0), as_whole(B, "before", 0)),
+        header={"plan": header["plan"], "problem": header["problem"]},
+        start=(arrays[-2], arrays[-1]),
+        dry=True,
+    )
+    run = _fresh(known, header, control)
+    # Points of either block, and the same as vectors.
+    shapes = {known.X.shape, known.Y.shape, (known.X.size,), (known.Y.size,)}
+    restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays, shapes)
+    return known, run
 
 
 def _same_problem(stored: str, problem: SaddleProblem, path: str | PathLike[str]) -> SaddleProblem:

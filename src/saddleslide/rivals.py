@@ -14,7 +14,10 @@ import numpy as np
 from saddleslide.baselines import methods
 from saddleslide.baselines.requirements import smoothness_of
 from saddleslide.couplings import Coupling, FiniteDifferences, ForeignMatrix, Matrix
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero, split_simple
+from saddleslide.functions.at_hand import exponent
 from saddleslide.problem import SaddleProblem
 
 ADAPTIVE = "adaptive"
@@ -72,11 +75,19 @@ def kind_of(problem: SaddleProblem) -> str:
 
 def _kind_of(problem: SaddleProblem) -> str:
     parts = zip(costly_parts(problem), (problem.X, problem.Y), strict=True)
-    found = [smoothness_of(rest, domain) for rest, domain in parts if not isinstance(rest, Zero)]
+    found = [_exponent(rest, domain) for rest, domain in parts if not isinstance(rest, Zero)]
     if found:
-        rough = any(condition is not None and condition.nu < 1.0 for condition in found)
+        rough = any(nu < 1.0 for nu in found)
         return ("one costly", "both costly")[len(found) - 1] + (", rough" if rough else "")
     return "simple, flat" if pdhg_variant(problem) == "plain" else "simple, curved"
+
+
+def _exponent(rest: Function, domain: Domain) -> float:
+    """Of the Hölder condition; unknown ones count as smooth."""
+    try:
+        return exponent(rest, domain)
+    except InputError:
+        return 1.0
 
 
 def costly_parts(problem: SaddleProblem) -> tuple[Function, Function]:

@@ -23,7 +23,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.regimes import BREGMAN_PER_GAP, SQUARE_PER_GAP
 from saddleslide.result import Moment, Result
 from saddleslide.sampling import Samples, as_generator
-from saddleslide.verdict import Status
+from saddleslide.verdict import Certificate, Status
 from saddleslide.work import chosen_costs
 
 # Each plan aims at half the accuracy of the one before: four times the samples, so all before cost a third of it.
@@ -52,8 +52,12 @@ def solve_sampled(
     if metric not in ("auto", "blocks"):
         raise InputError(f"solve: metric {metric!r} needs exact gradients of f; expected 'auto' with sampled ones.")
     known = problem.f.has_value and problem.g.has_value
-    goal, judging = _target(problem, tol, rtol, start, known)
+    goal, judging, at_start = _target(problem, tol, rtol, start, known)
     point = problem.start(start)
+    if at_start is not None and (at_start.gap <= goal or at_start.at_rounding):
+        # The start is optimal, so far as numbers can tell: no plan can be asked for a part of its gap.
+        status = at_start.claim if at_start.gap <= goal else Status.NUMERICAL_LIMIT
+        return Result(*point, status, at_start, Calls(), 0.0, (), target=goal, time_limit=control.time_limit)
     gap = math.inf
     if known:
         found = certify(problem, *point, max_gradients=GRADIENTS)
@@ -70,19 +74,17 @@ def solve_sampled(
 
 def _target(
     problem: SaddleProblem, tol: float | None, rtol: float | None, start: tuple[Any, Any] | None, known: bool
-) -> tuple[float, Calls]:
-    """The larger of the absolute target and the one relative to the certified gap at the start; calls of judging it."""
+) -> tuple[float, Calls, Certificate | None]:
+    """The larger of the absolute target and the one relative to the gap at the start; what judging that took, found."""
     absolute = 0.0 if tol is None else float(tol)
     if rtol is None or rtol == 0.0:
-        return absolute, Calls()
+        return absolute, Calls(), None
     complaint = "rtol needs the gap at the start, which is not known; expected tol=, an absolute target."
     raise_all("solve", [complaint] * (not known))
     found = certify(problem, *problem.start(start))
     gap = found.gap
     raise_all("solve", [complaint] * (not math.isfinite(gap)))
-    if max(absolute, rtol * gap) <= 0.0:
-        raise InputError("solve: the start has gap 0, so rtol asks for 0; expected tol= as well.")
-    return max(absolute, rtol * gap), found.calls
+    return max(absolute, rtol * gap, 0.0), found.calls, found
 
 
 class Ladder:
@@ -104,7 +106,7 @@ class Ladder:
         self.problem, self.target, self.accuracy, self.known = problem, target, accuracy, known
         self.point, self.costs, self.control, self.rng = point, costs, control, rng
         self.calls, self.judging, self.samples = Calls(), Calls(), Samples()
-        self.seconds, self.spared, self.climbed, self.climbing = 0.0, 0, 0, False
+        self.spared, self.climbed, self.climbing = 0, 0, False
         # The certified gap at the point: Psi need not be judged again.
         self.gap = math.inf
         self.plans: list[Plan | RestartPlan] = []
@@ -157,7 +159,8 @@ class Ladder:
 
     def _keep(self, found: Result) -> None:
         """One plan is done: the next starts where it ended, for half the accuracy."""
-        self.calls, self.seconds, self.judging = found.calls, found.seconds, found.certificate_calls
+        self.calls, self.judging = found.calls, found.certificate_calls
+        self.control.books.take()
         self.samples, self.spared = found.samples, found.spared
         self.plans, self.history = (
             [plan for plan in found.plans if isinstance(plan, Plan | RestartPlan)],
@@ -174,7 +177,6 @@ class Ladder:
                 row,
                 step=row.step + len(self.history),
                 calls=row.calls + self.calls,
-                seconds=row.seconds + self.seconds,
                 samples=row.samples + self.samples,
             )
             for row in found.history
@@ -186,7 +188,6 @@ class Ladder:
             certificate=replace(found.certificate, calls=found.certificate.calls + self.judging),
             calls=found.calls + self.calls,
             samples=found.samples + self.samples,
-            seconds=found.seconds + self.seconds,
             plans=(*self.plans, *found.plans),
             history=(*self.history, *history),
             target=self.target,

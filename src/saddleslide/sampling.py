@@ -13,6 +13,7 @@ from saddleslide.arrays import Array, Shape
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, without_silent_noise
+from saddleslide.functions.base import certain_modulus
 from saddleslide.holder import Holder
 from saddleslide.problem import SaddleProblem
 
@@ -81,7 +82,7 @@ class Drawn(Function):
         return self._function.strong_convexity(domain)
 
     def certain_convexity(self, domain: Domain) -> float:
-        return self._function.certain_convexity(domain)
+        return certain_modulus(self._function, domain)
 
 
 def is_sampled(problem: SaddleProblem) -> bool:

@@ -85,7 +85,7 @@ def with_second_try(
     """
     watched = Allowance(problem, prices, control.callback, methods[plan.method].ends_proved)
     first = carry_out_method(problem, plan, start, replace(control, callback=watched))
-    if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED) or first.target == 0.0:
+    if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED):
         return first
     if not first.target > 0.0:
         # A relative target at a start that is optimal already: there is nothing to ask of another method.
@@ -96,6 +96,8 @@ def with_second_try(
         return replace(first, status=Status.CALL_LIMIT if steps > 0 else Status.STEP_LIMIT)
     why = "it had used up its allowance or stood still" if watched.used_up else f"it ended with {first.status.name}"
     reason = f"{plan.method} had a gap of {first.gap:.4g} when {why}"
+    # What was made aside is in the first result.
+    control.books.take()
     left = replace(control, max_calls=limits, max_steps=steps, before=Calls())
     return _followed(problem, first, left, prices, rng, reason)
 
@@ -125,8 +127,7 @@ def joined(first: Result, second: Result) -> Result:
     better = second if second.gap <= first.gap else first
     before = first.history[-1].step if first.history else 0
     shifted = tuple(
-        Moment(before + at.step, first.calls + at.calls, first.seconds + at.seconds, min(at.gap, first.gap))
-        for at in second.history
+        Moment(before + at.step, first.calls + at.calls, at.seconds, min(at.gap, first.gap)) for at in second.history
     )
     return replace(
         second,
@@ -134,7 +135,6 @@ def joined(first: Result, second: Result) -> Result:
         y=better.y,
         certificate=replace(better.certificate, calls=first.certificate_calls + second.certificate_calls),
         calls=first.calls + second.calls,
-        seconds=first.seconds + second.seconds,
         plans=(*first.plans, *second.plans),
         history=(*first.history, *shifted),
         target=first.target,

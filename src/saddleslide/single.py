@@ -12,7 +12,8 @@ from saddleslide.certificate import EPS, certify
 from saddleslide.couplings import Coupling
 from saddleslide.domains import Domain
 from saddleslide.functions import Function
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.functions.base import errors_at
+from saddleslide.oracles import Calls, Oracles, RunEnded
 from saddleslide.planning import Plan
 from saddleslide.planning.restart_plan import RestartPlan
 from saddleslide.precisions import SINGLE
@@ -44,7 +45,10 @@ def rounded_off(result: Result, problem: SaddleProblem) -> Result:
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         # Beyond the range of single precision.
         return result
-    seen = _certificate(result, problem, _feasible(x, problem.X), _feasible(y, problem.Y))
+    try:
+        seen = _certificate(result, problem, _feasible(x, problem.X), _feasible(y, problem.Y))
+    except RunEnded:
+        seen = Certificate(reason="the time was up before the rounded point was judged.")
     spent = replace(seen, calls=result.certificate_calls + seen.calls)
     whole = bool(result.plans) and isinstance(result.plans[-1], Plan | RestartPlan)
     calls = result.calls if whole else result.calls + seen.calls
@@ -108,12 +112,14 @@ def _values(function: Function) -> float:
 
 def _rise(function: Function, point: Array, rounded: Array) -> float:
     """How much the function can be higher at the rounded point, rounding of both values included."""
-    (before, size), (after, other) = function.value_and_magnitude(point), function.value_and_magnitude(rounded)
-    return after - before + 16.0 * EPS * (size + other)
+    before, after = function.value(point), function.value(rounded)
+    made = errors_at(function, point, before).value + errors_at(function, rounded, after).value
+    return after - before + made + 16.0 * EPS * (abs(before) + abs(after))
 
 
 def _reach(change: Array, step: Array, domain: Domain, coupling: Coupling) -> float:
     """How much a change of a product can raise the best value over the other block: its support function."""
     raised = domain.support(change)
-    rounding = coupling.product_error * float(np.linalg.norm(step)) * domain.radius_at_zero
+    shift = coupling.rounding(float(np.linalg.norm(step)), float(np.linalg.norm(change)))
+    rounding = shift * domain.radius_at_zero
     return raised + rounding + 16.0 * EPS * abs(raised)

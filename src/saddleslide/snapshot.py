@@ -10,7 +10,7 @@ be restored names the attributes it needs for that in `restored_first` and has a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ _Kind = TypeVar("_Kind", bound=type)
 # What belongs to the problem and not to the state.
 _GIVEN = (SaddleProblem, Function, Domain, Coupling)
 _FRESH: dict[str, Any] = {"k": "fresh"}
+_ARRAYS = (np.ndarray, Elsewhere)
 _GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     kind.__name__: kind
     for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
@@ -80,11 +81,18 @@ def snapshot(run: object) -> Snapshot:
     return Snapshot(writer.node(run), writer.arrays)
 
 
-def restore(run: object, kept: Snapshot, kind: ArrayKind = NUMPY) -> None:
-    """Put a state into a fresh run of the same problem and plan; `kind` is that of the problem's arrays."""
+def restore(
+    run: object, kept: Snapshot, kind: ArrayKind = NUMPY, shapes: Collection[tuple[int, ...]] | None = None
+) -> None:
+    """Put a state into a fresh run of the same problem and plan; `kind` is that of the problem's arrays.
+
+    An array takes the place of one of its own shape, or, where the fresh run has none yet, has one of `shapes`:
+    compiled loops look at no bounds.
+    """
     try:
-        _Reader(kept.arrays, kind).value(kept.tree, run)
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        if _Reader(kept.arrays, kind, shapes).value(kept.tree, run) is not run:
+            raise TypeError(f"no {type(run).__name__} is stored")
+    except Exception as error:
         raise CheckpointError(f"the checkpoint does not fit this problem and version: {error!r}.") from error
 
 
@@ -93,6 +101,10 @@ def fresh_generator(tree: Mapping[str, Any]) -> np.random.Generator:
     stored = [node for name, node in tree["v"] if name == "rng"]
     kind = next((item for key, item in stored[0]["v"]["v"] if key == "bit_generator"), "") if stored else "PCG64"
     return np.random.Generator(_GENERATORS[kind]())
+
+
+def _told(value: Any) -> str:
+    return f"an array of shape {value.shape}, {value.dtype}" if isinstance(value, _ARRAYS) else type(value).__name__
 
 
 def _row(moment: Moment) -> list[float]:
@@ -165,16 +177,27 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self, arrays: list[np.ndarray[Any, Any]], kind: ArrayKind) -> None:
+    def __init__(
+        self, arrays: list[np.ndarray[Any, Any]], kind: ArrayKind, shapes: Collection[tuple[int, ...]] | None
+    ) -> None:
         # Where arrays lay that were elsewhere.
-        self.arrays, self.kind = arrays, kind
+        self.arrays, self.kind, self.shapes = arrays, kind, shapes
         self.seen: dict[int, Any] = {}
 
     def value(self, node: Any, fresh: Any = None) -> Any:
         """The value of a node; `fresh` is what the fresh run has in its place."""
-        if not isinstance(node, dict):
-            return node
-        return _READERS[node["k"]](self, node, fresh)
+        made = _READERS[node["k"]](self, node, fresh) if isinstance(node, dict) else node
+        if made is not None and made is not fresh:
+            self._check_shape(made, fresh)
+        return made
+
+    def _check_shape(self, made: Any, fresh: Any) -> None:
+        """Whether an array may stand where the fresh run has `fresh`."""
+        is_array, known = isinstance(made, _ARRAYS), isinstance(fresh, _ARRAYS)
+        if known and not (is_array and made.shape == fresh.shape and made.dtype.kind == fresh.dtype.kind):
+            raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}")
+        if is_array and not known and self.shapes is not None and made.shape not in self.shapes:
+            raise ValueError(f"{_told(made)} is stored; expected one of the shapes {sorted(self.shapes)}")
 
     def fresh(self, node: Mapping[str, Any], fresh: Any) -> Any:
         return fresh
@@ -219,7 +242,7 @@ class _Reader:
 
     def generator(self, node: Mapping[str, Any], fresh: Any) -> Any:
         # In place: sampled functions of the fresh run draw from this very generator.
-        fresh.bit_generator.state = self.value(node["v"])
+        fresh.bit_generator.state = self.value(node["v"], fresh.bit_generator.state)
         self.seen[node["n"]] = fresh
         return fresh
 
@@ -234,7 +257,9 @@ class _Reader:
         for name, content in node["v"]:
             if name not in allowed:
                 raise KeyError(name)
-            object.__setattr__(made, name, self.value(content))
+            object.__setattr__(made, name, self.value(content, vars(fresh).get(name) if type(fresh) is kind else None))
+        if {name for name, _ in node["v"]} != allowed:
+            raise KeyError(sorted(allowed))
         return made
 
     def thing(self, node: Mapping[str, Any], fresh: Any) -> Any:

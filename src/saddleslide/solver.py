@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -13,10 +14,8 @@ import numpy as np
 from saddleslide.adaptive_planner import planned, targets
 from saddleslide.choice import Choice, choose
 from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, controlled
-from saddleslide.driver import at_home, carried_out, with_header
-from saddleslide.elsewhere import traffic
+from saddleslide.driver import carried_out, held_to_limits, with_header
 from saddleslide.errors import InputError, raise_all
-from saddleslide.kernels.switch import compile_seconds
 from saddleslide.kernels.threads import working_threads
 from saddleslide.method_run import method_plan
 from saddleslide.metrics import Metric
@@ -131,23 +130,24 @@ def solve(
     )  # fmt: skip
     if not isinstance(method, str):
         raise InputError(f"solve: method is {method!r}; expected 'auto', 'adaptive' or a name in ss.methods.")
-    before = traffic()
     with (
         working_threads(threads, "solve"),
         Progress(then=callback) if progress else nullcontext(callback) as watched,
     ):
         control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
-            targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
+            goal = targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
             if method != "auto" or options is not None:
                 raise InputError(
                     f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
                     "functions for a method by name."
                 )
-            result = solve_sampled(problem, tol, rtol, metric, start, costs, control, rng)
+            work = partial(solve_sampled, problem, tol, rtol, metric, start, costs, control, rng)
         else:
-            result = _solve_exact(problem, tol, rtol, method, options, metric, start, costs, control, as_seed(rng))
-    result = at_home(result, problem, traffic() - before)
+            goal = targets(problem, tol, rtol, metric, seed := as_seed(rng))
+            problem = quiet_problem(problem)
+            work = partial(_solve_exact, problem, tol, rtol, method, options, metric, start, costs, control, seed)
+        result = held_to_limits(problem, start, control, goal, work)
     return result.or_raise() if strict else result
 
 
@@ -163,8 +163,6 @@ def _solve_exact(
     control: Control,
     seed: int,
 ) -> Result:
-    problem = quiet_problem(problem) if isinstance(problem, SaddleProblem) else problem
-    compiled_before = compile_seconds()
     unnamed = method in ("auto", ADAPTIVE)
     raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
     choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
@@ -173,15 +171,11 @@ def _solve_exact(
         plan = planned(problem, tol, rtol, metric, start, costs, seed)
     else:
         plan = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
-    # What the choice looked at was spent before the first step.
-    control = replace(with_header(control, problem, plan, start), before=choice.calls)
+    control = with_header(control, problem, plan, start)
     if method == "auto" and isinstance(plan, MethodPlan) and control.checkpoint is None:
-        result = with_second_try(problem, plan, start, control, choice.prices, seed)
-    else:
-        # A checkpoint holds one run, so a preferred method then has no allowance.
-        result = carried_out(problem, plan, start, control)
-    # Planning makes products too, and may be the first to load their kernels.
-    return replace(result, compile_seconds=compile_seconds() - compiled_before)
+        return with_second_try(problem, plan, start, control, choice.prices, seed)
+    # A checkpoint holds one run, so a preferred method then has no allowance.
+    return carried_out(problem, plan, start, control)
 
 
 def _chosen(

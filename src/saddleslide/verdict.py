@@ -8,6 +8,9 @@ from enum import Enum
 
 from saddleslide.oracles import Calls
 
+# Gaps below this part of the bounds are rounding.
+ROUNDING = 1e-13
+
 
 class Status(Enum):
     """Outcome of a run. The value says what happened, what the numbers mean now, and what to try.
@@ -20,9 +23,10 @@ class Status(Enum):
 
     SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
     MET_AS_DECLARED = (
-        "The bounds meet the target provided that the declared moduli of strong convexity named in certificate.assumes "
-        "are right. On an unbounded set nothing else bounds the gap, and a modulus declared too large makes it "
-        "larger than it says. Bound X or Y, or build f and g of functions of known form."
+        "The bounds meet the target provided that what was declared, and is named in certificate.assumes, is right. On "
+        "an unbounded set nothing but a modulus bounds the gap, and what a class of the caller's says of itself nobody "
+        "can check: where it is wrong, the gap is larger than it says. Bound X or Y, or build f and g of functions of "
+        "known form."
     )
     EXPECTED = (
         "The plan was carried out, and its bound on the expected gap is at most the target. It holds on average over "
@@ -33,6 +37,12 @@ class Status(Enum):
         "they stand. For a smaller gap use larger loops or a smaller tol."
     )
     RUNNING = "The run is under way. The point is the current one. Wait, or raise StopIteration to stop."
+    BOUND_REACHED = (
+        "The point solves the problem with the ball that was put around its multipliers, not the one that was meant: "
+        "the constraints are not enforced, because nothing satisfies them or because the ball is too small. The lower "
+        "bound is true, the upper one is that of the problem with the ball. Pass a larger bound=; where the residual "
+        "stays, no point satisfies the constraints."
+    )
     STOPPED = "The callback stopped the run. The point is the current one, its bounds are true. Run on with start=."
     INTERRUPTED = (
         "The run was interrupted from the keyboard. The point and its bounds are the best so far and true. Run on from "
@@ -69,8 +79,8 @@ class Status(Enum):
         "be trusted and are left out. See certificate.reason for what was seen, and mend that oracle or constant."
     )
     NO_CERTIFICATE = (
-        "The plan was carried out, but no bound on the gap is known. The point is the plan's, its gap is "
-        "unknown. See certificate.reason for what is missing."
+        "The plan was carried out, but no bound on the gap is known. The point is the one that the method came to, its "
+        "gap is unknown. See certificate.reason for what is missing."
     )
 
 
@@ -92,7 +102,7 @@ class Certificate:
     calls : Calls
         Oracle calls that judging cost.
     assumes : str
-        A declared modulus that the bounds rest on, beyond convexity, true gradients and a true adjoint; see
+        What was declared and the bounds rest on, beyond convexity, true gradients and a true adjoint; see
         `SaddleProblem.assumptions`. Empty otherwise.
 
     Examples
@@ -119,6 +129,19 @@ class Certificate:
         ('SOLVED', 'MET_AS_DECLARED')
         """
         return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED
+
+    @property
+    def at_rounding(self) -> bool:
+        """Whether the gap can not be told from rounding of the bounds.
+
+        Examples
+        --------
+        >>> Certificate(1.0, 1.0 + 1e-15).at_rounding, Certificate(1.0, 1.1).at_rounding
+        (True, False)
+        """
+        # Of exact minima the error is all rounding.
+        error = 1.5 * self.error if self.kind == "exact" and math.isfinite(self.error) else 0.0
+        return math.isfinite(self.gap) and self.gap <= max(ROUNDING * (abs(self.upper) + abs(self.lower)), error)
 
     @property
     def gap(self) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays import as_number
+from saddleslide.call import made
 from saddleslide.couplings import Coupling, FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, MiniBatch, Noisy, Partitioned, SampledParts
@@ -100,12 +101,12 @@ def measured_costs(problem: SaddleProblem, repeats: int = 3) -> tuple[float, flo
     """
     x, y = problem.start()
     coupling = problem.coupling
-    calls = (
-        lambda: problem.f.gradient(x),
-        lambda: problem.g.gradient(y),
-        lambda: coupling.forward(x.reshape(coupling.x_shape)),
-    )
-    f, g, B = (min(_seconds(call) for _ in range(repeats)) for call in calls)
+    calls = {
+        "f": lambda: problem.f.gradient(x),
+        "g": lambda: problem.g.gradient(y),
+        "B": lambda: coupling.forward(x.reshape(coupling.x_shape)),
+    }
+    f, g, B = (min(made(name, partial(_seconds, call)) for _ in range(repeats)) for name, call in calls.items())
     return f, g, B
 
 

@@ -14,6 +14,8 @@ from saddleslide.baselines.field import Mean
 from saddleslide.baselines.reach import reach_from_start
 from saddleslide.candidate import Candidate, Linearisation
 from saddleslide.functions import prox, split_simple
+from saddleslide.functions.base import errors_at, rounding_of
+from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.metrics import Metric, fit_spectral
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -21,6 +23,8 @@ from saddleslide.problem import SaddleProblem
 # The penalty follows the distances travelled until it has changed so often; then it stays, as the theory wants.
 _MOST_CHANGES = 60
 _IMBALANCE = 4.0
+# Steps below this part of what they change are left alone: their ratio says nothing, or is that of rounding.
+_SETTLED = 1e-8
 
 
 @final
@@ -74,7 +78,11 @@ class Admm(Method):
         self.Hx = self.hessian(self.x) if moved else zero
         self.Bx = oracles.forward(self.x) if moved else np.zeros_like(self.y)
         self.BTBx = oracles.adjoint(self.Bx) if moved else zero
+        # Rounding of these products is relative to all that x has travelled.
+        self.reach = float(np.linalg.norm(self.x))
         self.z = self.Bx
+        # Whether these three are products made at x, and not sums over many steps.
+        self.fresh = True
         self.preconditioner = self._metric(probed)
         self.changes = 0
         self.mean = Mean()
@@ -103,40 +111,56 @@ class Admm(Method):
 
     def advance(self) -> None:
         pull = self.oracles.adjoint(self.y - self.rho * self.z)
-        self._conjugate_gradients(-(self.Hx + self.slope + self.rho * self.BTBx + pull))
+        solved = self._conjugate_gradients(-(self.Hx + self.slope + self.rho * self.BTBx + pull))
         y = prox(self.problem.g, self.y + self.rho * self.Bx, 1.0 / self.rho, self.problem.Y)
         z = self.Bx + (self.y - y) / self.rho
         dual, primal = float(np.linalg.norm(y - self.y)), self.rho * float(np.linalg.norm(z - self.z))
         self.y, self.z = y, z
         self.mean.add((self.x, y))
         if not self.fixed and self.changes < _MOST_CHANGES:
-            self._balance(dual, primal)
+            self._balance(dual, primal, solved)
 
-    def _balance(self, dual: float, primal: float) -> None:
-        """Double or halve the penalty where y and z travel at very different speeds."""
-        if dual > _IMBALANCE * primal:
+    def _balance(self, dual: float, primal: float, solved: bool) -> None:
+        """Double or halve the penalty where y and z travel at very different speeds.
+
+        Where CG has not solved its system, z lags behind for want of CG steps. A larger penalty would make that worse,
+        and so would rise without end. So would that of constraints: z stands still there, as soon as they hold.
+        """
+        size = float(np.linalg.norm(self.y)) + self.rho * float(np.linalg.norm(self.z))
+        if max(dual, primal) <= _SETTLED * size:
+            return
+        if dual > _IMBALANCE * primal and solved:
             self.rho, self.changes = 2.0 * self.rho, self.changes + 1
         elif primal > _IMBALANCE * dual:
             self.rho, self.changes = 0.5 * self.rho, self.changes + 1
 
-    def _conjugate_gradients(self, r: Array) -> None:
-        """Move x towards the solution of (H + rho B^T B) x = right-hand side, r being its residual."""
+    def _conjugate_gradients(self, r: Array) -> bool:
+        """Move x towards the solution of (H + rho B^T B) x = right-hand side, r its residual; whether it got there."""
         most, part = int(self.options["cg_steps"] or 1), float(self.options["cg_tolerance"] or 0.0)
         s = self._preconditioned(r)
         rs = float(np.vdot(r, s))
         first, p = rs, s
         for taken in range(most):
             if not rs > (part**2 * first if taken else 0.0):
-                return
+                return True
             Hp, Bp = self.hessian(p), self.oracles.forward(p)
             BTBp = self.oracles.adjoint(Bp)
             step = rs / float(np.vdot(p, Hp + self.rho * BTBp))
             self.x, self.Hx = self.x + step * p, self.Hx + step * Hp
             self.Bx, self.BTBx = self.Bx + step * Bp, self.BTBx + step * BTBp
+            self.reach += step * float(np.linalg.norm(p)) + float(np.linalg.norm(self.x))
             r = r - step * (Hp + self.rho * BTBp)
             s = self._preconditioned(r)
             rs, before = float(np.vdot(r, s)), rs
             p = s + (rs / before) * p
+            self.fresh = False
+        return not rs > part**2 * first
+
+    def _refresh(self) -> None:
+        """Make the products at x anew: sums over many steps drift away from them, and a certificate must not."""
+        if not self.fresh:
+            self.Hx, self.Bx, self.fresh = self.hessian(self.x), self.oracles.forward(self.x), True
+            self.BTBx = self.oracles.adjoint(self.Bx)
 
     def _preconditioned(self, r: Array) -> Array:
         metric = self.preconditioner
@@ -151,14 +175,29 @@ class Admm(Method):
         return x, self.problem.Y.project(y)
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """The output; f, its gradient and Bx at the last point are known from the CG steps."""
+        """The output; f, its gradient and Bx at the last point, from one product with the Hessian and two with B."""
         if self.options["output"] == "average":
             return super().candidates()
+        self._refresh()
         _, simple = split_simple(self.problem.f, self.problem.X)
         # Of the part without a proximal step, as the judge wants them.
         value = self.constant + float(np.vdot(self.x, 0.5 * self.Hx + self.slope)) - simple.value(self.x)
-        known = Linearisation(self.x, value, self.Hx + self.slope - simple.gradient(self.x))
-        return (Candidate(self.x, self.y, value, self.Bx, known),)
+        slope = self.Hx + self.slope - simple.gradient(self.x)
+        errors = self._errors(value, slope)
+        known = Linearisation(self.x, value, slope, errors)
+        return (Candidate(self.x, self.y, value, self.Bx, known, error=errors[0], reach=self.reach),)
+
+    def _errors(self, value: float, slope: Array) -> tuple[float, float]:
+        """Bounds on the rounding of the value, made of the gradient, and of that, kept up to date by CG steps."""
+        size, steep = float(np.linalg.norm(self.x)), float(np.linalg.norm(slope))
+        terms = float(np.linalg.norm(self.Hx)) + float(np.linalg.norm(self.slope))
+        summed = (inner_error(self.x.size) + FEW) * (terms * size + abs(self.constant))
+        error = 0.0
+        for _ in range(2):
+            # The value says how large the terms are, up to its own error.
+            wrong = rounding_of(self.problem.f).at(self.reach, value + error, steep, self.x.size).gradient
+            error = 2.0 * wrong * size + summed + errors_at(self.problem.f, self.x, value).value
+        return error, wrong
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -14,11 +15,13 @@ from saddleslide.baselines.reach import reach_from_start
 from saddleslide.baselines.requirements import missing
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.functions import Zero, tilted_minimum
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.oracles import MOST_SHORTENED, Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
 SIDES = ("auto", "primal", "dual")
 _PRIMAL = ("smooth f", "strong convexity of g", "closed minimum of g")
+# How far above the last finite value an overflow is told to be.
+_HEIGHT = 1e3
 _DUAL = ("smooth g", "strong convexity of f", "closed minimum of f")
 
 
@@ -118,14 +121,35 @@ class _Smooth:
         self.oracles, self.problem, self.primal = oracles, oracles.problem, primal
         self.lift = oracles.lifted(self.problem.f)
         self.recent: list[tuple[Array, Array]] = []
+        # The last point with finite answers and the value there; how often oracles have overflown since.
+        self.finite: tuple[Array, float] | None = None
+        self.refused = 0
 
     def flat(self, point: Array) -> tuple[float, Array]:
         """Value and gradient for SciPy."""
         shape = (self.problem.X if self.primal else self.problem.Y).shape
-        value, gradient, inner = self._evaluated(point.reshape(shape))
+        ask = partial(self._evaluated, point.reshape(shape))
+        found = self.oracles.tried(ask) if self.finite is not None and self.refused < MOST_SHORTENED else ask()
+        if found is None:
+            self.refused += 1
+            return self._steep(point)
+        value, gradient, inner = found
+        self.finite, self.refused = (point.copy(), value), 0
         # The next iterate is among the last few points: a line search rarely takes more.
         self.recent = [*self.recent[-7:], (point.copy(), inner)]
         return value, gradient.ravel()
+
+    def _steep(self, point: Array) -> tuple[float, Array]:
+        """Where an oracle overflows: a bowl around the last finite point, which the line search leaves for that point.
+
+        SciPy interpolates what it is told, so that infinities would end its search.
+        """
+        assert self.finite is not None
+        center, value = self.finite
+        way = point - center
+        square = float(np.vdot(way, way)) or 1.0
+        height = _HEIGHT * (1.0 + abs(value))
+        return value + height, (2.0 * height / square) * way
 
     def inner_point(self, point: Array) -> Array | None:
         """The inner point that belongs to an iterate; None before the first evaluation."""
@@ -137,6 +161,7 @@ class _Smooth:
     def _evaluated(self, point: Array) -> tuple[float, Array, Array]:
         problem, oracles = self.problem, self.oracles
         value, slope = self._outer(point)
+        value = self._checked(value, point)
         if self.primal:
             inner = tilted_minimum(problem.g, -oracles.forward(point), problem.Y)
             return value - inner.value, slope + oracles.adjoint(inner.point), inner.point
@@ -152,6 +177,11 @@ class _Smooth:
         q = self.lift.lift(point)
         slope = self.lift.gradient(point, q)
         return self.lift.value(point, q), slope
+
+    def _checked(self, value: float, point: Array) -> float:
+        if not math.isfinite(value):
+            raise self.oracles.not_finite("f" if self.primal else "g", point)
+        return value
 
 
 def _obstacles(problem: SaddleProblem, side: str) -> list[str]:

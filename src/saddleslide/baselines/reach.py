@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from saddleslide.arrays import Array
+from saddleslide.call import note
 from saddleslide.functions import Zero, has_prox
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
@@ -114,7 +115,10 @@ def measured_anew(problem: SaddleProblem) -> Calls:
     Calls(f=1, g=0, B=0)
     """
     oracles = Oracles(problem)
-    _KNOWN[problem] = counted_reach(oracles, problem.start())
+    try:
+        _KNOWN[problem] = counted_reach(oracles, problem.start())
+    finally:
+        note(oracles.calls)
     return oracles.calls
 
 

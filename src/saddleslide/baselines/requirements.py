@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero, has_prox
+from saddleslide.functions.at_hand import exponent, smoothness_at_hand
 from saddleslide.holder import Holder
 from saddleslide.problem import SaddleProblem
 
@@ -28,17 +30,25 @@ def smoothness_of(function: Function, domain: Domain) -> Holder | None:
         return None
 
 
+def _exponent(function: Function, domain: Domain) -> float:
+    """Of the Hölder condition, for which no norm is bounded; NaN where there is none."""
+    try:
+        return exponent(function, domain)
+    except InputError:
+        return math.nan
+
+
 def _smooth(name: str, function: Function, domain: Domain) -> str:
-    found = smoothness_of(function, domain)
-    if found is None:
+    nu = _exponent(function, domain)
+    if math.isnan(nu):
         return f"{name} = {function!r} has no known smoothness on {domain}; expected a Lipschitz gradient."
-    if found.nu < 1.0:
-        return f"{name} has a Hölder gradient of exponent {found.nu:g}; expected a Lipschitz gradient (exponent 1)."
+    if nu < 1.0:
+        return f"{name} has a Hölder gradient of exponent {nu:g}; expected a Lipschitz gradient (exponent 1)."
     return ""
 
 
 def _holder(name: str, function: Function, domain: Domain) -> str:
-    missing_condition = smoothness_of(function, domain) is None
+    missing_condition = math.isnan(_exponent(function, domain))
     return f"{name} = {function!r} has no known Hölder condition on {domain}." if missing_condition else ""
 
 
@@ -87,7 +97,8 @@ def _uncoupled(problem: SaddleProblem) -> str:
 
 
 def _some_curvature(problem: SaddleProblem) -> str:
-    found = (smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y))
+    sides = (problem.f, problem.X), (problem.g, problem.Y)
+    found = [smoothness_at_hand(function, domain) for function, domain in sides]
     flat = all(condition is not None and condition.H == 0.0 for condition in found)
     return "f and g are linear: there is no gradient to slide over; expected curvature in f or g." if flat else ""
 

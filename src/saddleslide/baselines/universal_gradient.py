@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -12,7 +13,7 @@ from saddleslide.baselines.base import Description, Method, Option
 from saddleslide.baselines.field import calls_of, unpromised
 from saddleslide.baselines.primal import Primal, Response, is_coupled, primal_smoothness
 from saddleslide.baselines.reach import sizes_of
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.oracles import MOST_SHORTENED, SHORTER, Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
 _MOST_DOUBLINGS = 200
@@ -55,17 +56,18 @@ class UniversalGradient(Method):
         self.v, self.slopes = origin[0], np.zeros_like(origin[0])
 
     def advance(self) -> None:
-        X = self.primal.problem.X
+        X, oracles, shortened = self.primal.problem.X, self.primal.oracles, 0
         for _ in range(_MOST_DOUBLINGS):
             a = (1.0 + math.sqrt(1.0 + 4.0 * self.L * self.A)) / (2.0 * self.L)
             tau = a / (self.A + a)
-            middle = tau * self.v + (1.0 - tau) * self.x
-            response = self.primal.response(middle)
-            lifted = self._lift(middle)
-            slope_f = self._f_slope(middle, lifted)
-            slope = slope_f + self.primal.pull(response)
-            ahead = tau * X.project(self.v - a * slope) + (1.0 - tau) * self.x
-            if self._accepted(middle, response, lifted, slope_f, ahead, tau):
+            trial = partial(self._trial, a, tau)
+            found = oracles.tried(trial) if shortened < MOST_SHORTENED else trial()
+            if found is None:
+                # f overflows there: a larger L keeps nearer to x, where it is finite.
+                shortened, self.L = shortened + 1, SHORTER * self.L
+                continue
+            accepted, response, slope, ahead = found
+            if accepted:
                 break
             self.L *= 2.0
         self.A += a
@@ -73,6 +75,16 @@ class UniversalGradient(Method):
         self.v = X.project(self.origin - self.slopes)
         self.x, self.y = ahead, (1.0 - tau) * self.y + tau * response.y
         self.L *= 0.5
+
+    def _trial(self, a: float, tau: float) -> tuple[bool, Response, Array, Array]:
+        """The step with these weights: whether it passes, the response and the slope that it is made with, its end."""
+        middle = tau * self.v + (1.0 - tau) * self.x
+        response = self.primal.response(middle)
+        lifted = self._lift(middle)
+        slope_f = self._f_slope(middle, lifted)
+        slope = slope_f + self.primal.pull(response)
+        ahead = tau * self.primal.problem.X.project(self.v - a * slope) + (1.0 - tau) * self.x
+        return self._accepted(middle, response, lifted, slope_f, ahead, tau), response, slope, ahead
 
     def _lift(self, x: Array) -> Array:
         return self.primal.lift.lift(x) if self.primal.smooth else x
@@ -89,8 +101,12 @@ class UniversalGradient(Method):
         # Of the maximum: its model at middle is <y, B .> - g(y) with the y found there.
         distance = beyond.value - response.value - float(np.vdot(response.y, beyond.Bx - response.Bx))
         if self.primal.smooth:
-            distance += self.primal.lift.bregman(ahead, self._lift(ahead), middle, lifted, slope_f)
-        return not distance > 0.5 * self.L * float(np.vdot(step, step)) + 0.5 * self.eps * tau
+            bent = self.primal.lift.bregman(ahead, self._lift(ahead), middle, lifted, slope_f)
+            if not math.isfinite(bent):
+                raise self.primal.oracles.not_finite("f", ahead)
+            distance += bent
+        # Distances that overflow prove nothing.
+        return distance <= 0.5 * self.L * float(np.vdot(step, step)) + 0.5 * self.eps * tau < math.inf
 
     def output(self) -> tuple[Array, Array]:
         return self.x, self.y

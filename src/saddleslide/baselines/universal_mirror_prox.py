@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -11,7 +12,7 @@ from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method, Option
 from saddleslide.baselines.fewest import fewest_on_bounded
 from saddleslide.baselines.field import METRIC, Mean, Point, calls_of, field_of, unpromised
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.oracles import MOST_SHORTENED, SHORTER, Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
 # Doublings after which an operator is taken to be broken; rounding can not need more.
@@ -53,21 +54,42 @@ class UniversalMirrorProx(Method):
         self.eps = tol if given is None else float(given)
         self.L = float(self.options["L0"] or 1.0)
         self.z: Point = origin
+        self.asked: Point | None = None
         self.mean = Mean()
         self.mean.add(origin, 0.0)
 
     def advance(self) -> None:
-        z, at_z = self.z, self.field(self.z)
+        z, at_z, shortened = *self._begun(), 0
         self.L *= 0.5
         for _ in range(_MOST_DOUBLINGS):
-            w = self.field.step(z, at_z, 1.0 / self.L)
-            at_w = self.field(w)
-            following = self.field.step(z, at_w, 1.0 / self.L)
-            if self._accepted(z, at_z, w, at_w, following):
+            trial = partial(self._trial, z, at_z)
+            found = self.field.oracles.tried(trial) if shortened < MOST_SHORTENED else trial()
+            if found is None:
+                # An oracle overflows there, and is finite at z.
+                shortened, self.L = shortened + 1, SHORTER * self.L
+                continue
+            accepted, w, following = found
+            if accepted:
                 break
             self.L *= 2.0
         self.mean.add(w, 1.0 / self.L)
-        self.z = following
+        self.z, self.asked = following, w
+
+    def _trial(self, z: Point, at_z: Point) -> tuple[bool, Point, Point]:
+        """Both halves of a step with the present L, and whether it passes."""
+        w = self.field.step(z, at_z, 1.0 / self.L)
+        at_w = self.field(w)
+        following = self.field.step(z, at_w, 1.0 / self.L)
+        return self._accepted(z, at_z, w, at_w, following), w, following
+
+    def _begun(self) -> tuple[Point, Point]:
+        """Where the step begins, with F there: at z, or where F was asked last if an oracle overflows at z."""
+        found = self.field.oracles.tried(lambda: self.field(self.z)) if self.asked is not None else self.field(self.z)
+        if found is None:
+            assert self.asked is not None
+            self.z, self.L = self.asked, SHORTER * self.L
+            found = self.field(self.z)
+        return self.z, found
 
     def _accepted(self, z: Point, at_z: Point, w: Point, at_w: Point, following: Point) -> bool:
         """<F(w) - F(z), w - z+> <= L/2 (|w - z|^2 + |w - z+|^2) + eps/2."""
@@ -76,7 +98,8 @@ class UniversalMirrorProx(Method):
         )  # fmt: skip
         norm = self.field.norm
         right = 0.5 * self.L * (norm.squared_distance(w, z) + norm.squared_distance(w, following))
-        return not left > right + 0.5 * self.eps
+        # Distances that overflow prove nothing.
+        return left <= right + 0.5 * self.eps < math.inf
 
     def output(self) -> tuple[Array, Array]:
         return self.mean.point

@@ -14,7 +14,10 @@ from saddleslide.commands.tasks import Task
 # What --out writes: a record, the arrays, and two pictures; and the picture itself where the solution is one.
 SOLUTION_FILES = ("result.json", "arrays.npz", "solution.png", "convergence.png")
 PICTURE = "image.png"
-EXIT_CODES = "exit codes: 0 solved, 1 not solved, 2 wrong arguments or unreadable files, 130 interrupted"
+EXIT_CODES = (
+    "exit codes: 0 solved, 1 not solved, 2 wrong arguments or files that can not be read or written, 130 interrupted,\n"
+    "  141 nobody reads the output any more"
+)
 # Predictions for the slow methods run through all their steps, which takes long at small targets.
 _COMPARED = 1e-2
 

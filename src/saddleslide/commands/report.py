@@ -36,6 +36,13 @@ def facts_of(problem: SaddleProblem, result: Result) -> dict[str, Fact]:
 
 def write_solution(folder: Path, problem: SaddleProblem, result: Result, asked: Mapping[str, Any]) -> tuple[str, ...]:
     """Record, arrays and pictures of a solution; returns the names of the files."""
+    try:
+        return _written(folder, problem, result, asked)
+    except OSError as error:
+        raise InputError(f"--out is {str(folder)!r}; expected a folder that can be written: {error}.") from error
+
+
+def _written(folder: Path, problem: SaddleProblem, result: Result, asked: Mapping[str, Any]) -> tuple[str, ...]:
     solution = problem.read(result)
     spoken = isinstance(solution, Solution)
     record = {

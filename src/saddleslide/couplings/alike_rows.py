@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from saddleslide.arrays import Array, Shape
 from saddleslide.couplings.sparse_rows import SparseRows, written
+from saddleslide.kernels.arguments import Patterns
 from saddleslide.kernels.kinds import TILE
 from saddleslide.kernels.switch import load
 from saddleslide.kernels.threads import over_rows
@@ -27,37 +28,38 @@ class AlikeRows:
     >>> rows = alike_rows(scipy.sparse.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(40, 41), format="csr"))
     >>> rows.product(np.arange(41.0) ** 2, (40,), None)[:4]
     array([1., 3., 5., 7.])
-    >>> len(rows.weights)
+    >>> len(rows.patterns.weights)
     2
     """
 
     def __init__(self, matrix: Any, begins: npt.NDArray[np.int64]) -> None:
         known: dict[tuple[bytes, bytes], int] = {}
         kept: list[tuple[npt.NDArray[np.int32], Array]] = []
-        patterns = []
+        numbers = []
         for row in begins.tolist():
             part = slice(matrix.indptr[row], matrix.indptr[row + 1])
             offsets, weights = matrix.indices[part] - np.int32(row), matrix.data[part]
             number = known.setdefault((offsets.tobytes(), weights.tobytes()), len(kept))
             if number == len(kept):
                 kept.append((offsets, weights))
-            patterns.append(number)
+            numbers.append(number)
         self.columns = matrix.shape[1]
-        self.begins = np.append(begins, matrix.shape[0])
-        self.patterns = np.array(patterns, dtype=np.int64)
-        self.starts = np.cumsum([0, *(len(offsets) for offsets, _ in kept)], dtype=np.int64)
-        self.offsets = np.concatenate([offsets for offsets, _ in kept])
-        self.weights = np.concatenate([weights for _, weights in kept])
+        self.patterns = Patterns(
+            np.append(begins, matrix.shape[0]),
+            np.array(numbers, dtype=np.int64),
+            np.cumsum([0, *(len(offsets) for offsets, _ in kept)], dtype=np.int64),
+            np.concatenate([offsets for offsets, _ in kept]),
+            np.concatenate([weights for _, weights in kept]),
+        )
         # Entries before every run, to share the runs out.
-        self.entries = matrix.indptr[self.begins].astype(np.int64)
+        self.entries = matrix.indptr[self.patterns.begins].astype(np.int64)
 
     def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
         """The matrix times v, in a shape."""
         work = load("alike_rows").alike_product
-        runs = (self.begins, self.patterns, self.starts, self.offsets, self.weights)
         return written(
             v, self.columns, shape, out, lambda source, into: over_rows(
-                lambda first, last: work(*runs, source, into, np.empty(TILE), first, last), self.entries
+                lambda first, last: work(self.patterns, source, into, np.empty(TILE), first, last), self.entries
             )
         )  # fmt: skip
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from saddleslide.array_kinds import Built
-from saddleslide.arrays import Array, Shape
+from saddleslide.arrays import Array, Shape, beside
+from saddleslide.call import made
 from saddleslide.couplings.spectrum import (
+    DECLARED,
     NormBound,
     SmallestSingularValue,
     norm_bound,
@@ -19,6 +22,13 @@ from saddleslide.couplings.spectrum import (
     summation_error,
 )
 from saddleslide.errors import InputError
+
+# A difference of operators may show little at one pair: what shows counts this many times.
+_DOUBT = 30.0
+# What no operator in double precision shows, and the rounding of a product in single precision; relative to sizes.
+_NOT_DOUBLE, _SINGLE = 1e-12, 8.0 * float(np.finfo(np.float32).eps)
+# Rounding of two products and two sums, relative to their sizes.
+_EXPLAINED = 32.0 * float(np.finfo(np.float64).eps)
 
 
 class Coupling(Built, ABC):
@@ -34,6 +44,8 @@ class Coupling(Built, ABC):
 
     x_shape: Shape
     y_shape: Shape
+    # Whether a coupling of ours calls the caller's products.
+    runs_own_code: bool = False
 
     @abstractmethod
     def forward(self, x: Array, out: Array | None = None) -> Array:
@@ -80,6 +92,20 @@ class Coupling(Built, ABC):
         """The matrix itself when it is at hand, else None."""
         return None
 
+    @property
+    def norm_at_hand(self) -> bool:
+        """Whether `norm` takes no products with the caller's code: entries at hand, a closed form, or declared.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> own = (np.copy, np.copy), (3,), (3,)
+        >>> [ss.couplings.as_coupling(*own, norm=norm).norm_at_hand for norm in (None, 1.0)]
+        [False, True]
+        """
+        known = self.__dict__.get("norm")
+        return type(self).norm is not Coupling.norm or (known is not None and known.method == DECLARED)
+
     @cached_property
     def norm(self) -> NormBound:
         """Spectral norm: an upper bound with its margin, apart from the estimate. Costs products, once."""
@@ -98,6 +124,18 @@ class Coupling(Built, ABC):
         return singular_values(self)
 
     @property
+    def size_bound(self) -> float:
+        """A bound on the norm; that of the entries' sizes where these are at hand. May cost products, once.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> 2.0 <= ss.couplings.as_coupling(np.array([[1.0, 1.0], [1.0, -1.0]])).size_bound < 2.1
+        True
+        """
+        return self.norm.upper
+
+    @property
     def product_error(self) -> float:
         """C with |computed B x - B x| <= c |x|, the same for B^T; 0 while nothing is known about the size of B.
 
@@ -110,6 +148,40 @@ class Coupling(Built, ABC):
         known = self.__dict__.get("norm")
         longest = max(math.prod(self.x_shape), math.prod(self.y_shape))
         return 0.0 if known is None else summation_error(longest) * float(known.upper)
+
+    def rounding(self, size: float, product: float) -> float:
+        """A bound on |computed B x - B x| for |x| = size and |B x| = product, the same for B^T.
+
+        Of products whose norm is not known yet, the product itself shows the size.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> B = ss.couplings.as_coupling((np.copy, np.copy), (3,), (3,))
+        >>> 0.0 < B.rounding(1.0, 1.0) < 1e-14
+        True
+        """
+        longest = max(math.prod(self.x_shape), math.prod(self.y_shape))
+        shown = summation_error(longest) * product if is_own_code(self) else 0.0
+        return max(self.product_error * size, shown)
+
+    @cached_property
+    def adjoint_test(self) -> AdjointTest:
+        """What one seeded pair says of the adjoint: two products, once. Ours are transposes and are not tested.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> B = ss.couplings.as_coupling((lambda x: 2.0 * x, lambda y: (2.0 + 1e-8) * y), (4,), (4,))
+        >>> 1e-8 < B.adjoint_test.bound < 1e-5
+        True
+        """
+        if not is_own_code(self):
+            return AdjointTest(0.0, 0.0)
+        x = sign_vector(self.x_shape)
+        Bx = made(self, lambda: self.forward(x))
+        y = signs_of(Bx)
+        return tested(x, Bx, y, made(self, lambda: self.adjoint(y)))
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         """Smallest singular value of B on the x side, or the smallest positive one.
@@ -124,6 +196,104 @@ class Coupling(Built, ABC):
         3.0
         """
         return smallest_singular_value(self, positive)
+
+
+def is_own_code(coupling: Coupling) -> bool:
+    """Whether products run code of the caller's: callables, operators, a Coupling of the caller's.
+
+    Examples
+    --------
+    >>> from saddleslide.couplings import as_coupling
+    >>> is_own_code(as_coupling(np.eye(2))), is_own_code(as_coupling((np.copy, np.copy), (2,), (2,), norm=1.0))
+    (False, True)
+    """
+    return coupling.runs_own_code or not type(coupling).__module__.startswith("saddleslide.")
+
+
+class AdjointTest(NamedTuple):
+    """What a pair of signs (x, y) shows of the difference between an adjoint and the transpose.
+
+    Parameters
+    ----------
+    relative : float
+        The difference of <Bx, y> and <x, B^T y> over the sizes of the products.
+    bound : float
+        A bound on the norm of the difference of the operators; 0 where rounding explains what was seen.
+    """
+
+    relative: float
+    bound: float
+
+
+def sign_vector(shape: Shape) -> Array:
+    """Seeded signs times numbers from 1 to 4/3 that single precision does not hold: no wrong entry is small there.
+
+    Examples
+    --------
+    >>> size = np.abs(sign_vector((3,)))
+    >>> bool((size >= 1.0).all() and (size < 4.0 / 3.0).all() and (size != size.astype(np.float32)).all())
+    True
+    """
+    rng = np.random.default_rng(0)
+    sizes = 1.0 + rng.random(shape) / 3.0
+    return np.where(rng.random(shape) < 0.5, -sizes, sizes)
+
+
+def signs_of(Bx: Array) -> Array:
+    """The y of the test, on the side of Bx: an independent one may be orthogonal to it and hide a wrong scale.
+
+    Examples
+    --------
+    >>> np.sign(signs_of(np.array([3.0, -2.0, 0.0])))
+    array([ 1., -1.,  1.])
+    """
+    signs: Array = (np.sign(Bx) + (Bx == 0.0)) * np.abs(beside(Bx, sign_vector(Bx.shape)))
+    return signs
+
+
+def tested(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
+    """The test from its products. At such signs, <y, E x> has the size of the Frobenius norm of a difference E.
+
+    Examples
+    --------
+    >>> one = np.ones(4)
+    >>> tested(one, 2.0 * one, one, 2.0 * one)
+    AdjointTest(relative=0.0, bound=0.0)
+    """
+    difference = unexplained(x, Bx, y, BTy)
+    sizes = float(np.linalg.norm(Bx)) * float(np.linalg.norm(y)), float(np.linalg.norm(BTy)) * float(np.linalg.norm(x))
+    relative = difference / max(*sizes, difference) if difference > 0.0 else 0.0
+    bound = _DOUBT * difference
+    if relative > _NOT_DOUBLE:
+        # Rounding in single precision shows by chance at one pair, and may be larger at others.
+        bound = max(bound, _SINGLE * max(float(np.linalg.norm(Bx)), float(np.linalg.norm(BTy))))
+    return AdjointTest(relative, bound)
+
+
+def pair_mismatch(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
+    """The same bound from products at any pair: no difference is smaller than what it shows there.
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> pair_mismatch(one, 2.0 * one, one, 2.0 * one), pair_mismatch(one, 2.0 * one, one, 2.001 * one) > 0.001
+    (0.0, True)
+    """
+    sizes = float(np.linalg.norm(x)) * float(np.linalg.norm(y))
+    return _DOUBT * unexplained(x, Bx, y, BTy) / sizes if 0.0 < sizes < math.inf else 0.0
+
+
+def unexplained(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
+    """|<Bx, y> - <x, B^T y>|, or 0 where rounding in double precision explains it.
+
+    Examples
+    --------
+    >>> unexplained(np.ones(1), np.ones(1), np.ones(1), np.full(1, 1.5))
+    0.5
+    """
+    difference = abs(float(np.vdot(Bx, y)) - float(np.vdot(x, BTy)))
+    sizes = float(np.linalg.norm(Bx)) * float(np.linalg.norm(y)) + float(np.linalg.norm(x)) * float(np.linalg.norm(BTy))
+    return difference if difference > _EXPLAINED * sizes else 0.0
 
 
 def adjoint_mismatch(coupling: Coupling, rng: int | np.random.Generator | None = 0) -> float:

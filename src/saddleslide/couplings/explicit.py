@@ -17,14 +17,17 @@ from saddleslide.couplings.alike_rows import AlikeRows, passes_of
 from saddleslide.couplings.base import Coupling
 from saddleslide.couplings.foreign import ForeignMatrix
 from saddleslide.couplings.odl_operators import is_odl, odl_products
+from saddleslide.couplings.sparse_input import read_sparse
 from saddleslide.couplings.sparse_rows import SparseRows, flat
-from saddleslide.couplings.spectrum import NormBound, summation_error
+from saddleslide.couplings.spectrum import DECLARED, NormBound, may_be_dense, summation_error
 from saddleslide.elsewhere.sparse import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
 
 # Four dense rows of so many columns fill a cache of 1 MB, where they are until they are read again.
 _CACHED_COLUMNS = 2**15
+# Longest side of a sparse matrix whose factorisation is worth its cost.
+_LONG = 4000
 # A LinearOperator subclass must override one of these to have an adjoint.
 _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
 
@@ -40,10 +43,11 @@ class Matrix(Coupling):
     array([1., 1., 1., 1.])
     """
 
-    def __init__(self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None) -> None:
-        self.matrix = _read_matrix(matrix)
-        rows, columns = self.matrix.shape
-        self.x_shape, self.y_shape = _check_sizes((rows, columns), x_shape, y_shape)
+    def __init__(
+        self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, name: str = "B"
+    ) -> None:
+        self.matrix = _read_matrix(matrix, name)
+        self.x_shape, self.y_shape = _check_sizes(self.matrix.shape, x_shape, y_shape, name)
         self.sparse = scipy.sparse.issparse(self.matrix)
         # A stored transpose makes the sparse adjoint a row-wise product too.
         self.transpose = _with_small_indices(self.matrix.T.tocsr()) if self.sparse else self.matrix.T
@@ -139,16 +143,32 @@ class Matrix(Coupling):
 
     @cached_property
     def product_error(self) -> float:
-        """From the entries: the norm of |B| is at most the root of its largest row sum times its largest column sum."""
-        sizes, used = abs(self.matrix), self.matrix != 0.0
+        """From the entries: the longest row or column, and the norm of |B|."""
         if 0 in self.matrix.shape:
             return 0.0
-        sums = [float(np.max(np.asarray(sizes.sum(axis=axis)))) for axis in (0, 1)]
+        used = self.matrix != 0.0
         longest = max(int(np.max(np.asarray(used.sum(axis=axis)))) for axis in (0, 1))
-        return summation_error(longest) * math.sqrt(sums[0]) * math.sqrt(sums[1])
+        return summation_error(longest) * self.size_bound
+
+    @cached_property
+    def size_bound(self) -> float:
+        """A bound on the norm of |B|: Frobenius, or the root of the largest row sum times the largest column sum."""
+        if 0 in self.matrix.shape:
+            return 0.0
+        sizes = abs(self.matrix)
+        sums = [float(np.max(np.asarray(sizes.sum(axis=axis)))) for axis in (0, 1)]
+        largest = float(sizes.max())
+        with np.errstate(under="ignore"):
+            relative = (sizes.data if self.sparse else sizes) / (largest or 1.0)
+            whole = largest * float(np.linalg.norm(np.ravel(relative)))
+        return (1.0 + summation_error(self.stored)) * min(math.sqrt(sums[0]) * math.sqrt(sums[1]), whole)
+
+    @property
+    def norm_at_hand(self) -> bool:
+        return True
 
     def dense(self) -> Array | None:
-        if self.sparse and max(self.matrix.shape) > 4000:
+        if self.sparse and (max(self.matrix.shape) > _LONG or not may_be_dense(self.matrix.shape)):
             return None
         matrix: Array = self.matrix.toarray() if self.sparse else self.matrix
         return matrix
@@ -182,6 +202,8 @@ class Products(Coupling):
     array([2., 2., 2.])
     """
 
+    runs_own_code = True
+
     def __init__(
         self,
         forward: Callable[[Any], Any],
@@ -189,8 +211,11 @@ class Products(Coupling):
         x_shape: Shape,
         y_shape: Shape,
         kind: ArrayKind = NUMPY,
+        name: str = "B",
     ) -> None:
         self._forward, self._adjoint = forward, adjoint
+        # What error messages call it.
+        self._name = name
         # Arrays of this kind are what the callables take.
         self.origin = kind
         self.x_shape, self.y_shape = x_shape, y_shape
@@ -202,14 +227,19 @@ class Products(Coupling):
         return () if self.origin.library == kind.library else ("operator or callables: NumPy code",)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._forward, x), self.y_shape, "B x", out, x)
+        return received(self.origin.call(self._forward, x), self.y_shape, f"{self._name} x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._adjoint, y), self.x_shape, "B^T y", out, y)
+        return received(self.origin.call(self._adjoint, y), self.x_shape, f"{self._name}^T y", out, y)
 
 
 def as_coupling(
-    B: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, norm: float | None = None, like: Any = None
+    B: Any,
+    x_shape: Shape | None = None,
+    y_shape: Shape | None = None,
+    norm: float | None = None,
+    like: Any = None,
+    name: str = "B",
 ) -> Coupling:
     """Make a Coupling of an array, a sparse matrix, an operator (SciPy, PyLops, ODL) or a pair of callables.
 
@@ -224,6 +254,8 @@ def as_coupling(
         A known upper bound on the spectral norm; saves the products that bounding it would cost.
     like : "torch", "jax", "cupy" or an array of theirs, optional
         Kind of arrays that a pair of callables takes, on the device of that array; NumPy when missing.
+    name : str, optional
+        What error messages call it.
 
     Examples
     --------
@@ -232,18 +264,18 @@ def as_coupling(
     >>> as_coupling(aslinearoperator(np.ones((2, 3)))).y_shape
     (2,)
     """
-    x_shape = None if x_shape is None else as_shape(x_shape, "B: x_shape")
-    y_shape = None if y_shape is None else as_shape(y_shape, "B: y_shape")
-    coupling = _made(B, x_shape, y_shape, as_kind(like, "B: like"))
+    x_shape = None if x_shape is None else as_shape(x_shape, f"{name}: x_shape")
+    y_shape = None if y_shape is None else as_shape(y_shape, f"{name}: y_shape")
+    coupling = _made(B, x_shape, y_shape, as_kind(like, f"{name}: like"), name)
     if norm is not None:
-        declared = as_number(norm, "B: norm", 0.0)
+        declared = as_number(norm, f"{name}: norm", 0.0)
         # A copy: the caller's own coupling keeps its norm.
         coupling = copy(coupling)
-        coupling.__dict__["norm"] = NormBound(declared, declared, "declared")
+        coupling.__dict__["norm"] = NormBound(declared, declared, DECLARED)
     return coupling
 
 
-def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind) -> Coupling:
+def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind, name: str) -> Coupling:
     if isinstance(B, Coupling):
         # Only the sizes must agree: an image and its ravel are the same vector.
         wrong = [
@@ -252,48 +284,49 @@ def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind)
             if wants is not None and math.prod(has) != math.prod(wants)
         ]
         if wrong:
-            raise InputError(f"B: {', and '.join(wrong)}.")
+            raise InputError(f"{name}: {', and '.join(wrong)}.")
         return B
     if isinstance(B, tuple | list) and len(B) == 2 and all(callable(part) for part in B):
         if x_shape is None or y_shape is None:
-            raise InputError("B: a pair of callables has no shapes; pass x_shape= and y_shape=.")
-        return Products(B[0], B[1], x_shape, y_shape, kind)
+            raise InputError(f"{name}: a pair of callables has no shapes; pass x_shape= and y_shape=.")
+        return Products(B[0], B[1], x_shape, y_shape, kind, name)
     if hasattr(B, "matvec") and hasattr(B, "shape"):
-        return _from_linear_operator(B, x_shape, y_shape)
+        return _from_linear_operator(B, x_shape, y_shape, name)
     if is_odl(B):
-        forward, transpose, own_x, own_y = odl_products(B)
+        forward, transpose, own_x, own_y = odl_products(B, name)
         # An image and its ravel are the same vector: the shapes asked for win over the spaces' own.
-        _check_sizes((math.prod(own_y), math.prod(own_x)), x_shape or own_x, y_shape or own_y)
-        return _reshaped(forward, transpose, x_shape or own_x, y_shape or own_y)
+        _check_sizes((math.prod(own_y), math.prod(own_x)), x_shape or own_x, y_shape or own_y, name)
+        return _reshaped(forward, transpose, x_shape or own_x, y_shape or own_y, name)
     if kind_of(B) != NUMPY and B.ndim == 2:
-        return ForeignMatrix(B, *_check_sizes(tuple(B.shape), x_shape, y_shape))
+        return ForeignMatrix(B, *_check_sizes(tuple(B.shape), x_shape, y_shape, name), name)
     if callable(B) and not hasattr(B, "__array__"):
         raise MissingAdjointError(
-            "B: received one callable; expected a pair (forward, adjoint). "
-            "The method needs products with B and with its transpose."
+            f"{name}: received one callable; expected a pair (forward, adjoint). "
+            "The method needs products with it and with its transpose."
         )
-    return Matrix(B, x_shape, y_shape)
+    return Matrix(B, x_shape, y_shape, name)
 
 
-def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape | None) -> Coupling:
+def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name: str) -> Coupling:
     if np.dtype(getattr(operator, "dtype", None) or float).kind == "c":
-        raise InputError(f"B: dtype is {operator.dtype}; expected a real operator.")
+        raise InputError(f"{name}: dtype is {operator.dtype}; expected a real operator.")
     rows, columns = operator.shape
-    x_shape, y_shape = _check_sizes((rows, columns), x_shape, y_shape)
+    x_shape, y_shape = _check_sizes((rows, columns), x_shape, y_shape, name)
     if not callable(getattr(operator, "rmatvec", None)) or _lacks_rmatvec(operator):
         raise MissingAdjointError(
-            f"B: {type(operator).__name__} of shape {operator.shape} has no rmatvec; expected "
+            f"{name}: {type(operator).__name__} of shape {operator.shape} has no rmatvec; expected "
             "an operator with its adjoint. Pass rmatvec= when building it."
         )
-    return _reshaped(lambda x: operator.matvec(x.ravel()), lambda y: operator.rmatvec(y.ravel()), x_shape, y_shape)
+    return _reshaped(
+        lambda x: operator.matvec(x.ravel()), lambda y: operator.rmatvec(y.ravel()), x_shape, y_shape, name
+    )
 
 
 def _reshaped(
-    forward: Callable[[Array], Any], adjoint: Callable[[Array], Any], x_shape: Shape, y_shape: Shape
+    forward: Callable[[Array], Any], adjoint: Callable[[Array], Any], x_shape: Shape, y_shape: Shape, name: str
 ) -> Coupling:
-    return Products(
-        lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape), x_shape, y_shape
-    )
+    flat = (lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape))
+    return Products(*flat, x_shape, y_shape, name=name)
 
 
 def _lacks_rmatvec(operator: Any) -> bool:
@@ -313,33 +346,15 @@ def _lacks_rmatvec(operator: Any) -> bool:
     return isinstance(operator, plain) and all(inherited)
 
 
-def _read_matrix(matrix: Any) -> Any:
+def _read_matrix(matrix: Any, name: str) -> Any:
     if scipy.sparse.issparse(matrix):
-        if matrix.dtype.kind not in "biuf":
-            raise InputError(f"B: dtype is {matrix.dtype}; expected real numbers.")
-        _check_places(matrix)
-        rows = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
-        # Now, and not in place when SciPy needs it: compiled passes hold these arrays.
-        rows.sum_duplicates()
-        as_real(rows.data, "B")
-        return _with_small_indices(rows)
-    array = as_real(matrix, "B")
+        return _with_small_indices(read_sparse(matrix, name))
+    array = as_real(matrix, name)
     if array.ndim != 2:
-        raise InputError(f"B: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix.")
-    return array
-
-
-def _check_places(matrix: Any) -> None:
-    """Refuse entries that lie outside of the matrix: neither SciPy nor compiled loops look at bounds."""
-    if matrix.format not in ("csr", "csc", "bsr"):
-        return
-    try:
-        matrix.check_format(full_check=True)
-    except ValueError as error:
         raise InputError(
-            f"B: the {matrix.format} matrix of shape {matrix.shape} is damaged ({error}); expected every entry inside. "
-            "Build it from rows, columns and values with scipy.sparse.coo_array."
-        ) from None
+            f"{name}: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix."
+        )
+    return array
 
 
 def _with_small_indices(rows: Any) -> Any:
@@ -349,13 +364,15 @@ def _with_small_indices(rows: Any) -> Any:
     return rows
 
 
-def _check_sizes(shape: tuple[int, int], x_shape: Shape | None, y_shape: Shape | None) -> tuple[Shape, Shape]:
+def _check_sizes(
+    shape: tuple[int, int], x_shape: Shape | None, y_shape: Shape | None, name: str
+) -> tuple[Shape, Shape]:
     rows, columns = shape
     x_shape = (columns,) if x_shape is None else x_shape
     y_shape = (rows,) if y_shape is None else y_shape
     if math.prod(x_shape) != columns or math.prod(y_shape) != rows:
         raise InputError(
-            f"B: its shape is {(rows, columns)}; expected {(math.prod(y_shape), math.prod(x_shape))} "
+            f"{name}: its shape is {(rows, columns)}; expected {(math.prod(y_shape), math.prod(x_shape))} "
             f"for y of shape {y_shape} and x of shape {x_shape}."
         )
     return x_shape, y_shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, final
 
@@ -24,10 +25,12 @@ class ForeignMatrix(Coupling):
     array([1., 1.])
     """
 
-    def __init__(self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None) -> None:
+    def __init__(
+        self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, name: str = "B"
+    ) -> None:
         self.kind = kind_of(matrix)
         # Checked on the host; kept in double precision where it was.
-        values = as_real(matrix, "B")
+        values = as_real(matrix, name)
         self.matrix = self.kind.wrap(values)
         rows, columns = values.shape
         self.x_shape = (columns,) if x_shape is None else x_shape
@@ -57,10 +60,20 @@ class ForeignMatrix(Coupling):
     @cached_property
     def product_error(self) -> float:
         """From the entries, in any order of summation: see `Matrix`."""
+        return summation_error(max(self.dense().shape)) * self.size_bound
+
+    @cached_property
+    def size_bound(self) -> float:
+        """A bound on the norm of |B|: see `Matrix`."""
         sizes = np.abs(self.dense())
         if 0 in sizes.shape:
             return 0.0
-        return summation_error(max(sizes.shape)) * float(np.sqrt(sizes.sum(axis=0).max() * sizes.sum(axis=1).max()))
+        sums = math.sqrt(float(sizes.sum(axis=0).max())) * math.sqrt(float(sizes.sum(axis=1).max()))
+        return (1.0 + summation_error(max(sizes.shape))) * min(sums, float(np.linalg.norm(sizes)))
+
+    @property
+    def norm_at_hand(self) -> bool:
+        return True
 
     def dense(self) -> Array:
         return as_real(self.matrix, "B")

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from saddleslide.arrays import Array
-from saddleslide.couplings.base import Coupling
+from saddleslide.couplings.base import AdjointTest, Coupling, is_own_code
 from saddleslide.couplings.spectrum import NormBound
 
 
@@ -26,6 +26,14 @@ class Mirrored(Coupling):
     def __init__(self, original: Coupling) -> None:
         self.original = original
         self.x_shape, self.y_shape = original.y_shape, original.x_shape
+
+    @property
+    def runs_own_code(self) -> bool:  # type: ignore[override]
+        return is_own_code(self.original)
+
+    @property
+    def adjoint_test(self) -> AdjointTest:
+        return self.original.adjoint_test
 
     def __repr__(self) -> str:
         return f"Mirrored({self.original!r})"
@@ -45,6 +53,10 @@ class Mirrored(Coupling):
     @property
     def product_error(self) -> float:
         return self.original.product_error
+
+    @property
+    def norm_at_hand(self) -> bool:
+        return self.original.norm_at_hand
 
     @cached_property
     def norm(self) -> NormBound:

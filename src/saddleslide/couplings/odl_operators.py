@@ -22,22 +22,22 @@ def is_odl(operator: Any) -> bool:
     return callable(operator) and all(hasattr(operator, name) for name in ("domain", "range", "is_linear"))
 
 
-def odl_products(operator: Any) -> tuple[Any, Any, Shape, Shape]:
+def odl_products(operator: Any, name: str = "B") -> tuple[Any, Any, Shape, Shape]:
     """Forward product, transposed product and the shapes of x and y.
 
     ODL's adjoint belongs to the inner products <u, v> = sum w u v of its spaces: the transpose is w_x adjoint(y / w_y).
     Some of its operators forget the weights, so the one that fits is found by products with one random pair.
     """
     if not operator.is_linear:
-        raise InputError(f"B: {type(operator).__name__} is not linear; expected a linear operator.")
+        raise InputError(f"{name}: {type(operator).__name__} is not linear; expected a linear operator.")
     try:
         adjoint = operator.adjoint
     except NotImplementedError as missing:
         raise MissingAdjointError(
-            f"B: {type(operator).__name__} has no adjoint; expected an operator with its adjoint."
+            f"{name}: {type(operator).__name__} has no adjoint; expected an operator with its adjoint."
         ) from missing
-    x_shape, y_shape = _shape(operator.domain), _shape(operator.range)
-    w_x, w_y = _weights(operator.domain), _weights(operator.range)
+    x_shape, y_shape = _shape(operator.domain, name), _shape(operator.range, name)
+    w_x, w_y = _weights(operator.domain, name), _weights(operator.range, name)
 
     def forward(x: Array) -> Any:
         return operator(operator.domain.element(x.reshape(x_shape))).asarray()
@@ -53,8 +53,8 @@ def odl_products(operator: Any) -> tuple[Any, Any, Shape, Shape]:
     fits = [each for each in (weighted, plain) if _fits(forward, each, x_shape, y_shape)]
     if not fits:
         raise InputError(
-            f"B: the adjoint of {type(operator).__name__} is not its transpose, with or without the weights of its "
-            "spaces; expected one of both."
+            f"{name}: the adjoint of {type(operator).__name__} is not its transpose, with or without the weights of "
+            "its spaces; expected one of both."
         )
     return forward, fits[0], x_shape, y_shape
 
@@ -69,26 +69,28 @@ def _fits(forward: Any, transpose: Any, x_shape: Shape, y_shape: Shape) -> bool:
     return abs(left - right) <= 1e-5 * max(abs(left), abs(right))
 
 
-def _shape(space: Any) -> Shape:
+def _shape(space: Any, name: str) -> Shape:
     shape = tuple(int(n) for n in space.shape)
     if math.prod(shape) != space.size or not getattr(space, "is_power_space", True):
-        raise InputError(f"B: {space!r} joins spaces of different shapes; expected one array, or a power of one space.")
+        raise InputError(
+            f"{name}: {space!r} joins spaces of different shapes; expected one array, or a power of one space."
+        )
     return shape
 
 
-def _weights(space: Any) -> Any:
+def _weights(space: Any, name: str) -> Any:
     """The w of the inner product: a number, or an array that broadcasts to the space."""
-    parts = [_weights(part) for part in space] if _is_power(space) else [1.0]
+    parts = [_weights(part, name) for part in space] if _is_power(space) else [1.0]
     weighting = getattr(space, "weighting", None)
     own = getattr(weighting, "const", None)
     if own is None:
         own = getattr(weighting, "array", None)
     if own is None:
-        raise InputError(f"B: {space!r} has an inner product without weights; expected constants or an array.")
+        raise InputError(f"{name}: {space!r} has an inner product without weights; expected constants or an array.")
     if not _is_power(space):
         return np.asarray(own, dtype=np.float64)
     each = np.broadcast_to(np.asarray(own, dtype=np.float64), (len(parts),))
-    shape = _shape(space)[1:]
+    shape = _shape(space, name)[1:]
     return np.stack([np.broadcast_to(weight * part, shape) for weight, part in zip(each, parts, strict=True)])
 
 

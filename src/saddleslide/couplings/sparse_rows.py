@@ -10,6 +10,7 @@ import numpy as np
 
 from saddleslide.arrays import Array, Shape
 from saddleslide.errors import InputError
+from saddleslide.kernels.arguments import Rows
 from saddleslide.kernels.switch import load
 from saddleslide.kernels.threads import WORTHWHILE, over_rows, together
 
@@ -81,8 +82,7 @@ class SparseRows:
         narrow = np.dtype(np.uint16 if matrix.shape[1] <= _NARROW else np.uint32)
         self.kind, pairs = narrow.name, _paired(matrix, starts, narrow)
         self.passes = "passes" if pairs is None else "paired_rows"
-        found: tuple[Array, Any, Any] = pairs or (matrix.data, matrix.indices.astype(narrow), starts)
-        self.data, self.indices, self.starts = found
+        self.rows = Rows(matrix.data, matrix.indices.astype(narrow), starts) if pairs is None else pairs
 
     @property
     def paired(self) -> bool:
@@ -91,20 +91,20 @@ class SparseRows:
 
     def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
         """The matrix times v, in a shape."""
-        work, rows = self._work("product"), (self.data, self.indices, self.starts)
+        work, rows = self._work("product"), self.rows
         return written(
             v, self.shape[1], shape, out, lambda source, into: over_rows(
-                lambda first, last: work(*rows, source, into, first, last), self.starts
+                lambda first, last: work(rows, source, into, first, last), rows.starts
             )
         )  # fmt: skip
 
     def products(self, stack: Array) -> Array:
         """The matrix times every row of a stack, two at once; the same bits as one by one."""
-        work, rows = self._work("two_products"), (self.data, self.indices, self.starts)
+        work, rows = self._work("two_products"), self.rows
         made = np.empty((len(stack), self.shape[0]))
         for begin, source in _by_two(stack, self.shape[1]):
             into = np.empty((self.shape[0], 2))
-            over_rows(lambda first, last, s=source, t=into: work(*rows, s, t, first, last), self.starts)  # type: ignore[misc]
+            over_rows(lambda first, last, s=source, t=into: work(rows, s, t, first, last), rows.starts)  # type: ignore[misc]
             made[begin : begin + 2] = into.T[: len(stack) - begin]
         return made
 
@@ -123,25 +123,25 @@ class SparseRows:
         return made
 
     def _work(self, name: str) -> Callable[..., None]:
-        work: Callable[..., None] = getattr(load(self.passes), name)[self.kind]
+        work: Callable[..., None] = getattr(load(self.passes), f"{name}_{self.kind}")
         return work
 
     def _added(self, name: str, shape: Shape, *given: Array) -> Array:
         """What a pass adds up over all rows."""
-        entries = int(self.starts[-1])
+        entries = int(self.rows.starts[-1])
         parts = _PARTS if entries >= WORTHWHILE else 1
-        cuts = np.searchsorted(self.starts, np.arange(1, parts) * (entries / parts)).tolist()
+        cuts = np.searchsorted(self.rows.starts, np.arange(1, parts) * (entries / parts)).tolist()
         edges, back = [0, *cuts, self.shape[0]], np.empty((parts, *shape))
-        work, rows = self._work(name), (self.data, self.indices, self.starts)
+        work, rows = self._work(name), self.rows
         together([
-            lambda i=i: work(*rows, *given, back[i], edges[i], edges[i + 1])  # type: ignore[misc]
+            lambda i=i: work(rows, *given, back[i], edges[i], edges[i + 1])  # type: ignore[misc]
             for i in range(parts)
         ])  # fmt: skip
         total: Array = back.sum(axis=0) if parts > 1 else back[0]
         return total
 
 
-def _paired(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> tuple[Array, Any, Any] | None:
+def _paired(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> Rows | None:
     """Weights, columns and row starts of pairs, where there are few enough of them."""
     if matrix.shape[1] < 2 or matrix.nnz == 0:
         return None
@@ -154,8 +154,9 @@ def _paired(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> tuple[Array, Any
     if count > _PAIRED * matrix.nnz:
         return None
     columns, weights = np.empty(count, narrow), np.zeros(2 * count)
-    kernels.pair_up[narrow.name](given, starts, matrix.data, matrix.shape[1] - 1, columns, weights)
-    return weights, columns, pair_starts
+    pair_up = getattr(kernels, f"pair_up_{narrow.name}")
+    pair_up(given, starts, matrix.data, matrix.shape[1] - 1, columns, weights)
+    return Rows(weights, columns, pair_starts)
 
 
 def _by_two(stack: Array, size: int) -> Iterator[tuple[int, Array]]:

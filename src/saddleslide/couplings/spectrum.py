@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays import Array
+from saddleslide.call import made
 
 if TYPE_CHECKING:
     from saddleslide.couplings.base import Coupling
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 SMALL = 64
 # Largest side for which a matrix at hand is factorised.
 FACTORISABLE = 1200
+# Most entries of a matrix that is written out where only products with it, or few of its entries, are at hand: 40 MB.
+DENSE_ENTRIES = 5_000_000
 LANCZOS_STEPS = 60
 FAILURE_PROBABILITY = 1e-10
+# How a norm was found that the caller said.
+DECLARED = "declared"
 
 
 @dataclass(frozen=True)
@@ -77,14 +82,30 @@ def rounding_margin(size: int) -> float:
 
 
 def summation_error(terms: int) -> float:
-    """Relative rounding error of a sum of products: every bit for short sums, what errors of random sign do for long.
+    """Rounding error of a sum of products in any order, relative to the sum of their sizes.
 
     Examples
     --------
-    >>> summation_error(4) < summation_error(10_000) < 1e-12
+    >>> summation_error(4) < summation_error(1_000) < 1e-12
     True
     """
-    return float(np.finfo(np.float64).eps) * min(terms, 8.0 * math.sqrt(terms))
+    return float(np.finfo(np.float64).eps) * 0.5 * (1.0 + terms)
+
+
+def may_be_dense(shape: tuple[int, ...]) -> bool:
+    """Whether a matrix of this shape may be written out, however few entries it has.
+
+    Examples
+    --------
+    >>> may_be_dense((1000, 1000)), may_be_dense((2_000_000, 60))
+    (True, False)
+    """
+    return math.prod(shape) <= DENSE_ENTRIES
+
+
+def _at_hand(coupling: Coupling) -> bool:
+    """Whether all entries are there already, or may be written out."""
+    return may_be_dense((*coupling.x_shape, *coupling.y_shape)) or coupling.dense() is not None
 
 
 def as_dense(coupling: Coupling) -> Array:
@@ -95,9 +116,17 @@ def as_dense(coupling: Coupling) -> Array:
     columns, rows = math.prod(coupling.x_shape), math.prod(coupling.y_shape)
     if columns <= rows:
         units = np.eye(columns).reshape(columns, *coupling.x_shape)
-        return np.array([coupling.forward(unit).ravel() for unit in units]).reshape(columns, rows).T
+        return np.array([_forward(coupling, unit).ravel() for unit in units]).reshape(columns, rows).T
     units = np.eye(rows).reshape(rows, *coupling.y_shape)
-    return np.array([coupling.adjoint(unit).ravel() for unit in units]).reshape(rows, columns)
+    return np.array([_adjoint(coupling, unit).ravel() for unit in units]).reshape(rows, columns)
+
+
+def _forward(coupling: Coupling, x: Array) -> Array:
+    return made(coupling, lambda: coupling.forward(x))
+
+
+def _adjoint(coupling: Coupling, y: Array) -> Array:
+    return made(coupling, lambda: coupling.adjoint(y))
 
 
 def singular_values(coupling: Coupling) -> Array:
@@ -112,10 +141,34 @@ def norm_bound(coupling: Coupling) -> NormBound:
     smaller = min(columns, rows)
     if smaller == 0:
         return NormBound(0.0, 0.0, "empty")
+    if smaller <= SMALL and not _at_hand(coupling):
+        return gram_norm_bound(coupling)
     if smaller <= SMALL or (smaller <= FACTORISABLE and coupling.dense() is not None):
         estimate = float(coupling.singular_values[0])
         return NormBound(estimate * (1.0 + rounding_margin(max(columns, rows))), estimate, "singular values")
     return lanczos_norm_bound(coupling)
+
+
+def gram_norm_bound(coupling: Coupling) -> NormBound:
+    """From all entries of B^T B or B B^T, whichever is smaller: for a long side and a short one.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> round(gram_norm_bound(ss.couplings.as_coupling(np.diag([3.0, 4.0]))).upper, 6)
+    4.0
+    """
+    columns, rows = math.prod(coupling.x_shape), math.prod(coupling.y_shape)
+    if columns <= rows:
+        units = np.eye(columns).reshape(-1, *coupling.x_shape)
+        gram = np.array([coupling.adjoint(coupling.forward(unit)).ravel() for unit in units])
+    else:
+        units = np.eye(rows).reshape(-1, *coupling.y_shape)
+        gram = np.array([coupling.forward(coupling.adjoint(unit)).ravel() for unit in units])
+    if not np.isfinite(gram).all():
+        return NormBound(math.inf, math.inf, "Gram matrix: a product is not finite")
+    estimate = math.sqrt(max(float(scipy.linalg.eigvalsh(0.5 * (gram + gram.T))[-1]), 0.0))
+    return NormBound(estimate * (1.0 + rounding_margin(max(columns, rows))), estimate, "Gram matrix")
 
 
 def lanczos_norm_bound(coupling: Coupling, steps: int = LANCZOS_STEPS) -> NormBound:
@@ -131,7 +184,7 @@ def lanczos_norm_bound(coupling: Coupling, steps: int = LANCZOS_STEPS) -> NormBo
     diagonal: list[float] = []
     off_diagonal: list[float] = []
     for _ in range(steps):
-        w = coupling.adjoint(coupling.forward(v)) - beta * previous
+        w = _adjoint(coupling, _forward(coupling, v)) - beta * previous
         diagonal.append(float(np.vdot(v, w)))
         w -= diagonal[-1] * v
         beta = float(np.linalg.norm(w))
@@ -156,6 +209,9 @@ def smallest_singular_value(coupling: Coupling, positive: bool) -> SmallestSingu
         return SmallestSingularValue(0.0, math.nan, f"not computed: sides {rows} x {columns} exceed {FACTORISABLE}")
     if min(columns, rows) == 0:
         return SmallestSingularValue(0.0, 0.0, "empty")
+    if not _at_hand(coupling):
+        most = f"{DENSE_ENTRIES:,} entries"
+        return SmallestSingularValue(0.0, math.nan, f"not computed: {rows} x {columns} exceeds {most}")
     values = coupling.singular_values
     if not np.isfinite(values).all():
         return SmallestSingularValue(0.0, math.nan, "not computed: a product is not finite")

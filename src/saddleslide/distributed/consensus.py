@@ -15,12 +15,13 @@ from saddleslide.couplings import Coupling, Gossip, NormBound, SmallestSingularV
 from saddleslide.distributed.counts import Counts
 from saddleslide.distributed.engine import check_client
 from saddleslide.distributed.network import Network
-from saddleslide.domains import Ball, Domain, FullSpace
+from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
-from saddleslide.functions import Function, Zero
+from saddleslide.functions import Function
 from saddleslide.functions.blockwise import joined_smoothness
-from saddleslide.functions.part_questions import PartConstants, part_constants, part_facts
-from saddleslide.gallery.consensus import ConsensusSolution, dual_guess, gossip_matrix, require_connected
+from saddleslide.functions.part_questions import PartConstants, part_constants, part_facts, part_rounding
+from saddleslide.functions.roundings import Rounding, joined
+from saddleslide.gallery.consensus import agreeing, dual_guess, gossip_matrix, require_connected
 from saddleslide.holder import Holder
 from saddleslide.problem import SaddleProblem
 
@@ -106,6 +107,10 @@ class AgentFunctions(Function):
 
     def certain_convexity(self, domain: Domain) -> float:
         return min(constants.certain_convexity for constants in self._constants)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return joined(self.network.answers(part_rounding))
 
 
 @final
@@ -214,8 +219,7 @@ def consensus(
     except BaseException:
         network.close()
         raise
-    reader = partial(ConsensusSolution, f, W, R)
-    return SaddleProblem(f=f, g=Zero(), B=B, X=FullSpace(B.x_shape), Y=Ball(R, shape=B.y_shape), reader=reader)
+    return agreeing(f, B, W, R)
 
 
 def _block(shapes: Sequence[Shape | None], asked: Any) -> Shape:

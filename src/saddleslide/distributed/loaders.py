@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
+from zipfile import BadZipFile
 
 import numpy as np
 
+from saddleslide.archives import check_npz, check_size
 from saddleslide.arrays import Array
 from saddleslide.couplings import Matrix
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Function, LeastSquares, Logistic, PoissonTransmission
 
 SUFFIXES = (".npz", ".npy", ".zarr")
+# The largest array of a part, read from a file on its worker: 64 GB. Take `rows` of a larger one.
+MOST_OF_A_SHARD = 2**36
 
 
 @final
@@ -65,12 +69,20 @@ class Shard:
         block = slice(None) if self.rows is None else slice(*self.rows)
         suffix = Path(self.path).suffix
         if suffix == ".npz":
+            self._check(lambda: check_npz(self.path))
             with np.load(self.path, allow_pickle=False) as stored:
                 return {name: _block(stored[name], block) for name in stored.files}
         if suffix == ".npy":
             # Mapped: only the rows that are asked for are read.
             return np.array(np.load(self.path, mmap_mode="r", allow_pickle=False)[block])
         return _from_zarr(self.path, block)
+
+    def _check(self, look: Callable[[], None]) -> None:
+        """Look at a file before its arrays take memory."""
+        try:
+            look()
+        except (ValueError, BadZipFile) as error:
+            raise InputError(f"Shard: {self.path!r} can not be read: {error}.") from error
 
 
 def _from_zarr(path: str, block: slice) -> dict[str, Any] | Array:
@@ -89,6 +101,13 @@ def _from_zarr(path: str, block: slice) -> dict[str, Any] | Array:
 
 def _block(stored: Any, rows: slice) -> Array:
     """Some rows of an array, or the whole of one without rows."""
+    if stored.ndim:
+        share = len(range(*rows.indices(stored.shape[0]))) / max(stored.shape[0], 1)
+        try:
+            # Chunks that were never written take no room in a zarr file.
+            check_size(share * stored.nbytes, MOST_OF_A_SHARD)
+        except ValueError as error:
+            raise InputError(f"Shard: an array of shape {stored.shape} can not be read: {error}.") from None
     return np.asarray(stored[rows] if stored.ndim else stored[()])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -50,9 +51,7 @@ def spread(problem: SaddleProblem, client: Any, parts: int = 8) -> SaddleProblem
     if isinstance(problem.f, Blockwise):
         return _as_agents(problem, client)
     f = DaskSum(client, row_blocks(problem.f, int(parts)), shape=problem.X.shape)
-    return SaddleProblem(
-        f=f, g=problem.g, B=problem.coupling, X=problem.X, Y=problem.Y, reader=problem.reader, arrays=problem.arrays
-    )
+    return replace(problem, f=f, B=problem.coupling)
 
 
 def _as_agents(problem: SaddleProblem, client: Any) -> SaddleProblem:
@@ -60,5 +59,5 @@ def _as_agents(problem: SaddleProblem, client: Any) -> SaddleProblem:
     reader, f = problem.reader, problem.f
     if not isinstance(f, Blockwise) or not isinstance(reader, partial) or reader.func is not ConsensusSolution:
         raise InputError("spread: f is a sum over blocks; expected a problem of ss.gallery.consensus.")
-    _, W, bound = reader.args
-    return consensus(client, f.functions, W, bound=bound)
+    _, W, around = reader.args
+    return consensus(client, f.functions, W, bound=around.radius)

@@ -53,7 +53,7 @@ class Evaluated(Function):
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         with self._kind.scope():
-            answer = self._evaluate(self._kind.wrap(x))
+            answer = self._kind.handed(self._evaluate, x)
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise InputError(
                 f"{self._name}: the function returned {type(answer).__name__}; expected (value, gradient)."
@@ -68,7 +68,7 @@ class Evaluated(Function):
         if self._value is None:
             return self.value_and_gradient(x)[0]
         with self._kind.scope():
-            return float(self._value(self._kind.wrap(x)))
+            return float(self._kind.handed(self._value, x))
 
     def smoothness(self, domain: Domain) -> Holder:
         if self._smoothness is None:

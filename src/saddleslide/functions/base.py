@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from saddleslide.array_kinds import ArrayKind, Built
 from saddleslide.arrays import Array, Shape, as_number
+from saddleslide.couplings import Coupling
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
+from saddleslide.functions.roundings import FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.functions.variance import EXACT, Variance
 from saddleslide.holder import Holder
@@ -44,6 +48,16 @@ class Function(Built, ABC):
         """Whether values are known; certificates need them."""
         return True
 
+    @property
+    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+        """The linear maps inside, and the part of a gradient that a product with each is."""
+        return ()
+
+    @property
+    def composed_of(self) -> tuple[Function, ...]:
+        """The functions that it is made of, where it is made of some: those of a sum, of a multiple."""
+        return ()
+
     @abstractmethod
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and a (sub)gradient at x; the gradient is written to `out` when given."""
@@ -59,9 +73,26 @@ class Function(Built, ABC):
     def certain_convexity(self, domain: Domain) -> float:
         """The part of `strong_convexity` that follows from what the function is; a number someone declared is no part.
 
-        Certificates rest on this one wherever that is possible (`bounding_modulus`).
+        Certificates rest on this one wherever that is possible (`bounding_modulus`). Of a class that is not ours they
+        take no part as certain, whatever it says here (`certain_modulus`).
         """
         return self.strong_convexity(domain)
+
+    @property
+    def rounding(self) -> Rounding:
+        """What rounding can do to values and gradients, as bounds from the sizes of their terms."""
+        return OWN_CODE
+
+    def rounding_size(self, x: Array) -> float:
+        """The |x| of `rounding`, or what can stand for it: less where large entries meet small coefficients."""
+        return float(np.linalg.norm(x))
+
+    def entrywise_errors(self, x: Array) -> Errors | None:
+        """Bounds on rounding at x from its entries alone, where they cost no product: sharper for uneven scales."""
+        form = self.separable_form()
+        if form is None:
+            return None
+        return Errors((inner_error(x.size) + FEW) * form.beside(x).size(x), math.inf)
 
     def value(self, x: Array) -> float:
         """Value at x."""
@@ -83,7 +114,7 @@ class Function(Built, ABC):
     @property
     def own_code(self) -> bool:
         """Whether it runs code of the caller's: then a value alone is a call like a gradient."""
-        return not type(self).__module__.startswith("saddleslide.")
+        return is_own_class(self)
 
     @property
     def value_cost(self) -> float:
@@ -139,6 +170,60 @@ class Function(Built, ABC):
         return self if other == 0 else NotImplemented
 
 
+def is_own_class(part: object) -> bool:
+    """Whether a function or a domain is of a class of the caller's: what such a class says of itself is declared.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> is_own_class(ss.functions.Zero())
+    False
+    """
+    return not type(part).__module__.startswith("saddleslide.")
+
+
+def certain_modulus(f: Function, domain: Domain) -> float:
+    """The modulus of f that follows from what it is; nothing that a class of the caller's says is certain.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> certain_modulus(ss.functions.Quadratic(2.0), ss.domains.FullSpace(2))
+    2.0
+    """
+    return 0.0 if is_own_class(f) else f.certain_convexity(domain)
+
+
+def rounding_of(f: Function) -> Rounding:
+    """What rounding can do to f; that of the caller's code, whatever its class says.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> rounding_of(ss.functions.Zero()).at(1.0, 0.0).value
+    0.0
+    """
+    return OWN_CODE if is_own_class(f) else f.rounding
+
+
+def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors:
+    """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f = ss.functions.LeastSquares(np.eye(1), [1e9])
+    >>> 1e-8 < errors_at(f, np.array([1e9 + 1.0]), 0.5).value < 1e-5
+    True
+    """
+    if is_own_class(f):
+        return OWN_CODE.at(float(np.linalg.norm(x)), value, slope, x.size)
+    found, sharp = f.rounding.at(f.rounding_size(x), value, slope, x.size), f.entrywise_errors(x)
+    if sharp is None or not math.isfinite(value):
+        return found
+    return Errors(min(found.value, sharp.value), min(found.gradient, sharp.gradient))
+
+
 @final
 class Sum(Function):
     """f1 + f2; written `f1 + f2`.
@@ -166,12 +251,20 @@ class Sum(Function):
         return self.parts[0].stays_on_host(kind) + self.parts[1].stays_on_host(kind)
 
     @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return self.parts
+
+    @property
     def shape(self) -> Shape | None:
         return self.parts[0].shape or self.parts[1].shape
 
     @property
     def has_value(self) -> bool:
         return all(part.has_value for part in self.parts)
+
+    @property
+    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+        return self.parts[0].operators + self.parts[1].operators
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         first, gradient = self.parts[0].value_and_gradient(x, out)
@@ -205,7 +298,7 @@ class Sum(Function):
 
     @property
     def own_code(self) -> bool:
-        return any(part.own_code for part in self.parts)
+        return any(is_own_class(part) or part.own_code for part in self.parts)
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         first, second = (part.value_and_magnitude(x) for part in self.parts)
@@ -215,6 +308,10 @@ class Sum(Function):
     def value_cost(self) -> float:
         return max(part.value_cost for part in self.parts)
 
+    @property
+    def lone_value_cost(self) -> float:
+        return max(part.lone_value_cost for part in self.parts)
+
     def smoothness(self, domain: Domain) -> Holder:
         first, second = (part.smoothness(domain) for part in self.parts)
         return first.plus(second, domain.diameter())
@@ -223,7 +320,19 @@ class Sum(Function):
         return sum(part.strong_convexity(domain) for part in self.parts)
 
     def certain_convexity(self, domain: Domain) -> float:
-        return sum(part.certain_convexity(domain) for part in self.parts)
+        return sum(certain_modulus(part, domain) for part in self.parts)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return rounding_of(self.parts[0]).plus(rounding_of(self.parts[1]))
+
+    def entrywise_errors(self, x: Array) -> Errors | None:
+        if any(map(is_own_class, self.parts)):
+            return None
+        first, second = (part.entrywise_errors(x) for part in self.parts)
+        if first is None or second is None:
+            return None
+        return Errors(first.value + second.value, first.gradient + second.gradient)
 
     def separable_form(self) -> SeparableForm | None:
         first, second = (part.separable_form() for part in self.parts)
@@ -256,12 +365,20 @@ class Scaled(Function):
         return self.function.stays_on_host(kind)
 
     @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return (self.function,)
+
+    @property
     def shape(self) -> Shape | None:
         return self.function.shape
 
     @property
     def has_value(self) -> bool:
         return self.function.has_value
+
+    @property
+    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+        return self.function.operators
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         value, gradient = self.function.value_and_gradient(x, out)
@@ -294,7 +411,7 @@ class Scaled(Function):
 
     @property
     def own_code(self) -> bool:
-        return self.function.own_code
+        return is_own_class(self.function) or self.function.own_code
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         value, magnitude = self.function.value_and_magnitude(x)
@@ -304,6 +421,10 @@ class Scaled(Function):
     def value_cost(self) -> float:
         return self.function.value_cost
 
+    @property
+    def lone_value_cost(self) -> float:
+        return self.function.lone_value_cost
+
     def smoothness(self, domain: Domain) -> Holder:
         return self.factor * self.function.smoothness(domain)
 
@@ -311,7 +432,20 @@ class Scaled(Function):
         return self.factor * self.function.strong_convexity(domain)
 
     def certain_convexity(self, domain: Domain) -> float:
-        return self.factor * self.function.certain_convexity(domain)
+        return self.factor * certain_modulus(self.function, domain)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return rounding_of(self.function).times(self.factor)
+
+    def rounding_size(self, x: Array) -> float:
+        return self.function.rounding_size(x)
+
+    def entrywise_errors(self, x: Array) -> Errors | None:
+        found = None if is_own_class(self.function) else self.function.entrywise_errors(x)
+        if found is None or self.factor == 0.0:
+            return found
+        return Errors(self.factor * found.value, self.factor * found.gradient)
 
     def separable_form(self) -> SeparableForm | None:
         form = self.function.separable_form()

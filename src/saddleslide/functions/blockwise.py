@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, final
 
 from saddleslide.array_kinds import ArrayKind
 from saddleslide.arrays import Array, Shape, as_shape, blank
+from saddleslide.couplings import Coupling
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, certain_modulus, is_own_class, rounding_of
+from saddleslide.functions.roundings import Rounding, joined
 from saddleslide.holder import Holder
 
 
@@ -50,12 +52,21 @@ class Blockwise(Function):
         return tuple(dict.fromkeys(word for part in self.functions for word in part.stays_on_host(kind)))
 
     @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return self.functions
+
+    @property
     def shape(self) -> Shape | None:
         return self._shape
 
     @property
     def has_value(self) -> bool:
         return all(part.has_value for part in self.functions)
+
+    @property
+    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+        each = 1.0 / len(self.functions)
+        return tuple((operator, each * part) for function in self.functions for operator, part in function.operators)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = blank(self._shape, x) if out is None else out
@@ -77,7 +88,7 @@ class Blockwise(Function):
 
     @property
     def own_code(self) -> bool:
-        return any(part.own_code for part in self.functions)
+        return any(is_own_class(part) or part.own_code for part in self.functions)
 
     @property
     def value_cost(self) -> float:
@@ -94,7 +105,11 @@ class Blockwise(Function):
 
     def certain_convexity(self, domain: Domain) -> float:
         block = FullSpace(self._shape[1:])
-        return min(part.certain_convexity(block) for part in self.functions)
+        return min(certain_modulus(part, block) for part in self.functions)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return joined(map(rounding_of, self.functions))
 
 
 def joined_smoothness(parts: Sequence[Holder], domain: Domain) -> Holder:

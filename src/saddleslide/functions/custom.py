@@ -96,7 +96,7 @@ class Custom(Function):
 
     def value(self, x: Array) -> float:
         """Value at x, NaN when it was not given."""
-        return math.nan if self._value is None else received_number(self._value(NUMPY.wrap(x)), "Custom: value")
+        return math.nan if self._value is None else received_number(NUMPY.handed(self._value, x), "Custom: value")
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         if self._gradient is None:
@@ -104,7 +104,7 @@ class Custom(Function):
                 "Custom: it has a sampled gradient only, and an exact one is asked for; expected gradient=, or "
                 "smoothness= if only its constants are wanted."
             )
-        return received(self._gradient(NUMPY.wrap(x)), x.shape, "Custom: gradient", out, x)
+        return received(NUMPY.handed(self._gradient, x), x.shape, "Custom: gradient", out, x)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)
@@ -135,7 +135,7 @@ class Custom(Function):
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         if self._sample is None:
             return self.gradient(x, out)
-        return received(self._sample(NUMPY.wrap(x), rng), x.shape, "Custom: sample", out, x)
+        return received(NUMPY.handed(self._sample, x, rng), x.shape, "Custom: sample", out, x)
 
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         if not self.sampled:

@@ -1,23 +1,30 @@
 """A function through its lift q: what one product gives, so that extrapolations cost nothing.
 
-For f(x) = loss(Ax) + ridge/2 |x|^2 the lift is q = Ax: half a gradient; the other half is A^T. For a quadratic it is
-the gradient itself. In both cases the lift of an affine combination is the same combination of lifts.
+For f(x) = loss(Ax) + ridge/2 |x|^2 the lift is q = Ax: half a gradient; the other half is A^T. So it is for sums and
+multiples of such functions. For any other quadratic it is the gradient itself. In all cases the lift of an affine
+combination is the same combination of lifts.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import final
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from saddleslide.array_kinds import ArrayKind
-from saddleslide.arrays import Array, frozen, zeros
-from saddleslide.couplings import Coupling
+from saddleslide.arrays import Array, frozen, on_host, zeros
+from saddleslide.couplings import Coupling, Matrix
+from saddleslide.couplings.base import is_own_code
+from saddleslide.couplings.spectrum import SMALL
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, Scaled, Sum, errors_at, is_own_class, rounding_of
+from saddleslide.functions.roundings import FEW, Errors, inner_error
 
 # Numbers of rows.
 Rows = npt.NDArray[np.intp]
@@ -63,6 +70,14 @@ class Lifted(ABC):
         """f(x), given the lift of x."""
 
     @abstractmethod
+    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
+        """Bounds on the errors of f(x), computed as `value`, and of a gradient of size `slope`.
+
+        A combination of lifts carries the rounding of them all: `reach` is what the same combination of the sizes of
+        their points is, all signs taken as +.
+        """
+
+    @abstractmethod
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         """f(x) - f(v) - <f'(v), x - v>, given both lifts and f'(v)."""
 
@@ -105,6 +120,49 @@ class LinearModel(Function):
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
         return self.A.stays_on_host(kind)
 
+    @property
+    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+        return ((self.A, 0.5),)
+
+    @property
+    def value_cost(self) -> float:
+        return 0.5 if is_own_code(self.A) else 0.0
+
+    @cached_property
+    def product_sizes(self) -> tuple[float, float]:
+        """C with |computed A x - A x| <= c |x|, and a bound on the norm of A; NaN where both would take products.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> error, norm = ss.functions.LeastSquares(3.0 * np.eye(2), np.zeros(2)).product_sizes
+        >>> 3.0 <= norm < 3.1 and 0.0 < error < 1e-14
+        True
+        """
+        if not self.A.norm_at_hand:
+            # No product is made to learn how large they are.
+            return math.nan, math.nan
+        small = min(math.prod(self.A.x_shape), math.prod(self.A.y_shape)) <= SMALL
+        norm = self.A.norm.upper if small else self.A.size_bound
+        # An adjoint that is not quite the transpose makes a gradient that is not quite that of the value.
+        return self.A.rounding(1.0, norm) + self.A.adjoint_test.bound, norm
+
+    @cached_property
+    def _column_sizes(self) -> Array | None:
+        """Norms of the columns of A relative to the bound on its norm, where they are at hand."""
+        A = self.A
+        if not isinstance(A, Matrix) or A.size_bound == 0.0:
+            return None
+        columns = scipy.sparse.linalg.norm(A.matrix, axis=0) if A.sparse else np.linalg.norm(A.matrix, axis=0)
+        return frozen(np.asarray(columns) / A.size_bound)
+
+    def rounding_size(self, x: Array) -> float:
+        # |A| |x| is at most the sum of the columns' sizes.
+        size, columns = super().rounding_size(x), self._column_sizes
+        if columns is None or not on_host(x):
+            return size
+        return min(size, 1.01 * float(np.vdot(columns, np.abs(x).ravel())))
+
     def loss_bregman(self, q: Array, p: Array) -> float:
         """loss(q) - loss(p) - <loss'(p), q - p>."""
         return self.loss_value(q) - self.loss_value(p) - float(np.vdot(self.loss_gradient(p), q - p))
@@ -133,6 +191,22 @@ class LinearModel(Function):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         q, gradient = self.lift_and_gradient(x, out)
         return self.loss_value(q) + 0.5 * self.ridge * float(np.vdot(x, x)), gradient
+
+
+def inner_operators(f: Function) -> Iterator[Coupling]:
+    """The operators A inside f.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> f = 2.0 * ss.functions.LeastSquares(np.eye(2), np.ones(2)) + ss.functions.Quadratic(1.0)
+    >>> [A.x_shape for A in inner_operators(f)]
+    [(2,)]
+    """
+    if isinstance(f, LinearModel):
+        yield f.A
+    for part in f.composed_of:
+        yield from inner_operators(part)
 
 
 @final
@@ -165,6 +239,11 @@ class LinearModelLift(Lifted):
     def value(self, x: Array, q: Array) -> float:
         return self.f.loss_value(q) + 0.5 * self.f.ridge * float(np.vdot(x, x))
 
+    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
+        # Of a point with a lift of its own, the entries may say more than its size.
+        fresh = reach <= float(np.linalg.norm(x))
+        return errors_at(self.f, x, value, slope) if fresh else rounding_of(self.f).at(reach, value, slope, x.size)
+
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         step = x - v
         return self.f.loss_bregman(q, qv) + 0.5 * self.f.ridge * float(np.vdot(step, step))
@@ -179,14 +258,62 @@ class LinearModelLift(Lifted):
 
 
 @final
+class WeightedLift(Lifted):
+    """A sum of w_i f_i with lifts A_i x, kept end to end: values come from products, where nothing large cancels."""
+
+    lift_cost = gradient_cost = 0.5
+    linear = True
+
+    def __init__(self, f: Function, parts: list[tuple[float, LinearModel]]) -> None:
+        self.f, self.weights = f, [weight for weight, _ in parts]
+        self.lifts = [LinearModelLift(part) for _, part in parts]
+        self.affine_gradient = all(lift.affine_gradient for lift in self.lifts)
+        self.shapes = [part.A.y_shape for _, part in parts]
+
+    def _split(self, q: Array) -> list[Array]:
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])[:-1]
+        return [part.reshape(shape) for part, shape in zip(np.split(q, ends), self.shapes, strict=True)]
+
+    def _parts(self, q: Array) -> Iterator[tuple[float, LinearModelLift, Array]]:
+        return zip(self.weights, self.lifts, self._split(q), strict=True)
+
+    def lift(self, x: Array) -> Array:
+        return np.concatenate([lift.lift(x).ravel() for lift in self.lifts])
+
+    def blank(self, x: Array) -> Array:
+        return zeros((sum(math.prod(shape) for shape in self.shapes),), x)
+
+    def gradient(self, x: Array, q: Array) -> Array:
+        found = zeros(x.shape, x)
+        for weight, lift, part in self._parts(q):
+            found += weight * lift.gradient(x, part)
+        return found
+
+    def value(self, x: Array, q: Array) -> float:
+        return sum(weight * lift.value(x, part) for weight, lift, part in self._parts(q))
+
+    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
+        fresh = reach <= float(np.linalg.norm(x))
+        return errors_at(self.f, x, value, slope) if fresh else rounding_of(self.f).at(reach, value, slope, x.size)
+
+    def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
+        pairs = zip(self._parts(q), self._split(qv), strict=True)
+        return sum(weight * lift.bregman(x, part, v, other, gradient) for (weight, lift, part), other in pairs)
+
+    def hessian(self, q: Array) -> Callable[[Array], Array]:
+        products = [(weight, lift.hessian(part)) for weight, lift, part in self._parts(q)]
+        return lambda v: np.sum([weight * product(v) for weight, product in products], axis=0)
+
+
+@final
 class QuadraticLift(Lifted):
     """q = f'(x): a whole gradient, after which all else is free."""
 
     lift_cost, gradient_cost, affine_gradient = 1.0, 0.0, True
 
-    def __init__(self, f: Function, origin: Array) -> None:
+    def __init__(self, f: Function, origin: Array, known: tuple[float, Array] | None = None) -> None:
         self.f = f
-        self.constant, slope = f.value_and_gradient(origin)
+        self.constant, slope = f.value_and_gradient(origin) if known is None else known
         self.slope = frozen(slope)
 
     def lift(self, x: Array) -> Array:
@@ -197,6 +324,24 @@ class QuadraticLift(Lifted):
 
     def value(self, x: Array, q: Array) -> float:
         return self.constant + 0.5 * float(np.vdot(x, q + self.slope))
+
+    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
+        """Values come from gradients here, and so does their error."""
+        rounding, size = rounding_of(self.f), float(np.linalg.norm(x))
+        tilt = float(np.linalg.norm(self.slope))
+        origin = rounding.at(0.0, self.constant, tilt, x.size)
+        terms = 0.5 * size * (float(np.linalg.norm(q)) + tilt) + abs(self.constant) + abs(value)
+        summed = (inner_error(x.size) + FEW) * terms
+        error = 0.0
+        for _ in range(2):
+            # The value says how large the terms are, up to its own error.
+            known = value + error
+            found = errors_at(self.f, x, known, slope) if reach <= size else rounding.at(reach, known, slope, x.size)
+            error = origin.value + 0.5 * size * (found.gradient + origin.gradient) + summed
+        if reach <= size and not np.any(self.slope) and self.constant == 0.0:
+            # 1/2 <x, f'(x)> is what a quadratic without further terms computes itself.
+            error = min(error, found.value)
+        return Errors(error, found.gradient)
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         return 0.5 * float(np.vdot(x - v, q - qv))
@@ -214,7 +359,7 @@ class PlainLift(Lifted):
 
     def __init__(self, f: Function) -> None:
         self.f = f
-        self.own_code = f.own_code
+        self.own_code = is_own_class(f) or f.own_code
         self._known: list[tuple[Array, float]] = []
 
     def run_cost(self, *points: Array) -> float:
@@ -246,6 +391,9 @@ class PlainLift(Lifted):
     def _kept(self, x: Array) -> float | None:
         return next((value for point, value in self._known if point is x or np.array_equal(point, x)), None)
 
+    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
+        return errors_at(self.f, x, value, slope)
+
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         # The older one first, before a new one takes its place.
         at_v = self.value(v, qv)
@@ -266,4 +414,27 @@ def lifted(f: Function, origin: Array) -> Lifted:
     """
     if isinstance(f, LinearModel):
         return LinearModelLift(f)
+    models = linear_models(f)
+    if models:
+        return WeightedLift(f, models)
     return QuadraticLift(f, np.zeros_like(origin)) if f.quadratic else PlainLift(f)
+
+
+def linear_models(f: Function) -> list[tuple[float, LinearModel]]:
+    """The (weight, model) pairs that f is the sum of; none where it has any other part.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> f = ss.functions.LeastSquares(np.eye(2), np.ones(2))
+    >>> [weight for weight, _ in linear_models(2.0 * f + f)], linear_models(f + ss.functions.Quadratic(1.0))
+    ([2.0, 1.0], [])
+    """
+    if isinstance(f, LinearModel):
+        return [(1.0, f)]
+    if isinstance(f, Scaled):
+        return [(f.factor * weight, model) for weight, model in linear_models(f.function)]
+    if isinstance(f, Sum):
+        found = [linear_models(part) for part in f.parts]
+        return [pair for pairs in found for pair in pairs] if all(found) else []
+    return []

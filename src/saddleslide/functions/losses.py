@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from saddleslide.arrays import Array, Shape, as_number, as_real, frozen
 from saddleslide.couplings import Matrix, as_coupling
+from saddleslide.couplings.base import is_own_code
+from saddleslide.couplings.spectrum import summation_error
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
 from saddleslide.functions.lifted import LinearModel, Rows
+from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
 # Largest number of columns for which the smallest singular value of A is worth its cost.
 _FACTORISE_COLUMNS = 400
+ROOT_2 = math.sqrt(2.0)
+_NOTHING = (0.0, 0.0, 0.0)
 # Arguments for which a short series gives exp(-u) - 1 + u.
 _SMALL = 0.0625
 
@@ -47,7 +55,7 @@ class LeastSquares(LinearModel):
 
     def __init__(self, A: Any, b: Any, ridge: float = 0.0, x_shape: Shape | None = None) -> None:
         self.b = as_real(b, "LeastSquares: b")
-        self.A = as_coupling(A, x_shape, self.b.shape)
+        self.A = as_coupling(A, x_shape, self.b.shape, name="LeastSquares: A")
         self.ridge = as_number(ridge, "LeastSquares: ridge", 0.0)
 
     def __repr__(self) -> str:
@@ -98,10 +106,43 @@ class LeastSquares(LinearModel):
         return Holder(1.0, self.A.norm.upper**2 + self.ridge)
 
     def strong_convexity(self, domain: Domain) -> float:
-        matrix = self.A.dense()
-        if matrix is None or matrix.shape[1] > _FACTORISE_COLUMNS:
+        if math.prod(self.A.x_shape) > _FACTORISE_COLUMNS or self.A.dense() is None:
             return self.ridge
         return self.ridge + self.A.smallest_singular_value().lower ** 2
+
+    def certain_convexity(self, domain: Domain) -> float:
+        # A matrix that a class of the caller's says it is has only been declared.
+        return self.ridge if is_own_code(self.A) else self.strong_convexity(domain)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """The residual is off by |d| <= c |x| + eps |r|: the value by |d| |r| + |d|^2 / 2, the gradient by |A| |d|."""
+        error, norm = self.product_sizes
+        data = float(np.linalg.norm(self.b))
+        if math.isnan(norm):
+            # |A x| is at most |b| + |r|, and what one rounding of it can do is known.
+            wrong = summation_error(max(math.prod(self.A.x_shape), self.b.size))
+            off = self.A.adjoint_test.bound
+            return replace(
+                OWN_CODE,
+                value=(
+                    (wrong**2 * data**2, ROOT_2 * wrong * data, 4.0 * wrong),
+                    (0.0, ROOT_2 * off, 0.0),
+                    (off**2, 0.0, 0.0),
+                ),
+                gradient=((0.0, ROOT_2 * off, 0.0), *EXACTLY[1:]),
+                floor=_NOTHING,
+            )
+        return Rounding(
+            value=((0.0, 0.0, inner_error(self.b.size) + FEW), (0.0, ROOT_2 * error, 0.0), (error**2, 0.0, 0.0)),
+            gradient=(
+                (0.0, ROOT_2 * (FEW * norm + error + FEW * math.sqrt(self.ridge)), 0.0),
+                (norm * error, 0.0, 0.0),
+                EXACTLY[2],
+            ),
+            most=(data**2, 0.0, norm**2) if self.ridge == 0.0 else UNKNOWN,
+            beside=(data**2, 0.0, norm**2 + 0.5 * self.ridge),
+        )
 
 
 @final
@@ -130,7 +171,7 @@ class Logistic(LinearModel):
         if not (kinds <= {-1.0, 1.0} or kinds <= {0.0, 1.0}):
             raise InputError(f"Logistic: labels take the values {sorted(kinds)[:5]}; expected -1 and 1, or 0 and 1.")
         self.labels = labels if -1.0 in kinds or kinds == {1.0} else frozen(2.0 * labels - 1.0)
-        self.A = as_coupling(A, x_shape, self.labels.shape)
+        self.A = as_coupling(A, x_shape, self.labels.shape, name="Logistic: A")
         self.ridge = as_number(ridge, "Logistic: ridge", 0.0)
 
     def __repr__(self) -> str:
@@ -171,6 +212,27 @@ class Logistic(LinearModel):
 
     def strong_convexity(self, domain: Domain) -> float:
         return self.ridge
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """Slopes lie in [-1, 1], and their squares are at most the losses: |loss'(q)|^2 <= loss(q)."""
+        error, norm = self.product_sizes
+        rows = self.labels.size
+        if math.isnan(norm):
+            off = self.A.adjoint_test.bound
+            slopes = (0.0, off, 0.0)
+            value = (_NOTHING, slopes, (off**2, 0.0, 0.0))
+            return replace(OWN_CODE, value=value, gradient=(slopes, *EXACTLY[1:]), floor=_NOTHING)
+        return Rounding(
+            value=((0.0, 0.0, FEW), (0.0, error, 0.0), (error**2, 0.0, 0.0)),
+            gradient=(
+                (0.0, FEW * norm + error + FEW * math.sqrt(2.0 * self.ridge), 0.0),
+                (0.25 * norm * error, 0.0, 0.0),
+                EXACTLY[2],
+            ),
+            most=(rows, math.sqrt(rows) * norm, 0.0) if self.ridge == 0.0 else UNKNOWN,
+            beside=(rows, math.sqrt(rows) * norm, 0.5 * self.ridge),
+        )
 
 
 @final
@@ -216,7 +278,7 @@ class PoissonTransmission(LinearModel):
         if min(self.intensity, self.attenuation) == 0.0:
             raise InputError("PoissonTransmission: intensity or attenuation is 0; expected numbers > 0.")
         self.ridge = as_number(ridge, "PoissonTransmission: ridge", 0.0)
-        self.A = as_coupling(A, x_shape, self.counts.shape)
+        self.A = as_coupling(A, x_shape, self.counts.shape, name="PoissonTransmission: A")
         self.scale = 1.0 / (self.intensity * self.attenuation**2)
 
     def __repr__(self) -> str:
@@ -259,6 +321,29 @@ class PoissonTransmission(LinearModel):
 
     def strong_convexity(self, domain: Domain) -> float:
         return self.ridge
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """With E the sum of scale I exp(-k q_i) <= v: |loss'| <= k (scale |c| + E), and loss'' <= k^2 E."""
+        (error, norm), k = self.product_sizes, self.attenuation
+        counts = self.scale * float(np.linalg.norm(self.counts))
+        if math.isnan(norm):
+            off = k * self.A.adjoint_test.bound
+            slopes = (counts * off, 0.0, off)
+            return replace(OWN_CODE, value=(_NOTHING, slopes, (0.0, 0.0, off**2)), gradient=(slopes, *EXACTLY[1:]))
+        return Rounding(
+            value=(
+                (0.0, 0.0, FEW),
+                (k * counts * error, 0.0, FEW * k * norm + k * error),
+                (0.0, 0.0, (k * error) ** 2),
+            ),
+            gradient=(
+                (k * counts * (FEW * norm + error), FEW * math.sqrt(2.0 * self.ridge), k * (FEW * norm + error)),
+                (0.0, 0.0, k * k * norm * (FEW * norm + error)),
+                EXACTLY[2],
+            ),
+            floor=(0.0, k * counts * norm, 0.0),
+        )
 
 
 def _beyond_linear(u: Array) -> Array:
@@ -317,6 +402,10 @@ class Huber(Function):
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)
+
+    @property
+    def rounding(self) -> Rounding:
+        return Rounding(most=(0.0, 0.0, 0.5 / self.delta), entrywise=FEW)
 
     def separable_form(self) -> SeparableForm:
         return SeparableForm(hubers=((1.0, self.delta),))

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from saddleslide.arrays import Array, as_floats, on_host
+from saddleslide.call import late
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, errors_at, rounding_of
+from saddleslide.functions.entries import minimal_entries
 from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.quadratic import Quadratic
+from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.searched import Tally, TiltedMinimum, searched_minimum
-from saddleslide.functions.separable import SeparableForm, form_beside, free_minimiser, multiplier_step
-from saddleslide.functions.simple import Zero
+from saddleslide.functions.separable import SeparableForm, form_beside, multiplier_step
+from saddleslide.functions.simple import Linear, Zero
 
 EPS = float(np.finfo(np.float64).eps)
-# Doubles between two neighbours of any bracket: 2100 halvings reach the last bit from 1e308.
-_HALVINGS = 2200
-_LARGEST_BRACKET = 1e150
-# A few of the smallest doubles, for a bracket around 0.
-_LAST_BITS = 2e-323
 # More terms are summed by halves: lists of numbers take long.
 _MANY = 4096
 CUT_OFF = "conjugate gradients, cut off by the ball"
@@ -83,8 +80,8 @@ def tilted_minimum(
     commutes = form is not None and (isinstance(domain, Box | FullSpace) or form.isotropic)
     if form is not None and commutes and not form.curved and np.all(form.quadratic > 0.0):
         return _diagonal_minimum(f, c, domain, form)
-    if f.separable and isinstance(domain, Box | FullSpace):
-        return _separable_minimum(f, c, domain)
+    if (f.separable or form is not None) and isinstance(domain, Box | FullSpace):
+        return _separable_minimum(f, c, domain, accuracy)
     if form is not None and isinstance(domain, Ball | Simplex):
         return _coupled_minimum(f, form, c, domain)
     tally = tally or Tally()
@@ -102,6 +99,35 @@ def tilted_minimum(
     )
 
 
+def minimiser_reach(
+    f: Function, c: Array, domain: Domain, change: float, point: Array, error: float, modulus: float
+) -> float:
+    """A bound on |x| for minimisers of f(x) + <c + d, x> over the domain, |d| <= change; infinite where none is known.
+
+    Within the radius of the set; by strong convexity beside the point that was found for c, up to `error`; for
+    separable f between the minimisers for larger and for smaller c, since every entry falls as its tilt rises.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> whole, c = ss.domains.FullSpace(1), np.array([1.0])
+    >>> 1.0 < minimiser_reach(ss.functions.Power(nu=0.5), c, whole, 1e-16, np.zeros(1), 0.0, 0.0) < 1.01
+    True
+    >>> minimiser_reach(ss.functions.Linear(c), -c, whole, 1e-16, np.zeros(1), 0.0, 0.0)
+    inf
+    """
+    radius, size = domain.radius_at_zero, float(np.linalg.norm(point)) if np.isfinite(point).all() else 0.0
+    if modulus > 0.0 and math.isfinite(error):
+        return min(radius, size + math.sqrt(2.0 * max(error, 0.0) / modulus) + change / modulus)
+    if math.isfinite(radius) or f.own_code or f.linear or not (f.separable and isinstance(domain, Box | FullSpace)):
+        return radius
+    step = max(2.0 * change, 1e-3 * float(np.max(np.abs(c), initial=0.0)))
+    ends = [tilted_minimum(f, c + shift, domain) for shift in (step, -step)]
+    if not all(math.isfinite(end.value) and np.isfinite(end.point).all() for end in ends):
+        return math.inf
+    return float(np.linalg.norm(np.maximum(np.abs(ends[0].point), np.abs(ends[1].point))))
+
+
 def has_closed_minimum(f: Function, domain: Domain) -> bool:
     """Whether `tilted_minimum` needs no gradients: linear, separable on plain domains, or by one multiplier.
 
@@ -113,7 +139,7 @@ def has_closed_minimum(f: Function, domain: Domain) -> bool:
     (False, True)
     """
     form = f.separable_form()
-    if f.linear or (f.separable and isinstance(domain, Box | FullSpace)):
+    if f.linear or ((f.separable or form is not None) and isinstance(domain, Box | FullSpace)):
         return True
     if form is None:
         return False
@@ -128,7 +154,11 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
     value, roundings = (-math.inf, 0) if np.isneginf(terms).any() else careful_sum(terms.ravel())
     # Each product and the slope itself carry one rounding.
     error = (4.0 + roundings) * EPS * float(np.abs(terms).sum()) if math.isfinite(value) else 0.0
-    return TiltedMinimum(point, value, error, "support function")
+    if math.isfinite(value) and not isinstance(f, Linear | Zero):
+        # Slopes of several functions may cancel.
+        reach = domain.radius_at_zero if domain.bounded else float(np.linalg.norm(np.where(slope == 0.0, 0.0, point)))
+        error += rounding_of(f).at(0.0, 0.0, float(np.linalg.norm(slope - c)), c.size).gradient * reach
+    return TiltedMinimum(point, value, error, "support function", rounding=error)
 
 
 def careful_sum(terms: Array) -> tuple[float, int]:
@@ -165,57 +195,19 @@ def _halved_sum(terms: Array) -> float:
     return found if math.isfinite(found) else math.fsum(terms.tolist())
 
 
-def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace) -> TiltedMinimum:
-    def slope(x: Array) -> Array:
-        return f.gradient(x) + c
-
-    low, high, unbounded = _bracket(slope, c, domain)
-    if unbounded:
-        return TiltedMinimum(low, -math.inf, 0.0, "unbounded below")
-    low, high = _bisected(f, c, *_narrowed(f, slope, c, low, high))
-    at_low, at_high = np.abs(slope(low)), np.abs(slope(high))
-    point = np.where(at_high < at_low, high, low)
-    # The minimiser lies in the bracket, so convexity bounds what is left by |slope| * width.
-    left = np.minimum(at_low, at_high) * (high - low)
+def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace, accuracy: float = 0.0) -> TiltedMinimum:
+    lower = domain.lower if isinstance(domain, Box) else np.full_like(c, -np.inf, dtype=np.float64)
+    upper = domain.upper if isinstance(domain, Box) else np.full_like(c, np.inf, dtype=np.float64)
+    found = minimal_entries(f, c, lower, upper, accuracy)
+    point = found.point
+    if point is None:
+        return TiltedMinimum(np.clip(np.zeros_like(c), lower, upper), -math.inf, 0.0, found.method)
     # The terms of a value may cancel, so its rounding is relative to their sizes and not to the value.
     value, size = f.value_and_magnitude(point)
     value += float(np.vdot(c, point))
     magnitude = size + float(np.abs(c * point).sum()) + float(np.abs(f.gradient(point) * point).sum())
-    return TiltedMinimum(point, value, float(left.sum()) + 8.0 * EPS * magnitude, "bisection")
-
-
-def _narrowed(f: Function, slope: Callable[[Array], Array], c: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """A tight bracket around the closed form of the minimiser, entry by entry where the slopes confirm it."""
-    form = form_beside(f, c)
-    if form is None or not np.all(form.quadratic > 0.0):
-        return low, high
-    guess = np.clip(free_minimiser(form, c), low, high)
-    width = 16.0 * EPS * np.abs(guess) + _LAST_BITS
-    left, right = np.maximum(guess - width, low), np.minimum(guess + width, high)
-    return np.where(slope(left) <= 0.0, left, low), np.where(slope(right) >= 0.0, right, high)
-
-
-def _bisected(f: Function, c: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Brackets halved until no number lies between their ends; those alone that are open, where entries are alike."""
-    form = f.separable_form()
-    # A caller's function may name no shape and have weights of its own for every entry.
-    if f.shape is not None or form is None or not form.alike or not on_host(c):
-        return _halved(f, c, low, high)
-    middle = low + 0.5 * (high - low)
-    wide = (low < middle) & (middle < high)
-    low[wide], high[wide] = _halved(f, c[wide], low[wide], high[wide])
-    return low, high
-
-
-def _halved(f: Function, c: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    for _ in range(_HALVINGS):
-        middle = low + 0.5 * (high - low)
-        if not ((low < middle) & (middle < high)).any():
-            break
-        rising = f.gradient(middle) + c >= 0.0
-        high = np.where(rising, middle, high)
-        low = np.where(rising, low, middle)
-    return low, high
+    margin = (inner_error(c.size) + FEW) * magnitude
+    return TiltedMinimum(point, value, float(found.missed.sum()) + margin, found.method, rounding=margin)
 
 
 def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | Simplex) -> TiltedMinimum:
@@ -234,8 +226,9 @@ def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | 
         offset = 0.5 * multiplier * float(np.vdot(middle, middle))
         dual = _separable_minimum(penalised, c - multiplier * middle, FullSpace(c.shape)).lower + offset - half
         rounding = half + offset
-    error = max(value - dual, 0.0) + 16.0 * EPS * (abs(value) + rounding)
-    return TiltedMinimum(point, value, error, "multiplier")
+    margin = (inner_error(c.size) + FEW) * (abs(value) + rounding + float(np.linalg.norm(c) * np.linalg.norm(point)))
+    margin += errors_at(f, point, value).value
+    return TiltedMinimum(point, value, max(value - dual, 0.0) + margin, "multiplier", rounding=margin)
 
 
 def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm) -> TiltedMinimum:
@@ -246,29 +239,12 @@ def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm
     inside = domain.project(point - (form.quadratic * point - pull) / form.quadratic) - point
     left = float(np.sum(form.quadratic * inside * inside))
     magnitude = form.size(point) + float(np.abs(c * point).sum())
-    return TiltedMinimum(point, value, left + 16.0 * EPS * magnitude, "closed form")
-
-
-def _bracket(slope: object, c: Array, domain: Box | FullSpace) -> tuple[Array, Array, bool]:
-    """Ends with slope <= 0 and >= 0, or the sides of the box where the minimum is at a side."""
-    assert callable(slope)
-    lower = domain.lower if isinstance(domain, Box) else np.full_like(c, -np.inf, dtype=np.float64)
-    upper = domain.upper if isinstance(domain, Box) else np.full_like(c, np.inf, dtype=np.float64)
-    middle = np.clip(np.zeros_like(c), lower, upper)
-    reach = 1.0
-    low, high = np.maximum(lower, middle - reach), np.minimum(upper, middle + reach)
-    while True:
-        at_low, at_high = slope(low), slope(high)
-        short_low = (at_low > 0.0) & (low > lower)
-        short_high = (at_high < 0.0) & (high < upper)
-        if not (short_low.any() or short_high.any()):
-            break
-        if reach > _LARGEST_BRACKET:
-            return low, high, True
-        reach *= 4.0
-        low = np.where(short_low, np.maximum(lower, middle - reach), low)
-        high = np.where(short_high, np.minimum(upper, middle + reach), high)
-    return np.where(at_high <= 0.0, high, low), np.where(at_low >= 0.0, low, high), False
+    margin = (inner_error(c.size) + FEW) * magnitude
+    if not isinstance(domain, Box | FullSpace):
+        # A point beside the projected one is off along the slope.
+        slope = float(np.linalg.norm(form.quadratic * point - pull))
+        margin += FEW * slope * (float(np.linalg.norm(point)) + domain.magnitude())
+    return TiltedMinimum(point, value, left + margin, "closed form", rounding=margin)
 
 
 def _quadratic_minimum(
@@ -284,6 +260,8 @@ def _quadratic_minimum(
     x = np.zeros_like(c) if start is None else as_floats(start).copy()
     best_x, best = x, math.inf
     for _ in range(20):
+        if late() and math.isfinite(best):
+            break
         tally.count(1)
         residual = -(f.gradient(x) + c)
         square = float(np.vdot(residual, residual))
@@ -293,18 +271,21 @@ def _quadratic_minimum(
         if square <= 2.0 * mu * accuracy or tally.gradients >= tally.most:
             break
         x = _conjugate_gradients(f, x, residual, 2.0 * mu * accuracy, tally)
-    lower_gap = best / (2.0 * mu)
     point = domain.project(best_x)
     inside = np.array_equal(point, best_x)
     tally.count(f.lone_value_cost * (1.0 if inside else 2.0))
     at_best = f.value(best_x)
     at_point = at_best if inside else f.value(point)
     value_at_best, value = at_best + float(np.vdot(c, best_x)), at_point + float(np.vdot(c, point))
-    magnitude = abs(at_point) + float(np.abs(c * point).sum())
+    left, tilt = math.sqrt(best), float(np.linalg.norm(c))
+    made = errors_at(f, best_x, at_best, left + tilt)
+    noise = made.gradient + FEW * (left + tilt)
+    tilted = (inner_error(c.size) + FEW) * float(np.abs(c * best_x).sum() + np.abs(c * point).sum())
+    margin = made.value + errors_at(f, point, at_point).value + tilted + noise * (2.0 * left + noise) / (2.0 * mu)
     # When the ball cuts the minimiser off, the free minimum still bounds from below.
-    error = max(value - value_at_best, 0.0) + lower_gap + 64.0 * EPS * magnitude
+    error = max(value - value_at_best, 0.0) + best / (2.0 * mu) + margin
     method = "conjugate gradients" if inside else CUT_OFF
-    return TiltedMinimum(point, value, error, method, tally.gradients)
+    return TiltedMinimum(point, value, error, method, tally.gradients, margin)
 
 
 def _conjugate_gradients(f: Function, x: Array, residual: Array, target: float, tally: Tally) -> Array:
@@ -312,7 +293,7 @@ def _conjugate_gradients(f: Function, x: Array, residual: Array, target: float, 
     x, r, p = x.copy(), residual.copy(), residual.copy()
     rr = float(np.vdot(r, r))
     target = max(target, 1e-26 * rr)
-    while tally.gradients < tally.most:
+    while tally.gradients < tally.most and not late():
         tally.count(1)
         Hp = f.hessian_product(p)
         curvature = float(np.vdot(p, Hp))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from saddleslide.domains import Domain
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, certain_modulus, is_own_class
 
 
 def bounding_modulus(rest: Function, simple: Function, domain: Domain) -> float:
@@ -19,8 +21,8 @@ def bounding_modulus(rest: Function, simple: Function, domain: Domain) -> float:
     >>> bounding_modulus(f, zero, box), bounding_modulus(f, zero, ss.domains.FullSpace(2))
     (0.0, 1.0)
     """
-    certain = rest.certain_convexity(domain)
-    if certain > 0.0 or domain.bounded or simple.certain_convexity(domain) > 0.0:
+    certain = certain_modulus(rest, domain)
+    if certain > 0.0 or domain.bounded or certain_modulus(simple, domain) > 0.0:
         return certain
     return rest.strong_convexity(domain)
 
@@ -35,4 +37,38 @@ def rests_on_declaration(f: Function, domain: Domain) -> bool:
     >>> rests_on_declaration(f, ss.domains.FullSpace(2)), rests_on_declaration(f, ss.domains.Ball(1.0, shape=2))
     (True, False)
     """
-    return not domain.bounded and f.certain_convexity(domain) == 0.0 and f.strong_convexity(domain) > 0.0
+    return not domain.bounded and certain_modulus(f, domain) == 0.0 and f.strong_convexity(domain) > 0.0
+
+
+def declared_forms(f: Function) -> tuple[str, ...]:
+    """What classes of the caller's say of their form, and bounds on f may go by: nobody can check it.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> declared_forms(ss.functions.Power(0.5) + ss.functions.Linear([1.0, 2.0]))
+    ()
+    """
+    own = [part for part in leaves(f) if is_own_class(part) or part.own_code]
+    claims = (
+        ("linear", any(part.linear for part in own)),
+        ("quadratic", any(part.quadratic for part in own)),
+        ("separable", any(part.separable or part.separable_form() is not None for part in own)),
+    )
+    return tuple(word for word, claimed in claims if claimed)
+
+
+def leaves(f: Function) -> Iterator[Function]:
+    """The functions that f is made of, as far as they are in this process.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> list(leaves(2.0 * ss.functions.Zero() + ss.functions.Huber(1.0)))
+    [Zero(), Huber(1)]
+    """
+    inside = f.composed_of
+    if not inside:
+        yield f
+    for part in inside:
+        yield from leaves(part)

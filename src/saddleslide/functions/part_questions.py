@@ -11,8 +11,9 @@ import numpy as np
 from saddleslide.arrays import Array, Shape
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, certain_modulus, is_own_class, rounding_of
 from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.roundings import Rounding
 from saddleslide.functions.trees import Block, Terms, summed
 from saddleslide.holder import Holder
 
@@ -126,7 +127,13 @@ def part_hessian(part: Function, shape: Shape) -> Array:
 
 def part_facts(part: Function) -> PartFacts:
     """What a part is."""
-    return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled, part.own_code)
+    own_code = is_own_class(part) or part.own_code
+    return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled, own_code)
+
+
+def part_rounding(part: Function) -> Rounding:
+    """What rounding can do to a part."""
+    return rounding_of(part)
 
 
 def part_constants(part: Function, domain: Domain) -> PartConstants:
@@ -137,4 +144,4 @@ def part_constants(part: Function, domain: Domain) -> PartConstants:
     except UnknownConstantError as unknown:
         smoothness = str(unknown)
     norm = part.A.norm.upper if isinstance(part, LinearModel) else float("nan")
-    return PartConstants(smoothness, part.strong_convexity(domain), norm, part.certain_convexity(domain))
+    return PartConstants(smoothness, part.strong_convexity(domain), norm, certain_modulus(part, domain))

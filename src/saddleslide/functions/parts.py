@@ -23,7 +23,10 @@ from saddleslide.functions.part_questions import (
     part_constants,
     part_facts,
     part_hessian,
+    part_rounding,
 )
+from saddleslide.functions.roundings import Rounding
+from saddleslide.functions.roundings import joined as joined_roundings
 from saddleslide.functions.trees import Terms
 from saddleslide.holder import Holder
 
@@ -145,7 +148,12 @@ class Partitioned(Function):
     def certain_convexity(self, domain: Domain) -> float:
         """What was declared of a part is no more certain in a sum."""
         joined = self._factor * sum(constants.certain_convexity for constants in self.part_constants(domain))
-        return max(joined, self._curvatures[0])
+        return joined if self._own_code else max(joined, self._curvatures[0])
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        together = joined_roundings(self.over_parts(part_rounding))
+        return together.added_up(self.count.bit_length()).times(self._factor)
 
     @cached_property
     def _curvatures(self) -> tuple[float, float]:
@@ -201,6 +209,10 @@ class PartSum(Partitioned):
 
     def __repr__(self) -> str:
         return f"PartSum({self.combine} of {self.count} parts, shape {self._shape or 'any'})"
+
+    @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return self.parts
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         return [question(part) for part in self.parts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -11,6 +12,7 @@ from saddleslide.arrays import Array, Shape, as_number, as_real
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
+from saddleslide.functions.roundings import EXACTLY, FEW, Rounding, tilted
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
@@ -96,6 +98,15 @@ class Power(Function):
             value -= float(np.sum(self.tilt * x))
             out -= self.tilt
         return value, out
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """Powers and squares are >= 0, so that the value without its tilt is their size."""
+        # Entries of a power's gradient are at most w (1 + |x_i|).
+        heaviest = FEW * float(np.max(self.weight, initial=0.0))
+        steep = FEW * math.sqrt(2.0 * self._largest_curvature())
+        bent = Rounding(gradient=((0.0, steep, 0.0), (heaviest, 0.0, 0.0), EXACTLY[2]), entrywise=heaviest)
+        return bent if self.tilt is None else bent.plus(tilted(self.tilt))
 
     def separable_form(self) -> SeparableForm:
         weight: Array | float = self.weight if self.weight.ndim else float(self.weight)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -10,12 +12,14 @@ import scipy
 
 from saddleslide.arguments import as_flag
 from saddleslide.array_kinds import ArrayKind
-from saddleslide.arrays import Array, Shape, as_number, as_real
+from saddleslide.arrays import Array, Shape, as_number, as_real, frozen, on_host
 from saddleslide.couplings import Coupling, ForeignMatrix, Matrix, as_coupling
-from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin
+from saddleslide.couplings.base import is_own_code
+from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin, summation_error
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
+from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
@@ -68,8 +72,10 @@ class Quadratic(Function):
                 float(np.max(self._diagonal, initial=0.0)),
             )
         else:
-            self._operator = as_coupling(q, x_shape, x_shape)
-            self._range = _spectral_range(self._operator, declared)
+            self._operator = as_coupling(q, x_shape, x_shape, name="Quadratic: q")
+            # Rounding of whoever made the matrix: the gradient of 1/2 <x, q x> is that of the symmetric part.
+            self._skewness = _skewness(self._operator)
+            self._range = _spectral_range(self._operator, declared, self._skewness)
             self._declared = declared
 
     def __repr__(self) -> str:
@@ -87,6 +93,18 @@ class Quadratic(Function):
         if self._diagonal is None:
             return None
         return SeparableForm(quadratic=self._diagonal if self._diagonal.ndim else float(self._diagonal))
+
+    @property
+    def value_cost(self) -> float:
+        return 1.0 if self._operator is not None and is_own_code(self._operator) else 0.0
+
+    @property
+    def lone_value_cost(self) -> float:
+        return 1.0 if self._operator is not None and is_own_code(self._operator) else 0.5
+
+    @property
+    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+        return () if self._operator is None else ((self._operator, 1.0),)
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
         return () if self._operator is None else self._operator.stays_on_host(kind)
@@ -119,26 +137,86 @@ class Quadratic(Function):
         return 0.5 * float(np.vdot(x, gradient)), gradient
 
     def smoothness(self, domain: Domain) -> Holder:
+        if self._operator is not None and math.isnan(self._range[1]):
+            return Holder(1.0, self._operator.norm.upper)
         return Holder(1.0, self._range[1])
 
     def strong_convexity(self, domain: Domain) -> float:
         return max(self._range[0], self._declared)
 
+    @property
+    def _smallest(self) -> float:
+        """The smallest eigenvalue is not below: what rounding leaves of 0."""
+        return 0.0 if self._range[0] > 0.0 else -rounding_margin(math.prod(self.shape or ())) * self._range[1]
+
     def certain_convexity(self, domain: Domain) -> float:
-        return self._range[0]
+        # A matrix that a class of the caller's says it is has only been declared.
+        return 0.0 if self._operator is not None and is_own_code(self._operator) else self._range[0]
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        largest = self._range[1]
+        if self._diagonal is not None:
+            # No term is negative, so that the value is their size.
+            steep = FEW * math.sqrt(2.0 * largest)
+            return Rounding(gradient=((0.0, steep, 0.0), *EXACTLY[1:]), most=(0.0, 0.0, 0.5 * largest))
+        assert self._operator is not None
+        if not (self._operator.norm_at_hand or math.isfinite(largest)):
+            # No product is made to learn how large they are.
+            return replace(OWN_CODE, floor=(0.0, 0.0, 0.0))
+        largest = self._operator.size_bound if math.isnan(largest) else largest
+        error, size = self._operator.rounding(1.0, largest), math.prod(self._operator.x_shape)
+        value = 0.5 * (error + inner_error(size) * largest)
+        return Rounding(
+            value=(*EXACTLY[:2], (value, 0.0, 0.0)),
+            gradient=(EXACTLY[0], (error + FEW * largest + self._skewness, 0.0, 0.0), EXACTLY[2]),
+            most=(0.0, 0.0, 0.5 * largest),
+        )
+
+    def entrywise_errors(self, x: Array) -> Errors | None:
+        """Of a semidefinite q, |q_ij| <= r_i r_j with r the roots of its diagonal: <|x|, |q| |x|> <= <r, |x|>^2."""
+        if self._diagonal is not None:
+            return super().entrywise_errors(x)
+        roots = self._roots
+        if roots is None or not on_host(x):
+            return None
+        seen = float(np.vdot(roots, np.abs(x).ravel()))
+        error = summation_error(x.size) + inner_error(x.size) + FEW
+        skew = self._skewness * float(np.linalg.norm(x))
+        return Errors(error * seen * seen, error * seen * float(np.linalg.norm(roots)) + skew)
+
+    @cached_property
+    def _roots(self) -> Array | None:
+        """Roots of the diagonal of a matrix that was factorised, and so is known to be semidefinite."""
+        if not isinstance(self._operator, Matrix) or max(self._operator.matrix.shape) > FACTORISABLE:
+            return None
+        # Up to rounding of the smallest eigenvalue, below which the matrix may be indefinite.
+        below = max(-self._smallest, 0.0)
+        return frozen(np.sqrt(np.maximum(np.asarray(self._operator.matrix.diagonal()), 0.0) + below))
 
 
-def _spectral_range(operator: Coupling, declared: float) -> tuple[float, float]:
+def _skewness(operator: Coupling) -> float:
+    """A bound on half the norm of q - q^T, where the entries are at hand."""
+    if operator.x_shape != operator.y_shape or not isinstance(operator, Matrix):
+        return 0.0
+    apart = abs(operator.matrix - operator.matrix.T)
+    # The norm of a symmetric matrix is at most its largest row sum.
+    return 0.5 * float(np.max(np.asarray(apart.sum(axis=0)), initial=0.0))
+
+
+def _spectral_range(operator: Coupling, declared: float, skewness: float) -> tuple[float, float]:
     if operator.x_shape != operator.y_shape:
         raise InputError(f"Quadratic: q maps {operator.x_shape} to {operator.y_shape}; expected a square operator.")
-    matrix = operator.dense()
-    if matrix is None or len(matrix) > FACTORISABLE:
-        return 0.0, operator.norm.upper
+    matrix = operator.dense() if math.prod(operator.x_shape) <= FACTORISABLE else None
+    if matrix is None:
+        # Its norm takes products, so it is bounded when somebody asks.
+        return 0.0, math.nan
     scale = float(np.max(np.abs(matrix), initial=0.0))
     if float(np.max(np.abs(matrix - matrix.T), initial=0.0)) > 1e-12 * scale:
         raise InputError("Quadratic: q is not symmetric; expected a symmetric matrix. Pass (q + q.T) / 2.")
     values = scipy.linalg.eigvalsh(matrix)
-    error = rounding_margin(len(values)) * float(np.abs(values).max())
+    # Of q half the entries are looked at, so that what is not symmetric counts twice.
+    error = rounding_margin(len(values)) * float(np.abs(values).max()) + 2.0 * skewness
     if values[0] < -error:
         raise InputError(f"Quadratic: q has the eigenvalue {values[0]:g}; expected a positive semidefinite matrix.")
     if declared > values[0] + error:

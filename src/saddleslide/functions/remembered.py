@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.domains import Domain
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, certain_modulus
+from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding
 from saddleslide.holder import Holder
 
 # Sizes of the terms of a remembered value are not known: they may cancel to a millionth.
@@ -76,4 +77,8 @@ class Remembered(Function):
         return self.function.strong_convexity(domain)
 
     def certain_convexity(self, domain: Domain) -> float:
-        return self.function.certain_convexity(domain)
+        return certain_modulus(self.function, domain)
+
+    @property
+    def rounding(self) -> Rounding:
+        return replace(OWN_CODE, own=_CANCELLED * FEW)

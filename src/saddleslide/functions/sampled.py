@@ -13,11 +13,12 @@ import scipy
 
 from saddleslide.array_kinds import ArrayKind, to_host
 from saddleslide.arrays import Array, Shape, as_number, on_host, received
-from saddleslide.couplings import ForeignMatrix, Matrix
+from saddleslide.couplings import Coupling, ForeignMatrix, Matrix
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, Scaled, Sum
+from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, is_own_class, rounding_of
 from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.roundings import Errors, Rounding
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.functions.variance import EXACT, Variance, estimated_variance
 from saddleslide.holder import Holder
@@ -41,12 +42,20 @@ class Sampled(Function):
         return (f"{type(self).__name__}: draws are made by NumPy", *self.function.stays_on_host(kind))
 
     @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return (self.function,)
+
+    @property
     def shape(self) -> Shape | None:
         return self.function.shape
 
     @property
     def has_value(self) -> bool:
         return self.function.has_value
+
+    @property
+    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+        return self.function.operators
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.function.value_and_gradient(x, out)
@@ -59,7 +68,7 @@ class Sampled(Function):
 
     @property
     def own_code(self) -> bool:
-        return self.function.own_code
+        return is_own_class(self.function) or self.function.own_code
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         return self.function.value_and_magnitude(x)
@@ -68,6 +77,10 @@ class Sampled(Function):
     def value_cost(self) -> float:
         return self.function.value_cost
 
+    @property
+    def lone_value_cost(self) -> float:
+        return self.function.lone_value_cost
+
     def smoothness(self, domain: Domain) -> Holder:
         return self.function.smoothness(domain)
 
@@ -75,7 +88,17 @@ class Sampled(Function):
         return self.function.strong_convexity(domain)
 
     def certain_convexity(self, domain: Domain) -> float:
-        return self.function.certain_convexity(domain)
+        return certain_modulus(self.function, domain)
+
+    @property
+    def rounding(self) -> Rounding:
+        return rounding_of(self.function)
+
+    def rounding_size(self, x: Array) -> float:
+        return self.function.rounding_size(x)
+
+    def entrywise_errors(self, x: Array) -> Errors | None:
+        return None if is_own_class(self.function) else self.function.entrywise_errors(x)
 
     def separable_form(self) -> SeparableForm | None:
         return self.function.separable_form()

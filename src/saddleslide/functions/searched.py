@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from saddleslide.arrays import Array, as_floats
-from saddleslide.domains import Domain
+from saddleslide.call import late
+from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions.base import Function, Scaled, Sum
+from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at
 from saddleslide.functions.moduli import bounding_modulus
+from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.functions.simple import Zero
 
@@ -37,8 +39,8 @@ class Tally:
     gradients: float = 0
 
     def allows(self, count: float) -> bool:
-        """Whether so many more may be made."""
-        return self.gradients + count <= self.most
+        """Whether so many more may be made: none once the time of the call is up."""
+        return self.gradients + count <= self.most and not late()
 
     def count(self, count: float) -> None:
         """Count what is about to be made."""
@@ -64,6 +66,8 @@ class TiltedMinimum:
     error: float
     method: str
     gradients: float = 0
+    # Part of the error that is rounding: no search will lower it.
+    rounding: float = 0.0
 
     @property
     def lower(self) -> float:
@@ -93,27 +97,45 @@ def searched_minimum(
     rest, simple = split_simple(f, domain)
     exact = _once(exact)
     mu = bounding_modulus(rest, simple, domain)
-    finite = domain.bounded or simple.certain_convexity(domain) > 0.0
-    L = max(_curvature(rest, domain, accuracy), mu, 1e-300)
+    # Of a bounded set the largest distance, of another the modulus of the simple part limits what a wrong slope costs.
+    reach, curved = (domain.radius_at_zero if domain.bounded else math.inf), certain_modulus(simple, domain)
+    finite = domain.bounded or curved > 0.0
+    known = _curvature(rest, domain, accuracy)
+    L = known if math.isnan(known) else max(known, mu, 1e-300)
     x = domain.project(np.zeros_like(c) if start is None else as_floats(start))
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
-    average = _Model(0.0, np.zeros_like(c))
-    rounding = 0.0
+    average = _Model(0.0, np.zeros_like(c), 0.0)
+    rounding = margin = 0.0
     while tally.allows(1.0):
         tally.count(1)
         value, gradient = rest.value_and_gradient(v)
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+            # Beyond x, where its value was finite: go on from there, or end with what is known.
+            if v is x:
+                break
+            v, previous, theta = x, x, 1.0
+            continue
         total = value + simple.value(v) + float(np.vdot(c, v))
         if total < best:
             best, point = total, v
         slope = gradient + c
-        average = average.mixed(theta, value - float(np.vdot(gradient, v)), slope)
-        lower = max(lower, _lower_bound(value + float(np.vdot(c, v)), slope, v, mu, finite, simple, domain, exact))
-        lower = max(lower, average.minimum(finite, simple, domain, exact))
-        rounding = 64.0 * EPS * (abs(total) + float(np.abs(slope * v).sum()))
-        if best - lower <= max(accuracy, rounding):
+        made = _made(rest, v, value, gradient, c)
+        average = average.mixed(
+            theta,
+            value - float(np.vdot(gradient, v)) - made.value - made.gradient * float(np.linalg.norm(v)),
+            slope,
+            made.gradient,
+        )
+        if finite:
+            found, lost = average.minimum(simple, domain, exact, reach, curved)
+            lower, margin = (found, lost) if found > lower else (lower, margin)
+        found, lost = _lower_bound(value + float(np.vdot(c, v)), slope, v, mu, finite, simple, domain, exact, made)
+        lower, margin = (found, lost) if found > lower else (lower, margin)
+        rounding = made.value + 64.0 * EPS * (abs(total) + float(np.abs(slope * v).sum()))
+        if best - lower <= max(accuracy, rounding + 1.5 * margin):
             break
-        x, L = _step(rest, simple, v, value, gradient, slope, L, domain, tally)
+        x, L = _step(rest, simple, v, value, gradient, slope, L, domain, tally, made.value)
         if float(np.vdot(v - x, x - previous)) > 0.0:
             theta, previous = 1.0, x
         new_theta = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / theta**2))
@@ -121,7 +143,16 @@ def searched_minimum(
         previous, theta = x, new_theta
     if not math.isfinite(lower):
         raise NoExactMinimumError(f"{type(f).__name__} on {type(domain).__name__}: no finite lower bound was found.")
-    return TiltedMinimum(point, best, max(best - lower, 0.0) + rounding, "proximal gradients", tally.gradients)
+    error = max(best - lower, 0.0) + rounding
+    return TiltedMinimum(point, best, error, "proximal gradients", tally.gradients, rounding + margin)
+
+
+def _made(rest: Function, v: Array, value: float, gradient: Array, c: Array) -> Errors:
+    """What rounding has done to value and slope at v, the tilt included."""
+    slope = float(np.linalg.norm(gradient))
+    found, sizes = errors_at(rest, v, value, slope), slope + float(np.linalg.norm(c))
+    products = (inner_error(v.size) + FEW) * sizes * float(np.linalg.norm(v))
+    return Errors(found.value + products + FEW * abs(value), found.gradient + FEW * sizes)
 
 
 def _once(exact: ExactMinimum) -> ExactMinimum:
@@ -138,7 +169,12 @@ def _once(exact: ExactMinimum) -> ExactMinimum:
 
 
 def _curvature(rest: Function, domain: Domain, accuracy: float) -> float:
-    """Declared curvature; backtracking starts from 1 where there is none, or none that is of use."""
+    """Declared curvature; backtracking starts from 1 where there is none, or none that is of use.
+
+    NaN where it takes products to bound: the first step shows it.
+    """
+    if any(not operator.norm_at_hand for operator, _ in rest.operators):
+        return math.nan
     try:
         smoothness = rest.smoothness(domain)
     except InputError:
@@ -157,12 +193,21 @@ def _step(
     L: float,
     domain: Domain,
     tally: Tally,
+    error: float,
 ) -> tuple[Array, float]:
     """Proximal gradient step and the curvature it used: the smallest that the values allow, where that can vary."""
-    if rest.quadratic:
-        return prox(simple, v - slope / L, L, domain), L
-    L = 0.7 * L
     cost = rest.value_cost
+    if rest.quadratic and all(operator.norm_at_hand for operator, _ in rest.operators):
+        return prox(simple, v - slope / L, L, domain), L
+    if math.isnan(L):
+        if not tally.allows(cost):
+            return v, L
+        tally.count(rest.value_cost)
+        step = prox(simple, v - slope, 1.0, domain) - v
+        square = float(np.vdot(step, step))
+        excess = rest.value(v + step) - value - float(np.vdot(gradient, step))
+        L = max(2.0 * excess / square, 1e-300) / 0.7 if square > 0.0 and math.isfinite(excess) else 1.0
+    L = 0.7 * L
     while True:
         x = prox(simple, v - slope / L, L, domain)
         step = x - v
@@ -171,25 +216,36 @@ def _step(
             # No bound needs this step, and no other will be made.
             return x, L
         tally.count(cost)
-        if not rest.value(x) > model + 1e-14 * abs(value) or L > 1e300:
+        found = rest.value(x)
+        # What may be rounding of both values says nothing about the curvature.
+        if found <= model + max(1e-14 * abs(value), min(2.0 * error, 1e300)) or L > 1e300:
             return x, L
-        L *= 2.0
+        L *= 2.0 if math.isfinite(found) else 16.0
 
 
 @dataclass(frozen=True)
 class _Model:
-    """A running average of linear lower models: constant + <slope, x>."""
+    """A running average of linear lower models: constant + <slope, x>, the slope up to an error in norm."""
 
     constant: float
     slope: Array
+    error: float
 
-    def mixed(self, theta: float, constant: float, slope: Array) -> _Model:
-        return _Model((1.0 - theta) * self.constant + theta * constant, (1.0 - theta) * self.slope + theta * slope)
+    def mixed(self, theta: float, constant: float, slope: Array, error: float) -> _Model:
+        keep = 1.0 - theta
+        mixed = keep * self.slope + theta * slope
+        # Every mixing rounds once more; what was rounded before fades with its weight.
+        new = keep * self.error + theta * error + 2.0 * EPS * float(np.linalg.norm(mixed))
+        numbers = keep * self.constant, theta * constant
+        return _Model(sum(numbers) - 4.0 * EPS * sum(map(abs, numbers)), mixed, new)
 
-    def minimum(self, finite: bool, simple: Function, domain: Domain, exact: ExactMinimum) -> float:
-        if not finite:
-            return -math.inf
-        return self.constant + exact(simple, self.slope, domain).lower
+    def minimum(
+        self, simple: Function, domain: Domain, exact: ExactMinimum, reach: float, modulus: float
+    ) -> tuple[float, float]:
+        """The minimum with the simple part, and what of it was given up for rounding."""
+        found = exact(simple, self.slope, domain)
+        lost = wrong_slope_cost(self.error, float(np.linalg.norm(found.point)), reach, modulus)
+        return self.constant + found.lower - lost, lost + found.rounding
 
 
 def _lower_bound(
@@ -201,15 +257,63 @@ def _lower_bound(
     simple: Function,
     domain: Domain,
     exact: ExactMinimum,
-) -> float:
-    """Minimum over the domain of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x)."""
+    made: Errors,
+) -> tuple[float, float]:
+    """Minimum over the domain of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x), and what rounding took of it."""
     if mu > 0.0:
-        x = prox(simple, v - slope / mu, mu, domain)
-        step = x - v
-        return value + float(np.vdot(slope, step)) + 0.5 * mu * float(np.vdot(step, step)) + simple.value(x)
+        return model_minimum(value, slope, v, mu, simple, domain, made)
     if not finite:
-        return -math.inf
-    return value - float(np.vdot(slope, v)) + exact(simple, slope, domain).lower
+        return -math.inf, 0.0
+    found = exact(simple, slope, domain)
+    reach = domain.radius(v) if domain.bounded else math.inf
+    way = float(np.linalg.norm(found.point - v))
+    lost = made.value + wrong_slope_cost(made.gradient, way, reach, certain_modulus(simple, domain))
+    return value - float(np.vdot(slope, v)) + found.lower - lost, lost + found.rounding
+
+
+def wrong_slope_cost(error: float, way: float, reach: float, modulus: float) -> float:
+    """What a slope that is wrong by `error` in norm can do to a minimum found `way` from where it is measured.
+
+    At most `reach` away whatever the slope is; or, where the function is strongly convex with the modulus, within
+    error / modulus of the point that was found.
+
+    Examples
+    --------
+    >>> wrong_slope_cost(0.5, way=2.0, reach=10.0, modulus=1.0)
+    1.125
+    """
+    near = error * way + error * error / (2.0 * modulus) if modulus > 0.0 else math.inf
+    return min(near, error * reach) if error > 0.0 else 0.0
+
+
+def model_minimum(
+    value: float, slope: Array, v: Array, mu: float, simple: Function, domain: Domain, made: Errors
+) -> tuple[float, float]:
+    """Minimum of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x), less what rounding can have done; and that part.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> whole = ss.domains.FullSpace(1)
+    >>> bound, lost = model_minimum(1.0, np.ones(1), np.zeros(1), 2.0, Zero(), whole, Errors(0.0, 0.0))
+    >>> round(bound, 12), lost < 1e-14
+    (0.75, True)
+    """
+    size, inner = float(np.linalg.norm(slope)), inner_error(v.size) + FEW
+    if isinstance(simple, Zero) and isinstance(domain, FullSpace):
+        gain = size * size / (2.0 * mu)
+        lost = made.value + made.gradient * (2.0 * size + made.gradient) / (2.0 * mu) + inner * gain
+        return value - gain - lost, lost
+    x = prox(simple, v - slope / mu, mu, domain)
+    step = x - v
+    way, last = float(np.linalg.norm(step)), simple.value(x)
+    found = value + float(np.vdot(slope, step)) + 0.5 * mu * way * way + last
+    # Of a point beside the minimiser the slope along the set is lost, and no more than the model rises.
+    beside = FEW * (size + mu * way) * (float(np.linalg.norm(x)) + float(np.linalg.norm(v)))
+    lost = made.value + inner * (size * way + mu * way * way + abs(last)) + beside + errors_at(simple, x, last).value
+    reach = domain.radius(v) if domain.bounded else math.inf
+    lost += wrong_slope_cost(made.gradient, way, reach, mu)
+    return found - lost, lost
 
 
 def split_simple(f: Function, domain: Domain) -> tuple[Function, Function]:

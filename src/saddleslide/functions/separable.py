@@ -166,18 +166,6 @@ def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: D
     return coupled_step(lambda c, w, free: free.project(_free_point(form, c, w)), center, weight, domain)
 
 
-def free_minimiser(form: SeparableForm, c: Array) -> Array:
-    """Minimiser of the form plus <c, x> on the full space, where its quadratic part is positive everywhere.
-
-    Examples
-    --------
-    >>> free_minimiser(SeparableForm(quadratic=2.0, powers=((1.0, 0.0),)), np.array([-5.0, 0.5])).tolist()
-    [2.0, -0.0]
-    """
-    pull = -(form.linear + c)
-    return _curved_point(form, pull, form.quadratic) if form.curved else np.divide(pull, form.quadratic)
-
-
 def _free_point(form: SeparableForm, center: Array, weight: Array | float) -> Array:
     """The step on the full space; clipping it to a box is the step on the box."""
     pull = weight * center - form.linear
@@ -189,20 +177,31 @@ def _curved_point(form: SeparableForm, pull: Array, stiffness: Array | float) ->
     """Solve stiffness x + shapes'(x) = pull entry by entry; clipping to a box afterwards is exact."""
     # Absolute values (nu = 0) only lower the pull; the other shapes are smooth at 0.
     threshold = sum((w for w, nu in form.powers if nu == 0.0), start=0.0)
-    size = np.maximum(np.abs(pull) - threshold, 0.0)
+    return np.copysign(balanced_size(form, np.maximum(np.abs(pull) - threshold, 0.0), stiffness), pull)
+
+
+def balanced_size(form: SeparableForm, size: Array, stiffness: Array | float) -> Array:
+    """The size of x at which stiffness |x| and the slopes of the shapes, kinks at 0 left out, add up to `size`.
+
+    Infinite, or no number where `size` is 0, where there is neither stiffness nor a shape that grows.
+
+    Examples
+    --------
+    >>> balanced_size(SeparableForm(hubers=((1.0, 0.5),)), np.array([0.0, 0.5, 3.0]), 2.0).tolist()
+    [0.0, 0.125, 1.0]
+    """
     powers = tuple((w, nu) for w, nu in form.powers if nu > 0.0)
     if not powers and not form.hubers:
-        found: Array = size / stiffness
-    elif not powers and len(form.hubers) == 1:
+        return np.divide(size, stiffness)
+    if not powers and len(form.hubers) == 1:
         v, delta = form.hubers[0]
-        found = np.where(size <= v + stiffness * delta, size / (stiffness + v / delta), (size - v) / stiffness)
-    elif len(powers) == 1 and not form.hubers and powers[0][1] == 0.5:
+        inside = size <= v + stiffness * delta
+        return np.where(inside, np.divide(size, stiffness + v / delta), np.divide(size - v, stiffness))
+    if len(powers) == 1 and not form.hubers and powers[0][1] == 0.5:
         w = powers[0][0]
-        root = 2.0 * size / (w + np.sqrt(w * w + 4.0 * stiffness * size) + (size == 0.0))
-        found = root * root
-    else:
-        found = _monotone_root(powers, form.hubers, size, stiffness)
-    return np.copysign(found, pull)
+        root: Array = 2.0 * size / (w + np.sqrt(w * w + 4.0 * stiffness * size) + (size == 0.0))
+        return root * root
+    return _monotone_root(powers, form.hubers, size, stiffness)
 
 
 def _monotone_root(
@@ -217,8 +216,8 @@ def _monotone_root(
     the root lies every point where each of the terms is at most its equal share.
     """
     share = size / (1 + len(powers) + len(hubers))
-    x = share / stiffness
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
+        x = np.divide(share, stiffness)
         for w, nu in powers:
             x = np.minimum(x, np.where(w > 0.0, (share / w) ** (1.0 / nu), np.inf))
         for v, delta in hubers:
@@ -234,5 +233,6 @@ def _monotone_root(
             following = x - value / slope
             if not (following > x * (1.0 + 2e-16)).any():
                 break
-            x = np.maximum(x, following)
+            # Not the maximum: a flat end of the slopes gives no number.
+            x = np.where(following > x, following, x)
     return x

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function
+from saddleslide.functions.roundings import NO_ROUNDING, Rounding, tilted
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.holder import Holder
 
@@ -43,6 +45,10 @@ class Zero(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return 0.0
+
+    @property
+    def rounding(self) -> Rounding:
+        return NO_ROUNDING
 
     def separable_form(self) -> SeparableForm:
         return SeparableForm()
@@ -84,6 +90,10 @@ class Linear(Function):
 
     def strong_convexity(self, domain: Domain) -> float:
         return 0.0
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return tilted(self.c)
 
     def separable_form(self) -> SeparableForm:
         return SeparableForm(linear=self.c)

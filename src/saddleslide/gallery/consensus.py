@@ -10,8 +10,9 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, as_number, as_real, as_shape
-from saddleslide.couplings import Gossip
+from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape
+from saddleslide.couplings import Coupling, Gossip
+from saddleslide.couplings.sparse_input import check_sparse
 from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Blockwise, Function, Zero
@@ -19,8 +20,11 @@ from saddleslide.gallery.constrained import multiplier_guess
 from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.plotting import STYLES
-from saddleslide.problem import SaddleProblem
+from saddleslide.problem import Enclosure, SaddleProblem
 from saddleslide.result import Result
+
+# A matrix of all pairs of so many agents is 3 GB.
+MOST_AGENTS = 20_000
 
 
 @final
@@ -40,8 +44,13 @@ class ConsensusSolution(Solution):
 
     f: Function
     W: Array
-    bound: float
+    around: Enclosure
     result: Result
+
+    @property
+    def bound(self) -> float:
+        """Radius of the ball of the dual variable."""
+        return self.around.radius
 
     @property
     def points(self) -> Array:
@@ -77,7 +86,7 @@ class ConsensusSolution(Solution):
     @property
     def inside(self) -> bool:
         """Whether the dual variable stayed away from its bound; if not, agreement was not enforced: raise `bound`."""
-        return float(np.linalg.norm(self.result.y)) < 0.9 * self.bound
+        return self.around.holds(self.result.y)
 
     def facts(self) -> dict[str, Fact]:
         return {
@@ -150,8 +159,22 @@ def consensus(
     block = known[0] if shape is None else as_shape(shape, "consensus: shape")
     f, B = Blockwise(local, block), Gossip(W, block)
     R = dual_guess(f, B) if bound is None else as_number(bound, "consensus: bound", 0.0)
-    reader = partial(ConsensusSolution, f, W, R)
-    return SaddleProblem(f=f, g=Zero(), B=B, X=FullSpace(B.x_shape), Y=Ball(R, shape=B.y_shape), reader=reader)
+    return agreeing(f, B, W, R)
+
+
+def agreeing(f: Function, B: Coupling, W: Array, R: float) -> SaddleProblem:
+    """The problem of agents with the gossip matrix W = B^T B, their dual variable in a ball of radius R."""
+    # x = 0 agrees, so that nothing can be infeasible: only R can be too small.
+    around = Enclosure(R, "the multipliers", "that all agents agree")
+    return SaddleProblem(
+        f=f,
+        g=Zero(),
+        B=B,
+        X=FullSpace(B.x_shape),
+        Y=Ball(R, shape=B.y_shape),
+        reader=partial(ConsensusSolution, f, W, around),
+        enclosure=around,
+    )
 
 
 def _functions(functions: Any) -> list[Function]:
@@ -180,15 +203,24 @@ def gossip_matrix(graph: Any) -> Array:
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
         graph = _adjacency(graph)
     if scipy.sparse.issparse(graph):
+        check_sparse(graph, "consensus: graph")
+        _check_agents(graph.shape)
         graph = graph.toarray()
     matrix = as_real(graph, "consensus: graph")
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
-        raise InputError(f"consensus: graph has shape {matrix.shape}; expected a square matrix, one row per agent.")
+    _check_agents(matrix.shape)
     if not np.array_equal(matrix, matrix.T):
         raise InputError("consensus: graph is not symmetric; expected edges in both directions.")
     if matrix.min() >= 0.0 and not matrix.diagonal().any():
         return np.diag(matrix.sum(axis=1)) - matrix
     return matrix
+
+
+def _check_agents(shape: Shape) -> None:
+    """Before a sparse graph is written out: the root of a gossip matrix has all entries."""
+    if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
+        raise InputError(f"consensus: graph has shape {shape}; expected a square matrix, one row per agent.")
+    if shape[0] > MOST_AGENTS:
+        raise InputError(f"consensus: graph has {shape[0]:,} agents; expected at most {MOST_AGENTS:,}.")
 
 
 def _adjacency(graph: Any) -> Any:

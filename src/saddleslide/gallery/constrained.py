@@ -12,12 +12,13 @@ import scipy
 from saddleslide.arrays import Array, as_number, as_real
 from saddleslide.couplings import Coupling, Mirrored, as_coupling
 from saddleslide.domains import Ball, Domain, FullSpace
+from saddleslide.enclosed import separates
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Linear
 from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.plotting import STYLES
-from saddleslide.problem import SaddleProblem
+from saddleslide.problem import Enclosure, SaddleProblem
 from saddleslide.result import Result
 
 # The ball of multipliers is this many times a first guess of their norm.
@@ -44,8 +45,13 @@ class ConstrainedSolution(Solution):
     A: Coupling
     b: Array
     X: Domain
-    bound: float
+    around: Enclosure
     result: Result
+
+    @property
+    def bound(self) -> float:
+        """Radius of the ball of multipliers."""
+        return self.around.radius
 
     @property
     def x(self) -> Array:
@@ -70,7 +76,7 @@ class ConstrainedSolution(Solution):
     @property
     def inside(self) -> bool:
         """Whether the multipliers stayed away from their bound; if not, A x = b was not enforced."""
-        return float(np.linalg.norm(self.multipliers)) < 0.9 * self.bound
+        return self.around.holds(self.multipliers)
 
     @property
     def infeasible(self) -> bool:
@@ -94,9 +100,7 @@ class ConstrainedSolution(Solution):
 
     def _separates(self, direction: Array) -> bool:
         """Whether <direction, A x - b> is positive on all of X, with a margin for rounding."""
-        pull, level = self.A.adjoint(direction), float(np.vdot(direction, self.b))
-        reach = self.X.support(-pull)
-        return -reach - level > 1e-9 * (abs(reach) + abs(level))
+        return separates(self.A, self.b, self.X, direction, self.A.adjoint(direction))
 
     def facts(self) -> dict[str, Fact]:
         return {
@@ -153,7 +157,7 @@ def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: 
     saddleslide.errors.InputError: constrained: b is 0.71 away from the range of A; expected a b that some A x equals...
     """
     target = as_real(b, "constrained: b")
-    coupling = as_coupling(A, None if X is None else X.shape, target.shape)
+    coupling = as_coupling(A, None if X is None else X.shape, target.shape, name="constrained: A")
     target = target.reshape(coupling.y_shape)
     if not isinstance(f, Function):
         raise InputError(f"constrained: f is {type(f).__name__}; expected a function from ss.functions.")
@@ -168,8 +172,16 @@ def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: 
         if bound is None
         else as_number(bound, "constrained: bound", 0.0)
     )
-    reader = partial(ConstrainedSolution, f, coupling, target, domain, R)
-    return SaddleProblem(f=f, g=Linear(target), B=coupling, X=domain, Y=Ball(R, shape=coupling.y_shape), reader=reader)
+    around = Enclosure(R, "the multipliers", "A x = b", target)
+    return SaddleProblem(
+        f=f,
+        g=Linear(target),
+        B=coupling,
+        X=domain,
+        Y=Ball(R, shape=coupling.y_shape),
+        reader=partial(ConstrainedSolution, f, coupling, target, domain, around),
+        enclosure=around,
+    )
 
 
 def _nearest(A: Coupling, b: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from saddleslide.archives import check_npy, check_npz, check_size
+from saddleslide.couplings.sparse_input import check_sparse
 from saddleslide.errors import InputError
 from saddleslide.gallery.pictures import read_picture
 
@@ -68,7 +71,14 @@ def read_dense(name: str | Path) -> Any:
     saddleslide.errors.InputError: 'table.xls' has an unknown kind '.xls'; expected one of .csv, .jpg, ...
     """
     found = read_matrix(name)
-    return found.toarray() if scipy.sparse.issparse(found) else found
+    if not scipy.sparse.issparse(found):
+        return found
+    check_sparse(found, repr(str(name)))
+    try:
+        check_size(8.0 * math.prod(found.shape))
+    except ValueError as error:
+        raise InputError(f"{str(name)!r} has the shape {found.shape}, and all entries are needed: {error}.") from None
+    return found.toarray()
 
 
 def read_archive(name: str | Path) -> dict[str, Any]:
@@ -82,6 +92,7 @@ def read_archive(name: str | Path) -> dict[str, Any]:
     if Path(name).suffix.lower() != ".npz":
         return {}
     try:
+        check_npz(name)
         with np.load(name, allow_pickle=False) as stored:
             return {key: stored[key] for key in stored}
     except Exception as error:
@@ -89,6 +100,7 @@ def read_archive(name: str | Path) -> dict[str, Any]:
 
 
 def _archive(file: Path, key: str) -> Any:
+    check_npz(file)
     with np.load(file, allow_pickle=False) as stored:
         names = list(stored)
         if not names:
@@ -98,6 +110,24 @@ def _archive(file: Path, key: str) -> Any:
         if key and key not in names:
             raise InputError(f"{str(file)!r} holds {names}; expected {key!r} among them.")
         return stored[key or names[0]]
+
+
+def _array(file: Path) -> Any:
+    with file.open("rb") as content:
+        check_npy(content, file.stat().st_size)
+    return np.load(file, allow_pickle=False)
+
+
+def _market(file: Path) -> Any:
+    """A Matrix Market file, whose first lines say how many rows, columns and entries there are."""
+    rows, columns, entries, form, *_ = scipy.io.mminfo(file)
+    length = file.stat().st_size
+    # A number takes two characters at least, half of a symmetric matrix is left out.
+    if entries > 2 * length:
+        raise ValueError(f"its header tells of {entries} entries, and {length} bytes are not enough for them")
+    # Rows and columns of a sparse matrix have starts of their own, in both directions.
+    check_size(16.0 * (rows + columns) + 48.0 * entries if form == "coordinate" else 16.0 * entries)
+    return scipy.io.mmread(file)
 
 
 def _lines(file: Path) -> int:
@@ -114,11 +144,11 @@ def _table(file: Path) -> Any:
 
 _DELIMITERS = {".csv": ",", ".txt": None}
 _READERS: dict[str, Callable[[Path, str], Any]] = {
-    ".npy": lambda file, key: np.load(file, allow_pickle=False),
+    ".npy": lambda file, key: _array(file),
     ".npz": _archive,
     ".csv": lambda file, key: _table(file),
     ".txt": lambda file, key: _table(file),
-    ".mtx": lambda file, key: scipy.io.mmread(file),
+    ".mtx": lambda file, key: _market(file),
     ".png": lambda file, key: read_picture(file),
     ".jpg": lambda file, key: read_picture(file),
 }

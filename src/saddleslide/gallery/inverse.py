@@ -121,7 +121,7 @@ def lp_inverse(
         raise InputError("lp_inverse: weight is 0; expected a number > 0. Without a penalty this is least squares.")
     f = LeastSquares(A, b, ridge=ridge, x_shape=None if x_shape is None else as_shape(x_shape, "lp_inverse: x_shape"))
     shape = f.A.x_shape
-    coupling = _differences(shape) if D is None else as_coupling(D, shape)
+    coupling = _differences(shape) if D is None else as_coupling(D, shape, name="lp_inverse: D")
     q = exponent / (exponent - 1.0)
     # The conjugate of weight/p |z|^p is weight^(1-q) |y|^q / q.
     g = Power(nu=q - 1.0, weight=strength ** (1.0 - q))

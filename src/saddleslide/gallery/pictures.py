@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from saddleslide.arrays import Array, Shape, as_real
 from saddleslide.couplings import Coupling, Matrix, as_coupling
 from saddleslide.errors import InputError
 from saddleslide.plotting import require_matplotlib
+
+# Pixels of the largest picture that is read from a file: 7,000 x 7,000.
+MOST_PIXELS = 49_000_000
 
 
 def blur(kernel: Any, shape: Shape) -> Coupling:
@@ -42,8 +46,25 @@ def blur(kernel: Any, shape: Shape) -> Coupling:
     return as_coupling(Matrix(matrix, shape, shape), norm=float(np.sqrt(sums[0] * sums[1])) * (1.0 + 1e-12))
 
 
+def _check_pixels(path: str | Path) -> None:
+    """Open a picture without decoding it: its header says how large it is."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(path) as picture:
+                width, height = picture.size
+        size = f"it has {width} x {height} pixels" if width * height > MOST_PIXELS else ""
+    except Image.DecompressionBombError as error:
+        # Pillow has a limit of its own, above ours.
+        size = str(error)
+    if size:
+        raise ValueError(f"{size}; expected at most {MOST_PIXELS:,} pixels. Make it smaller, or cut it")
+
+
 def read_picture(path: str | Path) -> Array:
-    """Read a picture file (PNG, and whatever Matplotlib reads) as grey values from 0 to 1.
+    """Read a picture file (PNG, and whatever Matplotlib reads) as grey values from 0 to 1; at most 49,000,000 of them.
 
     Examples
     --------
@@ -56,6 +77,7 @@ def read_picture(path: str | Path) -> Array:
     from matplotlib.image import imread
 
     try:
+        _check_pixels(path)
         pixels = np.asarray(imread(path))
     except Exception as error:
         raise InputError(f"read_picture: {str(path)!r} can not be read: {error}. Expected a picture file.") from error

@@ -118,6 +118,9 @@ def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> S
     >>> problem.read(ss.solve(problem, tol=1e-9)).image.round(3)
     array([[1., 1., 1.]])
     """
+    for name, part in (("known", known), ("picture", picture)):
+        if np.ma.is_masked(part):
+            raise InputError(f"inpaint: {name} is a masked array; expected known=~picture.mask and picture.filled(0).")
     mask, picture = to_host(known), to_host(picture)
     if mask.dtype != bool or mask.shape != np.shape(picture) or not mask.any():
         raise InputError(

@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import EDGES, FLAT, INT, NONE, READ, fusing, helper, kernel
+from saddleslide.kernels.arguments import Patterns, Read, Write
+from saddleslide.kernels.building import fusing, helper, shared_kernel
 from saddleslide.kernels.kinds import TILE
-
-_OFFSETS = types.Array(types.int32, 1, "C", readonly=True)
 
 
 @fusing
@@ -54,17 +52,15 @@ def _lone(row: int, offsets: Any, weights: Array, v: Array) -> float:
     return (a + b) + (c + d)
 
 
-@kernel(NONE, EDGES, EDGES, EDGES, _OFFSETS, READ, READ, FLAT, FLAT, INT, INT, nogil=True)
-def alike_product(
-    begins: Any, patterns: Any, starts: Any, offsets: Any, weights: Array, v: Array, out: Array, sums: Array,
-    first: int, last: int,
-) -> None:  # fmt: skip
-    """Write out = A v for the rows of some runs: run r begins at row begins[r] and has the pattern patterns[r].
+@shared_kernel
+def alike_product(patterns: Patterns, v: Read, out: Write, sums: Write, first: int, last: int) -> None:
+    """Write out = A v for the rows of some runs.
 
     The last tile of a run ends where the run does, over rows that are done already: they come out the same.
     """
+    begins, numbers, starts, offsets, weights = patterns
     for r in range(first, last):
-        row, end, p = begins[r], begins[r + 1], patterns[r]
+        row, end, p = begins[r], begins[r + 1], numbers[r]
         own, heavy = offsets[starts[p] : starts[p + 1]], weights[starts[p] : starts[p + 1]]
         if end - row < TILE:
             for i in range(row, end):
@@ -73,5 +69,6 @@ def alike_product(
         while row < end:
             row = min(row, end - TILE)
             _tile(row, own, heavy, v, sums)
-            out[row : row + TILE] = sums
+            for i in range(TILE):
+                out[row + i] = sums[i]
             row += TILE

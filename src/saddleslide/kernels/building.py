@@ -1,4 +1,4 @@
-"""How a kernel is made: compiled once for stated types, kept on disk, made again when what is kept is unusable."""
+"""How a kernel is made: compiled for the types that its annotations state, kept on disk, made again when that fails."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ import contextlib
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numba
 from numba import types
 from numba.core.errors import NumbaError
+from numba.extending import overload
+
+from saddleslide.kernels.arguments import Dense, Differences, Sparse
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
-FLOAT, INT, NONE = types.float64, types.int64, types.void
-FLAT = types.float64[::1]
-# What is only read may be write-protected.
-READ = types.Array(types.float64, 1, "C", readonly=True)
-READ_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-# Unsigned, so that no index can mean "from the end".
-READ_INDEX = types.Array(types.uint32, 1, "C", readonly=True)
-EDGES = types.Array(types.int64, 1, "C", readonly=True)
+_SIMPLE: dict[Any, Any] = {float: types.float64, int: types.int64, NoneType: types.void}
+_ARRAYS = {
+    "read": types.Array(types.float64, 1, "C", readonly=True),
+    "write": types.float64[::1],
+    "read matrix": types.Array(types.float64, 2, "C", readonly=True),
+    "write matrix": types.float64[:, ::1],
+    # Unsigned, so that no index can mean "from the end".
+    "columns": types.Array(types.uint32, 1, "C", readonly=True),
+    "starts": types.Array(types.uint32, 1, "C", readonly=True),
+    "new columns": types.uint32[::1],
+    "new starts": types.uint32[::1],
+    "edges": types.Array(types.int64, 1, "C", readonly=True),
+    "offsets": types.Array(types.int32, 1, "C", readonly=True),
+}
+_NARROW = {"columns": types.Array(types.uint16, 1, "C", readonly=True), "new columns": types.uint16[::1]}
 
 
 def helper(function: _Kernel) -> _Kernel:
@@ -42,29 +53,95 @@ def summing(function: _Kernel) -> _Kernel:
     return made
 
 
-def kernel(result: Any, *arguments: Any, **options: Any) -> Callable[[_Kernel], _Kernel]:
-    """Compile a function for these types now, or load it from disk; a cache that fails is never an error."""
-    signature = result(*arguments)
+def choose(stub: Callable[..., Any], choice: Callable[..., Any]) -> None:
+    """What compiled code calls in the place of a stub: `choice` gives it, from the types of the arguments."""
+    overload(stub, jit_options={"error_model": "numpy"})(choice)
 
-    def compiled(function: _Kernel) -> _Kernel:
-        attempts: list[Callable[[], None]] = [lambda: _forget_outdated(function), lambda: _forget(function)]
-        with warnings.catch_warnings():
-            # A cache that can not be written makes the next start slower, no more.
-            warnings.simplefilter("ignore")
-            for prepare in attempts:
-                try:
-                    prepare()
-                    made: _Kernel = numba.njit(signature, cache=True, error_model="numpy", **options)(function)
-                    return made
-                except NumbaError:
-                    raise
-                except Exception:
-                    # Damaged, half-written or forbidden: what stands on disk is of no use.
-                    continue
-            uncached: _Kernel = numba.njit(signature, error_model="numpy", **options)(function)
-            return uncached
 
-    return compiled
+def kernel(function: _Kernel) -> _Kernel:
+    """A function that Python calls too: for other kernels it is a helper, and `compiled` makes the one for Python."""
+    return _for_python(function, _ARRAYS, nogil=False)
+
+
+def shared_kernel(function: _Kernel) -> _Kernel:
+    """A kernel whose rows are shared out over threads: it lets others work meanwhile."""
+    return _for_python(function, _ARRAYS, nogil=True)
+
+
+def narrow_kernel(function: _Kernel) -> _Kernel:
+    """The same for sparse matrices whose columns have numbers of 16 bits."""
+    return _for_python(function, _ARRAYS | _NARROW, nogil=True)
+
+
+def dense_kernel(function: _Kernel) -> _Kernel:
+    """A kernel on problems with a dense coupling."""
+    return _for_python(function, _ARRAYS | {"coupling": _type_of(Dense, _ARRAYS)}, nogil=False)
+
+
+def sparse_kernel(function: _Kernel) -> _Kernel:
+    """A kernel on problems with a sparse coupling."""
+    return _for_python(function, _ARRAYS | {"coupling": _type_of(Sparse, _ARRAYS)}, nogil=False)
+
+
+def difference_kernel(function: _Kernel) -> _Kernel:
+    """A kernel on pictures with finite differences."""
+    return _for_python(function, _ARRAYS | {"coupling": _type_of(Differences, _ARRAYS)}, nogil=False)
+
+
+def _for_python(function: _Kernel, arrays: dict[str, Any], nogil: bool) -> _Kernel:
+    made: Any = helper(function)
+    made.arrays, made.nogil = arrays, nogil
+    kept: _Kernel = made
+    return kept
+
+
+def compiled(made: Any) -> Callable[..., Any]:
+    """A kernel as Python calls it, compiled now or read from the disk; a cache that fails is never an error.
+
+    What is called is the compiled function itself. Numba's dispatcher would look at the type of every array again in
+    every call, which for named tuples takes longer than a step on a small problem; so callers hand over arrays that are
+    contiguous and of the stated types. Tests look at the arguments of all kernels.
+    """
+    function, options = made.py_func, {"error_model": "numpy", "nogil": made.nogil}
+    signature = signature_of(made)
+    attempts: list[Callable[[], None]] = [lambda: _forget_outdated(function), lambda: _forget(function)]
+    with warnings.catch_warnings():
+        # A cache that can not be written makes the next start slower, no more.
+        warnings.simplefilter("ignore")
+        for prepare in attempts:
+            try:
+                prepare()
+                return _entry(numba.njit(signature, cache=True, **options)(function))
+            except NumbaError:
+                raise
+            except Exception:
+                # Damaged, half-written or forbidden: what stands on disk is of no use.
+                continue
+        return _entry(numba.njit(signature, **options)(function))
+
+
+def signature_of(made: Any) -> Any:
+    """The types that the annotations of a kernel stand for."""
+    hints = get_type_hints(made.py_func, include_extras=True)
+    result = _type_of(hints.pop("return"), made.arrays)
+    return result(*(_type_of(hint, made.arrays) for hint in hints.values()))
+
+
+def _type_of(hint: Any, arrays: dict[str, Any]) -> Any:
+    if hint in _SIMPLE:
+        return _SIMPLE[hint]
+    if get_origin(hint) is Annotated:
+        return arrays[hint.__metadata__[0]]
+    if get_origin(hint) is tuple:
+        return types.BaseTuple.from_types([_type_of(part, arrays) for part in get_args(hint)])
+    fields = get_type_hints(hint, include_extras=True).values()
+    return types.BaseTuple.from_types([_type_of(field, arrays) for field in fields], hint)
+
+
+def _entry(made: Any) -> Callable[..., Any]:
+    (only,) = made.overloads.values()
+    entry: Callable[..., Any] = only.entry_point
+    return entry
 
 
 def _forget_outdated(function: Callable[..., Any]) -> None:

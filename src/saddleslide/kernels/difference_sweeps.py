@@ -11,12 +11,13 @@ known. Step j + 1 follows step j two rows behind, so that `together` steps share
 from __future__ import annotations
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, helper, kernel
-from saddleslide.kernels.difference_rows import ahead_x, ahead_y, correct_rows
+from saddleslide.kernels.arguments import Above, Bands, KnownSet, Level, Parts, PictureBuffers, Write
+from saddleslide.kernels.building import difference_kernel, helper
+from saddleslide.kernels.difference_rows import Band, ahead_x, ahead_y, correct_rows
 from saddleslide.kernels.kinds import BALL, LAST
-from saddleslide.kernels.sets import SET, CompiledSet, project_further
-from saddleslide.kernels.sweeps import step_scalars
-from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels
+from saddleslide.kernels.sets import project_further
+from saddleslide.kernels.sweeps import step_factors
+from saddleslide.kernels.terms import fold_levels
 
 
 @helper
@@ -30,7 +31,7 @@ def _move_up(moved: Array, count: int, columns: int, m: int) -> None:
 
 
 @helper
-def _exchange(rows: int, columns: int, z: Array, ends: Array) -> None:
+def exchange(rows: int, columns: int, z: Array, ends: Array) -> None:
     """Take the entries that no difference reaches out of z, or put them back: zeros change places with them."""
     n = rows * columns
     for r in range(rows):
@@ -42,57 +43,53 @@ def _exchange(rows: int, columns: int, z: Array, ends: Array) -> None:
 
 
 @helper
-def _project_further(rows: int, columns: int, X: CompiledSet, Y: CompiledSet, z: Array, ends: Array) -> None:
+def _project_further(rows: int, columns: int, X: KnownSet, Y: KnownSet, z: Array, ends: Array) -> None:
     """Sets that couple all entries of a block."""
     n = rows * columns
-    if X[0] >= BALL:
+    if X.kind >= BALL:
         project_further(z[:n], X)
-    if Y[0] >= BALL:
-        _exchange(rows, columns, z, ends)
+    if Y.kind >= BALL:
+        exchange(rows, columns, z, ends)
         project_further(z[n:], Y)
-        _exchange(rows, columns, z, ends)
+        exchange(rows, columns, z, ends)
 
 
-@kernel(
-    NONE, INT, INT, INT, INT, SET, SET, TERM, TERM, READ, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT,
-    FLAT, FLAT, FLAT, FLAT, FLAT,
-)  # fmt: skip
+@difference_kernel
 def difference_sweep(
-    rows: int, columns: int, height: int, together: int, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm,
-    of_y: CompiledTerm, inverse: Array, T: int, spares: int, Gamma: float, step: float, alphas: Array, own: Array,
-    above: Array, pull: Array, slope: Array, z: Array, average: Array, fold: Array, moved: Array, ends: Array,
-    nothing: Array,
-) -> None:  # fmt: skip
-    """T steps of the level of finite differences; `z` and `average` are updated in place, the rest is scratch.
+    parts: Parts, bands: Bands, level: Level, above: Above, z: Write, average: Write, buffers: PictureBuffers
+) -> None:
+    """All steps of a level of finite differences; `z` and `average` are updated in place, the rest is scratch.
 
     `together` steps make one pass, `height` rows at a time; all rows, and one step, where a set couples entries. Per
     step `moved` holds three planes of these rows, two more rows in each unless these are all, and one entry. `nothing`
-    is a row of zeros, and `ends` is zero before and after. `spares` are bits of `kinds`.
+    is a row of zeros, and `ends` is zero before and after.
     """
-    kept = 0 if height == rows else 2
-    m = (height + kept) * columns
-    shape = (rows, columns, kept, m)
-    fold_levels(fold, pull, slope, of_x, of_y, rows * columns)
-    _exchange(rows, columns, z, ends)
-    for first in range(0, T, together):
-        group = min(together, T - first)
-        for moment in range(0, rows + 2 * (group - 1), height):
+    rows, columns = parts.coupling.rows, parts.coupling.columns
+    T, spares, ends, moved = level.alphas.size, level.spares, buffers.ends, buffers.moved
+    kept = 0 if bands.height == rows else 2
+    m = (bands.height + kept) * columns
+    fold_levels(buffers.fold, above, parts.f, parts.g, parts.n)
+    exchange(rows, columns, z, ends)
+    for first in range(0, T, bands.together):
+        group = min(bands.together, T - first)
+        for moment in range(0, rows + 2 * (group - 1), bands.height):
             for k in range(group):
                 # Behind the corrected rows of the step before.
-                row, end = max(moment - 2 * k, 0), min(moment - 2 * k + height, rows)
+                row, end = max(moment - 2 * k, 0), min(moment - 2 * k + bands.height, rows)
                 if end <= row:
                     continue
-                scalars = step_scalars(alphas[first + k], Gamma, step, own, above)
-                strip = moved[k * (3 * m + 1) : (k + 1) * (3 * m + 1)]
-                at_start = spares if first + k == 0 else 0
-                ahead_x(row, end - row, shape, at_start, scalars, X, of_x, inverse, z, average, fold, strip, nothing)
-                ahead_y(row, end - row, shape, at_start, scalars, Y, of_y, z, average, fold, strip, ends)
+                factors = step_factors(level.alphas[first + k], level, above)
+                own = moved[k * (3 * m + 1) : (k + 1) * (3 * m + 1)]
+                strip = PictureBuffers(buffers.fold, own, ends, buffers.nothing)
+                band, at_start = Band(row, end - row), spares if first + k == 0 else 0
+                ahead_x(band, kept, at_start, factors[0], parts, z, average, strip)
+                ahead_y(band, kept, at_start, factors[1], parts, z, average, strip)
                 # One row behind, and to the end at the end.
                 begin, close = max(row - 1, 0), rows if end == rows else end - 1
-                at = (kept + begin - row) * columns
                 if close > begin and not (spares & LAST and first + k == T - 1):
-                    correct_rows(begin, close - begin, at, shape, scalars, X, Y, inverse, z, strip, nothing)
+                    at = (kept + begin - row) * columns
+                    correct_rows(Band(begin, close - begin), at, factors, parts, z, strip)
                 if kept:
-                    _move_up(strip, end - row, columns, m)
-        _project_further(rows, columns, X, Y, z, ends)
-    _exchange(rows, columns, z, ends)
+                    _move_up(own, end - row, columns, m)
+        _project_further(rows, columns, parts.X, parts.Y, z, ends)
+    exchange(rows, columns, z, ends)

@@ -6,22 +6,25 @@ written again: made by one function of their row sums they would be closures, wh
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
 
-from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, INT, NONE, READ, READ_INDEX, READ_MATRIX, kernel
+from saddleslide.kernels.arguments import (
+    NewColumns,
+    NewStarts,
+    Offsets,
+    Read,
+    ReadMatrix,
+    Rows,
+    Starts,
+    Write,
+    WriteMatrix,
+)
+from saddleslide.kernels.building import kernel, narrow_kernel, shared_kernel
 from saddleslide.kernels.pair_loops import add_pairs, add_to_two, pair_sum, two_pair_sums
-from saddleslide.kernels.passes import MATRIX, for_indices
-
-_COLUMNS = types.Array(types.int32, 1, "C", readonly=True)
-_STARTS = types.uint32[::1]
 
 
-@kernel(INT, _COLUMNS, READ_INDEX, _STARTS)
-def count_pairs(columns: Any, starts: Any, pair_starts: Any) -> int:
+@kernel
+def count_pairs(columns: Offsets, starts: Starts, pair_starts: NewStarts) -> int:
     """Where the pairs of each row begin; the number of all is returned.
 
     Branches on the columns would be guessed wrongly half of the time: there are none.
@@ -39,7 +42,7 @@ def count_pairs(columns: Any, starts: Any, pair_starts: Any) -> int:
     return pairs
 
 
-def _pair_up(columns: Any, starts: Any, data: Array, last: int, pair_columns: Any, weights: Array) -> None:
+def _pair_up(columns: Offsets, starts: Starts, data: Read, last: int, pair_columns: NewColumns, weights: Write) -> None:
     """Write the pairs; `weights` holds zeros. An entry alone is paired with a zero on its right.
 
     The one in the last column is paired with a zero on its left, so that no pair reaches beyond the vector.
@@ -56,43 +59,40 @@ def _pair_up(columns: Any, starts: Any, data: Array, last: int, pair_columns: An
             weights[2 * pair + right] = data[k]
 
 
-def _product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
+def _product(rows: Rows, v: Read, out: Write, first: int, last: int) -> None:
+    data, columns, starts = rows
     for i in range(first, last):
-        out[i] = pair_sum(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+        out[i] = pair_sum(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
 
 
-def _two_products(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
+def _two_products(rows: Rows, v: ReadMatrix, out: WriteMatrix, first: int, last: int) -> None:
+    data, columns, starts = rows
     for i in range(first, last):
-        sums = two_pair_sums(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+        sums = two_pair_sums(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
         out[i, 0], out[i, 1] = sums
 
 
-def _there_and_back(
-    data: Array, indices: Any, starts: Any, v: Array, shift: Array, out: Array, back: Array, first: int, last: int
-) -> None:
+def _there_and_back(rows: Rows, v: Read, shift: Read, out: Write, back: Write, first: int, last: int) -> None:
+    data, columns, starts = rows
     back[:] = 0.0
     for i in range(first, last):
         k, end = np.uint64(starts[i]), np.uint64(starts[i + 1])
-        total = pair_sum(data, indices, v, k, end)
+        total = pair_sum(data, columns, v, k, end)
         out[i] = total
-        add_pairs(data, indices, total - shift[i], back, k, end)
+        add_pairs(data, columns, total - shift[i], back, k, end)
 
 
-def _two_grams(
-    data: Array, indices: Any, starts: Any, v: Array, rows: Array, back: Array, first: int, last: int
-) -> None:
+def _two_grams(rows: Rows, v: ReadMatrix, weights: Read, back: WriteMatrix, first: int, last: int) -> None:
+    data, columns, starts = rows
     back[:] = 0.0
     for i in range(first, last):
         k, end = np.uint64(starts[i]), np.uint64(starts[i + 1])
-        one, two = two_pair_sums(data, indices, v, k, end)
-        add_to_two(data, indices, (rows[i] * one, rows[i] * two), back, k, end)
+        one, two = two_pair_sums(data, columns, v, k, end)
+        add_to_two(data, columns, (weights[i] * one, weights[i] * two), back, k, end)
 
 
-pair_up = {
-    name: kernel(NONE, _COLUMNS, READ_INDEX, READ, INT, index[::1], FLAT)(_pair_up)
-    for name, index in (("uint16", types.uint16), ("uint32", types.uint32))
-}
-product = for_indices(_product, READ, FLAT)
-two_products = for_indices(_two_products, READ_MATRIX, MATRIX)
-there_and_back = for_indices(_there_and_back, READ, READ, FLAT, FLAT)
-two_grams = for_indices(_two_grams, READ_MATRIX, READ, MATRIX)
+pair_up_uint16, pair_up_uint32 = narrow_kernel(_pair_up), shared_kernel(_pair_up)
+product_uint16, product_uint32 = narrow_kernel(_product), shared_kernel(_product)
+two_products_uint16, two_products_uint32 = narrow_kernel(_two_products), shared_kernel(_two_products)
+there_and_back_uint16, there_and_back_uint32 = narrow_kernel(_there_and_back), shared_kernel(_there_and_back)
+two_grams_uint16, two_grams_uint32 = narrow_kernel(_two_grams), shared_kernel(_two_grams)

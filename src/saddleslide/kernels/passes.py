@@ -5,67 +5,61 @@ Sums of a sparse row are made as in `products`: one vector or two, narrow indice
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, INT, NONE, READ, READ_INDEX, READ_MATRIX, helper, kernel, summing
-from saddleslide.kernels.products import _row_sum, sparse_product
-
-_NARROW = types.Array(types.uint16, 1, "C", readonly=True)
-MATRIX = types.float64[:, ::1]
+from saddleslide.kernels.arguments import Read, ReadMatrix, Rows, Write, WriteMatrix
+from saddleslide.kernels.building import helper, narrow_kernel, shared_kernel, summing
+from saddleslide.kernels.products import row_sum
 
 
-def _product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
+def _product(rows: Rows, v: Read, out: Write, first: int, last: int) -> None:
     """Some rows of a sparse matrix times v."""
+    data, columns, starts = rows
     for i in range(first, last):
-        out[i] = _row_sum(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+        out[i] = row_sum(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
 
 
 @helper
-def _two_sums(data: Array, indices: Any, v: Array, k: Any, end: Any) -> tuple[float, float]:
-    """`_row_sum` of both columns of v: the second time, the row is in the cache."""
-    return _row_sum(data, indices, v[:, 0], k, end), _row_sum(data, indices, v[:, 1], k, end)
+def _two_sums(data: Array, columns: Any, v: Array, k: Any, end: Any) -> tuple[float, float]:
+    """`row_sum` of both columns of v: the second time, the row is in the cache."""
+    return row_sum(data, columns, v[:, 0], k, end), row_sum(data, columns, v[:, 1], k, end)
 
 
-def _two_products(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
+def _two_products(rows: Rows, v: ReadMatrix, out: WriteMatrix, first: int, last: int) -> None:
     """The same for both columns of v."""
+    data, columns, starts = rows
     for i in range(first, last):
-        sums = _two_sums(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+        sums = _two_sums(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
         out[i, 0], out[i, 1] = sums
 
 
-def _there_and_back(
-    data: Array, indices: Any, starts: Any, v: Array, shift: Array, out: Array, back: Array, first: int, last: int
-) -> None:
+def _there_and_back(rows: Rows, v: Read, shift: Read, out: Write, back: Write, first: int, last: int) -> None:
     """For some rows: out = A v, and back = A^T (A v - shift) of these rows alone, while a row is in the cache."""
-    one = np.uint64(1)
+    (data, columns, starts), one = rows, np.uint64(1)
     back[:] = 0.0
     for i in range(first, last):
         k, end = np.uint64(starts[i]), np.uint64(starts[i + 1])
-        total = _row_sum(data, indices, v, k, end)
+        total = row_sum(data, columns, v, k, end)
         out[i] = total
         weight = total - shift[i]
         while k < end:
-            back[indices[k]] += weight * data[k]
+            back[columns[k]] += weight * data[k]
             k += one
 
 
-def _two_grams(
-    data: Array, indices: Any, starts: Any, v: Array, rows: Array, back: Array, first: int, last: int
-) -> None:
-    """A^T diag(rows) A times both columns of v, of some rows alone, in one pass."""
-    one = np.uint64(1)
+def _two_grams(rows: Rows, v: ReadMatrix, weights: Read, back: WriteMatrix, first: int, last: int) -> None:
+    """A^T diag(weights) A times both columns of v, of some rows alone, in one pass."""
+    (data, columns, starts), one = rows, np.uint64(1)
     back[:] = 0.0
     for i in range(first, last):
         k, end = np.uint64(starts[i]), np.uint64(starts[i + 1])
-        left, right = _two_sums(data, indices, v, k, end)
-        left, right = rows[i] * left, rows[i] * right
+        left, right = _two_sums(data, columns, v, k, end)
+        left, right = weights[i] * left, weights[i] * right
         while k < end:
-            j, weight = indices[k], data[k]
+            j, weight = columns[k], data[k]
             back[j, 0] += left * weight
             back[j, 1] += right * weight
             k += one
@@ -97,8 +91,8 @@ def _one_row(A: Array, i: int, v: Array, shift: Array, out: Array, back: Array) 
         back[j] += (total - shift[i]) * row[j]
 
 
-@kernel(NONE, READ_MATRIX, READ, READ, FLAT, FLAT, nogil=True)
-def dense_there_and_back(A: Array, v: Array, shift: Array, out: Array, back: Array) -> None:
+@shared_kernel
+def dense_there_and_back(A: ReadMatrix, v: Read, shift: Read, out: Write, back: Write) -> None:
     """Write out = A v and back = A^T (A v - shift) in one pass over a dense A."""
     rows = A.shape[0]
     back[:] = 0.0
@@ -108,16 +102,8 @@ def dense_there_and_back(A: Array, v: Array, shift: Array, out: Array, back: Arr
         _one_row(A, i, v, shift, out, back)
 
 
-def for_indices(function: Callable[..., None], *vectors: Any) -> dict[str, Callable[..., None]]:
-    """The function of rows, vectors and a range of rows for indices of 16 and of 32 bits, by the name of their type."""
-    return {
-        str(index.dtype): kernel(NONE, READ, index, READ_INDEX, *vectors, INT, INT, nogil=True)(function)
-        for index in (_NARROW, READ_INDEX)
-    }
-
-
-product = {"uint16": kernel(NONE, READ, _NARROW, READ_INDEX, READ, FLAT, INT, INT, nogil=True)(_product)}
-product["uint32"] = sparse_product
-two_products = for_indices(_two_products, READ_MATRIX, MATRIX)
-there_and_back = for_indices(_there_and_back, READ, READ, FLAT, FLAT)
-two_grams = for_indices(_two_grams, READ_MATRIX, READ, MATRIX)
+# By the type of the columns, which is the end of the name.
+product_uint16, product_uint32 = narrow_kernel(_product), shared_kernel(_product)
+two_products_uint16, two_products_uint32 = narrow_kernel(_two_products), shared_kernel(_two_products)
+there_and_back_uint16, there_and_back_uint32 = narrow_kernel(_there_and_back), shared_kernel(_there_and_back)
+two_grams_uint16, two_grams_uint32 = narrow_kernel(_two_grams), shared_kernel(_two_grams)

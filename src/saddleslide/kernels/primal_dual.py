@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 
-from numba import types
-
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, FLOAT, READ, helper, kernel, summing
+from saddleslide.kernels.arguments import Curve, DualUpdate, KnownSet, PrimalUpdate, Read, Write
+from saddleslide.kernels.building import helper, kernel, summing
 from saddleslide.kernels.kinds import BOX, INTERVAL
-from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval
-
-_TWO = types.UniTuple(FLOAT, 2)
+from saddleslide.kernels.sets import clipped, interval
 
 
 @summing
@@ -36,20 +33,21 @@ def _plain_progress(new: Array, old: Array, origin: Array) -> tuple[float, float
 
 
 @helper
-def _clip(v: Array, domain: CompiledSet) -> None:
+def _clip(v: Array, domain: KnownSet) -> None:
     low, high = interval(domain)
-    if domain[0] == INTERVAL:
+    if domain.kind == INTERVAL:
         for i in range(v.size):
             v[i] = clipped(v[i], low, high)
-    if domain[0] == BOX:
-        lower, upper = domain[1], domain[2]
+    if domain.kind == BOX:
+        lower, upper = domain.lower, domain.upper
         for i in range(v.size):
             v[i] = clipped(v[i], lower[i], upper[i])
 
 
 @helper
-def _bend(v: Array, inverse: Array, threshold: float, root: float) -> None:
+def _bend(v: Array, inverse: Array, curve: Curve) -> None:
     """Solve x / inverse + threshold sign(x) + root sign(x) |x|^(1/2) = v entry by entry, in place."""
+    threshold, root = curve
     for i in range(v.size):
         size = abs(v[i]) - threshold
         size = 0.0 if size < 0.0 else size
@@ -59,10 +57,10 @@ def _bend(v: Array, inverse: Array, threshold: float, root: float) -> None:
 
 
 @helper
-def _solve(v: Array, inverse: Array, curve: tuple[float, float], domain: CompiledSet) -> None:
+def _solve(v: Array, inverse: Array, curve: Curve, domain: KnownSet) -> None:
     """The proximal step whose linear part v is, in place."""
-    if curve[0] > 0.0 or curve[1] > 0.0:
-        _bend(v, inverse, curve[0], curve[1])
+    if curve.threshold > 0.0 or curve.root > 0.0:
+        _bend(v, inverse, curve)
     else:
         for i in range(v.size):
             v[i] *= inverse[i]
@@ -71,11 +69,11 @@ def _solve(v: Array, inverse: Array, curve: tuple[float, float], domain: Compile
 
 @summing
 def _straight_primal(
-    out: Array, base: Array, pulled: Array, X: Array, origin: Array, near: Array, inverse: Array, weight: Array,
-    low: float, high: float,
-) -> tuple[float, float]:  # fmt: skip
+    out: Array, pulled: Array, X: Array, update: PrimalUpdate, limits: tuple[float, float]
+) -> tuple[float, float]:
     """The primal step where nothing bends and one interval holds every entry: all of it in one loop."""
-    step, way = 0.0, 0.0
+    base, origin, near, inverse, weight = update
+    (low, high), step, way = limits, 0.0, 0.0
     for i in range(out.size):
         new = clipped((base[i] - pulled[i] + near[i] * X[i]) * inverse[i], low, high)
         d, e = new - X[i], new - origin[i]
@@ -87,11 +85,11 @@ def _straight_primal(
 
 @summing
 def _straight_dual(
-    out: Array, ahead: Array, y: Array, origin: Array, Bx: Array, constant: Array, inverse: Array, weight: float,
-    low: float, high: float,
-) -> tuple[float, float]:  # fmt: skip
+    out: Array, ahead: Array, y: Array, Bx: Array, update: DualUpdate, limits: tuple[float, float]
+) -> tuple[float, float]:
     """The dual step in one loop, where that is possible."""
-    step, way = 0.0, 0.0
+    constant, origin, inverse, weight = update
+    (low, high), step, way = limits, 0.0, 0.0
     for i in range(out.size):
         new = clipped((weight * y[i] + Bx[i] + constant[i]) * inverse[i], low, high)
         d, e = new - y[i], new - origin[i]
@@ -103,34 +101,32 @@ def _straight_dual(
 
 
 @helper
-def _is_straight(curve: tuple[float, float], domain: CompiledSet) -> bool:
-    return not (curve[0] > 0.0 or curve[1] > 0.0) and domain[0] != BOX
+def _is_straight(curve: Curve, domain: KnownSet) -> bool:
+    return not (curve.threshold > 0.0 or curve.root > 0.0) and domain.kind != BOX
 
 
-@kernel(_TWO, FLAT, READ, READ, READ, READ, READ, READ, READ, _TWO, SET)
+@kernel
 def primal_step(
-    out: Array, base: Array, pulled: Array, X: Array, origin: Array, near: Array, inverse: Array, weight: Array,
-    curve: tuple[float, float], domain: CompiledSet,
-) -> tuple[float, float]:  # fmt: skip
+    out: Write, pulled: Read, X: Read, update: PrimalUpdate, curve: Curve, domain: KnownSet
+) -> tuple[float, float]:
     """Proximal step from base - pulled + near X; squares of the step and of the way, weighted."""
     if _is_straight(curve, domain):
-        low, high = interval(domain)
-        return _straight_primal(out, base, pulled, X, origin, near, inverse, weight, low, high)
+        return _straight_primal(out, pulled, X, update, interval(domain))
+    base, origin, near, inverse, weight = update
     for i in range(out.size):
         out[i] = base[i] - pulled[i] + near[i] * X[i]
     _solve(out, inverse, curve, domain)
     return _progress(out, X, origin, weight)
 
 
-@kernel(_TWO, FLAT, FLAT, READ, READ, READ, READ, READ, FLOAT, _TWO, SET)
+@kernel
 def dual_step(
-    out: Array, ahead: Array, y: Array, origin: Array, Bx: Array, constant: Array, inverse: Array, weight: float,
-    curve: tuple[float, float], domain: CompiledSet,
-) -> tuple[float, float]:  # fmt: skip
+    out: Write, ahead: Write, y: Read, Bx: Read, update: DualUpdate, curve: Curve, domain: KnownSet
+) -> tuple[float, float]:
     """Proximal step from weight y + Bx + constant, and ahead = 2 out - y; squares of the step and of the way."""
+    constant, origin, inverse, weight = update
     if _is_straight(curve, domain):
-        low, high = interval(domain)
-        step, way = _straight_dual(out, ahead, y, origin, Bx, constant, inverse, weight, low, high)
+        step, way = _straight_dual(out, ahead, y, Bx, update, interval(domain))
         return weight * step, weight * way
     for i in range(out.size):
         out[i] = weight * y[i] + Bx[i] + constant[i]

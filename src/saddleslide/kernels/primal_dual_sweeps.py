@@ -7,17 +7,29 @@ For finite differences the products are part of the loops that use them; a pictu
 from __future__ import annotations
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, FLOAT, INT, READ, fusing, helper, kernel
-from saddleslide.kernels.difference_rows import settle, toward_x, without_product
-from saddleslide.kernels.kinds import BALL, BOX, DIFFERENCES, NO_TERM, ZERO_Y
-from saddleslide.kernels.products import COUPLING, CompiledCoupling, adjoint, forward
-from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval, project_further
-from saddleslide.kernels.sweeps import advance, step_scalars
-from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels, limits
+from saddleslide.kernels.arguments import (
+    Above,
+    Around,
+    DualBuffers,
+    Factors,
+    KnownSet,
+    KnownTerm,
+    Level,
+    Parts,
+    Write,
+)
+from saddleslide.kernels.building import dense_kernel, difference_kernel, fusing, helper, sparse_kernel
+from saddleslide.kernels.difference_rows import Limits, settle, toward_x, without_product
+from saddleslide.kernels.kinds import BALL, BOX, NO_TERM, ZERO_Y
+from saddleslide.kernels.products import adjoint, forward
+from saddleslide.kernels.sets import clipped, interval, project_further
+from saddleslide.kernels.sweeps import advance, copy, step_factors
+from saddleslide.kernels.terms import fold_levels, limits
 
 
 @fusing
-def _look_ahead(out: Array, y: Array, theta: float, lag: Array) -> None:
+def look_ahead(out: Array, y: Array, theta: float, lag: Array) -> None:
+    """Write out = y + theta times the last step of y."""
     for i in range(out.size):
         out[i] = y[i] + theta * lag[i]
 
@@ -29,11 +41,45 @@ def _average(average: Array, z: Array, alpha: float) -> None:
         average[i] = alpha * z[i] + beta * average[i]
 
 
+@helper
+def _advance_y(y: Array, lag: Array, fold: Array, q: Array, by: Factors, Y: KnownSet, term: KnownTerm) -> None:
+    """The base case of y with q = -B x, and its step."""
+    copy(lag, y)
+    advance(y, fold, q, by, Y, term)
+    for i in range(lag.size):
+        lag[i] = y[i] - lag[i]
+
+
+def _primal_dual_sweep(
+    parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: DualBuffers, before: float
+) -> float:
+    """All steps; `lag` is the last step of y and `before` its eta, infinite at the beginning. Gives the last eta."""
+    n, X, Y, f, g, inverse, coupling = parts
+    lag, fold, q, _ = buffers
+    alphas, x, y, q_x, q_y = level.alphas, z[:n], z[n:], q[:n], q[n:]
+    fold_levels(fold, above, f, g, n)
+    for j in range(alphas.size):
+        eta = level.Gamma * alphas[j] * level.step
+        by_x, by_y = step_factors(alphas[j], level, above)
+        if j == 0 and level.spares & ZERO_Y > 0:
+            q_x[:] = 0.0
+        else:
+            look_ahead(q_y, y, eta / before, lag)
+            adjoint(coupling, q_y, q_x)
+        for i in range(inverse.size):
+            q_x[i] *= inverse[i]
+        advance(x, fold[:n], q_x, by_x, X, f)
+        forward(coupling, x, q_y)
+        _advance_y(y, lag, fold[n:], q_y, by_y, Y, g)
+        _average(average, z, alphas[j])
+        before = eta
+    return before
+
+
 @fusing
-def _along(
-    y: Array, lag: Array, a: float, fold: Array, b: float, x: Array, following: Array, low: float, high: float
-) -> None:
+def _along(y: Array, lag: Array, fold: Array, x: Array, following: Array, by: Factors, within: Limits) -> None:
     """Write y = a y + b (fold + following - x), clipped, and its step."""
+    (low, high), a, b = within, by.a, by.b
     for i in range(y.size):
         new = clipped(a * y[i] + b * (fold[i] + (following[i] - x[i])), low, high)
         lag[i] = new - y[i]
@@ -41,101 +87,76 @@ def _along(
 
 
 @helper
-def _difference_x(
-    rows: int, columns: int, at_zero: bool, out: Array, x: Array, a: float, fold: Array, b: float, ahead: Array,
-    inverse: Array, weight: float, X: CompiledSet, term: CompiledTerm, nothing: Array,
-) -> None:  # fmt: skip
+def _difference_x(parts: Parts, x: Array, ahead: Array, out: Array, buffers: DualBuffers, by: Factors) -> None:
     """Write the base case of x with B^T of `ahead`, whose entries without a difference become 0."""
-    n = rows * columns
-    h, v = ahead[:n], ahead[n:]
+    n, columns, inverse, fold = parts.n, parts.coupling.columns, parts.inverse, buffers.fold
+    h, v, within = ahead[:n], ahead[n:], limits(parts.X, parts.f)
     for k in range(columns - 1, n, columns):
         h[k] = 0.0
     v[n - columns :] = 0.0
-    low, high = limits(X, term)
-    if at_zero:
-        without_product(out, x, a, fold, b, low, high)
-    else:
-        # Nothing stands above, and nothing to the left of the first pixel.
-        toward_x(
-            out[1:columns], x[1:columns], a, fold[1:columns], b, h[: columns - 1], h[1:columns], nothing[1:columns],
-            v[1:columns], inverse[1:columns], low, high,
-        )  # fmt: skip
-        slope = -h[0] - v[0]
-        out[0] = clipped(a * x[0] + b * (fold[0] - (inverse[0] * slope if inverse.size > 0 else slope)), low, high)
-        toward_x(
-            out[columns:], x[columns:], a, fold[columns:n], b, h[columns - 1 : n - 1], h[columns:], v[: n - columns],
-            v[columns:], inverse[columns:], low, high,
-        )  # fmt: skip
-    settle(out, weight, term, X, 0)
-    if X[0] >= BALL:
-        project_further(out, X)
+    # Nothing stands above, and nothing to the left of the first pixel.
+    around = Around(h[: columns - 1], h[1:columns], buffers.margins[1:columns], v[1:columns])
+    toward_x(out[1:columns], x[1:columns], fold[1:columns], around, inverse[1:columns], by, within)
+    slope = -h[0] - v[0]
+    slope = inverse[0] * slope if inverse.size > 0 else slope
+    out[0] = clipped(by.a * x[0] + by.b * (fold[0] - slope), within[0], within[1])
+    around = Around(h[columns - 1 : n - 1], h[columns:], v[: n - columns], v[columns:])
+    toward_x(out[columns:], x[columns:], fold[columns:n], around, inverse[columns:], by, within)
 
 
 @helper
-def _difference_y(
-    rows: int, columns: int, x: Array, y: Array, lag: Array, a: float, fold: Array, b: float, low: float, high: float,
-    ends: Array,
-) -> None:  # fmt: skip
-    """The step of y with B x, clipped to an interval, in place; `ends` are its entries that no difference reaches."""
-    n = rows * columns
+def _difference_y(parts: Parts, x: Array, y: Array, buffers: DualBuffers, by: Factors) -> None:
+    """The step of y with B x, clipped to an interval, in place."""
+    n, rows, columns = parts.n, parts.coupling.rows, parts.coupling.columns
+    lag, fold, within = buffers.lag, buffers.fold[n:], interval(parts.Y)
+    (low, high), a, b = within, by.a, by.b
+    # Entries of y that no difference reaches.
+    ends = buffers.margins[columns:]
     for r in range(rows):
         k = (r + 1) * columns - 1
         ends[r] = y[k]
-    _along(y[: n - 1], lag[: n - 1], a, fold[: n - 1], b, x[: n - 1], x[1:], low, high)
+    _along(y[: n - 1], lag[: n - 1], fold[: n - 1], x[: n - 1], x[1:], by, within)
     for r in range(rows):
         k = (r + 1) * columns - 1
         y[k] = clipped(a * ends[r] + b * fold[k], low, high)
         lag[k] = y[k] - ends[r]
     inside = 2 * n - columns
-    _along(y[n:inside], lag[n:inside], a, fold[n:inside], b, x[: n - columns], x[columns:], low, high)
+    _along(y[n:inside], lag[n:inside], fold[n:inside], x[: n - columns], x[columns:], by, within)
     for k in range(inside, 2 * n):
         new = clipped(a * y[k] + b * fold[k], low, high)
         lag[k], y[k] = new - y[k], new
 
 
-@kernel(
-    FLOAT, COUPLING, SET, SET, TERM, TERM, READ, INT, INT, INT, FLOAT, FLOAT, FLOAT, READ, READ, READ, READ, READ,
-    FLAT, FLAT, FLAT, FLAT, FLAT, FLAT,
-)  # fmt: skip
-def primal_dual_sweep(
-    coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, inverse: Array,
-    n: int, T: int, spares: int, Gamma: float, step: float, before: float, alphas: Array, own: Array, above: Array,
-    pull: Array, slope: Array, z: Array, average: Array, lag: Array, fold: Array, q: Array, margins: Array,
-) -> float:  # fmt: skip
-    """T steps; `lag` is the last step of y and `before` its eta, infinite at the beginning. Gives the last eta.
-
-    For finite differences `margins` holds a row of zeros and then a number per row of the picture. `spares` are bits
-    of `kinds`.
-    """
-    fold_levels(fold, pull, slope, of_x, of_y, n)
-    x, y, q_x, q_y = z[:n], z[n:], q[:n], q[n:]
-    kind, rows, columns = coupling[0], coupling[1], coupling[2]
-    low, high = interval(Y)
-    for j in range(T):
-        eta = Gamma * alphas[j] * step
-        a_x, a_y, b_x, b_y, weight_x, weight_y, _, _, alpha = step_scalars(alphas[j], Gamma, step, own, above)
-        at_zero = j == 0 and spares & ZERO_Y > 0
-        _look_ahead(q_y, y, eta / before, lag)
-        if kind == DIFFERENCES:
-            nothing, ends = margins[:columns], margins[columns:]
-            _difference_x(rows, columns, at_zero, q_x, x, a_x, fold[:n], b_x, q_y, inverse, weight_x, X, of_x, nothing)
-            x[:] = q_x
+@difference_kernel
+def primal_dual_sweep_differences(
+    parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: DualBuffers, before: float
+) -> float:
+    """The same for finite differences; `margins` holds a row of zeros and then a number per row of the picture."""
+    n, X, Y, f, g, _, coupling = parts
+    lag, fold, q, _ = buffers
+    alphas, x, y, q_x, q_y = level.alphas, z[:n], z[n:], q[:n], q[n:]
+    fold_levels(fold, above, f, g, n)
+    for j in range(alphas.size):
+        eta = level.Gamma * alphas[j] * level.step
+        by_x, by_y = step_factors(alphas[j], level, above)
+        if j == 0 and level.spares & ZERO_Y > 0:
+            without_product(q_x, x, fold[:n], by_x, limits(X, f))
         else:
-            if at_zero:
-                q_x[:] = 0.0
-            else:
-                adjoint(coupling, q_y, q_x)
-            for i in range(inverse.size):
-                q_x[i] *= inverse[i]
-            advance(x, a_x, fold[:n], b_x, q_x, weight_x, X, of_x)
-        if kind == DIFFERENCES and Y[0] < BOX and of_y[0] == NO_TERM:
-            _difference_y(rows, columns, x, y, lag, a_y, fold[n:], b_y, low, high, ends)
+            look_ahead(q_y, y, eta / before, lag)
+            _difference_x(parts, x, q_y, q_x, buffers, by_x)
+        settle(q_x, by_x.weight, X, f, 0)
+        if X.kind >= BALL:
+            project_further(q_x, X)
+        copy(x, q_x)
+        if Y.kind < BOX and g.kind == NO_TERM:
+            _difference_y(parts, x, y, buffers, by_y)
         else:
             forward(coupling, x, q_y)
-            lag[:] = y
-            advance(y, a_y, fold[n:], b_y, q_y, weight_y, Y, of_y)
-            for i in range(lag.size):
-                lag[i] = y[i] - lag[i]
-        _average(average, z, alpha)
+            _advance_y(y, lag, fold[n:], q_y, by_y, Y, g)
+        _average(average, z, alphas[j])
         before = eta
     return before
+
+
+primal_dual_sweep_dense = dense_kernel(_primal_dual_sweep)
+primal_dual_sweep_sparse = sparse_kernel(_primal_dual_sweep)

@@ -1,20 +1,14 @@
-"""Q(x, y) = (B^T y, -B x) for compiled loops: a coupling is a tuple (kind, rows, columns, matrix, CSR, CSR of B^T)."""
+"""Q(x, y) = (B^T y, -B x) for compiled loops, chosen by the type of the coupling when a loop is compiled."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numba import types
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, READ_INDEX, READ_MATRIX, helper, kernel, summing
-from saddleslide.kernels.kinds import DENSE, DIFFERENCES
-
-COUPLING = types.Tuple(
-    (INT, INT, INT, READ_MATRIX, READ, READ_INDEX, READ_INDEX, READ, READ_INDEX, READ_INDEX)
-)  # fmt: skip
-CompiledCoupling: TypeAlias = tuple[int, int, int, Array, Array, Any, Any, Array, Any, Any]
+from saddleslide.kernels.arguments import Dense, Differences, KnownCoupling, Read, Rows, Sparse, Write
+from saddleslide.kernels.building import choose, helper, kernel, summing
 
 
 @summing
@@ -31,7 +25,7 @@ def _dense(matrix: Array, x: Array, y: Array, out_x: Array, out_y: Array) -> Non
 
 
 @helper
-def _row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
+def row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
     """Sum of data[k] v[indices[k]] up to `end`, in eight parts: one sum would wait for itself at every term."""
     one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
     five, six, seven, eight = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(8)
@@ -59,21 +53,14 @@ def _row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
 
 
 @helper
-def _sparse(
-    data: Array, indices: Any, starts: Any, v: Array, out: Array, sign: float, first: int, last: int
-) -> None:  # fmt: skip
-    for i in range(first, last):
-        out[i] = sign * _row_sum(data, indices, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+def _sparse(rows: Rows, v: Array, out: Array, sign: float) -> None:
+    data, columns, starts = rows.data, rows.columns, rows.starts
+    for i in range(out.size):
+        out[i] = sign * row_sum(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
 
 
-@kernel(NONE, READ, READ_INDEX, READ_INDEX, READ, FLAT, INT, INT, nogil=True)
-def sparse_product(data: Array, indices: Any, starts: Any, v: Array, out: Array, first: int, last: int) -> None:
-    """Some rows of a sparse matrix times v."""
-    _sparse(data, indices, starts, v, out, 1.0, first, last)
-
-
-@kernel(NONE, INT, INT, FLOAT, READ, FLAT)
-def difference_forward(rows: int, columns: int, sign: float, x: Array, out: Array) -> None:
+@kernel
+def difference_forward(rows: int, columns: int, sign: float, x: Read, out: Write) -> None:
     """Write out = sign * B x, a picture being one long row; the last column and the last row of differences are 0."""
     size, inside = rows * columns, (rows - 1) * columns
     across, below = out[:size], out[size:]
@@ -87,8 +74,8 @@ def difference_forward(rows: int, columns: int, sign: float, x: Array, out: Arra
     below[inside:] = 0.0
 
 
-@kernel(NONE, INT, INT, READ, FLAT)
-def difference_adjoint(rows: int, columns: int, y: Array, out: Array) -> None:
+@kernel
+def difference_adjoint(rows: int, columns: int, y: Read, out: Write) -> None:
     """Write out = B^T y, row by row across, then in one long row down."""
     size, inside = rows * columns, (rows - 1) * columns
     across, below, lower, upper = y[:size], y[size:], out[columns:], out[:inside]
@@ -126,35 +113,43 @@ def _dense_adjoint(matrix: Array, y: Array, out: Array) -> None:
             out[j] += weight * row[j]
 
 
-@helper
-def forward(coupling: CompiledCoupling, x: Array, out: Array) -> None:
+def forward(coupling: KnownCoupling, x: Array, out: Array) -> None:
     """Write out = -B x."""
-    kind, rows, columns, matrix, data, indices, starts, _, _, _ = coupling
-    if kind == DIFFERENCES:
-        difference_forward(rows, columns, -1.0, x, out)
-    elif kind == DENSE:
-        _dense_forward(matrix, x, out)
-    else:
-        _sparse(data, indices, starts, x, out, -1.0, 0, out.size)
 
 
-@helper
-def adjoint(coupling: CompiledCoupling, y: Array, out: Array) -> None:
+_FORWARD: dict[Any, Any] = {
+    Dense: lambda coupling, x, out: _dense_forward(coupling.matrix, x, out),
+    Sparse: lambda coupling, x, out: _sparse(coupling.matrix, x, out, -1.0),
+    Differences: lambda coupling, x, out: difference_forward(coupling.rows, coupling.columns, -1.0, x, out),
+}
+choose(forward, lambda coupling, x, out: _FORWARD[coupling.instance_class])
+
+
+def adjoint(coupling: KnownCoupling, y: Array, out: Array) -> None:
     """Write out = B^T y."""
-    kind, rows, columns, matrix, _, _, _, data, indices, starts = coupling
-    if kind == DIFFERENCES:
-        difference_adjoint(rows, columns, y, out)
-    elif kind == DENSE:
-        _dense_adjoint(matrix, y, out)
-    else:
-        _sparse(data, indices, starts, y, out, 1.0, 0, out.size)
+
+
+_ADJOINT: dict[Any, Any] = {
+    Dense: lambda coupling, y, out: _dense_adjoint(coupling.matrix, y, out),
+    Sparse: lambda coupling, y, out: _sparse(coupling.transpose, y, out, 1.0),
+    Differences: lambda coupling, y, out: difference_adjoint(coupling.rows, coupling.columns, y, out),
+}
+choose(adjoint, lambda coupling, y, out: _ADJOINT[coupling.instance_class])
+
+
+def operator(coupling: KnownCoupling, v: Array, n: int, out: Array) -> None:
+    """Write out = (B^T y, -B x) for v = (x, y), where x has n entries."""
 
 
 @helper
-def operator(coupling: CompiledCoupling, v: Array, n: int, out: Array) -> None:
-    """Write out = (B^T y, -B x) for v = (x, y), where x has n entries."""
-    if coupling[0] == DENSE:
-        _dense(coupling[3], v[:n], v[n:], out[:n], out[n:])
-    else:
-        adjoint(coupling, v[n:], out[:n])
-        forward(coupling, v[:n], out[n:])
+def _one_by_one(coupling: KnownCoupling, v: Array, n: int, out: Array) -> None:
+    adjoint(coupling, v[n:], out[:n])
+    forward(coupling, v[:n], out[n:])
+
+
+_OPERATOR: dict[Any, Any] = {
+    Dense: lambda coupling, v, n, out: _dense(coupling.matrix, v[:n], v[n:], out[:n], out[n:]),
+    Sparse: lambda coupling, v, n, out: _one_by_one(coupling, v, n, out),
+    Differences: lambda coupling, v, n, out: _one_by_one(coupling, v, n, out),
+}
+choose(operator, lambda coupling, v, n, out: _OPERATOR[coupling.instance_class])

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from saddleslide.arrays import Array
-
-# Where the blocks of z begin, and the size of z.
-Edges: TypeAlias = npt.NDArray[np.int64]
+from saddleslide.kernels.arguments import Edges
 
 
 def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None:

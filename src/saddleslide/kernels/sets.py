@@ -1,18 +1,13 @@
-"""Projections for compiled loops: a set is a tuple (kind, lower, upper, radius, center)."""
+"""Projections for compiled loops."""
 
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
-
-from numba import types
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLOAT, INT, READ, helper, summing
+from saddleslide.kernels.arguments import KnownSet
+from saddleslide.kernels.building import helper, summing
 from saddleslide.kernels.kinds import BALL, BOX, INTERVAL, SIMPLEX
-
-SET = types.Tuple((INT, READ, READ, FLOAT, READ))
-CompiledSet: TypeAlias = tuple[int, Array, Array, float, Array]
 
 
 @helper
@@ -23,10 +18,10 @@ def clipped(value: float, low: float, high: float) -> float:
 
 
 @helper
-def interval(domain: CompiledSet) -> tuple[float, float]:
+def interval(domain: KnownSet) -> tuple[float, float]:
     """Limits that hold for every entry alike."""
-    if domain[0] == INTERVAL:
-        return domain[1][0], domain[2][0]
+    if domain.kind == INTERVAL:
+        return domain.lower[0], domain.upper[0]
     return -math.inf, math.inf
 
 
@@ -99,21 +94,20 @@ def _into_simplex(v: Array) -> None:
 
 
 @helper
-def project_further(v: Array, domain: CompiledSet) -> None:
+def project_further(v: Array, domain: KnownSet) -> None:
     """Nearest point of the set, in place, for what `interval` has not done."""
-    kind, lower, upper, radius, center = domain
-    if kind == BOX:
-        clip(v, lower, upper)
-    elif kind == BALL:
-        _into_ball(v, radius, center)
-    elif kind == SIMPLEX:
+    if domain.kind == BOX:
+        clip(v, domain.lower, domain.upper)
+    elif domain.kind == BALL:
+        _into_ball(v, domain.radius, domain.center)
+    elif domain.kind == SIMPLEX:
         _into_simplex(v)
 
 
 @helper
-def project(v: Array, domain: CompiledSet) -> None:
+def project(v: Array, domain: KnownSet) -> None:
     """Nearest point of the set, in place."""
-    if domain[0] == INTERVAL:
+    if domain.kind == INTERVAL:
         low, high = interval(domain)
         for i in range(v.size):
             v[i] = clipped(v[i], low, high)

@@ -6,29 +6,44 @@ kernels of `reference`. The two halves of a step are kernels of their own, for p
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-from numba import types
-
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import FLAT, FLOAT, INT, NONE, READ, fusing, helper, kernel
+from saddleslide.kernels.arguments import (
+    Above,
+    Blocks,
+    Buffers,
+    Factors,
+    KnownCoupling,
+    KnownSet,
+    KnownTerm,
+    Level,
+    Parts,
+    Read,
+    Write,
+)
+from saddleslide.kernels.building import dense_kernel, fusing, helper, kernel, sparse_kernel
 from saddleslide.kernels.kinds import LAST, NO_TERM, ZERO_X, ZERO_Y
-from saddleslide.kernels.products import COUPLING, CompiledCoupling, adjoint, forward, operator
-from saddleslide.kernels.sets import SET, CompiledSet, clipped, interval, project, project_further
-from saddleslide.kernels.terms import TERM, CompiledTerm, fold_levels, limits, minimise
-
-# What `step_scalars` gives.
-Scalars: TypeAlias = tuple[float, float, float, float, float, float, float, float, float]
-SCALARS = types.UniTuple(FLOAT, 9)
+from saddleslide.kernels.products import adjoint, forward, operator
+from saddleslide.kernels.sets import clipped, interval, project, project_further
+from saddleslide.kernels.terms import fold_levels, limits, minimise
 
 
-@kernel(SCALARS, FLOAT, FLOAT, FLOAT, READ, READ)
-def step_scalars(alpha: float, Gamma: float, step: float, own: Array, above: Array) -> Scalars:
-    """Factors of z and of the fold, weights of the base case, factors of the correction, and alpha."""
-    eta_x, eta_y = Gamma * alpha * step * own[0], Gamma * alpha * step * own[1]
-    weight_x, weight_y = eta_x + above[0], eta_y + above[1]
+@helper
+def step_factors(alpha: float, level: Level, above: Above) -> tuple[Factors, Factors]:
+    """What a step does to x and to y."""
+    eta_x, eta_y = level.Gamma * alpha * level.step * level.own[0], level.Gamma * alpha * level.step * level.own[1]
+    weight_x, weight_y = eta_x + above.weights[0], eta_y + above.weights[1]
     over_x, over_y = 1.0 / weight_x, 1.0 / weight_y
-    return eta_x * over_x, eta_y * over_y, over_x, over_y, weight_x, weight_y, 1.0 / eta_x, 1.0 / eta_y, alpha
+    return (
+        Factors(eta_x * over_x, over_x, 1.0 / eta_x, weight_x, alpha),
+        Factors(eta_y * over_y, over_y, 1.0 / eta_y, weight_y, alpha),
+    )
+
+
+@helper
+def copy(out: Array, v: Array) -> None:
+    """Write out = v; an assignment to a slice would take seconds to compile, for what it says of wrong shapes."""
+    for i in range(out.size):
+        out[i] = v[i]
 
 
 @fusing
@@ -42,40 +57,35 @@ def look_back(average: Array, moved: Array, z: Array, alpha: float) -> None:
 
 
 @helper
-def _into(v: Array, weight: float, domain: CompiledSet, term: CompiledTerm) -> None:
+def _into(v: Array, weight: float, domain: KnownSet, term: KnownTerm) -> None:
     """From centres to the base case of a block, in place, for what has not been clipped already."""
     minimise(v, weight, term, 0)
-    if term[0] == NO_TERM:
+    if term.kind == NO_TERM:
         project_further(v, domain)
     else:
         project(v, domain)
 
 
 @fusing
-def _toward(
-    out: Array, z: Array, a: float, fold: Array, b: float, q: Array, weight: float, domain: CompiledSet,
-    term: CompiledTerm,
-) -> None:  # fmt: skip
+def toward(out: Array, z: Array, fold: Array, q: Array, by: Factors, domain: KnownSet, term: KnownTerm) -> None:
     """Write out = a z + b (fold - q), taken through the simple term into the set."""
-    low, high = limits(domain, term)
+    (low, high), a, b = limits(domain, term), by.a, by.b
     for i in range(out.size):
         out[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
-    _into(out, weight, domain, term)
+    _into(out, by.weight, domain, term)
 
 
 @fusing
-def advance(
-    z: Array, a: float, fold: Array, b: float, q: Array, weight: float, domain: CompiledSet, term: CompiledTerm
-) -> None:
+def advance(z: Array, fold: Array, q: Array, by: Factors, domain: KnownSet, term: KnownTerm) -> None:
     """The same with z in the place of out: only one of the two loops can know that they are one array."""
-    low, high = limits(domain, term)
+    (low, high), a, b = limits(domain, term), by.a, by.b
     for i in range(z.size):
         z[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
-    _into(z, weight, domain, term)
+    _into(z, by.weight, domain, term)
 
 
 @fusing
-def _put_right(z: Array, moved: Array, q: Array, c: float, domain: CompiledSet) -> None:
+def correct(z: Array, moved: Array, q: Array, c: float, domain: KnownSet) -> None:
     """Write z = z~ + c q, projected."""
     low, high = interval(domain)
     for i in range(z.size):
@@ -83,33 +93,33 @@ def _put_right(z: Array, moved: Array, q: Array, c: float, domain: CompiledSet) 
     project_further(z, domain)
 
 
-@kernel(NONE, INT, SET, SET, TERM, TERM, SCALARS, READ, FLAT, READ, READ, FLAT)
-def approach(
-    n: int, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, scalars: Scalars, z: Array,
-    average: Array, fold: Array, q: Array, moved: Array,
-) -> None:  # fmt: skip
-    """z~ from q = Q(z), the average with it, and moved = z - z~."""
-    a_x, a_y, b_x, b_y, weight_x, weight_y, _, _, alpha = scalars
-    _toward(moved[:n], z[:n], a_x, fold[:n], b_x, q[:n], weight_x, X, of_x)
-    _toward(moved[n:], z[n:], a_y, fold[n:], b_y, q[n:], weight_y, Y, of_y)
+@kernel
+def fold_above(blocks: Blocks, above: Above, fold: Write) -> None:
+    """All outer levels, and the linear part of simple terms, as one vector."""
+    fold_levels(fold, above, blocks.f, blocks.g, blocks.n)
+
+
+@kernel
+def approach(blocks: Blocks, level: Level, above: Above, z: Read, average: Write, buffers: Buffers) -> None:
+    """The first half of one step: z~ from q = Q(z), the average with it, and moved = z - z~."""
+    n, (fold, moved, q), alpha = blocks.n, buffers, level.alphas[0]
+    by_x, by_y = step_factors(alpha, level, above)
+    toward(moved[:n], z[:n], fold[:n], q[:n], by_x, blocks.X, blocks.f)
+    toward(moved[n:], z[n:], fold[n:], q[n:], by_y, blocks.Y, blocks.g)
     look_back(average, moved, z, alpha)
 
 
-@kernel(NONE, INT, SET, SET, SCALARS, FLAT, READ, READ)
-def put_right(n: int, X: CompiledSet, Y: CompiledSet, scalars: Scalars, z: Array, moved: Array, q: Array) -> None:
-    """The next iterate from q = Q(z - z~), in place."""
-    _put_right(z[:n], moved[:n], q[:n], scalars[6], X)
-    _put_right(z[n:], moved[n:], q[n:], scalars[7], Y)
-
-
-@kernel(NONE, FLAT, READ, READ, TERM, TERM, INT)
-def folded(fold: Array, pull: Array, slope: Array, of_x: CompiledTerm, of_y: CompiledTerm, n: int) -> None:
-    """All outer levels, and the linear part of simple terms, as one vector."""
-    fold_levels(fold, pull, slope, of_x, of_y, n)
+@kernel
+def put_right(blocks: Blocks, level: Level, above: Above, z: Write, buffers: Buffers) -> None:
+    """The second half: the next iterate from q = Q(z - z~), in place."""
+    n, (_, moved, q) = blocks.n, buffers
+    by_x, by_y = step_factors(level.alphas[0], level, above)
+    correct(z[:n], moved[:n], q[:n], by_x.c, blocks.X)
+    correct(z[n:], moved[n:], q[n:], by_y.c, blocks.Y)
 
 
 @helper
-def first_operator(coupling: CompiledCoupling, v: Array, n: int, spares: int, out: Array) -> None:
+def first_operator(coupling: KnownCoupling, v: Array, n: int, spares: int, out: Array) -> None:
     """Q(v) at a start whose zeros are known."""
     if spares & ZERO_Y:
         out[:n] = 0.0
@@ -122,7 +132,7 @@ def first_operator(coupling: CompiledCoupling, v: Array, n: int, spares: int, ou
 
 
 @helper
-def _dual_operator(coupling: CompiledCoupling, inverse: Array, v: Array, n: int, spares: int, out: Array) -> None:
+def _dual_operator(coupling: KnownCoupling, inverse: Array, v: Array, n: int, spares: int, out: Array) -> None:
     """Q(v), its x part in the norm of a diagonal metric."""
     if spares & (ZERO_X | ZERO_Y):
         first_operator(coupling, v, n, spares, out)
@@ -132,25 +142,26 @@ def _dual_operator(coupling: CompiledCoupling, inverse: Array, v: Array, n: int,
         out[i] *= inverse[i]
 
 
-@kernel(
-    NONE, COUPLING, SET, SET, TERM, TERM, READ, INT, INT, INT, FLOAT, FLOAT, READ, READ, READ, READ, READ, FLAT, FLAT,
-    FLAT, FLAT, FLAT,
-)  # fmt: skip
-def coupling_sweep(
-    coupling: CompiledCoupling, X: CompiledSet, Y: CompiledSet, of_x: CompiledTerm, of_y: CompiledTerm, inverse: Array,
-    n: int, T: int, spares: int, Gamma: float, step: float, alphas: Array, own: Array, above: Array, pull: Array,
-    slope: Array, z: Array, average: Array, fold: Array, moved: Array, q: Array,
-) -> None:  # fmt: skip
-    """T steps of the coupling's level; `average` and `z` are updated in place, the other vectors are scratch.
+def _coupling_sweep(parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: Buffers) -> None:
+    """All steps of a level; `average` and `z` are updated in place, the buffers are scratch.
 
-    `average` is z before the first step; a level may be swept in pieces. `spares` are bits of `kinds`.
+    `average` is z before the first step; a level may be swept in pieces.
     """
-    fold_levels(fold, pull, slope, of_x, of_y, n)
-    for j in range(T):
-        scalars = step_scalars(alphas[j], Gamma, step, own, above)
+    n, X, Y, f, g, inverse, coupling = parts
+    fold, moved, q = buffers
+    alphas, spares = level.alphas, level.spares
+    fold_levels(fold, above, f, g, n)
+    for j in range(alphas.size):
+        by_x, by_y = step_factors(alphas[j], level, above)
         _dual_operator(coupling, inverse, z, n, spares if j == 0 else 0, q)
-        approach(n, X, Y, of_x, of_y, scalars, z, average, fold, q, moved)
-        if spares & LAST and j == T - 1:
+        toward(moved[:n], z[:n], fold[:n], q[:n], by_x, X, f)
+        toward(moved[n:], z[n:], fold[n:], q[n:], by_y, Y, g)
+        look_back(average, moved, z, alphas[j])
+        if spares & LAST and j == alphas.size - 1:
             break
         _dual_operator(coupling, inverse, moved, n, 0, q)
-        put_right(n, X, Y, scalars, z, moved, q)
+        correct(z[:n], moved[:n], q[:n], by_x.c, X)
+        correct(z[n:], moved[n:], q[n:], by_y.c, Y)
+
+
+coupling_sweep_dense, coupling_sweep_sparse = dense_kernel(_coupling_sweep), sparse_kernel(_coupling_sweep)

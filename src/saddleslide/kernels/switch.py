@@ -1,4 +1,4 @@
-"""Which kernels are used: compiled ones unless the environment or a test says no. Numba is imported by `load` alone."""
+"""Which kernels are used: compiled ones unless the environment or a test says no. Only `Kernels` imports Numba."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, cast
+from functools import cache
+from typing import Any, ClassVar, Protocol, cast, final
 
 from saddleslide.arrays import Array, on_host
 from saddleslide.kernels import reference
-from saddleslide.kernels.reference import Edges
+from saddleslide.kernels.arguments import Edges
 
 _OFF = {"0", "off", "no", "false"}
 
@@ -20,17 +21,23 @@ _OFF = {"0", "off", "no", "false"}
 class Updates(Protocol):
     """The vector updates of the recursion, as `reference` documents them."""
 
-    def combine(self, out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None: ...
+    @staticmethod
+    def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None: ...
+    @staticmethod
     def compose(
-        self, base: Array, point: Array, a: float, average: Array, above: Array, b: float, z: Array, scratch: Array
+        base: Array, point: Array, a: float, average: Array, above: Array, b: float, z: Array, scratch: Array
     ) -> None: ...
-    def settle(self, average: Array, z: Array, ahead: Array, alpha: float, scratch: Array) -> None: ...
+    @staticmethod
+    def settle(average: Array, z: Array, ahead: Array, alpha: float, scratch: Array) -> None: ...
+    @staticmethod
     def collect(
-        self, pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array,
+        pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array,
         edges: Edges,
     ) -> None: ...  # fmt: skip
-    def resolve(self, out: Array, pull: Array, slope: Array, weights: Array, edges: Edges) -> None: ...
-    def correct(self, out: Array, ahead: Array, here: Array, there: Array, factors: Array, edges: Edges) -> None: ...
+    @staticmethod
+    def resolve(out: Array, pull: Array, slope: Array, weights: Array, edges: Edges) -> None: ...
+    @staticmethod
+    def correct(out: Array, ahead: Array, here: Array, there: Array, factors: Array, edges: Edges) -> None: ...
 
 
 def asked_for() -> bool:
@@ -74,26 +81,51 @@ def compile_seconds() -> float:
     return _Switch.seconds
 
 
-def load(name: str) -> Any:
-    """A module of compiled kernels; the first time it is compiled, or read from the disk."""
-    return _imported(f"saddleslide.kernels.{name}")
+def clock() -> float:
+    """Seconds of a clock that stands still while kernels are compiled or loaded: the one for the work of a method."""
+    return time.perf_counter() - _Switch.seconds
 
 
-def _imported(module: str) -> Any:
-    if module not in sys.modules:
-        began = time.perf_counter()
-        importlib.import_module(module)
+@final
+class Kernels:
+    """The kernels of a module, by name: each is compiled, or read from the disk, when it is first asked for."""
+
+    stored: ClassVar[bool] = False
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        with _stopped():
+            kernel = getattr(importlib.import_module(f"saddleslide.kernels.{self._module}"), name)
+            made = importlib.import_module("saddleslide.kernels.building").compiled(kernel)
+        setattr(self, name, made)
+        return made
+
+
+@cache
+def load(module: str) -> Kernels:
+    """The kernels of a module."""
+    return Kernels(module)
+
+
+@contextmanager
+def _stopped() -> Iterator[None]:
+    """The clock of methods stands still."""
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
         _Switch.seconds += time.perf_counter() - began
-    return sys.modules[module]
 
 
 def prepare(transforms: bool = False) -> None:
-    """Load now what a run may use, so that no clock of the run is charged with it; SciPy's transforms where asked."""
-    if transforms:
-        _imported("scipy.fft")
-    if jit_enabled():
-        for name in ("compiled", "products", "passes", "paired_rows", "alike_rows", "primal_dual"):
-            load(name)
+    """Load SciPy's transforms now where a run will use them, so that no clock of the run is charged with it."""
+    if transforms and "scipy.fft" not in sys.modules:
+        with _stopped():
+            importlib.import_module("scipy.fft")
 
 
 def updates(near: Array | None = None) -> Updates:

@@ -1,23 +1,14 @@
-"""Simple terms for compiled loops: what the base case minimises beside its quadratic, entry by entry.
-
-A term is a tuple (kind, stiffness, threshold, root, linear) and stands for the sum of stiffness/2 x^2 + threshold |x| +
-root |x|^(3/2) / (3/2) + linear x, all of it divided by the metric's weight of the entry.
-"""
+"""Simple terms for compiled loops: what the base case minimises beside its quadratic, entry by entry."""
 
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
-
-from numba import types
 
 from saddleslide.arrays import Array
-from saddleslide.kernels.building import INT, READ, helper
+from saddleslide.kernels.arguments import Above, KnownSet, KnownTerm
+from saddleslide.kernels.building import helper
 from saddleslide.kernels.kinds import ALIKE, NO_TERM
-from saddleslide.kernels.sets import CompiledSet, interval
-
-TERM = types.Tuple((INT, READ, READ, READ, READ))
-CompiledTerm: TypeAlias = tuple[int, Array, Array, Array, Array]
+from saddleslide.kernels.sets import interval
 
 
 @helper
@@ -30,13 +21,13 @@ def bent(pull: float, stiffness: float, threshold: float, root: float) -> float:
 
 
 @helper
-def limits(domain: CompiledSet, term: CompiledTerm) -> tuple[float, float]:
+def limits(domain: KnownSet, term: KnownTerm) -> tuple[float, float]:
     """What may be clipped at once: a simple term comes before the sides."""
-    return interval(domain) if term[0] == NO_TERM else (-math.inf, math.inf)
+    return interval(domain) if term.kind == NO_TERM else (-math.inf, math.inf)
 
 
 @helper
-def minimise(v: Array, weight: float, term: CompiledTerm, start: int) -> None:
+def minimise(v: Array, weight: float, term: KnownTerm, start: int) -> None:
     """Turn centres into minimisers of the term plus weight/2 |x - center|^2, in place; v begins at entry `start`."""
     kind, stiffness, threshold, root, _ = term
     if kind == NO_TERM:
@@ -58,11 +49,11 @@ def minimise(v: Array, weight: float, term: CompiledTerm, start: int) -> None:
 
 
 @helper
-def fold_levels(fold: Array, pull: Array, slope: Array, of_x: CompiledTerm, of_y: CompiledTerm, n: int) -> None:
+def fold_levels(fold: Array, above: Above, f: KnownTerm, g: KnownTerm, n: int) -> None:
     """All outer levels, and the linear part of simple terms, as one vector."""
+    pull, slope = above.pull, above.slope
     for i in range(fold.size):
         fold[i] = pull[i] - slope[i]
-    for term, first in ((of_x, 0), (of_y, n)):
-        linear = term[4]
+    for linear, first in ((f.linear, 0), (g.linear, n)):
         for i in range(linear.size):
             fold[first + i] -= linear[i]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 
-from saddleslide.array_kinds import to_host
+from saddleslide.array_kinds import NUMPY, refuse_masked
 from saddleslide.arrays import Array, as_number, beside
+from saddleslide.call import made
 from saddleslide.couplings import Coupling
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Metric
@@ -65,9 +67,9 @@ class Operator(Metric):
         c = 0.0
         for _ in range(_ITERATIONS):
             x = x / np.sqrt(float(np.vdot(x, self.apply(x))))
-            image = coupling.forward(x)
+            image = made(coupling, partial(coupling.forward, x))
             c = max(c, float(np.vdot(image, image)))
-            x = self._solved(coupling.adjoint(image))
+            x = self._solved(made(coupling, partial(coupling.adjoint, image)))
             if not np.any(x):
                 break
         return Operator(self._apply, self._solve, self._largest, _MARGIN * c)
@@ -84,10 +86,10 @@ class Operator(Metric):
             raise InputError(f"Operator: solve(apply(x)) differs from x by {error:.1e} relative; expected the inverse.")
 
     def apply(self, X: Array) -> Array:
-        return _shaped(self._apply(to_host(X)), X, "apply")
+        return _shaped(NUMPY.handed(self._apply, X), X, "apply")
 
     def _solved(self, T: Array) -> Array:
-        return _shaped(self._solve(to_host(T)), T, "solve")
+        return _shaped(NUMPY.handed(self._solve, T), T, "solve")
 
     def coupling_apply(self, X: Array) -> Array:
         return self.coupling_factor * self.apply(X)
@@ -105,6 +107,7 @@ class Operator(Metric):
 
 
 def _shaped(answer: Any, like: Array, name: str) -> Array:
+    refuse_masked(answer)
     found = np.asarray(answer, dtype=np.float64)
     if found.shape != like.shape:
         raise InputError(f"Operator: {name} returned shape {found.shape} for an array of shape {like.shape}.")

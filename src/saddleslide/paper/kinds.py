@@ -51,7 +51,7 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
         curve.clear()
         result = carry_out(given.problem, intended, callback=look if inspect else None)
         _require_all_steps(intended, result)
-        seconds.append(result.seconds)
+        seconds.append(result.timings["method"])
     more = {"status_of_run": result.status.name, **about(intended, result.nit)}
     bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
     data = intended.to_dict() if isinstance(intended, Plan) else None
@@ -76,7 +76,7 @@ def _adaptive(run: Run, given: Instance, judge: Judge) -> Outcome:
     """The library's own method on the same problem, until it certifies the relative target itself."""
     result = solve(given.problem, rtol=float(run.settings["rtol"]))
     more = {"certificate_calls": vars(result.certificate_calls), "status_of_run": result.status.name}
-    return Outcome(result.x, result.y, result.calls, [result.seconds], more=more)
+    return Outcome(result.x, result.y, result.calls, [result.timings["method"]], more=more)
 
 
 def _without_coupling(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -144,7 +144,7 @@ def _diagnostics(run: Run, given: Instance, judge: Judge) -> Outcome:
         "holder_quotient": float(np.linalg.norm(given.problem.g.gradient(result.y)) / np.linalg.norm(result.y) ** nu),
         "H_y": given.problem.g.smoothness(given.problem.Y).H,
     }
-    return Outcome(result.x, result.y, result.calls, [result.seconds], more=more)
+    return Outcome(result.x, result.y, result.calls, [result.timings["method"]], more=more)
 
 
 KINDS: dict[str, Callable[[Run, Instance, Judge], Outcome]] = {

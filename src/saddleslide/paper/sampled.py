@@ -41,7 +41,7 @@ def sampled(run: Run, given: Instance, judge: Judge) -> Outcome:
         "exact_draws": sum(_as_planned(result, intended) for result in results), "monte_carlo": measured,
         "samples": asdict(last.samples), "planned_samples": intended.predicted_samples,
     }  # fmt: skip
-    seconds = [result.seconds for result in results]
+    seconds = [result.timings["method"] for result in results]
     return Outcome(last.x, last.y, last.counted, seconds, None, intended.order, intended.bound, more=more)
 
 

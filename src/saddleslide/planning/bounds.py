@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from saddleslide.planning.deviations import noise_bound, printed_noise_bound
 from saddleslide.planning.levels import Level
 
 
 def sharp_bound(levels: Sequence[Level]) -> float:
     """Theorem 3.3 before alpha_{T-1} <= 2/T is used: sum of A_i Omega_i / 2 + delta_i / prod alpha.
 
-    Every radius is the level's own Omega, so this is also the level-wise form (docs/theory.md).
+    Every radius is the level's own Omega, so this is also the level-wise form (docs/theory.md). Levels with a variance
+    add their noise: then it is Theorem VI_sliding_stochastic_uniform, a bound on the expected gap.
 
     Examples
     --------
@@ -19,7 +21,7 @@ def sharp_bound(levels: Sequence[Level]) -> float:
     >>> sharp_bound(place([Term("B", M=2.0, Omega=4.0)], loops=(1,)))
     4.0
     """
-    return math.fsum(
+    return noise_bound(levels) + math.fsum(
         _times(0.5 * ((level.L + level.term.tau) * level.last_alphas**2 + level.term.M * level.last_alphas), level)
         + level.delta / level.last_alphas
         for level in levels
@@ -27,7 +29,7 @@ def sharp_bound(levels: Sequence[Level]) -> float:
 
 
 def printed_inexact_bound(levels: Sequence[Level]) -> float:
-    """Theorem 3.3 as printed (eq. gap_bound_inexact).
+    """Theorem 3.3 as printed (eq. gap_bound_inexact), with the printed noise of levels that have a variance.
 
     Examples
     --------
@@ -35,7 +37,7 @@ def printed_inexact_bound(levels: Sequence[Level]) -> float:
     >>> printed_inexact_bound(place([Term("p", inexact=(0.5, 8.0), Omega=1.0)], loops=(4,)))
     3.0
     """
-    return math.fsum(
+    return printed_noise_bound(levels) + math.fsum(
         _times(2.0 ** (2 * i - 1) * (level.L + level.term.tau) / level.N**2, level)
         + _times(2.0 ** (i - 1) * level.term.M / level.N, level)
         + level.delta * level.N

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from saddleslide.errors import InputError
-from saddleslide.planning.alphas import last_alpha, sum_of_inverse_squares
 from saddleslide.planning.bounds import sharp_bound
 from saddleslide.planning.budgets import loop_counts, sorted_by_budget
+from saddleslide.planning.deviations import Noise, deviation, felt, noise_weights
 from saddleslide.planning.levels import Level, Term, check_loops, place
 
 # Halvings of the bracket of an accuracy: a part in a thousand of its logarithm.
@@ -41,35 +41,6 @@ def rests_on_estimate(constants: Mapping[str, _Constant]) -> bool:
     False
     """
     return any(ESTIMATE in constant.origin for constant in constants.values())
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Noise of one level in the bound: (sigma^2 / 2 tau) spread + sqrt(Omega) sigma sqrt(squares)."""
-
-    spread: float
-    squares: float
-
-
-def noise_weights(levels: Sequence[Level]) -> tuple[Noise, ...]:
-    """The sums over nodes in the proof of Theorem VI_sliding_stochastic_uniform, with the actual alphas.
-
-    spread = prod alpha_{T-1}^2 sum_t alpha_t^-2 (at most the number of calls) and squares = prod alpha_{T-1}^4 sum_t
-    alpha_t^-2 (at most 2^k over the number of calls).
-
-    Examples
-    --------
-    >>> from saddleslide.holder import Holder
-    >>> noise_weights(place([Term("f", Holder(1.0, 1.0))], loops=(1,)))
-    (Noise(spread=1.0, squares=1.0),)
-    """
-    found, spread, squares = [], 1.0, 1.0
-    for level in levels:
-        a, total = last_alpha(level.T), sum_of_inverse_squares(level.T)
-        spread *= a**2 * total
-        squares *= a**4 * total
-        found.append(Noise(spread, squares))
-    return tuple(found)
 
 
 def is_noisy(terms: Iterable[Term]) -> bool:
@@ -120,38 +91,6 @@ def steadied(terms: Sequence[Term], loops: Sequence[int]) -> list[Term]:
     return steady
 
 
-def noise_bound(levels: Sequence[Level]) -> float:
-    """What sampled gradients add to the sharp bound: last two sums of Theorem VI_sliding_stochastic_uniform.
-
-    Its sup is split by levels, so every level may have its own norm and Omega (docs/stochastic.md).
-
-    Examples
-    --------
-    >>> noise_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,)))
-    4.0
-    """
-    return math.fsum(
-        _deviation(level, noise.spread) + math.sqrt(level.term.variance * level.term.Omega * noise.squares)
-        for level, noise in zip(levels, noise_weights(levels), strict=True)
-        if _felt(level)
-    )
-
-
-def printed_noise_bound(levels: Sequence[Level]) -> float:
-    """The same two sums as printed: sigma_i^2 A_i / (2 tau_i) and 2^(i/2) sigma_i sqrt(Omega / A_i).
-
-    Examples
-    --------
-    >>> round(printed_noise_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,))), 4)
-    4.8284
-    """
-    return math.fsum(
-        _deviation(level, level.N) + math.sqrt(2.0**i * level.term.variance * level.term.Omega / level.N)
-        for i, level in enumerate(levels, start=1)
-        if _felt(level)
-    )
-
-
 def fixed_comparator_noise(levels: Sequence[Level]) -> float:
     """The third sum of Theorem VI_sliding_stochastic with the actual alphas: no sup over the domain.
 
@@ -161,16 +100,7 @@ def fixed_comparator_noise(levels: Sequence[Level]) -> float:
     2.0
     """
     weights = noise_weights(levels)
-    return math.fsum(_deviation(a, b.spread) for a, b in zip(levels, weights, strict=True) if _felt(a))
-
-
-def _felt(level: Level) -> bool:
-    """Noise moves nothing on a single point."""
-    return level.term.variance > 0.0 and level.term.Omega > 0.0
-
-
-def _deviation(level: Level, spread: float) -> float:
-    return level.term.variance * spread / (2.0 * level.term.tau) if level.term.tau > 0.0 else math.inf
+    return math.fsum(deviation(a, b.spread) for a, b in zip(levels, weights, strict=True) if felt(a))
 
 
 def expected_bound(levels: Sequence[Level]) -> float:
@@ -181,7 +111,7 @@ def expected_bound(levels: Sequence[Level]) -> float:
     >>> expected_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,)))
     4.5
     """
-    return sharp_bound(levels) + noise_bound(levels)
+    return sharp_bound(levels)
 
 
 def proved_accuracy(terms: Sequence[Term], tol: float, sort: bool = True) -> float:
@@ -241,8 +171,8 @@ def noise_lines(levels: Sequence[Level], samples: Mapping[str, int]) -> list[str
 def _noise_line(level: Level, noise: Noise) -> str:
     term = level.term
     said = f"  noise    {term.name}': sigma^2 = {term.variance:.4g}, tau = {term.tau:.4g}"
-    if not _felt(level):
+    if not felt(level):
         return said
     curvature, sup = 0.5 * term.tau * level.last_alphas**2 * term.Omega, math.sqrt(term.variance * term.Omega)
-    deviation, sup = _deviation(level, noise.spread), sup * math.sqrt(noise.squares)
-    return f"{said}; in the bound {deviation:.3g} + {curvature:.3g} (tau) + {sup:.3g} (sup over the domain)"
+    drift, sup = deviation(level, noise.spread), sup * math.sqrt(noise.squares)
+    return f"{said}; in the bound {drift:.3g} + {curvature:.3g} (tau) + {sup:.3g} (sup over the domain)"

@@ -188,6 +188,9 @@ def proved_contraction(stage: Stage) -> float:
 def stage_noise_lines(stages: Sequence[Stage], samples: Mapping[str, int]) -> list[str]:
     """For people: samples in all, the noise of each sampled oracle in the first and the last stage, the anchors."""
     lines = [f"  samples  at most of f' {samples['f']:,}   of g' {samples['g']:,}"]
+    if not stages:
+        # The start meets the target already.
+        return lines
     for label, stage in (("first", stages[0]), ("last", stages[-1])):
         lines += [
             f"  noise    {level.term.name}', {label} stage: sigma^2 / delta = {level.term.variance:.4g}, tau = "

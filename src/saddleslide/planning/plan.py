@@ -10,13 +10,18 @@ from typing import Any
 from saddleslide.errors import InputError
 from saddleslide.holder import Holder
 from saddleslide.planning.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
+from saddleslide.planning.hypotheses import (
+    Hypothesis,
+    all_hold,
+    hypotheses_from_data,
+    hypotheses_to_data,
+    missing_words,
+)
 from saddleslide.planning.levels import Level, Term, place
 from saddleslide.planning.noise import (
     ESTIMATE,
     is_noisy,
-    noise_bound,
     noise_lines,
-    printed_noise_bound,
     rests_on_estimate,
     samples_of,
 )
@@ -67,6 +72,8 @@ class Plan:
         Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
     coupling_step : "extragradient" or "primal-dual"
         The paper's step, four products, or the one of docs/theory.md with the same bound, two products.
+    hypotheses : tuple of Hypothesis
+        All that the theorem asks for, with how it is known. `proved` needs every one.
 
     Examples
     --------
@@ -88,6 +95,7 @@ class Plan:
     simple: tuple[str, ...] = ()
     given: Any = None
     coupling_step: str = EXTRAGRADIENT
+    hypotheses: tuple[Hypothesis, ...] = ()
 
     @property
     def regime(self) -> str:
@@ -115,13 +123,13 @@ class Plan:
 
         With sampled gradients: of Theorem VI_sliding_stochastic_uniform, a bound on the expected gap.
         """
-        return sharp_bound(self.levels) + noise_bound(self.levels)
+        return sharp_bound(self.levels)
 
     @property
     def printed_bound(self) -> float:
         """Right-hand side as printed: of Theorem 3.5, or of Theorem 3.3 for declared inexact oracles and noise."""
         if any(level.term.inexact is not None or level.term.tau > 0.0 for level in self.levels):
-            return printed_inexact_bound(self.levels) + printed_noise_bound(self.levels)
+            return printed_inexact_bound(self.levels)
         return printed_holder_bound(self.levels)
 
     @property
@@ -148,7 +156,7 @@ class Plan:
     @property
     def proved(self) -> bool:
         """Whether the theorem promises `tol` for this plan; without a target, whether the bound is finite."""
-        if rests_on_estimate(self.constants):
+        if rests_on_estimate(self.constants) or not all_hold(self.hypotheses):
             return False
         return self.bound <= (math.inf if self.tol is None else self.tol) and math.isfinite(self.bound)
 
@@ -186,6 +194,8 @@ class Plan:
             f"{'' if self.tol is None else ', proved' if self.proved else ', not proved: judge by the gap'}",
             f"  calls    f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}",
         ]
+        if missing_words(self.hypotheses):
+            lines.append(f"  open     nothing is proved: {missing_words(self.hypotheses)}")
         lines += [
             f"  level {i}  {level.term.name}: T = {level.T}, N = {level.N}, L = {level.L:.4g}, "
             f"M = {level.term.M:.4g}, delta = {level.delta:.3g}, Omega = {level.term.Omega:.4g}"
@@ -197,6 +207,7 @@ class Plan:
             lines.append("  coupling primal-dual steps, 2 products each, proved like the paper's 4 (docs/theory.md)")
         lines += noise_lines(self.levels, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
+        lines += [one.line for one in self.hypotheses]
         lines += cost_lines(self.predicted_calls, self.costs, self.alternatives)
         return "\n".join(lines)
 
@@ -221,6 +232,7 @@ class Plan:
             "simple": list(self.simple),
             "given": metric_to_data(self.given),
             "coupling_step": self.coupling_step,
+            "hypotheses": hypotheses_to_data(self.hypotheses),
         }
 
     @classmethod
@@ -242,8 +254,9 @@ class Plan:
             return cls(
                 levels, constants, data["metric"], data["tol"], data["kappa"], costs, alternatives, shapes,
                 tuple(data.get("simple", ())), data.get("given"), data.get("coupling_step", EXTRAGRADIENT),
+                hypotheses_from_data(data.get("hypotheses", ())),
             )  # fmt: skip
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"Plan.from_dict: {error!r} in the data; expected what Plan.to_dict wrote.") from error
 
 

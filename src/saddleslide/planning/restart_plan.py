@@ -7,6 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from saddleslide.errors import InputError
+from saddleslide.planning.hypotheses import (
+    Hypothesis,
+    all_hold,
+    hypotheses_from_data,
+    hypotheses_to_data,
+    missing_words,
+)
 from saddleslide.planning.levels import Level, place
 from saddleslide.planning.mixed import Regularisation
 from saddleslide.planning.noise import ESTIMATE, is_noisy, rests_on_estimate, samples_of
@@ -57,6 +64,8 @@ class RestartPlan:
         Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
     start_key : str
         Which start Psi0 belongs to; from another one nothing is promised.
+    hypotheses : tuple of Hypothesis
+        All that the theorems ask for, with how it is known: `Psi_bound` and `proved` need every one.
 
     Examples
     --------
@@ -81,6 +90,7 @@ class RestartPlan:
     fixed: bool = False
     given: Any = None
     start_key: str = ""
+    hypotheses: tuple[Hypothesis, ...] = ()
 
     @property
     def order(self) -> str:
@@ -123,6 +133,8 @@ class RestartPlan:
         """What the proved constants promise for Psi at the end; infinite for practical ones."""
         if not self.proof_constants or rests_on_estimate(self.constants):
             return math.inf
+        if not all_hold(self.hypotheses, for_gap=False):
+            return math.inf
         if not self.stages:
             return self.constants["Psi0"].value
         return CONTRACTION * self.stages[-1].Omega + self.stages[-1].anchor_error
@@ -142,6 +154,7 @@ class RestartPlan:
     def bound(self) -> float:
         """Bound on the gap: `tol` where a theorem promises it, else infinite; a floor of anchors may lie above it."""
         known = self.proof_constants and self.transfers and not rests_on_estimate(self.constants)
+        known = known and all_hold(self.hypotheses)
         reached = "Psi_end" not in self.constants or self.Psi_bound <= self.constants["Psi_end"].value * (1.0 + 1e-9)
         return self.tol if known and reached else math.inf
 
@@ -199,6 +212,7 @@ class RestartPlan:
         if self.sampled:
             lines += stage_noise_lines(self.stages, self.predicted_samples)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
+        lines += [one.line for one in self.hypotheses]
         lines += cost_lines(self.predicted_calls, self.costs, self.alternatives, self.expected_share)
         return "\n".join(lines)
 
@@ -210,6 +224,9 @@ class RestartPlan:
             return (
                 f"proved: Psi at most {self.Psi_bound:.4g}, which bounds no gap here (an active constraint, or a floor)"
             )
+        open_ones = missing_words(one for one in self.hypotheses if not one.for_gap)
+        if self.proof_constants and open_ones:
+            return f"nothing is proved, because of: {open_ones}"
         return "nothing is proved beforehand"
 
     def to_dict(self) -> dict[str, Any]:
@@ -234,6 +251,7 @@ class RestartPlan:
             "fixed": self.fixed,
             "given": metric_to_data(self.given),
             "start_key": self.start_key,
+            "hypotheses": hypotheses_to_data(self.hypotheses),
             "stages": [
                 {
                     "loops": [level.T for level in stage.levels],
@@ -284,8 +302,9 @@ class RestartPlan:
                 bool(data["fixed"]),
                 data.get("given"),
                 str(data.get("start_key", "")),
+                hypotheses_from_data(data.get("hypotheses", ())),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"RestartPlan.from_dict: {error!r}; expected what to_dict wrote.") from error
 
 

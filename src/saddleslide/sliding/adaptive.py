@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.candidate import Candidate, Linearisation, Split
+from saddleslide.functions import bounding_modulus
+from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.metrics import Metric
-from saddleslide.oracles import Oracles, RunEnded
+from saddleslide.oracles import MOST_SHORTENED, SHORTER, Oracles, RunEnded
 from saddleslide.sliding.inner import Inner, LinearisedStep
 
 # Relative size below which a difference of two numbers is rounding.
@@ -71,6 +74,8 @@ class Point:
     coordinates: Array
     lift: Array
     gradient: Array | None = None
+    # Sizes of the points whose lifts this one is made of: what its rounding is relative to.
+    reach: float = 0.0
 
 
 class AdaptiveSliding:
@@ -114,7 +119,7 @@ class AdaptiveSliding:
         self.inner = inner
         self.L, self.modulus, self.slack = curvature, modulus, slack
         x, y = start
-        self.here = Point(x, metric.to_basis(x), self.f.lift(x))
+        self.here = Point(x, metric.to_basis(x), self.f.lift(x), reach=float(np.linalg.norm(x)))
         self.before = self.here
         self.y = y
         self.momentum, self.t = 0.0, 1.0
@@ -126,46 +131,67 @@ class AdaptiveSliding:
         self.average: tuple[float, Array, Array] | None = None
         # Averaged models bound the minimum over x where strong convexity does not.
         X = oracles.problem.X
-        self.averaging = X.bounded and split.f_rest.strong_convexity(X) == 0.0
+        self.averaging = X.bounded and bounding_modulus(split.f_rest, split.f_simple, X) == 0.0
 
     def advance(self) -> Candidate:
         """One outer step."""
-        v, lift_v, C = self._extrapolated()
-        gradient = self._gradient(v, lift_v)
+        v, lift_v, C, reach, gradient, value_v = self._linearised()
         G = self.metric.to_basis(gradient)
         if math.isnan(self.rho):
             self.rho = self.first_rho = self._first_rho(G)
-        value_v = self.f.value(v, lift_v)
-        new, y, failed = self._step(v, lift_v, C, gradient, G, value_v)
+        new, y, failed = self._step(v, lift_v, C, gradient, G, value_v, reach)
         Bx = self.inner.forward_product
+        errors = self.f.errors(v, lift_v, value_v, gradient, reach)
         if self.averaging:
-            self._average_models(value_v - float(np.vdot(gradient, v)), gradient, y)
+            self._average_models(value_v, gradient, v, y, errors)
         self._balance(new, y)
         self._accelerate(new, C, failed)
         self.before, self.here, self.y = self.here, new, y
         self.outer_steps += 1
         value = self.f.value(new.x, new.lift)
-        known = Linearisation(v, value_v, gradient)
+        known = Linearisation(v, value_v, gradient, errors)
         if self.gradient is not None:
             found = self.f.gradient(new.x, new.lift) if new.gradient is None else new.gradient
             self.gradient_before, self.gradient = self.gradient, found
-            known = Linearisation(new.x, value, self.gradient)
+            errors = self.f.errors(new.x, new.lift, value, found, new.reach)
+            known = Linearisation(new.x, value, self.gradient, errors)
         g_value = None if self.inner.g_value is None else self.inner.g_value + self.split.g_simple.value(y)
         BTy = self.inner.adjoint_product
-        return Candidate(new.x, y, value, Bx, known, self.average, g_value, self.inner.g_linearisation, BTy)
+        at_x = errors if known.point is new.x else self.f.errors(new.x, new.lift, value, None, new.reach)
+        return Candidate(
+            new.x, y, value, Bx, known, self.average, g_value, self.inner.g_linearisation, BTy, at_x[0],
+            g_error=self.inner.g_error,
+        )  # fmt: skip
 
-    def _extrapolated(self) -> tuple[Array, Array, Array]:
+    def _linearised(self) -> tuple[Array, Array, Array, float, Array, float]:
+        """The extrapolated point with gradient and value; the last iterate where f is not finite beyond it."""
+        if self.momentum > 0.0:
+            found = self.oracles.tried(self._extrapolated_gradient)
+            if found is not None:
+                return found
+            self.t, self.momentum = 1.0, 0.0
+        return self._extrapolated_gradient()
+
+    def _extrapolated_gradient(self) -> tuple[Array, Array, Array, float, Array, float]:
+        v, lift_v, C, reach = self._extrapolated()
+        gradient, value = self._gradient(v, lift_v), self.f.value(v, lift_v)
+        if not math.isfinite(value):
+            raise self.oracles.not_finite("f", v)
+        return v, lift_v, C, reach, gradient, value
+
+    def _extrapolated(self) -> tuple[Array, Array, Array, float]:
         b, here, before = self.momentum, self.here, self.before
         if b == 0.0:
-            return here.x, here.lift, here.coordinates
+            return here.x, here.lift, here.coordinates, here.reach
         if self.f.plain:
             # Nothing is reused, so the point can be kept where f is sure to be defined.
             v = self.oracles.problem.X.project(here.x + b * (here.x - before.x))
-            return v, v, self.metric.to_basis(v)
+            return v, v, self.metric.to_basis(v), 0.0
         return (
             here.x + b * (here.x - before.x),
             here.lift + b * (here.lift - before.lift),
             here.coordinates + b * (here.coordinates - before.coordinates),
+            (1.0 + b) * here.reach + b * before.reach,
         )
 
     def _gradient(self, v: Array, lift_v: Array) -> Array:
@@ -193,24 +219,26 @@ class AdaptiveSliding:
         return self.L * balance if math.isfinite(balance) else 1.0
 
     def _step(
-        self, v: Array, lift_v: Array, C: Array, gradient: Array, G: Array, value_v: float
+        self, v: Array, lift_v: Array, C: Array, gradient: Array, G: Array, value_v: float, reach: float
     ) -> tuple[Point, Array, bool]:
         """Inner loop and curvature test; repeated only when the test fails badly."""
-        failed = False
+        failed, shortened = False, 0
         while True:
             origin = (self.here.coordinates, self.y)
             X, x, y = self.inner.solve(LinearisedStep(G, C, self.L, origin, self.rho))
             if not self.oracles.finite(x, y):
                 # Compiled loops do not say so themselves, and no oracle is to be blamed for the answer at such a point.
                 raise RunEnded("NUMERICAL_LIMIT", "a step left the range of double precision")
-            new = self._lifted(x, X)
-            lift = new.lift
+            trial = partial(self._trial, x, X, v, lift_v, gradient)
+            found = self.oracles.tried(trial) if shortened < MOST_SHORTENED else trial()
+            if found is None:
+                # f overflows there, and is finite where we stand: nearer.
+                failed, shortened, self.L = True, shortened + 1, SHORTER * self.L
+                continue
+            new, excess = found[0], found[1] - self.slack
             D = X - C
             square = self.metric.squared_norm(D)
-            excess = self.f.bregman(x, lift, v, lift_v, gradient) - self.slack
             # What can not be told from rounding of the values says nothing about the curvature.
-            if not math.isfinite(excess):
-                return new, y, failed
             noise = _NOISE * abs(value_v)
             measured = 2.0 * excess / square if square > 0.0 and excess > noise else 0.0
             if measured <= self.L * (1.0 + 1e-9):
@@ -221,7 +249,7 @@ class AdaptiveSliding:
             failed = True
             self.violations += 1
             if measured <= self.settings.shorten * self.L and self.slack == 0.0:
-                part = self._shortened(v, lift_v, C, D, new, gradient, measured)
+                part = self._shortened(v, lift_v, C, D, new, gradient, measured, reach)
                 # An extrapolated v may lie outside X, and so may a point between it and x.
                 rounding = _NOISE * (1.0 + float(np.max(np.abs(part.x), initial=0.0)))
                 if self.oracles.problem.X.contains(part.x, rounding):
@@ -229,15 +257,23 @@ class AdaptiveSliding:
                 continue
             self.L = self.settings.margin * min(measured, 1e3 * self.L)
 
+    def _trial(self, x: Array, X: Array, v: Array, lift_v: Array, gradient: Array) -> tuple[Point, float]:
+        """A new iterate, and by how much f exceeds its linear model there."""
+        new = self._lifted(x, X)
+        excess = self.f.bregman(x, new.lift, v, lift_v, gradient)
+        if not math.isfinite(excess):
+            raise self.oracles.not_finite("f", x)
+        return new, excess
+
     def _lifted(self, x: Array, X: Array) -> Point:
         """A new iterate with its lift; where one pass gives its gradient too, that will be wanted next."""
         if self.f.one_pass and self.f.affine_gradient:
             lift, gradient = self.f.lift_and_gradient(x)
-            return Point(x, X, lift, gradient)
-        return Point(x, X, self.f.lift(x))
+            return Point(x, X, lift, gradient, float(np.linalg.norm(x)))
+        return Point(x, X, self.f.lift(x), reach=float(np.linalg.norm(x)))
 
     def _shortened(
-        self, v: Array, lift_v: Array, C: Array, D: Array, new: Point, gradient: Array, measured: float
+        self, v: Array, lift_v: Array, C: Array, D: Array, new: Point, gradient: Array, measured: float, reach: float
     ) -> Point:
         """Go only part of the way, where the test holds: lifts along the segment cost nothing."""
         square = self.metric.squared_norm(D)
@@ -253,10 +289,15 @@ class AdaptiveSliding:
         self.L = self.settings.margin * measured
         self.inner.forward_product = None
         gradient_part = None if new.gradient is None else gradient + part * (new.gradient - gradient)
-        return Point(x_part, C + part * D, lift_part, gradient_part)
+        return Point(x_part, C + part * D, lift_part, gradient_part, (1.0 - part) * reach + part * new.reach)
 
-    def _average_models(self, constant: float, slope: Array, y: Array) -> None:
+    def _average_models(self, value: float, slope: Array, v: Array, y: Array, errors: tuple[float, float]) -> None:
         """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
+        X, steep = self.oracles.problem.X, float(np.linalg.norm(slope))
+        lost = errors[0] + errors[1] * X.radius(v)
+        # Of the averaged slope and constant, every step rounds once more.
+        lost += (inner_error(v.size) + FEW) * (abs(value) + steep * (float(np.linalg.norm(v)) + X.radius_at_zero))
+        constant = value - float(np.vdot(slope, v)) - lost
         weight = min(1.0, 1.0 / self.t)
         if self.average is None or weight == 1.0:
             self.average = (constant, slope, y)

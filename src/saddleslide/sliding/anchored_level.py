@@ -7,12 +7,14 @@ from functools import partial
 import numpy as np
 
 from saddleslide.arrays import Array
+from saddleslide.kernels import arguments
+from saddleslide.kernels.arguments import Above, Anchoring, Buffers
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level
 from saddleslide.sliding.images import Images
-from saddleslide.sliding.innermost import PRODUCTS, Above, Sweep, chunks_of, known_parts, weights_of
-from saddleslide.sliding.known import known_coupling
+from saddleslide.sliding.innermost import PRODUCTS, Outer, Sweep, chunks_of, kind_of, own_weights, weights_of
+from saddleslide.sliding.known import known_parts
 from saddleslide.sliding.thrift import Ends, products_spared, spared_by
 from saddleslide.sliding.view import View
 
@@ -22,24 +24,24 @@ def anchored_sweep(oracles: Oracles, level: Level, view: View, images: Images) -
 
     Per active anchor an iteration takes one product besides the operator's four, and an entry one more.
     """
-    problem, p_3 = oracles.problem, images.anchors
-    known, coupling = known_parts(view), known_coupling(problem.coupling)
-    if not jit_enabled() or known is None or coupling is None:
+    problem, p_3, parts = oracles.problem, images.anchors, known_parts(view)
+    if not jit_enabled() or parts is None:
         return None
-    kernel, alphas, n = load("anchored_sweeps").anchored_sweep, weights_of(level.T), problem.X.size
-    own, held = np.array(level.term.weights, dtype=np.float64), (p_3.beta_x, p_3.beta_y, p_3.at_f, p_3.at_g)
-    fold, moved, here = (np.empty(n + problem.Y.size) for _ in range(3))
-    vectors = (fold, moved, here, images.scratch, images.point, images.average, images.base)
+    kernel = getattr(load("anchored_sweeps"), f"anchored_sweep_{kind_of(parts)}")
+    alphas, own, size = weights_of(level.T), own_weights(level), parts.n + problem.Y.size
+    buffers = Buffers(np.empty(size), np.empty(size), images.scratch)
+    anchors = Anchoring(
+        p_3.beta_x, p_3.beta_y, p_3.at_f, p_3.at_g, np.empty(size), images.point, images.average, images.base
+    )
 
-    def sweep(Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
+    def sweep(Gamma: float, above: Outer, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
+        outer = Above(above.base, above.pull, above.slope, above.weights)
         for part in chunks_of(level.T, problem):
             length, begins, at = part.stop - part.start, int(part.start == 0), ends.of(part, level.T)
-            spares = spared_by(at, z, n)
-            work = partial(
-                kernel, coupling, *known.sets, *known.terms, n, held, begins + at.first, length, spares, Gamma,
-                level.step, alphas(part), own, above.weights, above.base, above.pull, above.slope, z, average, *vectors,
-            )  # fmt: skip
+            spares = spared_by(at, z, parts.n)
+            steps = arguments.Level(Gamma, level.step, own, alphas(part), spares)
+            work = partial(kernel, parts, anchors, steps, outer, z, average, buffers, begins + at.first)
             # The averages above are 0 at the first entry of a run.
             spared = products_spared(spares) + at.first * p_3.active
             oracles.products((PRODUCTS + p_3.active) * length + begins * p_3.active, work, spared)

@@ -11,8 +11,10 @@ import numpy as np
 
 from saddleslide.arrays import Array, Shape, on_host, split, zeros
 from saddleslide.candidate import Linearisation
-from saddleslide.domains import Product
+from saddleslide.domains import Domain, Product
 from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
+from saddleslide.functions.models import spared
+from saddleslide.functions.roundings import FEW
 from saddleslide.guards import PairGuard
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level
@@ -127,7 +129,9 @@ def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
         # A model of the rest alone says nothing about the whole.
         if _is_modelled(function) and isinstance(simple, Zero):
             modulus = bounding_modulus(function, simple, domain)
-            pieces[name] = _piece(view, name, values, block, blocks, modulus, PairGuard(name, function, domain))
+            pieces[name] = _piece(
+                view, function, domain, values, block, blocks, modulus, PairGuard(name, function, domain)
+            )
     return pieces
 
 
@@ -136,9 +140,16 @@ def _is_modelled(function: Function) -> bool:
 
 
 def _piece(
-    view: View, name: str, values: dict[str, float], block: int, blocks: Views, modulus: float, guard: PairGuard
+    view: View,
+    function: Function,
+    domain: Domain,
+    values: dict[str, float],
+    block: int,
+    blocks: Views,
+    modulus: float,
+    guard: PairGuard,
 ) -> Piece:
-    calls = count()
+    calls, name = count(), guard.name
 
     def piece(z: Array, gradient: Array) -> tuple[float, Array]:
         point, slope = blocks(z)[block], blocks(gradient)[block]
@@ -146,7 +157,7 @@ def _piece(
         number = next(calls)
         if number < _GUARDED or number % _GUARDED == 0:
             guard.look(Linearisation(point.copy(), values[name], slope.copy()))
-        model = LowerModel.at(point, values[name], slope, modulus)
+        model = LowerModel.rounded(function, domain, point, values[name], slope, modulus)
         return model.constant, model.slope
 
     return piece
@@ -158,7 +169,9 @@ def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -
     for i, (constant, slope) in recursion.lower_models().items():
         name = stage.levels[i].term.name
         function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
-        found[name] = LowerModel(constant, slope, bounding_modulus(function, Zero(), domain))
+        # Every step of an average rounds once; its weights fade.
+        constant -= 4.0 * FEW * abs(constant)
+        found[name] = LowerModel(constant, slope, spared(bounding_modulus(function, Zero(), domain), domain))
     return found
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from saddleslide.array_kinds import NUMPY
 from saddleslide.arrays import Array, Shape, as_number, read_only, received
 from saddleslide.domains import Domain
 from saddleslide.elsewhere import Elsewhere
-from saddleslide.errors import InputError
+from saddleslide.errors import InputError, explain_read_only
 from saddleslide.functions import Function
 from saddleslide.holder import Holder
 
@@ -38,6 +39,9 @@ class Component:
         Extra curvature against noise (eq. eta_stochastic).
     name : str, optional
         For messages and plans.
+    variance : float
+        Of a sampled gradient, in the dual norm of the metric: it enters `ss.planning.sharp_bound` with its tau, and is
+        infinite there without one.
 
     Examples
     --------
@@ -53,6 +57,7 @@ class Component:
     inexact: tuple[float, float] | None = None
     tau: float = 0.0
     name: str = ""
+    variance: float = 0.0
 
     def __post_init__(self) -> None:
         if self.function is None and self.operator is None:
@@ -62,6 +67,7 @@ class Component:
                 raise InputError(f"Component: {role} is {type(part).__name__}; expected a callable or a Function.")
         as_number(self.lipschitz, "Component: lipschitz", 0.0)
         as_number(self.tau, "Component: tau", 0.0)
+        as_number(self.variance, "Component: variance", 0.0)
         if self.operator is not None and self.lipschitz == 0.0:
             raise InputError("Component: lipschitz is 0 with an operator; expected its Lipschitz constant > 0.")
         if self.operator is None and self.lipschitz > 0.0:
@@ -94,8 +100,7 @@ class Component:
         if function is None:
             return None
         if isinstance(function, Function):
-            own = function.gradient
-            return _writer(lambda z: own(read_only(z)), shape, "Component: function")
+            return _writer(partial(_read, function.gradient), shape, "Component: function")
         return _writer(_handed(function), shape, "Component: function")
 
     def operator_writer(self, shape: Shape) -> Writer | None:
@@ -110,12 +115,20 @@ def _writer(call: Callable[[Array], Any], shape: Shape, name: str) -> Writer:
     return write
 
 
+def _read(gradient: Callable[[Array], Any], z: Array) -> Any:
+    try:
+        return gradient(read_only(z))
+    except Exception as error:
+        explain_read_only(error)
+        raise
+
+
 def _handed(call: Callable[[Array], Any]) -> Callable[[Array], Any]:
     """The user's code on arrays that it can not write to, of the kind that the run started with."""
 
     def run(z: Array) -> Any:
         point: Any = z
         kind: Any = point.kind if isinstance(point, Elsewhere) else NUMPY
-        return kind.call(call, point) if kind != NUMPY else call(read_only(z))
+        return kind.call(call, point) if kind != NUMPY else NUMPY.handed(call, z)
 
     return run

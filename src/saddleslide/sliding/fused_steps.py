@@ -12,6 +12,7 @@ from saddleslide.candidate import Split
 from saddleslide.couplings import FiniteDifferences
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.functions.separable import SeparableForm
+from saddleslide.kernels.arguments import Curve, DualUpdate, PrimalUpdate
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.metrics import Entrywise, Metric, Spectral
 from saddleslide.oracles import Oracles
@@ -51,7 +52,7 @@ class Workshop:
         """B x, flat."""
         coupling = self.oracles.problem.coupling
         if not isinstance(coupling, FiniteDifferences):
-            return self.oracles.forward(x, self.Bx.reshape(self.y_shape)).reshape(-1)
+            return _contiguous(self.oracles.forward(x, self.Bx.reshape(self.y_shape)))
         flat = x.reshape(-1)
         self.oracles.products(1, lambda: self.products.difference_forward(*coupling.x_shape, 1.0, flat, self.Bx))
         return self.Bx
@@ -64,54 +65,32 @@ class FusedSteps(Steps):
     def __init__(self, at: Workshop, given: CouplingProblem) -> None:
         self.at, self.metric = at, at.metric
         L, rho, model = given.L, given.rho, given.model
-        self.X, self.y = (part.reshape(-1) for part in given.start)
-        self.origin = tuple(part.reshape(-1) for part in given.origin)
+        self.X, self.y = (_contiguous(part) for part in given.start)
+        origin = tuple(_contiguous(part) for part in given.origin)
         self.y_ahead = self.y
         base = L * self.metric.apply(given.center) - given.gradient - at.f.linear
-        self.base = np.ascontiguousarray(base).reshape(-1)
-        self.weight, self.near = L * at.P, rho * at.S
-        self.inverse = 1.0 / (self.weight + self.near + _flat(at.f.quadratic))
+        weight, near = L * at.P, rho * at.S
+        inverse = 1.0 / (weight + near + _flat(at.f.quadratic))
+        self.primal = PrimalUpdate(_contiguous(base), origin[0], near, inverse, weight)
         constant: Array | float = -at.g.linear
         stiffness: Array | float = 1.0 / rho + at.g.quadratic
         if model is not None:
             constant = constant + model.curvature * model.center - model.slope
             stiffness = stiffness + model.curvature
-        self.over_rho = 1.0 / rho
-        self.constant = _spread(constant, at.y_shape)
-        self.inverse_y = _spread(np.divide(1.0, stiffness), at.y_shape)
+        inverse_y = _spread(np.divide(1.0, stiffness), at.y_shape)
+        self.dual = DualUpdate(_spread(constant, at.y_shape), origin[1], inverse_y, 1.0 / rho)
 
     def advance(self, pull: Array | None = None) -> tuple[float, float]:
         at = self.at
         pull = at.adjoint(self.y_ahead) if pull is None else pull
-        pulled = np.ascontiguousarray(self.metric.to_basis(pull)).reshape(-1)
+        pulled = _contiguous(self.metric.to_basis(pull))
         X = at.X[0] if self.X is not at.X[0] else at.X[1]
-        change, way = at.kernels.primal_step(
-            X,
-            self.base,
-            pulled,
-            self.X,
-            self.origin[0],
-            self.near,
-            self.inverse,
-            self.weight,
-            at.curves[0],
-            at.sets[0],
-        )
+        change, way = at.kernels.primal_step(X, pulled, self.X, self.primal, at.curves[0], at.sets[0])
         self.x = self.metric.from_basis(X.reshape(at.x_shape))
         self.Bx = at.forward(self.x)
         y = at.y[0] if self.y is not at.y[0] else at.y[1]
-        dual_change, dual_way = at.kernels.dual_step(
-            y,
-            at.ahead,
-            self.y,
-            self.origin[1],
-            self.Bx,
-            self.constant,
-            self.inverse_y,
-            self.over_rho,
-            at.curves[1],
-            at.sets[1],
-        )
+        given = y, at.ahead, self.y, self.Bx, self.dual, at.curves[1], at.sets[1]
+        dual_change, dual_way = at.kernels.dual_step(*given)
         self.X, self.y, self.y_ahead = X, y, at.ahead
         return change + dual_change, way + dual_way
 
@@ -149,19 +128,24 @@ def workshop(oracles: Oracles, metric: Metric, split: Split) -> Workshop | None:
     return Workshop(oracles, metric, f if entrywise else SeparableForm(), g, sets)
 
 
-def known_curve(form: SeparableForm) -> tuple[float, float] | None:
+def known_curve(form: SeparableForm) -> Curve | None:
     """Weights of |x| and of |x|^(3/2) / (3/2), where nothing else bends the form; None otherwise.
 
     Examples
     --------
     >>> import saddleslide as ss
     >>> known_curve((2.0 * ss.functions.Power(0.5) + ss.functions.Power(0.0)).separable_form())
-    (1.0, 2.0)
+    Curve(threshold=1.0, root=2.0)
     """
     if form.hubers or any(np.ndim(weight) or nu not in (0.0, 0.5) for weight, nu in form.powers):
         return None
-    threshold, root = (sum(float(weight) for weight, nu in form.powers if nu == wanted) for wanted in (0.0, 0.5))
-    return threshold, root
+    threshold, root = (sum((float(weight) for weight, nu in form.powers if nu == wanted), 0.0) for wanted in (0.0, 0.5))
+    return Curve(threshold, root)
+
+
+def _contiguous(value: Array) -> Array:
+    """Flat, as compiled steps take it."""
+    return np.ascontiguousarray(value, dtype=np.float64).reshape(-1)
 
 
 def _clips(domain: Domain) -> bool:

@@ -7,8 +7,10 @@ x and y exchanged, with momentum and curvature of its own, so that its gradients
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -17,7 +19,7 @@ from saddleslide.arrays import Array
 from saddleslide.candidate import Linearisation
 from saddleslide.functions import Function
 from saddleslide.metrics import Entrywise
-from saddleslide.oracles import Calls, Oracles, Seconds
+from saddleslide.oracles import MOST_SHORTENED, SHORTER, Calls, Oracles, Seconds
 from saddleslide.sliding.coupling_loop import CouplingLoop
 from saddleslide.sliding.plain_steps import CouplingProblem, DualModel
 
@@ -51,6 +53,7 @@ class Inner(ABC):
 
     def __init__(self, steps: int, tolerance: float) -> None:
         self.steps, self.tolerance = steps, tolerance
+        self.g_error: float | None = None
         self.forward_product: Array | None = None
         self.adjoint_product: Array | None = None
         self.g_value: float | None = None
@@ -101,14 +104,21 @@ class Linearised(Inner):
         self.curvature = 0.0
 
     def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
-        (X, y), left = step.origin, self.steps
+        (X, y), left, shortened = step.origin, self.steps, 0
         center = y
         while True:
             model = DualModel(self.slope, self.curvature, center)
             given = CouplingProblem(step.gradient, step.center, step.L, (X, y), step.origin, step.rho, model)
             X, x, y, taken = self.loop.solve(given, left, self.tolerance)
             left -= taken
-            error = self._linearise(y, center)
+            known = partial(self._known, y)
+            found = self.oracles.tried(known) if shortened < MOST_SHORTENED else known()
+            if found is None:
+                # g overflows there, and is finite at the center: nearer to that.
+                shortened, left, (X, y) = shortened + 1, self.steps, (step.origin[0], center)
+                self.curvature = SHORTER * max(self.curvature, 1.0 / step.rho)
+                continue
+            error = self._linearise(y, center, *found)
             travelled = float(np.linalg.norm(y - step.origin[1]))
             center = y
             if left <= 0 or step.rho * error <= self.error * travelled:
@@ -118,9 +128,15 @@ class Linearised(Inner):
         self.g_linearisation = Linearisation(y, self.value, self.slope)
         return X, x, y
 
-    def _linearise(self, y: Array, center: Array) -> float:
-        """Take value, slope and curvature at y; how wrong the old model was there."""
+    def _known(self, y: Array) -> tuple[float, Array]:
+        """Value and slope at y, both finite."""
         value, slope = self.oracles.g_value_and_gradient(self.g, y)
+        if not math.isfinite(value):
+            raise self.oracles.not_finite("g", y)
+        return value, slope
+
+    def _linearise(self, y: Array, center: Array, value: float, slope: Array) -> float:
+        """Take value, slope and curvature at y; how wrong the old model was there."""
         way = y - center
         square = float(np.vdot(way, way))
         distance = max(value - self.value - float(np.vdot(self.slope, way)), 0.0)
@@ -161,7 +177,7 @@ class Slid(Inner):
             if taken >= 2 and change <= self.tolerance**2 * way:
                 break
         self._hand_over_counts()
-        self.g_value, self.g_linearisation = candidate.value, candidate.linearisation
+        self.g_value, self.g_linearisation, self.g_error = candidate.value, candidate.linearisation, candidate.error
         # From y's side the coupling is -B^T, and x is its dual variable.
         self.forward_product = None if candidate.BTy is None else -candidate.BTy
         self.adjoint_product = None if candidate.Bx is None else -candidate.Bx

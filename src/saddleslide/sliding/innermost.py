@@ -11,13 +11,14 @@ import numpy as np
 
 from saddleslide.arrays import Array
 from saddleslide.couplings import Coupling, Matrix
-from saddleslide.kernels import kinds
+from saddleslide.kernels import arguments, kinds
+from saddleslide.kernels.arguments import Above, Bands, Buffers, Differences, Parts, PictureBuffers
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level, alpha, alpha_sequence
 from saddleslide.problem import SaddleProblem
 from saddleslide.sliding.component import Writer
-from saddleslide.sliding.known import known_coupling, known_inverse, known_set, known_term
+from saddleslide.sliding.known import known_blocks, known_inverse, known_parts
 from saddleslide.sliding.stepwise import stepwise_sweep
 from saddleslide.sliding.thrift import Ends, Thrift, products_spared, spared_by
 from saddleslide.sliding.view import View
@@ -32,7 +33,7 @@ _MOST_ENTRIES, _MOST_STEPS = 2**25, 100_000
 _LONG = 1_000_000
 
 
-class Above(Protocol):
+class Outer(Protocol):
     """What the outer levels contribute, as the recursion collects it."""
 
     base: Array
@@ -44,15 +45,7 @@ class Above(Protocol):
 class Sweep(Protocol):
     """All iterations of the innermost level: moves `z`, overwrites `average`; `ends` says which entry it is."""
 
-    def __call__(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None: ...
-
-
-class Call(Protocol):
-    """A compiled call of some steps, with what it works in and what it may leave out."""
-
-    def __call__(
-        self, T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array, spares: int
-    ) -> None: ...
+    def __call__(self, Gamma: float, above: Outer, z: Array, average: Array, ends: Ends) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -70,40 +63,24 @@ class Anchors:
         return (self.beta_x > 0.0) + (self.beta_y > 0.0)
 
 
-@dataclass(frozen=True)
-class Known:
-    """Everything about a level that compiled loops take along: sets, simple terms, and entries of P^-1."""
-
-    sets: tuple[Any, Any]
-    terms: tuple[Any, Any]
-    inverse: Array | None
-
-    @property
-    def couples(self) -> bool:
-        """Whether a set couples all entries of its block."""
-        return bool(max(kind[0] for kind in self.sets) > kinds.BOX)
-
-
-def bands_of(rows: int, columns: int, couples: bool, T: int) -> tuple[int, int]:
-    """Rows of a picture that are done at once, and steps that share a pass over it.
+def bands_of(parts: Parts, T: int) -> Bands:
+    """Rows of a picture that are done at once, and steps that share a pass over it; a ball needs all entries at once.
 
     Examples
     --------
-    >>> bands_of(1024, 1024, False, 20), bands_of(64, 64, False, 20)
-    ((8, 10), (64, 1))
+    >>> import saddleslide as ss
+    >>> from saddleslide.sliding.known import known_parts
+    >>> def parts(n):
+    ...     B, zero = ss.couplings.FiniteDifferences((n, n)), ss.functions.Zero()
+    ...     X, Y = ss.domains.FullSpace((n, n)), ss.domains.Box(-1.0, 1.0, shape=B.y_shape)
+    ...     return known_parts(View(ss.SaddleProblem(f=zero, g=zero, B=B, X=X, Y=Y)))
+    >>> bands_of(parts(1024), 20), bands_of(parts(64), 20)
+    (Bands(height=8, together=10), Bands(height=64, together=1))
     """
+    rows, columns = parts.coupling
+    couples = max(parts.X.kind, parts.Y.kind) > kinds.BOX
     height = rows if couples else min(rows, max(1, _BAND // columns))
-    return height, 1 if height == rows else min(_TOGETHER, T)
-
-
-def known_parts(view: View) -> Known | None:
-    """The parts of a view, None where one is of no known kind; P^-1 is missing where it mixes entries."""
-    problem = view.problem
-    sets = known_set(problem.X), known_set(problem.Y)
-    terms = known_term(view.f_simple, problem.X, view.metric), known_term(view.g_simple, problem.Y)
-    if any(part is None for part in (*sets, *terms)):
-        return None
-    return Known(sets, terms, known_inverse(view.metric, problem.X))
+    return Bands(height, 1 if height == rows else min(_TOGETHER, T))
 
 
 def compiled_sweep(
@@ -117,62 +94,55 @@ def compiled_sweep(
 
     `write` gives Q as the view's metric has it, for one that mixes entries, and `thrift` says what is known of it.
     """
-    problem = oracles.problem
-    known, coupling = known_parts(View(problem) if view is None else view), known_coupling(problem.coupling)
-    size = problem.X.size + problem.Y.size
-    if not jit_enabled() or known is None:
+    view = View(oracles.problem) if view is None else view
+    if not jit_enabled():
         return None
-    if known.inverse is None and write is not None and thrift is not None:
-        return stepwise_sweep(level, known, write, thrift, problem.X.size, size)
-    if known.inverse is None or coupling is None:
+    parts = known_parts(view)
+    if parts is not None:
+        return _swept(oracles, level, parts)
+    blocks, mixes = known_blocks(view), known_inverse(view.metric, view.problem.X) is None
+    if blocks is None or not mixes or write is None or thrift is None:
         return None
-    if coupling[0] == kinds.DIFFERENCES:
-        return _swept(oracles, level, _difference_call(level, known, coupling[1:3], known.couples))
-    return _swept(oracles, level, _coupling_call(level, known, coupling, problem.X.size, size))
+    return stepwise_sweep(level, blocks, write, thrift, blocks.n + view.problem.Y.size)
 
 
-def _swept(oracles: Oracles, level: Level, call: Call) -> Sweep:
-    alphas, n = weights_of(level.T), oracles.problem.X.size
+def _swept(oracles: Oracles, level: Level, parts: Parts) -> Sweep:
+    alphas, own = weights_of(level.T), own_weights(level)
+    kernel, given, buffers = _kernel(level, parts, oracles.problem)
 
-    def sweep(Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
+    def sweep(Gamma: float, above: Outer, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
+        outer = Above(above.base, above.pull, above.slope, above.weights)
         for part in chunks_of(level.T, oracles.problem):
-            length, spares = part.stop - part.start, spared_by(ends.of(part, level.T), z, n)
-            work = partial(call, length, Gamma, alphas(part), above, z, average, spares)
-            oracles.products(PRODUCTS * length, work, products_spared(spares))
+            spares = spared_by(ends.of(part, level.T), z, parts.n)
+            steps = arguments.Level(Gamma, level.step, own, alphas(part), spares)
+            work = partial(kernel, *given, steps, outer, z, average, buffers)
+            oracles.products(PRODUCTS * (part.stop - part.start), work, products_spared(spares))
 
     return sweep
 
 
-def _difference_call(level: Level, known: Known, shape: tuple[int, int], couples: bool) -> Call:
-    fused = load("difference_sweeps").difference_sweep
-    rows, columns = shape
-    height, together = bands_of(rows, columns, couples, level.T)
-    whole = height == rows
-    own, fold = np.array(level.term.weights, dtype=np.float64), np.empty(3 * rows * columns)
-    moved = np.zeros(together * (3 * (height + (0 if whole else 2)) * columns + 1))
-    ends, nothing = np.zeros(rows + columns), np.zeros(columns)
-
-    def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array, spares: int) -> None:
-        fused(
-            rows, columns, height, together, *known.sets, *known.terms, known.inverse, T, spares, Gamma, level.step,
-            alphas, own, above.weights, above.pull, above.slope, z, average, fold, moved, ends, nothing,
-        )  # fmt: skip
-
-    return call
+def _kernel(level: Level, parts: Parts, problem: SaddleProblem) -> tuple[Callable[..., None], tuple[Any, ...], Any]:
+    """The loop for a kind of coupling, what it takes at first, and what it works in."""
+    size = parts.n + problem.Y.size
+    if not isinstance(parts.coupling, Differences):
+        kernel = getattr(load("sweeps"), f"coupling_sweep_{kind_of(parts)}")
+        return kernel, (parts,), Buffers(*(np.empty(size) for _ in range(3)))
+    bands, (rows, columns) = bands_of(parts, level.T), parts.coupling
+    kept = bands.height + (0 if bands.height == rows else 2)
+    moved = np.zeros(bands.together * (3 * kept * columns + 1))
+    buffers = PictureBuffers(np.empty(size), moved, np.zeros(rows + columns), np.zeros(columns))
+    return load("difference_sweeps").difference_sweep, (parts, bands), buffers
 
 
-def _coupling_call(level: Level, known: Known, coupling: tuple[Any, ...], n: int, size: int) -> Call:
-    kernel, own = load("sweeps").coupling_sweep, np.array(level.term.weights, dtype=np.float64)
-    fold, moved, q = (np.empty(size) for _ in range(3))
+def kind_of(parts: Parts) -> str:
+    """The end of the names of kernels that are compiled for such a coupling."""
+    return type(parts.coupling).__name__.lower()
 
-    def call(T: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array, spares: int) -> None:
-        kernel(
-            coupling, *known.sets, *known.terms, known.inverse, n, T, spares, Gamma, level.step, alphas, own,
-            above.weights, above.pull, above.slope, z, average, fold, moved, q,
-        )  # fmt: skip
 
-    return call
+def own_weights(level: Level) -> Array:
+    """The weights of a level's blocks."""
+    return np.array(level.term.weights, dtype=np.float64)
 
 
 def weights_of(T: int) -> Callable[[slice], Array]:

@@ -10,19 +10,21 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from saddleslide.arrays import Array, on_host, zeros
-from saddleslide.kernels.kinds import DIFFERENCES, ZERO_Y
+from saddleslide.kernels import arguments
+from saddleslide.kernels.arguments import Above, Differences, DualBuffers, Parts
+from saddleslide.kernels.kinds import ZERO_Y
 from saddleslide.kernels.switch import jit_enabled, load, updates
 from saddleslide.oracles import Oracles
 from saddleslide.planning import Level
 from saddleslide.planning import alpha as alpha_of
-from saddleslide.sliding.innermost import Above, bands_of, chunks_of, known_parts, weights_of
-from saddleslide.sliding.known import known_coupling
+from saddleslide.sliding.innermost import Outer, bands_of, chunks_of, kind_of, own_weights, weights_of
+from saddleslide.sliding.known import known_parts
 from saddleslide.sliding.thrift import Ends, spared_by
 from saddleslide.sliding.view import View
 
 PRODUCTS = 2
-# Some steps: how many, Gamma, their alphas, the levels above, z, its average, what is spared; gives the last eta.
-_Call: TypeAlias = Callable[[int, float, Array, Above, Array, Array, int], float]
+# Some steps, with the levels above, of z and its average.
+_Call: TypeAlias = Callable[[arguments.Level, Above, Array, Array], None]
 
 
 @final
@@ -46,73 +48,52 @@ class PrimalDualLevel:
         problem = oracles.problem
         self.oracles, self.level, self.view, self.n = oracles, level, view, problem.X.size
         self.shapes = [problem.X.shape, problem.Y.shape]
-        self.alphas = weights_of(level.T)
-        self.own = np.array(level.term.weights, dtype=np.float64)
+        self.alphas, self.own = weights_of(level.T), own_weights(level)
         size = problem.X.size + problem.Y.size
         self.fold, self.q = zeros(size, near), zeros(size, near)
         self.lag, self.eta = zeros(problem.Y.size, near), math.inf
-        known, coupling = known_parts(view), known_coupling(problem.coupling)
-        self.known = (
-            known if jit_enabled() and on_host(near) and known is not None and known.inverse is not None else None
-        )
-        self.coupling = coupling if self.known is not None else None
+        self.parts = known_parts(view) if jit_enabled() and on_host(near) else None
         self.blocks, self.kernels = view.blocks(), updates(near)
-        self.scratch = zeros(size if self.coupling is None else 0, near)
-        self.margins = np.zeros(0 if self.coupling is None else self.coupling[1] + self.coupling[2])
-        self.sweep = self._compiled_sweep()
+        self.scratch = zeros(size if self.parts is None else 0, near)
+        pictures = self.parts is not None and isinstance(self.parts.coupling, Differences)
+        self.margins = np.zeros(sum(problem.X.shape) if pictures else 0)
+        self.sweep = None if self.parts is None else self._compiled_sweep(self.parts)
 
-    def _compiled_sweep(self) -> _Call | None:
+    def _compiled_sweep(self, parts: Parts) -> _Call:
         """Some steps of an entry: they share passes over a large picture, or are made one after the other."""
-        known, coupling, n = self.known, self.coupling, self.n
-        if known is None or coupling is None:
-            return None
-        first: tuple[Any, ...]
-        parts = (*known.sets, *known.terms, known.inverse)
-        kind, rows, columns = coupling[:3]
-        height, together = bands_of(rows, columns, known.couples, self.level.T)
-        if kind != DIFFERENCES or height == rows:
-            kernel, first, scratch = load("primal_dual_sweeps").primal_dual_sweep, (coupling, *parts, n), self.q
+        given: tuple[Any, ...] = (parts,)
+        bands = bands_of(parts, self.level.T) if isinstance(parts.coupling, Differences) else None
+        if bands is None or bands.height == parts.coupling.rows:
+            sweep, scratch = getattr(load("primal_dual_sweeps"), f"primal_dual_sweep_{kind_of(parts)}"), self.q
         else:
-            kernel, first = load("primal_dual_pictures").picture_sweep, (rows, columns, height, together, *parts)
-            scratch = self.q[: (3 * height + 1) * columns + 1]
+            sweep, given = load("primal_dual_pictures").picture_sweep, (parts, bands)
+            scratch = self.q[: (3 * bands.height + 1) * parts.coupling.columns + 1]
 
-        def steps(
-            length: int, Gamma: float, alphas: Array, above: Above, z: Array, average: Array, spares: int
-        ) -> float:
-            eta: float = kernel(
-                *first, length, spares, Gamma, self.level.step, self.eta, alphas, self.own, above.weights, above.pull,
-                above.slope, z, average, self.lag, self.fold, scratch, self.margins,
-            )  # fmt: skip
-            return eta
+        def steps(level: arguments.Level, above: Above, z: Array, average: Array) -> None:
+            buffers = DualBuffers(self.lag, self.fold, scratch, self.margins)
+            self.eta = sweep(*given, level, above, z, average, buffers, self.eta)
 
         return steps
 
     @property
     def compiled(self) -> bool:
         """Whether all steps of an entry are one compiled call."""
-        return self.coupling is not None
+        return self.sweep is not None
 
-    def __call__(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
+    def __call__(self, Gamma: float, above: Outer, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
         # Of what a run may spare there is B^T y at the start: no step has a correction.
         spares = spared_by(ends, z, self.n) & ZERO_Y
-        if self.coupling is None:
+        if self.sweep is None:
             self._step_by_step(Gamma, above, z, average, spares)
-        else:
-            self._at_once(Gamma, above, z, average, spares)
-
-    def _at_once(self, Gamma: float, above: Above, z: Array, average: Array, spares: int) -> None:
-        sweep = self.sweep
-        assert sweep is not None
-
-        def work(length: int, alphas: Array, spares: int) -> None:
-            self.eta = sweep(length, Gamma, alphas, above, z, average, spares)
-
+            return
+        outer = Above(above.base, above.pull, above.slope, above.weights)
         for part in chunks_of(self.level.T, self.oracles.problem):
             length, here = part.stop - part.start, spares if part.start == 0 else 0
-            self.oracles.products(PRODUCTS * length, partial(work, length, self.alphas(part), here), int(here > 0))
+            level = arguments.Level(Gamma, self.level.step, self.own, self.alphas(part), here)
+            self.oracles.products(PRODUCTS * length, partial(self.sweep, level, outer, z, average), int(here > 0))
 
-    def _step_by_step(self, Gamma: float, above: Above, z: Array, average: Array, spares: int) -> None:
+    def _step_by_step(self, Gamma: float, above: Outer, z: Array, average: Array, spares: int) -> None:
         np.subtract(above.pull, above.slope, out=self.fold)
         (fold_x, fold_y), (q_x, q_y), (x, y) = ((v[: self.n], v[self.n :]) for v in (self.fold, self.q, z))
         for j in range(self.level.T):

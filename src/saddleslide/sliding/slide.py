@@ -136,6 +136,7 @@ def component_levels(
             component.tau,
             weights,
             Omega,
+            component.variance,
         )
         for i, component in enumerate(components, start=1)
     ]

@@ -10,33 +10,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from saddleslide.arrays import Array
+from saddleslide.kernels import arguments
+from saddleslide.kernels.arguments import Above, Blocks, Buffers
 from saddleslide.kernels.switch import load
 from saddleslide.planning import Level, alpha
 from saddleslide.sliding.component import Writer
 from saddleslide.sliding.thrift import Ends, Thrift
 
 if TYPE_CHECKING:
-    from saddleslide.sliding.innermost import Above, Known, Sweep
+    from saddleslide.sliding.innermost import Outer, Sweep
 
 
-def stepwise_sweep(level: Level, known: Known, write: Writer, thrift: Thrift, n: int, size: int) -> Sweep:
-    """All iterations of the coupling's level; `write` gives Q, with P^-1 on its x part; x has n of `size` entries."""
-    kernels = load("sweeps")
-    own = np.array(level.term.weights, dtype=np.float64)
-    fold, moved, q = (np.empty(size) for _ in range(3))
+def stepwise_sweep(level: Level, blocks: Blocks, write: Writer, thrift: Thrift, size: int) -> Sweep:
+    """All iterations of the coupling's level; `write` gives Q, with P^-1 on its x part, of z with `size` entries."""
+    kernels, own = load("sweeps"), np.array(level.term.weights, dtype=np.float64)
+    buffers = Buffers(*(np.empty(size) for _ in range(3)))
 
-    def sweep(Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
+    def sweep(Gamma: float, above: Outer, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
-        kernels.folded(fold, above.pull, above.slope, *known.terms, n)
+        outer = Above(above.base, above.pull, above.slope, above.weights)
+        kernels.fold_above(blocks, outer, buffers.fold)
         for j in range(level.T):
             here = ends.at(j, level.T)
-            scalars = kernels.step_scalars(alpha(j), Gamma, level.step, own, above.weights)
-            (thrift.write_first if here.first else write)(z, q)
-            kernels.approach(n, *known.sets, *known.terms, scalars, z, average, fold, q, moved)
+            step = arguments.Level(Gamma, level.step, own, np.array([alpha(j)]), 0)
+            (thrift.write_first if here.first else write)(z, buffers.q)
+            kernels.approach(blocks, step, outer, z, average, buffers)
             if here.last:
                 thrift.left_out()
                 return
-            write(moved, q)
-            kernels.put_right(n, *known.sets, scalars, z, moved, q)
+            write(buffers.moved, buffers.q)
+            kernels.put_right(blocks, step, outer, z, buffers)
 
     return sweep

@@ -1,0 +1,229 @@
+"""What rounding can do to a computed value and gradient, from the sizes of their terms.
+
+A small value may be what is left of large terms, as of 1/2 |A x - b|^2 where b = A x_0 + noise: its error follows
+eps |A| |x| |A x - b| and not the value. The sizes of the terms follow from |x| and from the value itself, so that no
+bound costs a product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from saddleslide.arrays import Array
+
+EPS = 2.0**-52
+# Operations on a whole value or gradient after its terms are summed: eight of them, as scalings and sums of functions.
+FEW = 4.0 * EPS
+# The caller's own code: as accurate as sums of some dozens of terms of the sizes that show.
+_OWN = 64.0 * EPS
+
+# Coefficients of |x|^i v^(j/2), rows i = 0, 1, 2, columns j = 0, 1, 2.
+Table: TypeAlias = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
+_Row: TypeAlias = tuple[float, float, float]
+_NONE: _Row = (0.0, 0.0, 0.0)
+EXACTLY: Table = (_NONE, _NONE, _NONE)
+UNKNOWN: _Row = (math.inf, math.inf, math.inf)
+
+
+def inner_error(terms: int) -> float:
+    """Relative to the sizes of its terms: error of an inner product of two vectors; long ones are summed in 16 lanes.
+
+    Examples
+    --------
+    >>> inner_error(16) < 1e-14 and inner_error(10**6) < 1e-11
+    True
+    """
+    return EPS * min(0.5 * (1.0 + terms), 8.0 + terms / 32.0)
+
+
+class Errors(NamedTuple):
+    """Bounds on the errors of a computed value and, in norm, of a computed gradient."""
+
+    value: float
+    gradient: float
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """Bounds on rounding as polynomials in |x| and the root of v, the value above its floor.
+
+    Parameters
+    ----------
+    value, gradient : table
+        Coefficients of |x|^i v^(j/2) in the bounds on both errors.
+    floor : (float, float, float)
+        The value is at least -(a + (b + c sqrt(n)) |x|) for n entries; infinite where nothing is known.
+    most : (float, float, float)
+        v is at most a + b |x| + c |x|^2, whatever the value; infinite where nothing is known.
+    entrywise : float
+        Error of every entry of the gradient on top.
+    own : float
+        Errors relative to value, gradient and their product with x, of the caller's own code.
+    beside : (float, float, float)
+        The other functions of a sum with code whose floor is unknown are at most a + b |x| + c |x|^2 in size: the
+        caller's code may cancel as much, and the sum does not show it.
+
+    Examples
+    --------
+    >>> squares = Rounding(value=((0.0, 0.0, 1e-15),) + EXACTLY[1:], gradient=EXACTLY)
+    >>> squares.at(size=1.0, value=2.0).value < squares.times(10.0).at(size=1.0, value=20.0).value
+    True
+    """
+
+    value: Table = EXACTLY
+    gradient: Table = EXACTLY
+    floor: tuple[float, float, float] = _NONE
+    most: tuple[float, float, float] = UNKNOWN
+    entrywise: float = 0.0
+    own: float = 0.0
+    beside: tuple[float, float, float] = _NONE
+
+    def at(self, size: float, value: float, slope: float = 0.0, entries: int = 1) -> Errors:
+        """The bounds at a point with |x| <= size, from the computed value and the size of the computed gradient.
+
+        Examples
+        --------
+        >>> Rounding().at(3.0, 0.0)
+        Errors(value=0.0, gradient=0.0)
+        """
+        if not math.isfinite(value):
+            return Errors(math.inf, math.inf)
+        below = self.floor[0] + (self.floor[1] + self.floor[2] * math.sqrt(entries)) * size
+        above = value + below if math.isfinite(below) else math.inf
+        largest = _along(self.most, size) if math.isfinite(self.most[0]) else math.inf
+        # Rounding may have left a value that is 0 or more below its floor.
+        v = max(min(above, largest), 0.0)
+        v = abs(value) + _along(self.beside, size) if math.isinf(v) else v
+        terms = v + below if math.isfinite(below) else max(v, abs(value))
+        found = _at(self.value, size, v) + (inner_error(entries) + FEW) * terms
+        turned = _at(self.gradient, size, v) + self.entrywise * math.sqrt(entries)
+        found, turned = found + self.own * (max(terms, abs(value)) + slope * size), turned + self.own * slope
+        return Errors(found if found == found else math.inf, turned if turned == turned else math.inf)
+
+    def plus(self, other: Rounding) -> Rounding:
+        """Of a sum: the parts share v, so roots of it add up as lengths do.
+
+        Examples
+        --------
+        >>> half = Rounding(value=((1.0, 3.0, 0.0),) + EXACTLY[1:])
+        >>> other = Rounding(value=((1.0, 4.0, 0.0),) + EXACTLY[1:])
+        >>> half.plus(other).value[0]
+        (2.0, 5.0, 0.0)
+        """
+        return Rounding(
+            _added(self.value, other.value),
+            _added(self.gradient, other.gradient),
+            _triple(a + b for a, b in zip(self.floor, other.floor, strict=True)),
+            _triple(a + b for a, b in zip(self.most, other.most, strict=True)),
+            self.entrywise + other.entrywise,
+            max(self.own, other.own),
+            _triple(a + b for a, b in zip(self._largest, other._largest, strict=True)),
+        )
+
+    @property
+    def _largest(self) -> _Row:
+        """The largest size of the part that is known; what nobody knows counts for nothing."""
+        if not math.isfinite(self.floor[0]):
+            return self.beside
+        most = self.most if math.isfinite(self.most[0]) else self.beside
+        return most[0] + self.floor[0], most[1] + self.floor[1], most[2]
+
+    def added_up(self, levels: int) -> Rounding:
+        """Of a sum along a tree of so many levels: each of them rounds once more.
+
+        Examples
+        --------
+        >>> Rounding().added_up(10).at(1.0, 1.0).value > Rounding().at(1.0, 1.0).value
+        True
+        """
+        more = 1.0 + 0.25 * levels
+        value, gradient = (
+            tuple(_triple(more * number for number in row) for row in table) for table in (self.value, self.gradient)
+        )
+        # Where no floor is known, what own code rounds is all that can be told.
+        floor = [part if math.isfinite(part) else 0.0 for part in self.floor]
+        summed = (value[0][0] + levels * EPS * floor[0], value[0][1], value[0][2] + levels * EPS)
+        tilted_sums = (value[1][0] + levels * EPS * floor[1], *value[1][1:])
+        return replace(
+            self,
+            value=(summed, tilted_sums, value[2]),
+            gradient=(gradient[0], gradient[1], gradient[2]),
+            entrywise=more * self.entrywise,
+        )
+
+    def times(self, factor: float) -> Rounding:
+        """Of a multiple."""
+        if factor == 0.0:
+            return NO_ROUNDING
+        return Rounding(
+            _scaled(self.value, factor),
+            _scaled(self.gradient, factor),
+            _triple(factor * number for number in self.floor),
+            _triple(factor * number for number in self.most),
+            factor * self.entrywise,
+            self.own,
+            _triple(factor * number for number in self.beside),
+        )
+
+
+NO_ROUNDING = Rounding(most=(0.0, 0.0, 0.0))
+OWN_CODE = Rounding(floor=UNKNOWN, own=_OWN)
+
+
+def tilted(c: Array) -> Rounding:
+    """Of <c, x>; a number c stands for as many entries as x has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tilted(np.array([3.0, 4.0])).floor, tilted(np.array(3.0)).floor
+    ((0.0, 5.0, 0.0), (0.0, 0.0, 3.0))
+    """
+    size = float(np.linalg.norm(c))
+    if c.ndim == 0:
+        return Rounding(floor=(0.0, 0.0, size), entrywise=FEW * size)
+    return Rounding(
+        gradient=((FEW * size, 0.0, 0.0), _NONE, _NONE), floor=(0.0, size, 0.0), most=(0.0, 2.0 * size, 0.0)
+    )
+
+
+def joined(parts: Iterable[Rounding]) -> Rounding:
+    """Of a sum of many.
+
+    Examples
+    --------
+    >>> joined([NO_ROUNDING, NO_ROUNDING]) == NO_ROUNDING
+    True
+    """
+    return reduce(Rounding.plus, parts, NO_ROUNDING)
+
+
+def _along(row: _Row, size: float) -> float:
+    return row[0] + row[1] * size + row[2] * size * size
+
+
+def _at(table: Table, size: float, v: float) -> float:
+    root = math.sqrt(v)
+    return sum(size**i * (row[0] + row[1] * root + row[2] * v) for i, row in enumerate(table))
+
+
+def _added(first: Table, second: Table) -> Table:
+    rows = [(a[0] + b[0], math.hypot(a[1], b[1]), max(a[2], b[2])) for a, b in zip(first, second, strict=True)]
+    return rows[0], rows[1], rows[2]
+
+
+def _scaled(table: Table, factor: float) -> Table:
+    """What is left of the factor where v has it already."""
+    rows = [(factor * row[0], math.sqrt(factor) * row[1], row[2]) for row in table]
+    return rows[0], rows[1], rows[2]
+
+
+def _triple(numbers: Iterable[float]) -> _Row:
+    a, b, c = numbers
+    return a, b, c

@@ -1,0 +1,227 @@
+"""What kernels take: kinds of arrays, and the named tuples that hold them together; the types of compiled code follow.
+
+An annotation says all that a kernel must know: `building` reads the fields of these tuples and the parameters of a
+kernel, so that nothing is stated twice. Numba is not needed here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from saddleslide.arrays import Array
+
+# What is only read may be write-protected. All arrays are contiguous, and vectors are flat.
+Read: TypeAlias = Annotated[Array, "read"]
+Write: TypeAlias = Annotated[Array, "write"]
+ReadMatrix: TypeAlias = Annotated[Array, "read matrix"]
+WriteMatrix: TypeAlias = Annotated[Array, "write matrix"]
+# Columns of a sparse matrix in 16 or 32 bits, and positions of its entries.
+Columns: TypeAlias = Annotated[Any, "columns"]
+Starts: TypeAlias = Annotated[Any, "starts"]
+NewColumns: TypeAlias = Annotated[Any, "new columns"]
+NewStarts: TypeAlias = Annotated[Any, "new starts"]
+Edges: TypeAlias = Annotated[npt.NDArray[np.int64], "edges"]
+Offsets: TypeAlias = Annotated[npt.NDArray[np.int32], "offsets"]
+
+
+class KnownSet(NamedTuple):
+    """A set of a kind in `kinds`; sides of a box, radius and center of a ball."""
+
+    kind: int
+    lower: Read
+    upper: Read
+    radius: float
+    center: Read
+
+
+class KnownTerm(NamedTuple):
+    """The sum of stiffness/2 x^2 + threshold |x| + root |x|^(3/2) / (3/2) + linear x over the entries.
+
+    All of it is divided by the metric's weight of the entry.
+    """
+
+    kind: int
+    stiffness: Read
+    threshold: Read
+    root: Read
+    linear: Read
+
+
+class Rows(NamedTuple):
+    """A sparse matrix by rows: the entries of row i are those from starts[i] to starts[i + 1]."""
+
+    data: Read
+    columns: Columns
+    starts: Starts
+
+
+class Dense(NamedTuple):
+    """B as a dense matrix."""
+
+    matrix: ReadMatrix
+
+
+class Sparse(NamedTuple):
+    """B as a sparse matrix, and B^T."""
+
+    matrix: Rows
+    transpose: Rows
+
+
+class Differences(NamedTuple):
+    """B as the finite differences of a picture with so many rows and columns."""
+
+    rows: int
+    columns: int
+
+
+# One of these three. Kernels are compiled for each apart: products are much of what there is to compile.
+KnownCoupling: TypeAlias = Annotated[Any, "coupling"]
+
+
+class Blocks(NamedTuple):
+    """Sets and simple terms of z = (x, y), where x has n entries."""
+
+    n: int
+    X: KnownSet
+    Y: KnownSet
+    f: KnownTerm
+    g: KnownTerm
+
+
+class Parts(NamedTuple):
+    """Everything about a problem that the coupling's level takes along: `Blocks`, entries of P^-1 or none, and B."""
+
+    n: int
+    X: KnownSet
+    Y: KnownSet
+    f: KnownTerm
+    g: KnownTerm
+    inverse: Read
+    coupling: KnownCoupling
+
+
+class Level(NamedTuple):
+    """Some steps of a level: their weights alpha, and what they may leave out, as bits of `kinds`."""
+
+    Gamma: float
+    step: float
+    own: Read
+    alphas: Read
+    spares: int
+
+
+class Above(NamedTuple):
+    """What the outer levels contribute: averages, weighted centres, linear terms, and one weight per block."""
+
+    base: Read
+    pull: Read
+    slope: Read
+    weights: Read
+
+
+class Buffers(NamedTuple):
+    """Vectors of the size of z to work in: the outer levels as one vector, z - z~, and Q."""
+
+    fold: Write
+    moved: Write
+    q: Write
+
+
+class Factors(NamedTuple):
+    """One step of a block: out = a z + b (fold - q) with this weight in the base case, and the correction by c q."""
+
+    a: float
+    b: float
+    c: float
+    weight: float
+    alpha: float
+
+
+class Anchoring(NamedTuple):
+    """beta_x, beta_y, f'(x_in) and g'(y_in), and Q at the points of an anchored level, as `Images` keeps it."""
+
+    beta_x: float
+    beta_y: float
+    at_f: Read
+    at_g: Read
+    here: Write
+    point: Write
+    average: Write
+    base: Write
+
+
+class Bands(NamedTuple):
+    """Rows of a picture that are done at once, and steps that share a pass over it."""
+
+    height: int
+    together: int
+
+
+class Around(NamedTuple):
+    """Dual entries beside some pixels: their differences with the pixels to the left, right, above and below."""
+
+    left: Read
+    right: Read
+    up: Read
+    down: Read
+
+
+class PictureBuffers(NamedTuple):
+    """The same as `Buffers` for a picture: `moved` for the bands at work, dual entries at the ends, a row of zeros."""
+
+    fold: Write
+    moved: Write
+    ends: Write
+    nothing: Read
+
+
+class DualBuffers(NamedTuple):
+    """For primal-dual steps: the last step of y, the fold, scratch, and what the margins of a picture need."""
+
+    lag: Write
+    fold: Write
+    scratch: Write
+    margins: Write
+
+
+class PrimalUpdate(NamedTuple):
+    """The primal step on a coupling problem, from base - B^T y + near X; progress is weighted."""
+
+    base: Read
+    origin: Read
+    near: Read
+    inverse: Read
+    weight: Read
+
+
+class DualUpdate(NamedTuple):
+    """The dual step on a coupling problem, from weight y + B x + constant."""
+
+    constant: Read
+    origin: Read
+    inverse: Read
+    weight: float
+
+
+class Curve(NamedTuple):
+    """Weights of |x| and of |x|^(3/2) / (3/2)."""
+
+    threshold: float
+    root: float
+
+
+class Patterns(NamedTuple):
+    """Runs of rows that are alike: run r begins at row begins[r] and has the pattern numbers[r].
+
+    Pattern p has the offsets from the diagonal and the weights from starts[p] to starts[p + 1].
+    """
+
+    begins: Edges
+    numbers: Edges
+    starts: Edges
+    offsets: Offsets
+    weights: Read

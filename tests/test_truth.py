@@ -1,0 +1,48 @@
+"""Random claims against the truth in 120 digits: a slice of benchmarks/truth.py, family by family."""
+
+import numpy as np
+import pytest
+
+import truths
+from exact import Saddle, ball, box, exactly, least_squares, mpf, quadratic, simplex, whole_space
+
+RUNS = 16
+
+
+@pytest.mark.parametrize("family", truths.FAMILIES)
+@pytest.mark.filterwarnings("ignore")
+def test_claims_are_true(family):
+    with np.errstate(all="ignore"):
+        rows = [truths.judged(family, seed) for seed in range(RUNS)]
+    assert [row for row in rows if row["wrong"]] == []
+    assert sum(row["status"] != "REFUSED" for row in rows) > RUNS // 2
+
+
+@pytest.mark.parametrize("S", [whole_space(3), box([-0.3] * 3, [0.2] * 3), simplex(3), ball(0.3, [0.0] * 3)])
+def test_the_truth_is_a_number_of_many_digits(S):
+    rng = np.random.default_rng(3)
+    A, b, B = rng.standard_normal((4, 3)), rng.standard_normal(4), rng.standard_normal((2, 3))
+    saddle = Saddle(least_squares(A, b), quadratic(np.eye(2)), exactly(B), S, box([-0.1] * 2, [0.1] * 2))
+    low, high = saddle.bracket(exactly(np.zeros(3)), exactly(np.zeros(2)))
+    assert abs(high - low) < mpf(10) ** -40 * (1 + abs(low))
+    # No pair of points says anything else.
+    x, y = (side.project(exactly(0.02 * rng.standard_normal(size))) for side, size in ((S, 3), (saddle.Y, 2)))
+    bottom, top = saddle.below(y, x)[0], saddle.above(x, y)[0]
+    assert bottom <= high and low <= top and bottom < saddle.value(x, y) < top
+
+
+def test_false_claims_are_found():
+    rng = np.random.default_rng(0)
+    case = truths.offset(rng)
+    x, y = truths.next_to_saddle(case, rng)
+    low, high = case.saddle.bracket(exactly(x), exactly(y))
+    right = truths.Claim(x, y, float(low) - 1.0, float(high) + 1e30, "SOLVED", success=False)
+    assert truths.complaints(case, right)[0] == []
+    for wrong in (
+        {"lower": float(high) + 1e-3 * (1.0 + abs(float(high)))},
+        {"upper": float(low) - 1e-3 * (1.0 + abs(float(low)))},
+        {"upper": float(low) - 10.0 - abs(float(low))},
+        {"lower": float("nan")},
+        {"success": True, "target": 0.0, "x": case.problem.X.project(x + 1.0 + abs(x))},
+    ):
+        assert truths.complaints(case, truths.Claim(**{**vars(right), **wrong}))[0]
