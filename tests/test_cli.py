@@ -16,7 +16,8 @@ import pytest
 import saddleslide as ss
 from saddleslide import cli
 from saddleslide.commands import PROBLEMS, SOLUTION_FILES, benchmarks, tasks
-from saddleslide.reporting import as_record, psnr
+from saddleslide.gallery.pictures import psnr
+from saddleslide.reporting import as_record
 from support import gathered
 
 SMALL = ["solve", "tomography", "--size", "16", "--rtol", "1e-4"]

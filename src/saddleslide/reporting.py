@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
 from saddleslide.planning import Plan
 from saddleslide.planning.adaptive import AdaptivePlan
 from saddleslide.planning.method_plan import MethodPlan
@@ -16,19 +15,6 @@ from saddleslide.result import Result
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-
-def psnr(image: Array, truth: Array) -> float:
-    """Peak signal-to-noise ratio of a picture with values in [0, 1], in decibels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> psnr(np.full(4, 0.1), np.zeros(4)).__round__(9)
-    20.0
-    """
-    error = float(np.mean((image - truth) ** 2))
-    return 10.0 * math.log10(1.0 / error) if error > 0.0 else math.inf
 
 
 def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:

@@ -11,9 +11,9 @@ from saddleslide.arguments import as_path
 from saddleslide.arrays import Array, as_real
 from saddleslide.couplings import FiniteDifferences
 from saddleslide.errors import InputError
+from saddleslide.gallery.pictures import psnr
 from saddleslide.gallery.solution import Solution
 from saddleslide.plotting import require_matplotlib
-from saddleslide.reporting import psnr
 
 # What a picture may be written as.
 _FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")

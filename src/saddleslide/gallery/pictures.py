@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -86,3 +87,16 @@ def read_picture(path: str | Path) -> Array:
         # Rec. 709 weights of red, green and blue; an alpha channel is ignored.
         values = values[..., :3] @ np.array([0.2126, 0.7152, 0.0722]) if values.shape[2] >= 3 else values[..., 0]
     return as_real(values, "read_picture")
+
+
+def psnr(image: Array, truth: Array) -> float:
+    """Peak signal-to-noise ratio of a picture with values in [0, 1], in decibels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> psnr(np.full(4, 0.1), np.zeros(4)).__round__(9)
+    20.0
+    """
+    error = float(np.mean((image - truth) ** 2))
+    return 10.0 * math.log10(1.0 / error) if error > 0.0 else math.inf

@@ -13,13 +13,13 @@ import numpy as np
 import scipy
 
 import saddleslide
+from saddleslide.gallery.pictures import psnr
 from saddleslide.oracles import Oracles
 from saddleslide.paper.instances import Instance, instance
 from saddleslide.paper.judge import Judge
 from saddleslide.paper.kinds import carried_out
 from saddleslide.paper.rows import Row, pack
 from saddleslide.paper.spec import Run
-from saddleslide.reporting import psnr
 
 # On a busy machine the wall clock stretches long calls, which are interrupted, and not short ones: prices would compare
 # the load. The processor's clock is coarse on some systems.
