@@ -173,3 +173,8 @@ def die_or_double(number):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return 2 * number
+
+
+def is_compiled(recursion):
+    """Whether the innermost level is one compiled call; levels with a loop in NumPy say so themselves."""
+    return recursion.innermost is not None and getattr(recursion.innermost, "compiled", True)

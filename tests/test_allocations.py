@@ -17,7 +17,7 @@ from saddleslide.planning import Term, place
 from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import bilinear_recursion
 from saddleslide.sliding.view import View
-from test_kernels import is_compiled
+from support import is_compiled
 
 ROWS, COLUMNS = 240, 250
 SIZE = ROWS * COLUMNS

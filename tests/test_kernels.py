@@ -21,7 +21,7 @@ from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import bilinear_recursion
 from saddleslide.sliding.innermost import compiled_sweep
 from saddleslide.sliding.thrift import Ends
-from support import gathered, pairwise
+from support import gathered, is_compiled, pairwise
 
 TOLERANCE = 1e-12
 ROWS, COLUMNS = 5, 7
@@ -117,11 +117,6 @@ def problem_on(B, X, Y):
     f = ss.functions.Quadratic(1.3) + ss.functions.Linear(rng.standard_normal(X.shape))
     g = ss.functions.Quadratic(0.7) + ss.functions.Linear(rng.standard_normal(Y.shape))
     return ss.SaddleProblem(f=f, g=g, B=B, X=X, Y=Y)
-
-
-def is_compiled(recursion):
-    """Whether the innermost level is one compiled call; levels with a loop in NumPy say so themselves."""
-    return recursion.innermost is not None and getattr(recursion.innermost, "compiled", True)
 
 
 def averages(problem, order="fgB", loops=(3, 2, 5), weights=(0.5, 2.0), betas=(0.0, 0.0)):

@@ -18,7 +18,7 @@ from saddleslide.sliding.coupling_loop import CouplingLoop
 from saddleslide.sliding.inner import Linearised, Proximal, Slid
 from saddleslide.sliding.plain_steps import CouplingProblem
 from saddleslide.sliding.primal_dual import PrimalDual
-from test_inner import Both, Watched
+from watched import Both, Watched
 
 F, D = ss.functions, ss.domains
 SHAPE, FIELD = (5, 6), (2, 5, 6)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saddleslide as ss
+from composite import Composite
 from saddleslide.errors import InputError
 from saddleslide.planning import Plan, Term, alpha_sequence, place, printed_holder_bound, sharp_bound
 from saddleslide.planning.levelwise import best_w, levelwise_terms
@@ -494,30 +495,6 @@ def test_an_unbounded_set_is_fine_with_a_declared_w():
 
 
 # Simple terms: docs/theory.md says that the base case takes them and the correction step does not.
-
-
-class Composite(Recursion):
-    """The recursion with thresholds |x|_1 and |y|_1 in the base case, and, wrongly, in the correction if asked."""
-
-    def __init__(self, *arguments, thresholds, in_correction=False):
-        super().__init__(*arguments)
-        self.thresholds, self.in_correction = thresholds, in_correction
-
-    def prox(self, center, weights):
-        parts = [slice(*edges) for edges in itertools.pairwise(self.edges)]
-        for part, threshold, weight in zip(parts, self.thresholds, weights, strict=True):
-            center[part] = np.sign(center[part]) * np.maximum(np.abs(center[part]) - threshold / weight, 0.0)
-        return self.domain.project(center)
-
-    def _resolve(self, above):
-        weights = np.repeat(above.weights, self.sizes)
-        self.solution[:] = self.prox((above.pull - above.slope) / weights, above.weights)
-        return self.solution
-
-    def _correct(self, rung, eta, ahead):
-        super()._correct(rung, eta, ahead)
-        if self.in_correction and rung.write_operator is not None:
-            rung.iterate[:] = self.prox(rung.iterate, eta * rung.own_weights)
 
 
 @settings(max_examples=150, deadline=None)

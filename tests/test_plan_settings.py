@@ -12,6 +12,7 @@ import scipy.fft
 import scipy.linalg
 
 import saddleslide as ss
+from composite import Composite
 from saddleslide.errors import InputError
 from saddleslide.metric_constants import constants_in, squared_radius_in
 from saddleslide.metrics.base import Metric
@@ -20,7 +21,6 @@ from saddleslide.planning import Plan
 from saddleslide.planning.noise import ESTIMATE
 from saddleslide.planning.restart_plan import RestartPlan
 from support import gathered
-from test_levelwise import Composite
 
 functions, domains = ss.functions, ss.domains
 

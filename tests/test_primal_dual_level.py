@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from level_cases import COUPLINGS, FIELD, LEVELS, METRICS, PICTURE, Q, sets, terms
 from saddleslide.errors import InputError
 from saddleslide.kernels.switch import jit
 from saddleslide.oracles import Oracles
@@ -15,7 +16,6 @@ from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import bilinear_recursion
 from saddleslide.sliding.view import View
 from support import gathered, pairwise
-from test_innermost import COUPLINGS, FIELD, LEVELS, METRICS, PICTURE, Q, sets, terms
 
 STEP = {"coupling_step": "primal-dual"}
 
