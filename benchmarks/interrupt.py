@@ -34,7 +34,7 @@ def picture_problem(side):
     f = ss.functions.Quadratic(1.0) + ss.functions.Linear(-noisy)
     Y = ss.domains.Box(-0.1, 0.1, shape=(2, side, side))
     X = ss.domains.Box(-1.0, 2.0, shape=(side, side))
-    return ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=ss.couplings.FiniteDifferences((side, side)), X=X, Y=Y)
+    return ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=ss.operators.FiniteDifferences((side, side)), X=X, Y=Y)
 
 
 def prepared(case, problem, answer, outer, inner):

@@ -18,7 +18,8 @@ import numpy as np
 import scipy.sparse
 
 import saddleslide as ss
-from saddleslide import certificate, judging
+from saddleslide.certificates import certificate
+from saddleslide.certificates import judge as judging
 from saddleslide.functions import minimum
 
 F, D = ss.functions, ss.domains

@@ -20,7 +20,7 @@ import numpy as np
 
 import saddleslide as ss
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
+TESTS = Path(__file__).resolve().parent.parent / "tests" / "helpers"
 sys.path.insert(0, str(TESTS))
 
 from small_problems import noisy, problems  # noqa: E402

@@ -18,22 +18,38 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-R, A, C, P = "sliding/recursion.py", "sliding/adaptive.py", "sliding/plain_steps.py", "sliding/primal_dual.py"
-J, B, D, S, M = "judging.py", "sliding/bilinear.py", "domains.py", "residuals.py", "sliding/images.py"
-TRANSCRIPTIONS = ("tests/test_transcriptions.py", "tests/test_known_methods.py")
-SOLVE = ("tests/test_core_rates.py", "tests/test_coupling_loop.py", "tests/test_guards.py", "tests/test_solve.py")
+R, A, C, P = (
+    "methods/sliding/recursion.py",
+    "methods/sliding/adaptive.py",
+    "methods/sliding/plain_steps.py",
+    "methods/sliding/primal_dual.py",
+)
+J, B, D, S, M = (
+    "certificates/judge.py",
+    "methods/sliding/bilinear.py",
+    "domains.py",
+    "certificates/residuals.py",
+    "methods/sliding/images.py",
+)
+TRANSCRIPTIONS = ("tests/methods/test_transcriptions.py", "tests/methods/test_known_methods.py")
+SOLVE = (
+    "tests/methods/test_core_rates.py",
+    "tests/methods/test_coupling_loop.py",
+    "tests/certificates/test_guards.py",
+    "tests/api/test_solve.py",
+)
 LIMITS = (
-    "tests/test_resume.py::test_a_budget_of_calls_is_never_passed_by_the_method",
-    "tests/test_resume.py::test_no_limit_is_passed_by_a_single_call_of_the_callables",
+    "tests/runs/test_resume.py::test_a_budget_of_calls_is_never_passed_by_the_method",
+    "tests/runs/test_resume.py::test_no_limit_is_passed_by_a_single_call_of_the_callables",
 )
-LOOP = ("tests/test_core_rates.py", "tests/test_coupling_loop.py")
-THRIFT = ("tests/test_thrift.py",)
+LOOP = ("tests/methods/test_core_rates.py", "tests/methods/test_coupling_loop.py")
+THRIFT = ("tests/methods/test_thrift.py",)
 KERNELS, INNERMOST, DUAL = (
-    ("tests/test_kernels.py",),
-    ("tests/test_innermost.py",),
-    ("tests/test_primal_dual_level.py",),
+    ("tests/kernels/test_kernels.py",),
+    ("tests/methods/test_innermost.py",),
+    ("tests/methods/test_primal_dual_level.py",),
 )
-FUNCTIONS, REGIMES = ("tests/test_functions.py",), ("tests/test_regimes.py",)
+FUNCTIONS, REGIMES = ("tests/functions/test_functions.py",), ("tests/methods/test_regimes.py",)
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, rung.average, self.scratch", "alpha, rung.average, self.scratch", TRANSCRIPTIONS),
@@ -49,17 +65,17 @@ MUTANTS = (
      "self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)", TRANSCRIPTIONS),
     (R, "rung.weights += above.weights", "rung.weights += 0.0 * above.weights", TRANSCRIPTIONS),
     (R, "rung.models[i] = (alpha * new[0] + (1.0 - alpha)", "rung.models[i] = (new[0] + (1.0 - alpha)",
-     ("tests/test_certificate.py",)),
+     ("tests/certificates/test_certificate.py",)),
     (B, "multiply(oracles.forward, x, out_y)", "multiply(oracles.forward, 2.0 * x, out_y)", TRANSCRIPTIONS),
     (B, "if at_start and not v.any():", "if at_start:", THRIFT),
-    ("sliding/thrift.py", "Ends(self.first and j == 0, self.last", "Ends(self.first, self.last", THRIFT),
-    ("sliding/thrift.py", "self.last and j == T - 1", "self.last", THRIFT),
-    ("sliding/thrift.py", "self.last and part.stop == T", "self.last", THRIFT),
+    ("methods/sliding/thrift.py", "Ends(self.first and j == 0, self.last", "Ends(self.first, self.last", THRIFT),
+    ("methods/sliding/thrift.py", "self.last and j == T - 1", "self.last", THRIFT),
+    ("methods/sliding/thrift.py", "self.last and part.stop == T", "self.last", THRIFT),
     ("kernels/sweeps.py", "if spares & LAST and j == alphas.size - 1:", "if spares & LAST:", THRIFT),
     ("kernels/difference_sweeps.py", "spares if first + k == 0 else 0", "spares", THRIFT),
     ("kernels/anchored_sweeps.py", "if spares & LAST and j == alphas.size - 1:", "if j < 0:", THRIFT),
     (B, "        np.negative(out_y, out=out_y)\n", "", TRANSCRIPTIONS),
-    (M, "of_x += p_3.at_g", "of_x -= p_3.at_g", ("tests/test_regimes.py",)),
+    (M, "of_x += p_3.at_g", "of_x -= p_3.at_g", ("tests/methods/test_regimes.py",)),
     (M, "self.kernels.combine(self.average, alpha, ahead", "self.kernels.combine(self.average, 1.0, ahead", THRIFT),
     (M, "        if first:\n", "        if True:\n", THRIFT),
     (A, "v = self.oracles.problem.X.project(here.x + b * (here.x - before.x))",
@@ -77,35 +93,35 @@ MUTANTS = (
     (J, "bound += margin", "bound -= 1e-3 * abs(bound)", SOLVE),
     (J, "self.gap <= self.target", "self.gap <= 10.0 * self.target", SOLVE),
     (J, "self._accept_lower(constant + found.lower - g_value", "self._accept_lower(constant + found.lower", SOLVE),
-    (J, "_accept_upper(value - found.lower", "_accept_upper(value - found.value", ("tests/test_solve_planted.py",)),
-    ("functions/searched.py", "0.5 * mu * way * way", "5.0 * mu * way * way", ("tests/test_residuals.py",)),
-    (S, "- left * left / (2.0 * mu)", "- left * left / (8.0 * mu)", ("tests/test_residuals.py",)),
-    ("certificate.py", "f - above.lower + rounding", "f - above.lower - rounding", ("tests/test_certificate.py",)),
-    ("certificate.py", "below.lower - g - rounding", "below.lower + g - rounding", ("tests/test_certificate.py",)),
-    ("oracles.py", "_plain(getattr(self.calls, name) + count)", "_plain(getattr(self.calls, name))",
-     ("tests/test_oracles.py",)),
-    ("checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", ("tests/test_checkpoint.py",)),
-    ("snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", ("tests/test_resume.py",)),
-    ("guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/test_guards.py",)),
-    ("control.py", "count > self.left(name)", "0.0 > self.left(name)", LIMITS),
-    ("result.py", "return not self.known_target > 0.0", "return True", ("tests/test_oracles.py",)),
-    ("verdict.py", "return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED", "return Status.SOLVED",
-     ("tests/test_guards.py",)),
-    ("functions/searched.py", "        tally.count(cost)\n", "", ("tests/test_own_code.py",)),
-    ("functions/base.py", "return 1.0 if self.own_code else 0.5", "return 0.5", ("tests/test_own_code.py",)),
-    (J, "            self.oracles.add(name, tally.gradients)\n", "            pass\n", ("tests/test_own_code.py",)),
+    (J, "_accept_upper(value - found.lower", "_accept_upper(value - found.value", ("tests/api/test_solve_planted.py",)),
+    ("functions/searched.py", "0.5 * mu * way * way", "5.0 * mu * way * way", ("tests/certificates/test_residuals.py",)),
+    (S, "- left * left / (2.0 * mu)", "- left * left / (8.0 * mu)", ("tests/certificates/test_residuals.py",)),
+    ("certificates/certificate.py", "f - above.lower + rounding", "f - above.lower - rounding", ("tests/certificates/test_certificate.py",)),
+    ("certificates/certificate.py", "below.lower - g - rounding", "below.lower + g - rounding", ("tests/certificates/test_certificate.py",)),
+    ("oracles/oracles.py", "_plain(getattr(self.calls, name) + count)", "_plain(getattr(self.calls, name))",
+     ("tests/oracles/test_oracles.py",)),
+    ("runs/checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", ("tests/runs/test_checkpoint.py",)),
+    ("runs/snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", ("tests/runs/test_resume.py",)),
+    ("certificates/guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/certificates/test_guards.py",)),
+    ("runs/control.py", "count > self.left(name)", "0.0 > self.left(name)", LIMITS),
+    ("runs/result.py", "return not self.known_target > 0.0", "return True", ("tests/oracles/test_oracles.py",)),
+    ("certificates/verdict.py", "return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED", "return Status.SOLVED",
+     ("tests/certificates/test_guards.py",)),
+    ("functions/searched.py", "        tally.count(cost)\n", "", ("tests/functions/test_own_code.py",)),
+    ("functions/base.py", "return 1.0 if self.own_code else 0.5", "return 0.5", ("tests/functions/test_own_code.py",)),
+    (J, "            self.oracles.add(name, tally.gradients)\n", "            pass\n", ("tests/functions/test_own_code.py",)),
     ("kernels/sets.py", "    _shift(v, center, 1.0)\n", "", KERNELS),
     ("kernels/terms.py", "if bend == 0.0 and curve == 0.0:", "if bend == 0.0:", INNERMOST),
     ("kernels/terms.py", "stiffness[start:end], threshold", "stiffness[: v.size], threshold", DUAL),
     ("kernels/primal_dual_pictures.py", "before if j == 0 else", "before if k == 0 else", DUAL),
     ("kernels/primal_dual_sweeps.py", "before, lag)\n            adjoint", "eta, lag)\n            adjoint", DUAL),
-    ("sliding/primal_dual_level.py", "1.0, y, eta / self.eta, self.lag", "1.0, y, 1.0, self.lag", DUAL),
-    ("sliding/innermost.py", "height = rows if couples else min(rows,", "height = min(rows,", KERNELS),
+    ("methods/sliding/primal_dual_level.py", "1.0, y, eta / self.eta, self.lag", "1.0, y, 1.0, self.lag", DUAL),
+    ("methods/sliding/innermost.py", "height = rows if couples else min(rows,", "height = min(rows,", KERNELS),
     ("functions/power.py", "value += 0.5 * float(np.vdot(x, bent))", "value += float(np.vdot(x, bent))", FUNCTIONS),
     ("functions/separable.py", "inside = size <= v + stiffness * delta", "inside = size <= v", FUNCTIONS),
-    ("planning/restarts.py", "Omega ** ((nu - 1.0)", "Omega ** ((1.0 - nu)", REGIMES),
-    ("planning/mixed.py", "(16.0 * L_xy**2 * diameter**2)", "(4.0 * L_xy**2 * diameter**2)", REGIMES),
-    ("regimes.py", "\"x\" in declared) if free_y", "\"x\" in declared) if free_x", REGIMES),
+    ("theory/restarts.py", "Omega ** ((nu - 1.0)", "Omega ** ((1.0 - nu)", REGIMES),
+    ("theory/mixed.py", "(16.0 * L_xy**2 * diameter**2)", "(4.0 * L_xy**2 * diameter**2)", REGIMES),
+    ("methods/schedule/regimes.py", "\"x\" in declared) if free_y", "\"x\" in declared) if free_x", REGIMES),
 )  # fmt: skip
 
 

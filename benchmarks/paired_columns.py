@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import saddleslide as ss
-from saddleslide.couplings import sparse_rows
-from saddleslide.couplings.sparse_rows import SparseRows
+from saddleslide.operators import sparse_rows
+from saddleslide.operators.sparse_rows import SparseRows
 
 Job = Callable[[], object]
 
@@ -31,7 +31,7 @@ def layouts(matrix: object, most: float) -> SparseRows:
         sparse_rows._PAIRED = before
 
 
-def jobs(A: ss.couplings.Matrix, most: float) -> dict[str, Job]:
+def jobs(A: ss.operators.Matrix, most: float) -> dict[str, Job]:
     rows, columns = layouts(A.matrix, most), layouts(A.transpose, most)
     rng, (m, n) = np.random.default_rng(0), A.matrix.shape
     x, y, stack = rng.standard_normal(n), rng.standard_normal(m), rng.standard_normal((2, n))

@@ -18,7 +18,7 @@ import numpy as np
 from tomography_calls import Outside
 
 import saddleslide as ss
-from saddleslide.oracles import Oracles
+from saddleslide.oracles.oracles import Oracles
 
 SEEDS = (0, 1, 2)
 # regime, method, options, iterations, printed calls and printed median relative gap
@@ -49,7 +49,7 @@ def listed(calls: ss.Calls) -> list[float]:
 
 def crossing(problem: ss.SaddleProblem, name: str, options: dict[str, Any], every: int, target: float) -> list[float]:
     """Calls and gap when the gap, inspected every few iterations, is first at most the target."""
-    method, oracles = ss.methods[name](metric="identity", **options), Oracles(problem)
+    method, oracles = ss.methods.by_name[name](metric="identity", **options), Oracles(problem)
     method.start(oracles, problem.start(), target)
     while True:
         for _ in range(every):
@@ -85,7 +85,7 @@ def separation() -> list[dict[str, Any]]:
 
 def one_stage(name: str, eps: float, seed: int) -> tuple[list[float], float]:
     problem = ss.gallery.synthetic(0.75, 0.25, seed=seed)
-    method, oracles = ss.methods[name](metric="identity"), Oracles(problem)
+    method, oracles = ss.methods.by_name[name](metric="identity"), Oracles(problem)
     method.start(oracles, problem.start(), eps)
     for _ in range(method.left):  # type: ignore[attr-defined]
         method.advance()
@@ -98,7 +98,7 @@ def tomography() -> list[dict[str, Any]]:
     for regime, name, options, steps, printed, printed_gap in E5:
         problem = ss.gallery.tomography(regime, seed=1, picture=0)
         chosen = {**options, **({"outer": "f"} if name == "two-level-sliding" else {})}
-        method, oracles = ss.methods[name](metric="identity", **chosen), Oracles(problem)
+        method, oracles = ss.methods.by_name[name](metric="identity", **chosen), Oracles(problem)
         method.start(oracles, problem.start(), 1e-3)
         for _ in range(steps):
             method.advance()

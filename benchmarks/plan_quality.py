@@ -27,8 +27,8 @@ import numpy as np
 import saddleslide as ss
 from saddleslide.domains import Box, FullSpace, Simplex
 from saddleslide.functions import LeastSquares, Linear, Logistic, Quadratic, Zero
-from saddleslide.planning import Plan
-from saddleslide.planning.plan import weighted_cost
+from saddleslide.theory import Plan
+from saddleslide.theory.plan import weighted_cost
 
 ORDERS = tuple("".join(letters) for letters in itertools.permutations("fgB"))
 METRICS = ("identity", "balanced", "levelwise")

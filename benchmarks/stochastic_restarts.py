@@ -29,19 +29,14 @@ import scipy.sparse
 import saddleslide as ss
 from saddleslide.domains import FullSpace
 from saddleslide.functions import Linear, Noisy, Quadratic
-from saddleslide.oracles import Oracles
-from saddleslide.planning.restart_plan import RestartPlan
-from saddleslide.planning.restarts import Stage
-from saddleslide.sampling import Samples, drawn_problem
-from saddleslide.sliding import Recursion
-from saddleslide.sliding.bilinear import (
-    coupling_writer,
-    gradient_writers,
-    product_domain,
-    taken_anchors,
-)
-from saddleslide.sliding.component import Writer
-from saddleslide.sliding.innermost import Anchors
+from saddleslide.methods.sliding import Recursion
+from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
+from saddleslide.methods.sliding.component import Writer
+from saddleslide.methods.sliding.innermost import Anchors
+from saddleslide.oracles.oracles import Oracles
+from saddleslide.oracles.sampling import Samples, drawn_problem
+from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.restarts import Stage
 
 RUNS = 200
 BATCHES = (1, 4, 16, 64)

@@ -27,9 +27,9 @@ import numpy as np
 from tomography_calls import PAIRS, Outside, differences, differences_transposed
 
 import saddleslide as ss
-from saddleslide import adaptive_run
 from saddleslide.gallery.tomography import REGIMES
-from saddleslide.sliding.adaptive import AdaptiveSliding
+from saddleslide.methods.sliding.adaptive import AdaptiveSliding
+from saddleslide.runs import adaptive_run
 
 REGIME_TARGETS = (5e-4, 1e-5, 1e-6)
 INSTANCE_TARGETS = (1e-4, 1e-5, 1e-6)

@@ -3,13 +3,13 @@
     python benchmarks/truth.py --count 5000 --rows truth.jsonl --out benchmarks/results/truth.json
     python benchmarks/truth.py --count 50000 --first 1000000 --jobs 2 --rows nightly.jsonl --out nightly.json
 
-Families (tests/truths.py): data far from 0, matrices of condition up to 1e13, sums and scalings, own classes and Custom
+Families (tests/helpers/truths.py): data far from 0, matrices of condition up to 1e13, sums and scalings, own classes and Custom
 with moduli overstated up to 1e6 times, adjoints wrong by 1e-9 to 1 (of B, and of A inside f or g), products in single
 precision, targets and values of 0, functions that are not convex, constraints that nothing meets, boxes of no width,
 logistic losses. Problems have at most five unknowns a side; the doors are solve (auto, adaptive with every metric,
-every method of ss.methods), run, certify and resume. What is true is computed by tests/exact.py, which shares no code
-with the package. The family "planted" has larger problems with all functions and sets (tests/planted.py), every third
-with a false constant; its check (tests/independent.py) finds witnesses in doubles.
+every method of ss.methods), run, certify and resume. What is true is computed by tests/helpers/exact.py, which shares no code
+with the package. The family "planted" has larger problems with all functions and sets (tests/helpers/planted.py), every third
+with a false constant; its check (tests/helpers/independent.py) finds witnesses in doubles.
 
 A run is wrong when it is a success and its true gap is above the target, when a bound is on the wrong side of what it
 bounds, when lower is above upper, or when true oracles are called inconsistent; no slack is given for rounding, that
@@ -38,7 +38,7 @@ import numpy as np
 
 import saddleslide as ss
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "helpers"))
 
 from independent import ROUNDING, Truth
 from planted import planted
@@ -74,7 +74,7 @@ def misdeclared(problem, constant, factor, side):
     """The problem with a false constant."""
     given = {"f": problem.f, "g": problem.g, "B": problem.coupling, "X": problem.X, "Y": problem.Y}
     if constant == "norm":
-        given["B"] = ss.couplings.as_coupling(problem.coupling, norm=factor * problem.coupling.norm.upper)
+        given["B"] = ss.operators.as_coupling(problem.coupling, norm=factor * problem.coupling.norm.upper)
     else:
         given[side] = declared(given[side], given["X" if side == "f" else "Y"], constant, factor)
     return ss.SaddleProblem(**given)
@@ -102,7 +102,7 @@ def one_planted(seed):
     """A row of the planted family: status, and what witnesses in doubles refute."""
     rng = np.random.default_rng(seed)
     p = planted(seed, largest=16)
-    pool = DOORS if rng.random() < 0.5 else tuple(ss.methods)
+    pool = DOORS if rng.random() < 0.5 else tuple(ss.methods.by_name)
     method = pool[int(rng.integers(len(pool)))]
     told, problem = "", p.problem
     if rng.random() < 1.0 / 3.0:

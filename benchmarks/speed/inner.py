@@ -11,9 +11,9 @@ import numpy as np
 import saddleslide as ss
 from benchmarks.speed.timing import interleaved
 from saddleslide.kernels.switch import jit
-from saddleslide.oracles import Oracles
-from saddleslide.planning.restarts import Stage
-from saddleslide.sliding import bilinear_recursion
+from saddleslide.methods.sliding import bilinear_recursion
+from saddleslide.oracles.oracles import Oracles
+from saddleslide.theory.restarts import Stage
 
 SIDES = (64, 128, 256, 512, 1024)
 
@@ -34,7 +34,7 @@ def total_variation(side: int) -> ss.SaddleProblem:
     rng = np.random.default_rng(0)
     f = ss.functions.Power(1.0, tilt=rng.standard_normal((side, side)))
     box, field = ss.domains.Box(-2.0, 2.0, shape=(side, side)), ss.domains.Box(-0.1, 0.1, shape=(2, side, side))
-    return ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=ss.couplings.FiniteDifferences((side, side)), X=box, Y=field)
+    return ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=ss.operators.FiniteDifferences((side, side)), X=box, Y=field)
 
 
 def small(rounds: int) -> dict[str, Any]:

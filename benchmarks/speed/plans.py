@@ -10,11 +10,11 @@ import numpy as np
 import saddleslide as ss
 from benchmarks.speed.timing import Clock
 from saddleslide.kernels.switch import jit
-from saddleslide.oracles import Oracles
+from saddleslide.methods.sliding import bilinear_recursion
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.paper.instances import instance
-from saddleslide.planning.plan import weighted_cost
-from saddleslide.planning.restarts import Stage
-from saddleslide.sliding import bilinear_recursion
+from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.restarts import Stage
 
 REGIMES, LOOPS = ("standard", "nonlocal", "holder"), (160, 3, 10)
 

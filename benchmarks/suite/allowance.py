@@ -16,11 +16,11 @@ from typing import Any
 import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import weighted
-from saddleslide.control import Control
-from saddleslide.method_run import method_plan
-from saddleslide.rivals import ADAPTIVE
-from saddleslide.second_try import with_second_try
-from saddleslide.work import estimated_costs
+from saddleslide.api.second_try import with_second_try
+from saddleslide.facts.costs import estimated_costs
+from saddleslide.planner.candidates import ADAPTIVE
+from saddleslide.runs.control import Control
+from saddleslide.runs.method_run import method_plan
 
 FORCED = ("apdg", "opapc", "l-bfgs", "pdhg", "universal-primal-dual", "condat-vu", "mirror-prox", "admm")
 # Where gradients are rough, none of these comes near the target on its allowance.
@@ -34,7 +34,7 @@ def ratios(instance: Instance) -> dict[str, Any]:
     alone = weighted(ss.solve(problem, rtol=instance.rtol, method=ADAPTIVE, costs=prices).calls, prices)
     found = {}
     for name in FORCED:
-        if ss.methods[name]().lacks(problem):
+        if ss.methods.by_name[name]().lacks(problem):
             continue
         plan = method_plan(problem, name, rtol=instance.rtol)
         result = with_second_try(problem, plan, None, Control(), prices, 0)

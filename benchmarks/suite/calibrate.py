@@ -20,9 +20,9 @@ from typing import Any
 import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import given_up_after, weighted
-from saddleslide.forecast import predict_adaptive
-from saddleslide.rivals import ADAPTIVE, kind_of
-from saddleslide.work import estimated_costs
+from saddleslide.facts.costs import estimated_costs
+from saddleslide.planner.candidates import ADAPTIVE, kind_of
+from saddleslide.planner.forecast import predict_adaptive
 
 PATIENCE, SPREAD = 8.0, 20.0
 
@@ -37,10 +37,10 @@ def shares(instance: Instance, seconds: float) -> dict[str, Any]:
     assert bound is not None
     found: dict[str, float | None] = {ADAPTIVE: cost / weighted(bound, prices)}
     limits = {letter: PATIENCE * cost / price for letter, price in zip("fgB", prices, strict=True)}
-    for name in ss.methods:
-        if ss.methods[name]().lacks(problem):
+    for name in ss.methods.by_name:
+        if ss.methods.by_name[name]().lacks(problem):
             continue
-        promised = ss.methods[name]().predicted_calls(problem, tol)
+        promised = ss.methods.by_name[name]().predicted_calls(problem, tol)
         if promised is None:
             continue
         found[name] = None
@@ -58,7 +58,7 @@ def summary(rows: dict[str, Any]) -> dict[str, Any]:
     rivals: dict[str, list[str]] = {}
     for kind in sorted({row["kind"] for row in rows.values()}):
         tables = [row["shares"] for row in rows.values() if row["kind"] == kind]
-        names = [name for name in (ADAPTIVE, *ss.methods) if any(name in table for table in tables)]
+        names = [name for name in (ADAPTIVE, *ss.methods.by_name) if any(name in table for table in tables)]
         reached = {name: [t[name] for t in tables if t.get(name) is not None] for name in names}
         tried = {name: sum(name in table for table in tables) for name in names}
         medians[kind] = {name: statistics.median(values) for name, values in reached.items() if values}

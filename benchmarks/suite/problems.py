@@ -1,6 +1,6 @@
 """The instances: every part of the problem cheap or costly, smooth or not, with and without proximal steps.
 
-Prices are in operations of one call, from sizes (`saddleslide.work.estimated_costs`) unless an instance names its own:
+Prices are in operations of one call, from sizes (`saddleslide.facts.costs.estimated_costs`) unless an instance names its own:
 a function or product that stands for something larger than what is computed here.
 """
 
@@ -15,9 +15,9 @@ import scipy.linalg
 import scipy.sparse
 
 import saddleslide as ss
-from saddleslide.couplings import FiniteDifferences
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative, Simplex
 from saddleslide.functions import Custom, LeastSquares, Linear, Logistic, Power, Quadratic, Zero
+from saddleslide.operators import FiniteDifferences
 from saddleslide.problem import SaddleProblem
 
 

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import saddleslide as ss
 from benchmarks.suite.problems import INSTANCES, Instance
-from saddleslide.planning.plan import weighted_cost
-from saddleslide.work import estimated_costs
+from saddleslide.facts.costs import estimated_costs
+from saddleslide.theory.plan import weighted_cost
 
 PATIENCE = 2.0
 NEAR, WANTED, MOST = 1.3, 10, 2.0
@@ -55,7 +55,7 @@ def measured(instance: Instance, name: str, limit: float, seconds: float) -> dic
     problem = instance.make()
     prices = instance.costs or estimated_costs(problem)
     named = name not in ("auto", "adaptive")
-    if named and ss.methods[name]().lacks(problem):
+    if named and ss.methods.by_name[name]().lacks(problem):
         return None
     limits = {letter: limit / price for letter, price in zip("fgB", prices, strict=True)} if named else None
     with given_up_after(seconds if named else 600.0) as state:
@@ -79,7 +79,7 @@ def row_of(instance: Instance, seconds: float) -> dict:
     assert auto is not None
     assert adaptive is not None
     found = {"adaptive": adaptive}
-    for name in ss.methods:
+    for name in ss.methods.by_name:
         row = measured(instance, name, PATIENCE * adaptive["cost"], seconds)
         if row is not None:
             found[name] = row

@@ -13,8 +13,8 @@ from typing import Any
 import saddleslide as ss
 from benchmarks.suite.problems import INSTANCES
 from benchmarks.suite.regret import weighted
-from saddleslide import second_try
-from saddleslide.work import estimated_costs
+from saddleslide.api import second_try
+from saddleslide.facts.costs import estimated_costs
 
 REGRET = Path(__file__).resolve().parents[1] / "results" / "regret.json"
 

@@ -19,9 +19,9 @@ import numpy as np
 import saddleslide as ss
 from benchmarks.tournament.instances import problem_of
 from benchmarks.tournament.programs.clock import now
-from saddleslide import metric_choice
-from saddleslide.judging import Judge
-from saddleslide.sliding.adaptive import AdaptiveSliding
+from saddleslide.certificates.judge import Judge
+from saddleslide.methods import metric_choice
+from saddleslide.methods.sliding.adaptive import AdaptiveSliding
 
 JUDGING = ("open", "consider", "settle", "judge_start", "gap_at", "certificate")
 

@@ -8,24 +8,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saddleslide import couplings, distributed, domains, errors, functions, gallery, metrics, planning
-    from saddleslide.adaptive_planner import adaptive_plan
-    from saddleslide.baselines import methods
-    from saddleslide.break_even import Crossover, crossover
-    from saddleslide.certificate import certify, exact_gap
-    from saddleslide.comparison import Comparison, compare
-    from saddleslide.driver import run
-    from saddleslide.holder import Holder
-    from saddleslide.oracles import Calls
-    from saddleslide.planning import AdaptivePlan, Plan, RestartPlan, plan_from_dict
-    from saddleslide.plans import plan
+    from saddleslide import distributed, domains, errors, functions, gallery, methods, metrics, operators, theory
+    from saddleslide.api.break_even import Crossover, crossover
+    from saddleslide.api.comparison import Comparison, compare
+    from saddleslide.api.resumption import resume
+    from saddleslide.api.runner import run
+    from saddleslide.api.solver import solve
+    from saddleslide.certificates.certificate import certify, exact_gap
+    from saddleslide.certificates.verdict import Certificate, Status
+    from saddleslide.methods.sliding import Component, component_levels, slide
+    from saddleslide.oracles.oracles import Calls
+    from saddleslide.planner.adaptive import adaptive_plan
+    from saddleslide.planner.plans import plan
     from saddleslide.problem import SaddleProblem
-    from saddleslide.progress import Progress
-    from saddleslide.result import Result
-    from saddleslide.resuming import resume
-    from saddleslide.sliding import Component, component_levels, slide
-    from saddleslide.solver import solve
-    from saddleslide.verdict import Certificate, Status
+    from saddleslide.runs.progress import Progress
+    from saddleslide.runs.result import Result
+    from saddleslide.theory import AdaptivePlan, Plan, RestartPlan, plan_from_dict
+    from saddleslide.theory.holder import Holder
 
 __version__ = "0.1.0"
 
@@ -47,7 +46,6 @@ __all__ = [
     "certify",
     "compare",
     "component_levels",
-    "couplings",
     "crossover",
     "distributed",
     "domains",
@@ -57,34 +55,34 @@ __all__ = [
     "gallery",
     "methods",
     "metrics",
+    "operators",
     "plan",
     "plan_from_dict",
-    "planning",
     "resume",
     "run",
     "slide",
     "solve",
+    "theory",
 ]
 
 # Where each name lives. They are loaded when first asked for, so that `import saddleslide` takes no time.
 _HOMES = {
-    "adaptive_planner": ("adaptive_plan",),
-    "baselines": ("methods",),
-    "break_even": ("Crossover", "crossover"),
-    "certificate": ("certify", "exact_gap"),
-    "comparison": ("Comparison", "compare"),
-    "driver": ("run",),
-    "holder": ("Holder",),
-    "oracles": ("Calls",),
-    "planning": ("AdaptivePlan", "Plan", "RestartPlan", "plan_from_dict"),
-    "plans": ("plan",),
+    "planner.adaptive": ("adaptive_plan",),
+    "api.break_even": ("Crossover", "crossover"),
+    "certificates.certificate": ("certify", "exact_gap"),
+    "api.comparison": ("Comparison", "compare"),
+    "api.runner": ("run",),
+    "theory.holder": ("Holder",),
+    "oracles.oracles": ("Calls",),
+    "theory": ("AdaptivePlan", "Plan", "RestartPlan", "plan_from_dict"),
+    "planner.plans": ("plan",),
     "problem": ("SaddleProblem",),
-    "progress": ("Progress",),
-    "result": ("Result",),
-    "resuming": ("resume",),
-    "sliding": ("Component", "component_levels", "slide"),
-    "solver": ("solve",),
-    "verdict": ("Certificate", "Status"),
+    "runs.progress": ("Progress",),
+    "runs.result": ("Result",),
+    "api.resumption": ("resume",),
+    "methods.sliding": ("Component", "component_levels", "slide"),
+    "api.solver": ("solve",),
+    "certificates.verdict": ("Certificate", "Status"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -95,7 +93,7 @@ if not TYPE_CHECKING:
         if name not in __all__:
             raise AttributeError(f"module 'saddleslide' has no attribute {name!r}")
         home = _HOME.get(name)
-        # A name without a home is a room of its own: couplings, functions, gallery, ...
+        # A name without a home is a room of its own: operators, functions, gallery, ...
         module = importlib.import_module(f"saddleslide.{home or name}")
         value = getattr(module, name) if home else module
         globals()[name] = value

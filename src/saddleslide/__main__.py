@@ -2,7 +2,7 @@
 
 import sys
 
-from saddleslide.cli import main
+from saddleslide.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

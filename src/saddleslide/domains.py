@@ -12,8 +12,8 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.array_kinds import Built
-from saddleslide.arrays import Array, Shape, as_floats, as_number, as_real, as_shape, blank, frozen, split, zeros
+from saddleslide.arrays.base import Array, Shape, as_floats, as_number, as_real, as_shape, blank, frozen, split, zeros
+from saddleslide.arrays.kinds import Built
 from saddleslide.errors import InputError, raise_all
 
 

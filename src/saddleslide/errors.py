@@ -1,6 +1,6 @@
 """What the caller did wrong. An error here is raised before any work, but for three.
 
-Outcomes of work are not errors: they are statuses (see `saddleslide.result`). `strict=True` turns those that are no
+Outcomes of work are not errors: they are statuses (see `saddleslide.runs.result`). `strict=True` turns those that are no
 success into an OutcomeError. What user code returns is looked at when it does, and refused with an InputError.
 A cluster that is gone is an UnreachableError outside of a run.
 """
@@ -46,7 +46,7 @@ class MissingAdjointError(InputError):
     Examples
     --------
     >>> import saddleslide as ss
-    >>> ss.couplings.as_coupling(lambda x: x, x_shape=(2,), y_shape=(2,))
+    >>> ss.operators.as_coupling(lambda x: x, x_shape=(2,), y_shape=(2,))
     Traceback (most recent call last):
     ...
     saddleslide.errors.MissingAdjointError: B: received one callable; expected a pair ...

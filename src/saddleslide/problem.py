@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.array_kinds import NUMPY, as_kind, origin_of, to_host
-from saddleslide.arrays import Array, Shape, as_real, coarseness
-from saddleslide.couplings import Coupling, as_coupling
+from saddleslide.arrays.base import Array, Shape, as_real, coarseness
+from saddleslide.arrays.kinds import NUMPY, as_kind, origin_of, to_host
+from saddleslide.arrays.precision import DOUBLE, precision_of
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions import Function, rests_on_declaration
 from saddleslide.functions.base import is_own_class
 from saddleslide.functions.moduli import declared_forms
-from saddleslide.precisions import DOUBLE, precision_of
+from saddleslide.operators import Coupling, as_coupling
 
 
 def as_it_is(result: Any) -> Any:
@@ -67,7 +67,7 @@ class SaddleProblem:
     f, g : Function
         Convex functions of x and of y.
     B : array, sparse matrix, LinearOperator, pair of callables or Coupling
-        The coupling; anything `ss.couplings.as_coupling` takes.
+        The coupling; anything `ss.operators.as_coupling` takes.
     X, Y : Domain
         Closed convex sets.
     reader : callable, optional

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.distributed.engine import CutShort, sendable
 from saddleslide.functions import Function
 from saddleslide.functions.part_questions import OPERATIONS, built_part

@@ -9,9 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, as_number, as_shape
-from saddleslide.checkpoint import digest_of
-from saddleslide.couplings import Coupling, Gossip, NormBound, SmallestSingularValue
+from saddleslide.arrays.base import Array, Shape, as_number, as_shape
 from saddleslide.distributed.counts import Counts
 from saddleslide.distributed.engine import check_client
 from saddleslide.distributed.network import Network
@@ -22,8 +20,10 @@ from saddleslide.functions.blockwise import joined_smoothness
 from saddleslide.functions.part_questions import PartConstants, part_constants, part_facts, part_rounding
 from saddleslide.functions.roundings import Rounding, joined
 from saddleslide.gallery.consensus import agreeing, dual_guess, gossip_matrix, require_connected
-from saddleslide.holder import Holder
+from saddleslide.operators import Coupling, Gossip, NormBound, SmallestSingularValue
 from saddleslide.problem import SaddleProblem
+from saddleslide.runs.checkpoint import digest_of
+from saddleslide.theory.holder import Holder
 
 _PATIENCE = 60.0
 
@@ -117,7 +117,7 @@ class AgentFunctions(Function):
 class AgentEdges(Coupling):
     """B x: the difference along each edge times the root of its weight, so that B^T B = W; a product is an exchange.
 
-    The square root of W, which `ss.couplings.Gossip` forms, has the same singular values, and maps to the same points
+    The square root of W, which `ss.operators.Gossip` forms, has the same singular values, and maps to the same points
     up to a rotation: runs from y = 0 have the same x and the same B^T y.
     """
 

@@ -8,12 +8,12 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_number
-from saddleslide.couplings import Coupling, as_coupling
+from saddleslide.arrays.base import Array, as_number
 from saddleslide.distributed.counts import Counts, Repeat
 from saddleslide.distributed.engine import check_client, living, require
 from saddleslide.errors import InputError, UnreachableError
 from saddleslide.functions.trees import summed
+from saddleslide.operators import Coupling, as_coupling
 
 _MOST_ROUNDS = 20
 _PATIENCE = 60.0

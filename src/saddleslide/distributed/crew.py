@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.distributed.calling import LOST, Mode
 from saddleslide.distributed.counts import Counts, Repeat
 from saddleslide.distributed.host import Job, Relay, Reply

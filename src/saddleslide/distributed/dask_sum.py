@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Self, TypeVar, final
 
-from saddleslide.arrays import Array, as_number
-from saddleslide.checkpoint import digest_of
+from saddleslide.arrays.base import Array, as_number
 from saddleslide.distributed.counts import Counts
 from saddleslide.distributed.crew import Crew
 from saddleslide.distributed.engine import check_client
 from saddleslide.errors import raise_all
 from saddleslide.functions import Function, Partitioned
 from saddleslide.functions.trees import Terms
+from saddleslide.runs.checkpoint import digest_of
 
 _Answer = TypeVar("_Answer")
 # Far workers that get x from this process; see docs/scaling.md.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
-from saddleslide.arrays import Array, Shape, read_only
+from saddleslide.arrays.base import Array, Shape, read_only
 from saddleslide.distributed.engine import sendable
 from saddleslide.distributed.mailbox import is_here, opened
 from saddleslide.functions import Function

@@ -13,11 +13,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from saddleslide.archives import check_npz, check_size
-from saddleslide.arrays import Array
-from saddleslide.couplings import Matrix
+from saddleslide.arrays.archives import check_npz, check_size
+from saddleslide.arrays.base import Array
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Function, LeastSquares, Logistic, PoissonTransmission
+from saddleslide.operators import Matrix
 
 SUFFIXES = (".npz", ".npy", ".zarr")
 # The largest array of a part, read from a file on its worker: 64 GB. Take `rows` of a larger one.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 
 if sys.platform != "win32":
     import fcntl

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.distributed.agent import Agent, Told
 from saddleslide.distributed.calling import CUT, Mode, alive, asked, delivered, refuse_closed
 from saddleslide.distributed.counts import Counts, Repeat

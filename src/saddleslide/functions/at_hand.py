@@ -6,7 +6,7 @@ from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
-from saddleslide.holder import Holder
+from saddleslide.theory.holder import Holder
 
 
 def takes_products(function: Function) -> bool:
@@ -17,7 +17,7 @@ def takes_products(function: Function) -> bool:
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> A = ss.couplings.as_coupling((np.copy, np.copy), (2,), (2,))
+    >>> A = ss.operators.as_coupling((np.copy, np.copy), (2,), (2,))
     >>> [takes_products(ss.functions.LeastSquares(matrix, np.ones(2))) for matrix in (A, np.eye(2))]
     [True, False]
     """
@@ -49,7 +49,7 @@ def exponent(function: Function, domain: Domain) -> float:
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> A = ss.couplings.as_coupling((np.copy, np.copy), (2,), (2,))
+    >>> A = ss.operators.as_coupling((np.copy, np.copy), (2,), (2,))
     >>> exponent(ss.functions.LeastSquares(A, np.ones(2)) + ss.functions.Power(0.5), ss.domains.Ball(1.0, shape=2))
     0.5
     """

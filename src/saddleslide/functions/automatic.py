@@ -6,12 +6,12 @@ import importlib
 from collections.abc import Callable
 from typing import Any, final
 
-from saddleslide.array_kinds import NUMPY, ArrayKind, as_kind
-from saddleslide.arrays import Array, as_number, received, received_number
+from saddleslide.arrays.base import Array, as_number, received, received_number
+from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError
 from saddleslide.functions.base import Function
-from saddleslide.holder import Holder
+from saddleslide.theory.holder import Holder
 
 
 @final

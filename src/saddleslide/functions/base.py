@@ -9,15 +9,15 @@ from typing import final
 
 import numpy as np
 
-from saddleslide.array_kinds import ArrayKind, Built
-from saddleslide.arrays import Array, Shape, as_number
-from saddleslide.couplings import Coupling
+from saddleslide.arrays.base import Array, Shape, as_number
+from saddleslide.arrays.kinds import ArrayKind, Built
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.roundings import FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.functions.variance import EXACT, Variance
-from saddleslide.holder import Holder
+from saddleslide.operators import Coupling
+from saddleslide.theory.holder import Holder
 
 
 class Function(Built, ABC):

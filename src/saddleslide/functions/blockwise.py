@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from functools import cached_property, reduce
 from typing import Any, final
 
-from saddleslide.array_kinds import ArrayKind
-from saddleslide.arrays import Array, Shape, as_shape, blank
-from saddleslide.couplings import Coupling
+from saddleslide.arrays.base import Array, Shape, as_shape, blank
+from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.base import Function, certain_modulus, is_own_class, rounding_of
 from saddleslide.functions.roundings import Rounding, joined
-from saddleslide.holder import Holder
+from saddleslide.operators import Coupling
+from saddleslide.theory.holder import Holder
 
 
 @final

@@ -10,14 +10,14 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.array_kinds import NUMPY, ArrayKind
-from saddleslide.arrays import Array, as_number, received, received_number
+from saddleslide.arrays.base import Array, as_number, received, received_number
+from saddleslide.arrays.kinds import NUMPY, ArrayKind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions.base import Function
 from saddleslide.functions.estimates import estimated_smoothness
 from saddleslide.functions.variance import EXACT, Variance, drawn_variance, estimated_variance
-from saddleslide.holder import Holder
+from saddleslide.theory.holder import Holder
 
 # Draws whose mean stands for a gradient that is not known, where a variance is estimated.
 _MEAN_DRAWS = 200

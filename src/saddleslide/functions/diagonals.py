@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape
-from saddleslide.couplings import ForeignMatrix, Matrix
+from saddleslide.arrays.base import Array, Shape
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.quadratic import Quadratic
+from saddleslide.operators import ForeignMatrix, Matrix
 
 # Smallest weight relative to the largest: an entry that f hardly sees is moved by the coupling.
 _FLOOR = 1e-4

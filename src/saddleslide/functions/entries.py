@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.functions.base import Function
 from saddleslide.functions.separable import SeparableForm, balanced_size, form_beside
 

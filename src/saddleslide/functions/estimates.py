@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function
-from saddleslide.holder import Holder
+from saddleslide.theory.holder import Holder
 
 # Steps from the start, as parts of the radius; two directions each.
 _SCALES = (1.0, 0.3, 0.1, 0.01)

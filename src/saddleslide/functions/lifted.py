@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from saddleslide.array_kinds import ArrayKind
-from saddleslide.arrays import Array, frozen, on_host, zeros
-from saddleslide.couplings import Coupling, Matrix
-from saddleslide.couplings.base import is_own_code
-from saddleslide.couplings.spectrum import SMALL
+from saddleslide.arrays.base import Array, frozen, on_host, zeros
+from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, Scaled, Sum, errors_at, is_own_class, rounding_of
 from saddleslide.functions.roundings import FEW, Errors, inner_error
+from saddleslide.operators import Coupling, Matrix
+from saddleslide.operators.base import is_own_code
+from saddleslide.operators.spectrum import SMALL
 
 # Numbers of rows.
 Rows = npt.NDArray[np.intp]

@@ -9,17 +9,17 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, as_number, as_real, frozen
-from saddleslide.couplings import Matrix, as_coupling
-from saddleslide.couplings.base import is_own_code
-from saddleslide.couplings.spectrum import summation_error
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
 from saddleslide.functions.lifted import LinearModel, Rows
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.holder import Holder
+from saddleslide.operators import Matrix, as_coupling
+from saddleslide.operators.base import is_own_code
+from saddleslide.operators.spectrum import summation_error
+from saddleslide.theory.holder import Holder
 
 # Largest number of columns for which the smallest singular value of A is worth its cost.
 _FACTORISE_COLUMNS = 400

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_floats, on_host
-from saddleslide.call import late
+from saddleslide.arrays.base import Array, as_floats, on_host
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function, errors_at, rounding_of
@@ -18,6 +17,7 @@ from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.searched import Tally, TiltedMinimum, searched_minimum
 from saddleslide.functions.separable import SeparableForm, form_beside, multiplier_step
 from saddleslide.functions.simple import Linear, Zero
+from saddleslide.operators.call import late
 
 EPS = float(np.finfo(np.float64).eps)
 # More terms are summed by halves: lists of numbers take long.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function, errors_at
 from saddleslide.functions.minimum import tilted_minimum

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, as_floats, beside
+from saddleslide.arrays.base import Array, as_floats, beside
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 
 # Solves the separable step on a box or the full space: (center, weight, domain) -> point.

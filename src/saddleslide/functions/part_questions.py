@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape
+from saddleslide.arrays.base import Array, Shape
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.functions.base import Function, certain_modulus, is_own_class, rounding_of
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.roundings import Rounding
 from saddleslide.functions.trees import Block, Terms, summed
-from saddleslide.holder import Holder
+from saddleslide.theory.holder import Holder
 
 
 class PartFacts(NamedTuple):

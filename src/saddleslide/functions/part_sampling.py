@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_number
+from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.functions.parts import Partitioned

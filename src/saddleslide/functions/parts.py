@@ -10,8 +10,7 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, as_shape
-from saddleslide.couplings.spectrum import rounding_margin
+from saddleslide.arrays.base import Array, Shape, as_shape
 from saddleslide.domains import Domain
 from saddleslide.errors import UnknownConstantError, raise_all
 from saddleslide.functions.base import Function
@@ -28,7 +27,8 @@ from saddleslide.functions.part_questions import (
 from saddleslide.functions.roundings import Rounding
 from saddleslide.functions.roundings import joined as joined_roundings
 from saddleslide.functions.trees import Terms
-from saddleslide.holder import Holder
+from saddleslide.operators.spectrum import rounding_margin
+from saddleslide.theory.holder import Holder
 
 COMBINE = ("sum", "mean")
 # Largest number of columns for which eigenvalues are worth their cost, and the most entries of all parts' Hessians.

@@ -8,13 +8,13 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, as_number, as_real
+from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
 from saddleslide.functions.roundings import EXACTLY, FEW, Rounding, tilted
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.holder import Holder
+from saddleslide.theory.holder import Holder
 
 
 @final

@@ -10,18 +10,18 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arguments import as_flag
-from saddleslide.array_kinds import ArrayKind
-from saddleslide.arrays import Array, Shape, as_number, as_real, frozen, on_host
-from saddleslide.couplings import Coupling, ForeignMatrix, Matrix, as_coupling
-from saddleslide.couplings.base import is_own_code
-from saddleslide.couplings.spectrum import FACTORISABLE, rounding_margin, summation_error
+from saddleslide.arrays.arguments import as_flag
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen, on_host
+from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.holder import Holder
+from saddleslide.operators import Coupling, ForeignMatrix, Matrix, as_coupling
+from saddleslide.operators.base import is_own_code
+from saddleslide.operators.spectrum import FACTORISABLE, rounding_margin, summation_error
+from saddleslide.theory.holder import Holder
 
 
 @final

@@ -8,11 +8,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function, certain_modulus
 from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding
-from saddleslide.holder import Holder
+from saddleslide.theory.holder import Holder
 
 # Sizes of the terms of a remembered value are not known: they may cancel to a millionth.
 _CANCELLED = 1e6

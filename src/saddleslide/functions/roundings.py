@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 
 EPS = 2.0**-52
 # Operations on a whole value or gradient after its terms are summed: eight of them, as scalings and sums of functions.

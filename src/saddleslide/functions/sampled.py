@@ -11,9 +11,8 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.array_kinds import ArrayKind, to_host
-from saddleslide.arrays import Array, Shape, as_number, on_host, received
-from saddleslide.couplings import Coupling, ForeignMatrix, Matrix
+from saddleslide.arrays.base import Array, Shape, as_number, on_host, received
+from saddleslide.arrays.kinds import ArrayKind, to_host
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, is_own_class, rounding_of
@@ -21,7 +20,8 @@ from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.roundings import Errors, Rounding
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.functions.variance import EXACT, Variance, estimated_variance
-from saddleslide.holder import Holder
+from saddleslide.operators import Coupling, ForeignMatrix, Matrix
+from saddleslide.theory.holder import Holder
 
 
 class Sampled(Function):

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_floats
-from saddleslide.call import late
+from saddleslide.arrays.base import Array, as_floats
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at
@@ -17,6 +16,7 @@ from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.functions.simple import Zero
+from saddleslide.operators.call import late
 
 EPS = float(np.finfo(np.float64).eps)
 # A declared curvature above this says that nothing is known.

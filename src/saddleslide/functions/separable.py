@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from saddleslide.arrays import Array, beside, on_host
+from saddleslide.arrays.base import Array, beside, on_host
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.functions.multipliers import coupled_step, couples_entries
 

@@ -7,12 +7,12 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, as_real
+from saddleslide.arrays.base import Array, Shape, as_real
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import NO_ROUNDING, Rounding, tilted
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.holder import Holder
+from saddleslide.theory.holder import Holder
 
 
 @final

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 
 # Numbers and an array (or none) that are added together, and a range of terms: first, and one past the last.
 Terms: TypeAlias = tuple[tuple[float, ...], Array | None]

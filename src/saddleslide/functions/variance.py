@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 
 # Draws per point when a variance is estimated, and the seed of all that is random about an estimate.

@@ -10,18 +10,18 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape
-from saddleslide.couplings import Coupling, Gossip
-from saddleslide.couplings.sparse_input import check_sparse
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape
 from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Blockwise, Function, Zero
 from saddleslide.gallery.constrained import multiplier_guess
 from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
-from saddleslide.plotting import STYLES
+from saddleslide.operators import Coupling, Gossip
+from saddleslide.operators.sparse_input import check_sparse
 from saddleslide.problem import Enclosure, SaddleProblem
-from saddleslide.result import Result
+from saddleslide.runs.plot import STYLES
+from saddleslide.runs.result import Result
 
 # A matrix of all pairs of so many agents is 3 GB.
 MOST_AGENTS = 20_000

@@ -9,17 +9,17 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, as_number, as_real
-from saddleslide.couplings import Coupling, Mirrored, as_coupling
+from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Ball, Domain, FullSpace
-from saddleslide.enclosed import separates
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Linear
 from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
-from saddleslide.plotting import STYLES
+from saddleslide.operators import Coupling, Mirrored, as_coupling
 from saddleslide.problem import Enclosure, SaddleProblem
-from saddleslide.result import Result
+from saddleslide.runs.enclosed import separates
+from saddleslide.runs.plot import STYLES
+from saddleslide.runs.result import Result
 
 # The ball of multipliers is this many times a first guess of their norm.
 _ROOM = 10.0

@@ -8,16 +8,16 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array
-from saddleslide.couplings import Coupling, as_coupling
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Simplex
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero
 from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
-from saddleslide.plotting import STYLES
+from saddleslide.operators import Coupling, as_coupling
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Result
+from saddleslide.runs.plot import STYLES
+from saddleslide.runs.result import Result
 
 
 @final

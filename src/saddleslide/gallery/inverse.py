@@ -9,16 +9,16 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_number, as_shape
-from saddleslide.couplings import Coupling, FiniteDifferences, Matrix, as_coupling
+from saddleslide.arrays.base import Array, Shape, as_number, as_shape
 from saddleslide.domains import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Power
 from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
-from saddleslide.plotting import STYLES
+from saddleslide.operators import Coupling, FiniteDifferences, Matrix, as_coupling
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Result
+from saddleslide.runs.plot import STYLES
+from saddleslide.runs.result import Result
 
 
 @final

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import ParamSpec
 
-from saddleslide.array_kinds import NUMPY, origin_of
+from saddleslide.arrays.kinds import NUMPY, origin_of
 from saddleslide.problem import SaddleProblem
 
 P = ParamSpec("P")

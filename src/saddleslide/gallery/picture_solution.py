@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arguments import as_path
-from saddleslide.arrays import Array, as_real
-from saddleslide.couplings import FiniteDifferences
+from saddleslide.arrays.arguments import as_path
+from saddleslide.arrays.base import Array, as_real
 from saddleslide.errors import InputError
 from saddleslide.gallery.pictures import psnr
 from saddleslide.gallery.solution import Solution
-from saddleslide.plotting import require_matplotlib
+from saddleslide.operators import FiniteDifferences
+from saddleslide.runs.plot import require_matplotlib
 
 # What a picture may be written as.
 _FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")

@@ -11,10 +11,10 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_number, as_real, as_shape
-from saddleslide.couplings import Matrix, as_coupling
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape
 from saddleslide.errors import InputError
 from saddleslide.gallery.phantoms import pixel_grid
+from saddleslide.operators import Matrix, as_coupling
 
 # Larger angles than these are degrees by mistake.
 _LARGEST_ANGLE = 4.0 * np.pi

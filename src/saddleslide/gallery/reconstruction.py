@@ -8,8 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, Shape, as_number, as_real
-from saddleslide.couplings import FiniteDifferences
+from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.domains import Box, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Quadratic, Zero
@@ -17,9 +16,10 @@ from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.picture_solution import PictureSolution
 from saddleslide.gallery.projectors import parallel_beam
 from saddleslide.gallery.solution import Fact
-from saddleslide.plotting import fill_reconstruction
+from saddleslide.operators import FiniteDifferences
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Result
+from saddleslide.runs.plot import fill_reconstruction
+from saddleslide.runs.result import Result
 
 # Curvature in the directions that the projections do not see, relative to |A|^2; without it no gap is certified.
 _RIDGE = 1e-4

@@ -8,9 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.array_kinds import to_host
-from saddleslide.arrays import Array, as_number, as_real
-from saddleslide.couplings import FiniteDifferences
+from saddleslide.arrays.base import Array, as_number, as_real
+from saddleslide.arrays.kinds import to_host
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, Linear, Quadratic, Zero
@@ -18,8 +17,9 @@ from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.picture_solution import PictureSolution
 from saddleslide.gallery.pictures import blur
 from saddleslide.gallery.solution import Fact
+from saddleslide.operators import FiniteDifferences
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Result
+from saddleslide.runs.result import Result
 
 # Curvature of the deblurring problem in the directions that the blur wipes out.
 _RIDGE = 1e-4

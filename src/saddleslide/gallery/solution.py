@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from saddleslide.arrays import Array
-from saddleslide.plotting import require_matplotlib
-from saddleslide.result import Result
+from saddleslide.arrays.base import Array
+from saddleslide.runs.plot import require_matplotlib
+from saddleslide.runs.result import Result
 
 Fact: TypeAlias = float | bool | str
 

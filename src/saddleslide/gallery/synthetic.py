@@ -7,16 +7,16 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arguments import as_whole
-from saddleslide.arrays import Array, as_number
-from saddleslide.couplings import as_coupling
+from saddleslide.arrays.arguments import as_whole
+from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Box
 from saddleslide.errors import InputError
 from saddleslide.functions import Power
 from saddleslide.gallery.solution import Fact, Solution
-from saddleslide.plotting import STYLES
+from saddleslide.operators import as_coupling
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Result
+from saddleslide.runs.plot import STYLES
+from saddleslide.runs.result import Result
 
 
 @final

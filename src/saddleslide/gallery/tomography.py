@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from saddleslide.arguments import as_flag, as_whole, as_word
-from saddleslide.arrays import Array, as_real
-from saddleslide.couplings import FiniteDifferences, Matrix
+from saddleslide.arrays.arguments import as_flag, as_whole, as_word
+from saddleslide.arrays.base import Array, as_real
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Power, Quadratic
@@ -18,6 +17,7 @@ from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.phantoms import phantom, shaded_phantom
 from saddleslide.gallery.projectors import paper_angles, pixel_units, projector
 from saddleslide.gallery.reconstruction import Reconstruction, huber_tomography
+from saddleslide.operators import FiniteDifferences, Matrix
 from saddleslide.problem import SaddleProblem
 
 # The paper's parameters: ridge mu, dual curvature beta, TV weight lambda, nonlocal weight tau, Hölder coefficient c.

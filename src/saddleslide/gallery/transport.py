@@ -9,16 +9,16 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_number, as_real
-from saddleslide.couplings import Marginals
+from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Box
 from saddleslide.errors import raise_all
 from saddleslide.functions import Function, Linear, Quadratic
 from saddleslide.gallery.keeping import keeping_kind
 from saddleslide.gallery.solution import Fact, Solution
-from saddleslide.plotting import STYLES
+from saddleslide.operators import Marginals
 from saddleslide.problem import SaddleProblem
-from saddleslide.result import Result
+from saddleslide.runs.plot import STYLES
+from saddleslide.runs.result import Result
 
 # Marginals whose sums differ by more than this part are not those of one plan; less is rounding in single precision.
 _SAME_SUM = 1e-6

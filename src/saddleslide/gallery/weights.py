@@ -9,12 +9,12 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_number
+from saddleslide.api.solver import solve
+from saddleslide.arrays.base import Array, as_number
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares
 from saddleslide.gallery.reconstruction import Reconstruction
 from saddleslide.problem import SaddleProblem
-from saddleslide.solver import solve
 
 _RTOL = 1e-4
 # Standard deviation over median absolute value of a normal variable.

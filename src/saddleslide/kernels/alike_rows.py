@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Patterns, Read, Write
 from saddleslide.kernels.building import fusing, helper, shared_kernel
 from saddleslide.kernels.kinds import TILE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Above, Anchoring, Buffers, KnownCoupling, Level, Parts, Write
 from saddleslide.kernels.building import dense_kernel, difference_kernel, fusing, helper, sparse_kernel
 from saddleslide.kernels.kinds import LAST

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 
 # What is only read may be write-protected. All arrays are contiguous, and vectors are flat.
 Read: TypeAlias = Annotated[Array, "read"]

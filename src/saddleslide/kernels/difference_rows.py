@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Around, Factors, KnownSet, KnownTerm, Parts, PictureBuffers
 from saddleslide.kernels.building import fusing, helper
 from saddleslide.kernels.kinds import BALL, BOX, INTERVAL, NO_TERM, ZERO_X, ZERO_Y

@@ -10,7 +10,7 @@ known. Step j + 1 follows step j two rows behind, so that `together` steps share
 
 from __future__ import annotations
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Above, Bands, KnownSet, Level, Parts, PictureBuffers, Write
 from saddleslide.kernels.building import difference_kernel, helper
 from saddleslide.kernels.difference_rows import Band, ahead_x, ahead_y, correct_rows

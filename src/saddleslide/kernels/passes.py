@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Read, ReadMatrix, Rows, Write, WriteMatrix
 from saddleslide.kernels.building import helper, narrow_kernel, shared_kernel, summing
 from saddleslide.kernels.products import row_sum

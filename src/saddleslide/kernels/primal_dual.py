@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Curve, DualUpdate, KnownSet, PrimalUpdate, Read, Write
 from saddleslide.kernels.building import helper, kernel, summing
 from saddleslide.kernels.kinds import BOX, INTERVAL

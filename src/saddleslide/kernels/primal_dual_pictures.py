@@ -8,7 +8,7 @@ steps share a pass, with their rows in cache.
 
 from __future__ import annotations
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Above, Around, Bands, DualBuffers, Factors, Level, Parts, Write
 from saddleslide.kernels.building import difference_kernel, fusing, helper
 from saddleslide.kernels.difference_rows import Band, Limits, settle, toward_x, without_product

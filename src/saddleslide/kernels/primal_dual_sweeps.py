@@ -6,18 +6,8 @@ For finite differences the products are part of the loops that use them; a pictu
 
 from __future__ import annotations
 
-from saddleslide.arrays import Array
-from saddleslide.kernels.arguments import (
-    Above,
-    Around,
-    DualBuffers,
-    Factors,
-    KnownSet,
-    KnownTerm,
-    Level,
-    Parts,
-    Write,
-)
+from saddleslide.arrays.base import Array
+from saddleslide.kernels.arguments import Above, Around, DualBuffers, Factors, KnownSet, KnownTerm, Level, Parts, Write
 from saddleslide.kernels.building import dense_kernel, difference_kernel, fusing, helper, sparse_kernel
 from saddleslide.kernels.difference_rows import Limits, settle, toward_x, without_product
 from saddleslide.kernels.kinds import BALL, BOX, NO_TERM, ZERO_Y

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Dense, Differences, KnownCoupling, Read, Rows, Sparse, Write
 from saddleslide.kernels.building import choose, helper, kernel, summing
 

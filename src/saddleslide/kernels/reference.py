@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Edges
 
 

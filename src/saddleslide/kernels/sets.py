@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import KnownSet
 from saddleslide.kernels.building import helper, summing
 from saddleslide.kernels.kinds import BALL, BOX, INTERVAL, SIMPLEX

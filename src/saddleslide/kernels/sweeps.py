@@ -6,7 +6,7 @@ kernels of `reference`. The two halves of a step are kernels of their own, for p
 
 from __future__ import annotations
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import (
     Above,
     Blocks,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, ClassVar, Protocol, cast, final
 
-from saddleslide.arrays import Array, on_host
+from saddleslide.arrays.base import Array, on_host
 from saddleslide.kernels import reference
 from saddleslide.kernels.arguments import Edges
 

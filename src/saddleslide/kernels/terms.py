@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Above, KnownSet, KnownTerm
 from saddleslide.kernels.building import helper
 from saddleslide.kernels.kinds import ALIKE, NO_TERM

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array, beside, on_host
-from saddleslide.couplings import Coupling
+from saddleslide.arrays.base import Array, beside, on_host
 from saddleslide.errors import InputError
+from saddleslide.operators import Coupling
 
 
 class Metric(ABC):

@@ -8,12 +8,12 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.array_kinds import NUMPY, refuse_masked
-from saddleslide.arrays import Array, as_number, beside
-from saddleslide.call import made
-from saddleslide.couplings import Coupling
+from saddleslide.arrays.base import Array, as_number, beside
+from saddleslide.arrays.kinds import NUMPY, refuse_masked
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Metric
+from saddleslide.operators import Coupling
+from saddleslide.operators.call import made
 
 # Power iterations find the norm of B in the metric; the margin covers what they leave.
 _ITERATIONS, _MARGIN = 40, 1.1

@@ -6,10 +6,10 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays import Array, as_real
-from saddleslide.couplings import Coupling
+from saddleslide.arrays.base import Array, as_real
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Entrywise
+from saddleslide.operators import Coupling
 
 
 @final

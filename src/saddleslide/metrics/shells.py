@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from saddleslide.arrays import Array, Shape
+from saddleslide.arrays.base import Array, Shape
 
 # Entries of grids whose shells are remembered: on larger ones finding them is little beside a product.
 _MOST_KEPT = 2**16

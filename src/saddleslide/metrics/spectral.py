@@ -8,13 +8,13 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays import Array, Shape, as_real, on_host
-from saddleslide.couplings import Coupling
-from saddleslide.elsewhere import Elsewhere
-from saddleslide.elsewhere.transforms import cosine_transform, hartley_transform
+from saddleslide.arrays.base import Array, Shape, as_real, on_host
+from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.remote.transforms import cosine_transform, hartley_transform
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
 from saddleslide.metrics.shells import shell_average
+from saddleslide.operators import Coupling
 
 BASES = ("dct", "fft")
 # Smallest fitted eigenvalue relative to the largest (facts of the fit: noise of a few probes is of this size).
@@ -131,7 +131,7 @@ def fit_spectral(
     --------
     >>> import numpy as np
     >>> import saddleslide as ss
-    >>> B = ss.couplings.FiniteDifferences((8, 8))
+    >>> B = ss.operators.FiniteDifferences((8, 8))
     >>> metric = fit_spectral(lambda v: 3.0 * v, (8, 8), B, 0.0, np.random.default_rng(0))
     >>> bool(np.allclose(metric.symbol, 3.0))
     True

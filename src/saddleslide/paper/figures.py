@@ -16,7 +16,7 @@ from saddleslide.paper.spec import Experiment
 from saddleslide.paper.statistics import predicted_exponent, slope
 from saddleslide.paper.style import GREY, METHODS, SETTINGS, draw_method, finish, legend_below, new_figure, save
 from saddleslide.paper.tomography_figures import DRAWINGS as TOMOGRAPHY
-from saddleslide.plotting import STYLES
+from saddleslide.runs.plot import STYLES
 
 Drawing = Callable[[Sequence[Row]], Any]
 ORACLES = ("calls of f'", "calls of g'", "products with B and B$^T$")

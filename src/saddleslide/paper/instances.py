@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
-from saddleslide.couplings import as_coupling
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, Linear, Noisy, Power, Quadratic, Zero
@@ -25,6 +24,7 @@ from saddleslide.gallery.tomography import (
     RIDGE,
     nonlocal_laplacian,
 )
+from saddleslide.operators import as_coupling
 from saddleslide.problem import SaddleProblem
 
 # The paper's bound on the squared norm of the projector is 1.01 times the measured one.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.paper.instances import Instance
 from saddleslide.paper.spec import Run, loops_of
-from saddleslide.planner import theorem_plan
-from saddleslide.planning import Plan, budget
-from saddleslide.planning.restart_plan import RestartPlan
-from saddleslide.planning.restarts import CONTRACTION
+from saddleslide.theory import Plan, budget
+from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.restarts import CONTRACTION
 
 # Options of `ss.plan` that a specification may state.
 OPTIONS = ("order", "kappa", "proved", "factor", "regime", "metric", "constants", "anchors", "anchor_batch")

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from saddleslide.arrays import Array
-from saddleslide.certificate import certify
-from saddleslide.oracles import Calls
+from saddleslide.arrays.base import Array
+from saddleslide.certificates.certificate import certify
+from saddleslide.oracles.oracles import Calls
 from saddleslide.paper.instances import Instance
 
 # Inner solves of a relative gap stop at this part of the gap at the start: four digits below the smallest target.

@@ -9,22 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.baselines import Method, methods
-from saddleslide.baselines.staged import Staged
-from saddleslide.driver import run as carry_out
+from saddleslide.api.runner import run as carry_out
+from saddleslide.api.solver import solve
 from saddleslide.functions import tilted_minimum
 from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, TV_WEIGHT
-from saddleslide.oracles import Calls, Oracles
+from saddleslide.methods.base import Method
+from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.staged import Staged
+from saddleslide.oracles.oracles import Calls, Oracles
 from saddleslide.paper.instances import Instance
 from saddleslide.paper.intended import about, intended_plan
 from saddleslide.paper.judge import Curve, Judge, Outcome
 from saddleslide.paper.one_level import OneLevel
 from saddleslide.paper.sampled import sampled
 from saddleslide.paper.spec import Run
-from saddleslide.planning import Plan
-from saddleslide.planning.restart_plan import RestartPlan
-from saddleslide.result import Result
-from saddleslide.solver import solve
+from saddleslide.runs.result import Result
+from saddleslide.theory import Plan
+from saddleslide.theory.restart_plan import RestartPlan
 
 
 def carried_out(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -116,7 +117,7 @@ def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
 
 
 def _method(name: str) -> type[Method]:
-    return OneLevel if name == OneLevel.description.name else methods[name]
+    return OneLevel if name == OneLevel.description.name else by_name[name]
 
 
 def _iterations(method: Method, settings: dict[str, Any]) -> float:

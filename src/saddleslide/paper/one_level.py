@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import final
 
-from saddleslide.arrays import Array
-from saddleslide.baselines.base import Description, Option
-from saddleslide.baselines.field import METRIC
-from saddleslide.baselines.staged import Staged, placed, problem_terms
-from saddleslide.planning import Level, place
+from saddleslide.arrays.base import Array
+from saddleslide.methods.base import Description, Option
+from saddleslide.methods.field import METRIC
+from saddleslide.methods.staged import Staged, placed, problem_terms
 from saddleslide.problem import SaddleProblem
+from saddleslide.theory import Level, place
 
 
 @final

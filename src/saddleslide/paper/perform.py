@@ -14,7 +14,7 @@ import scipy
 
 import saddleslide
 from saddleslide.gallery.pictures import psnr
-from saddleslide.oracles import Oracles
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.paper.instances import Instance, instance
 from saddleslide.paper.judge import Judge
 from saddleslide.paper.kinds import carried_out

@@ -8,7 +8,7 @@ from typing import Any
 
 from saddleslide.paper.rows import Row
 from saddleslide.paper.style import finish, new_figure
-from saddleslide.plotting import STYLES
+from saddleslide.runs.plot import STYLES
 
 NAMES = {"f": "f'", "g": "g'", "B": "B, B$^T$"}
 LEVELS = {"Bfg": "B outermost", "fgB": "f outermost"}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays import Array
+from saddleslide.arrays.base import Array
 from saddleslide.errors import InputError
 
 FILE = "rows.jsonl"

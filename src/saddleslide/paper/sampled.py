@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.driver import run as carry_out
+from saddleslide.api.runner import run as carry_out
 from saddleslide.paper.instances import Instance
 from saddleslide.paper.intended import about, intended_plan
 from saddleslide.paper.judge import Judge, Outcome
 from saddleslide.paper.spec import Run
-from saddleslide.planning import Plan
-from saddleslide.planning.restart_plan import RestartPlan
-from saddleslide.planning.restarts import CONTRACTION
-from saddleslide.result import Result
+from saddleslide.runs.result import Result
+from saddleslide.theory import Plan
+from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.restarts import CONTRACTION
 
 # A mean lies below a bound when it does so with this many standard errors added.
 ERRORS = 2.0

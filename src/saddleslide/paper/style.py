@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from saddleslide.plotting import STYLES, require_matplotlib
+from saddleslide.runs.plot import STYLES, require_matplotlib
 
 # Colour and marker by method; Okabe and Ito's colours, told apart with every common colour vision.
 METHODS = {

@@ -9,7 +9,7 @@ from typing import Any
 from saddleslide.gallery import phantom
 from saddleslide.paper.rows import Row, unpack
 from saddleslide.paper.style import METHODS, draw_method, finish, legend_below, new_figure
-from saddleslide.plotting import require_matplotlib
+from saddleslide.runs.plot import require_matplotlib
 
 TARGET = 5e-4
 REGIMES = {"standard": "(a) diagonal g'", "nonlocal": "(b) nonlocal g'", "holder": "(c) nonlocal Hölder g'"}

@@ -1,0 +1,1 @@
+"""What people call: solve, plan, run, compare, certify, resume."""

@@ -1,0 +1,319 @@
+"""`compare`: every method on one problem, predicted or run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from saddleslide.api.runner import run as run_plan
+from saddleslide.api.solver import solve
+from saddleslide.arrays.arguments import as_flag, as_names
+from saddleslide.arrays.base import as_number
+from saddleslide.errors import InputError
+from saddleslide.facts.costs import chosen_costs
+from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.schedule.planner import theorem_plan
+from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.sampling import is_sampled
+from saddleslide.planner.candidates import ADAPTIVE
+from saddleslide.planner.choice import choose
+from saddleslide.planner.forecast import PLAN, Prediction, predictions
+from saddleslide.problem import SaddleProblem
+from saddleslide.runs.plot import draw_comparison
+from saddleslide.runs.result import Result
+from saddleslide.theory.plan import weighted_cost
+
+Prices = tuple[float, float, float]
+HEADINGS = ("method", "predicted", "cost", "f'", "g'", "B", "judging", "gap", "seconds", "status")
+# A method is stopped when it has cost so many times what adaptive sliding did.
+_PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method of a comparison: its prediction, and its result where it was run.
+
+    Examples
+    --------
+    >>> Row(Prediction("apdg", None, 1.0, Calls(), math.inf, ("no strong convexity",)), (1.0, 1.0, 1.0)).cost
+    nan
+    """
+
+    prediction: Prediction
+    costs: Prices
+    result: Result | None = None
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.prediction.method
+
+    @property
+    def cost(self) -> float:
+        """Measured weighted cost, judging included; NaN where it was not run."""
+        return math.nan if self.result is None else _cost(self.total, self.costs)
+
+    @property
+    def own_cost(self) -> float:
+        """Measured weighted cost of the method alone."""
+        if self.result is None:
+            return math.nan
+        return _cost(self.total, self.costs) - _cost(self.result.certificate_calls, self.costs)
+
+    @property
+    def total(self) -> Calls:
+        """Calls of the run; `run` of a plan counts its certificate apart."""
+        assert self.result is not None
+        apart = self.method == PLAN
+        return self.result.calls + (self.result.certificate_calls if apart else Calls())
+
+    @property
+    def course(self) -> list[tuple[Calls, float, float]]:
+        """Calls, seconds and certified gap of the run, up to its end; `run` of a plan is judged only there."""
+        assert self.result is not None
+        known = [(at.calls, at.seconds, at.gap) for at in self.result.history if math.isfinite(at.gap)]
+        end = (self.total, self.result.seconds, self.result.gap)
+        return known if known and known[-1][2] <= self.result.gap else [*known, end]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, for JSON; None where nothing is known.
+
+        Examples
+        --------
+        >>> Row(Prediction("apdg", None, 1.0, Calls(), math.inf, ("no",)), (1.0, 1.0, 1.0)).to_dict()["lacks"]
+        ['no']
+        """
+        known: dict[str, Any] = {
+            "method": self.method,
+            "predicted": _known(self.prediction.cost),
+            "lacks": list(self.prediction.why_not),
+        }
+        if self.result is not None:
+            known |= {
+                "cost": self.cost,
+                "own_cost": self.own_cost,
+                "calls": [self.total.f, self.total.g, self.total.B],
+                "judging": _listed(self.result.certificate_calls),
+                "gap": _known(self.result.gap),
+                "seconds": self.result.seconds,
+                "timings": dict(self.result.timings),
+                "status": self.result.status.name,
+            }
+        return known
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The rows of `compare`, cheapest first; prints as a table.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+    >>> ss.compare(game, tol=1e-3).rows[0].method
+    'adaptive'
+    """
+
+    rows: tuple[Row, ...]
+    tol: float
+    costs: Prices
+    # What `method="auto"` takes at these prices, and why: it adds vector work where prices are estimated.
+    auto: str = ADAPTIVE
+    reason: str = "nothing else applies"
+
+    @property
+    def best(self) -> Row:
+        """The cheapest row that met the target, or by prediction where nothing was run."""
+        met = [row for row in self.rows if row.result is not None and row.result.gap <= self.tol]
+        return min(met, key=lambda row: row.cost) if met else self.rows[0]
+
+    def __repr__(self) -> str:
+        cells = [HEADINGS, *(_cells(row) for row in self._shown())]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(HEADINGS))]
+        lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in cells]
+        prices = ", ".join(f"{price:g}" for price in self.costs)
+        head, taken = f"target {self.tol:g}, prices of f', g', B: {prices}", f"auto takes {self.auto}: {self.reason}"
+        return "\n".join([head, *lines, taken, *self._refusals()])
+
+    def _repr_html_(self) -> str:
+        """The same table for notebooks: no style sheet, no script."""
+        head = "".join(f"<th>{escape(text)}</th>" for text in HEADINGS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in _cells(row)) + "</tr>" for row in self._shown()
+        )
+        taken = f"auto takes {self.auto}: {self.reason}"
+        rest = "".join(f"<p>{escape(line)}</p>" for line in [taken, *self._refusals()])
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+    def _shown(self) -> list[Row]:
+        return [row for row in self.rows if row.prediction.applies]
+
+    def _refusals(self) -> list[str]:
+        return [f"{row.method}: {' '.join(row.prediction.why_not)}" for row in self.rows if not row.prediction.applies]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Target, prices and all rows, for JSON.
+
+        Examples
+        --------
+        >>> Comparison((), 0.1, (1.0, 1.0, 1.0)).to_dict()
+        {'tol': 0.1, 'costs': [1.0, 1.0, 1.0], 'auto': 'adaptive', 'rows': []}
+        """
+        rows = [row.to_dict() for row in self.rows]
+        return {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "rows": rows}
+
+    def _spent(self, calls: Calls, seconds: float) -> tuple[float, ...]:
+        return _cost(calls, self.costs), float(calls.f), float(calls.g), float(calls.B), seconds
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Draw the certified gap of every run against weighted cost, calls of each oracle, and time.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure; the suffix sets the format.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+        >>> figure = ss.compare(game, tol=0.1, run=True, only=("mirror-prox",)).plot()
+        >>> [axes.get_xlabel() for axes in figure.axes][0]
+        'weighted cost'
+        """
+        ran = [row for row in self.rows if row.result is not None]
+        if not ran:
+            raise InputError("plot: nothing was run; expected a comparison with run=True.")
+        curves = {row.method: [(self._spent(calls, at), gap) for calls, at, gap in row.course] for row in ran}
+        labels = ("weighted cost", "calls of f'", "calls of g'", "products with B and B$^T$", "seconds")
+        return draw_comparison(labels, curves, self.tol, path)
+
+
+def compare(
+    problem: SaddleProblem,
+    tol: float,
+    *,
+    costs: Sequence[float] | str | None = None,
+    run: bool = False,
+    only: Collection[str] | None = None,
+    start: tuple[Any, Any] | None = None,
+) -> Comparison:
+    """The predicted weighted cost of every method and plan; with `run=True` what each really took, certified.
+
+    Parameters
+    ----------
+    problem : SaddleProblem
+        The problem.
+    tol : float
+        Target gap, > 0.
+    costs : (c_f, c_g, c_B) or "measure", optional
+        Prices of one gradient of f, one of g and one product; estimated from sizes when missing.
+    run : bool, optional
+        Run every method that applies, to the target or to 20 times the cost of adaptive sliding.
+    only : collection of str, optional
+        Names to run, out of `ss.methods` and "plan"; adaptive sliding always runs. All when missing.
+    start : (x, y), optional
+        Feasible starting point of the runs.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(2)
+    >>> problem = ss.SaddleProblem(f=q + ss.functions.Linear(1.0), g=q, B=np.eye(2), X=free, Y=free)
+    >>> table = ss.compare(problem, tol=1e-6, run=True, only=("apdg",))
+    >>> sorted(row.method for row in table.rows if row.result is not None)
+    ['adaptive', 'apdg']
+    """
+    target = as_number(tol, "compare: tol", 0.0)
+    if target == 0.0:
+        raise InputError("compare: tol is 0; expected a target > 0.")
+    if only is not None:
+        as_names(only, "compare: only", {*by_name, PLAN, ADAPTIVE})
+    as_flag(run, "compare: run")
+    if not isinstance(problem, SaddleProblem):
+        raise InputError(f"compare: problem is {type(problem).__name__}; expected a SaddleProblem.")
+    if is_sampled(problem):
+        raise InputError(
+            "compare: f or g has a sampled gradient, and the methods take exact ones; expected exact functions. "
+            "Compare without Noisy, MiniBatch or sample=, and see ss.plan(...).explain() for predicted samples."
+        )
+    prices = chosen_costs(problem, costs, "compare")
+    found = predictions(problem, target, prices)
+    choice = choose(problem, target, 0.0, prices, costs is None, start)
+    if not run:
+        return Comparison(tuple(Row(row, prices) for row in found), target, prices, choice.method, choice.reason)
+    first = solve(problem, target, method=ADAPTIVE, costs=prices, start=start)
+    limit = _PATIENCE * _cost(first.calls, prices)
+    rows = []
+    for row in found:
+        wanted = row.applies and (only is None or row.method in only)
+        result = first if row.method == ADAPTIVE else None
+        if wanted and result is None:
+            result = _result(problem, row, target, prices, limit, start)
+        rows.append(Row(row, prices, result))
+    rows.sort(key=lambda row: (_key(row, target), row.prediction.cost))
+    return Comparison(tuple(rows), target, prices, choice.method, choice.reason)
+
+
+def _key(row: Row, tol: float) -> tuple[int, float]:
+    """Those that met the target by cost, then those that did not, then those that were not run or do not apply."""
+    if row.result is None:
+        return 2 if row.prediction.applies else 3, 0.0
+    return (0, row.cost) if row.result.gap <= tol else (1, row.result.gap)
+
+
+def _result(
+    problem: SaddleProblem,
+    row: Prediction,
+    tol: float,
+    prices: Prices,
+    limit: float,
+    start: tuple[Any, Any] | None,
+) -> Result | None:
+    if row.method == PLAN:
+        # A plan can not be stopped by calls: it is run only if it is meant to end within the limit.
+        made = theorem_plan(problem, tol, costs=prices, start=start) if row.cost <= limit else None
+        return None if made is None else run_plan(problem, made, start=start)
+    limits = {letter: limit / price for letter, price in zip("fgB", prices, strict=True) if price > 0.0}
+    return solve(problem, tol, method=row.method, start=start, max_calls=limits)
+
+
+def _cost(calls: Calls, prices: Prices) -> float:
+    return weighted_cost({"f": calls.f, "g": calls.g, "B": calls.B}, prices)
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _listed(calls: Calls) -> list[float]:
+    return [calls.f, calls.g, calls.B]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    predicted = f"{row.prediction.cost:.3g}" if math.isfinite(row.prediction.cost) else "no bound"
+    if row.result is None:
+        return (row.method, predicted, *([""] * (len(HEADINGS) - 2)))
+    own, judging = row.total, row.result.certificate_calls
+    return (
+        row.method,
+        predicted,
+        f"{row.cost:.3g}",
+        f"{own.f:g}",
+        f"{own.g:g}",
+        f"{own.B:g}",
+        f"{_cost(judging, row.costs):.3g}",
+        f"{row.result.gap:.2g}",
+        f"{row.result.seconds:.2g}",
+        row.result.status.name.lower(),
+    )

@@ -1,0 +1,200 @@
+"""`resume`: continues a run from a checkpoint, to the same bits as if it had never stopped."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeVar
+
+from saddleslide.api.runner import held_to_limits
+from saddleslide.api.sampled import Ladder
+from saddleslide.arrays.arguments import as_flag, as_path, as_whole
+from saddleslide.arrays.base import Array, as_number, as_real
+from saddleslide.errors import CheckpointError, InputError, SaddleslideError, UnreachableError
+from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.sampling import quiet_problem
+from saddleslide.problem import SaddleProblem
+from saddleslide.runs.adaptive_run import AdaptiveRun
+from saddleslide.runs.checkpoint import fingerprint, read_checkpoint
+from saddleslide.runs.clock import Clock
+from saddleslide.runs.control import Callback, Control, controlled
+from saddleslide.runs.method_run import MethodRun
+from saddleslide.runs.plan_run import PlanRun
+from saddleslide.runs.result import Result
+from saddleslide.runs.snapshot import Snapshot, fresh_generator, restore
+from saddleslide.theory.adaptive import AdaptivePlan
+from saddleslide.theory.method_plan import MethodPlan
+from saddleslide.theory.stored import plan_from_dict
+
+AnyRun = AdaptiveRun | MethodRun | PlanRun | Ladder
+_Found = TypeVar("_Found")
+# Packages whose code is not the caller's.
+_OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
+
+
+def resume(
+    path: str | PathLike[str],
+    problem: SaddleProblem,
+    *,
+    max_calls: Mapping[str, float] | None = None,
+    max_steps: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    strict: bool = False,
+    on_interrupt: str = "raise",
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
+) -> Result:
+    """Continue a run of `ss.solve` or `ss.run` from its checkpoint.
+
+    Parameters
+    ----------
+    path : path
+        What `checkpoint=` named. The file is read as data; nothing in it is executed.
+    problem : SaddleProblem
+        The same problem, made again: a file holds no functions. Shapes, kinds and stored numbers are compared.
+    max_calls, max_steps, time_limit : optional
+        New limits on the whole run; those of the first part when missing.
+    callback, strict, on_interrupt : optional
+        As in `ss.solve`.
+    checkpoint : path, optional
+        Where to go on saving; the same file when missing.
+    checkpoint_every : int, optional
+        Outer steps between two writes; as before when missing.
+
+    Returns
+    -------
+    Result
+        Of the whole run: same bits, calls and history as if it had never stopped; times differ.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.diag([1.0, 2.0, 3.0]), X=simplex, Y=simplex)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = ss.solve(game, tol=1e-9, max_steps=2, checkpoint=f"{folder}/run.npz")
+    ...     result = ss.resume(f"{folder}/run.npz", game, max_steps=1000)
+    >>> first.status.name, result.status.name
+    ('STEP_LIMIT', 'SOLVED')
+    >>> bool((result.x == ss.solve(game, tol=1e-9).x).all())
+    True
+    """
+    if not isinstance(problem, SaddleProblem):
+        raise InputError(f"resume: received {type(problem).__name__}; expected the SaddleProblem of the run.")
+    entered = time.perf_counter()
+    path = as_path(path, "resume: path", "run.npz")
+    header, arrays = read_checkpoint(path)
+    as_flag(strict, "resume: strict")
+    old = _fitting(path, lambda: _stored_limits(header["limits"]))
+    control = controlled(
+        "resume",
+        max_calls=old.max_calls if max_calls is None else max_calls,
+        max_steps=old.max_steps if max_steps is None else max_steps,
+        time_limit=old.time_limit if time_limit is None else time_limit,
+        callback=callback,
+        on_interrupt=on_interrupt,
+        checkpoint=path if checkpoint is None else checkpoint,
+        checkpoint_every=old.checkpoint_every if checkpoint_every is None else checkpoint_every,
+        clock=_fitting(path, lambda: _stored_clock(entered, header)),
+    )
+    known, run = _fitting(path, lambda: _restored(header, arrays, problem, control, path))
+    run.control = replace(run.control, dry=False)
+    work = partial(held_to_limits, known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
+    result = _fitting(path, work, theirs=True)
+    return result.or_raise() if strict else result
+
+
+def _fitting(path: Path, work: Callable[[], _Found], theirs: bool = False) -> _Found:
+    """What work finds in a checkpoint; whatever our own code stumbles over there is the fault of the file.
+
+    With `theirs`, code of the caller's runs too, and its exceptions are the caller's.
+    """
+    try:
+        return work()
+    except (CheckpointError, UnreachableError):
+        raise
+    except Exception as error:
+        if theirs and (isinstance(error, SaddleslideError) or _is_the_callers(error)):
+            raise
+        raise CheckpointError(
+            f"checkpoint {fspath(path)!r} does not fit this problem and version: {error!r}. Start anew."
+        ) from error
+
+
+def _is_the_callers(error: Exception) -> bool:
+    """Whether an exception passed through code that is neither ours nor of what we are built on."""
+    names = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(name.partition(".")[0] not in _OURS for name in names)
+
+
+def _stored_limits(old: Mapping[str, Any]) -> Control:
+    names = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
+    return controlled("checkpoint", **{name: old[name] for name in names})
+
+
+def _stored_clock(entered: float, header: Mapping[str, Any]) -> Clock:
+    spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
+    return Clock(entered - as_number(header["elapsed"], "elapsed", 0.0), spent)
+
+
+def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[float, float, str, float]:
+    numbers = [as_number(number, "norms", 0.0, finite=False) for number in (upper, estimate, failure)]
+    return numbers[0], numbers[1], str(method), numbers[2]
+
+
+def _restored(
+    header: Mapping[str, Any], arrays: list[Any], problem: SaddleProblem, control: Control, path: Path
+) -> tuple[SaddleProblem, AnyRun]:
+    """The run of a checkpoint as it was, with nothing called."""
+    known = _same_problem(header["problem"], problem, path)
+    f, g, B = header["before"]
+    for point, domain in zip(arrays[-2:], (known.X, known.Y), strict=True):
+        as_real(point, "start", domain.shape)
+    control.books.problem = known
+    control.books.know([None if norm is None else _stored_norm(*norm) for norm in header["norms"]])
+    control = replace(
+        control,
+        before=Calls(as_number(f, "before", 0.0), as_number(g, "before", 0.0), as_whole(B, "before", 0)),
+        header={"plan": header["plan"], "problem": header["problem"]},
+        start=(arrays[-2], arrays[-1]),
+        dry=True,
+    )
+    run = _fresh(known, header, control)
+    # Points of either block, and the same as vectors.
+    shapes = {known.X.shape, known.Y.shape, (known.X.size,), (known.Y.size,)}
+    restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays, shapes)
+    return known, run
+
+
+def _same_problem(stored: str, problem: SaddleProblem, path: str | PathLike[str]) -> SaddleProblem:
+    for same in (problem, quiet_problem(problem)):
+        if fingerprint(same) == stored:
+            return same
+    raise CheckpointError(
+        f"checkpoint {fspath(path)!r} belongs to another problem: shapes, kinds or stored numbers differ. Pass the "
+        "problem that it was written for."
+    )
+
+
+def _fresh(problem: SaddleProblem, header: Mapping[str, Any], control: Control) -> AnyRun:
+    """A run of the same kind at its start, with nothing called."""
+    assert control.start is not None
+    start: tuple[Array, Array] = control.start
+    if header["plan"] is None:
+        generator = fresh_generator(header["state"])
+        return Ladder(problem, math.nan, math.nan, True, start, None, control, generator)
+    plan = plan_from_dict(header["plan"])
+    if isinstance(plan, AdaptivePlan):
+        return AdaptiveRun(problem, plan, start, control)
+    if isinstance(plan, MethodPlan):
+        return MethodRun(problem, plan, start, control)
+    generator = fresh_generator(header["state"])
+    return PlanRun(problem, plan, start, control, generator)

@@ -1,0 +1,202 @@
+"""`run`: carries a plan out, counts, times, reports, and judges the result."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from saddleslide.arrays.kinds import NUMPY
+from saddleslide.arrays.remote import Traffic, traffic
+from saddleslide.certificates.candidate import Split
+from saddleslide.certificates.judge import Judge
+from saddleslide.certificates.verdict import Certificate, Status
+from saddleslide.errors import InputError
+from saddleslide.functions import split_simple
+from saddleslide.kernels.threads import working_threads
+from saddleslide.methods.catalogue import by_name
+from saddleslide.operators.call import under_way
+from saddleslide.oracles.oracles import Calls, RunEnded
+from saddleslide.oracles.sampling import as_generator, is_sampled
+from saddleslide.problem import SaddleProblem
+from saddleslide.runs.adaptive_run import carry_out
+from saddleslide.runs.checkpoint import fingerprint
+from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, aside_place, controlled
+from saddleslide.runs.enclosed import as_meant
+from saddleslide.runs.method_run import carry_out_method
+from saddleslide.runs.plan_run import PlanRun
+from saddleslide.runs.result import Result
+from saddleslide.runs.single import returned
+from saddleslide.theory import Plan
+from saddleslide.theory.adaptive import AdaptivePlan
+from saddleslide.theory.method_plan import MethodPlan
+from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.stored import AnyPlan
+
+
+def run(
+    problem: SaddleProblem,
+    plan: Plan | RestartPlan | AdaptivePlan | MethodPlan,
+    *,
+    start: tuple[Any, Any] | None = None,
+    callback: Callback | None = None,
+    rng: int | np.random.Generator = 0,
+    threads: int = 1,
+    max_calls: Mapping[str, float] | None = None,
+    max_steps: int | None = None,
+    time_limit: float | None = None,
+    strict: bool = False,
+    on_interrupt: str = "raise",
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
+    check_adjoint: bool | None = None,
+) -> Result:
+    """Carry out a plan and judge the point it gives.
+
+    Parameters
+    ----------
+    problem : SaddleProblem
+        The problem the plan was made for.
+    plan : Plan, RestartPlan, AdaptivePlan or MethodPlan
+        From `ss.plan`, or from the `plans` of an earlier result: the same plan gives the same bits.
+    start : (x, y), optional
+        Feasible starting point; the projections of 0 when missing.
+    callback : callable, optional
+        Called with an intermediate `Result` after every outermost step; raising StopIteration ends the run.
+    rng : int or numpy.random.Generator, optional
+        Where sampled gradients draw from; the same seed gives the same bits. Exact gradients draw nothing.
+    threads : int, optional
+        Threads for products with large sparse matrices; the bits of the result do not depend on it.
+    max_steps : int, optional
+        Limit on outer steps; without one a plan of the theorems makes all the steps it has.
+    max_calls, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
+        As in `ss.solve`. Limits are on the calls of the plan; judging its point comes on top.
+    check_adjoint : bool, optional
+        As in `ss.solve`; a plan of the theorems makes no call but its own unless this is True.
+
+    Returns
+    -------
+    Result
+        `result.calls` are the calls made, `result.counted` those and the products of the plan that nobody needed,
+        `result.samples` what sampled gradients drew; judging the final point is counted in
+        `result.certificate_calls`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[2.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
+    >>> result = ss.run(game, ss.plan(game, order="fgB", loops=(1, 1, 400)))
+    >>> result.x.round(2).tolist(), result.gap < 0.02
+    ([0.4, 0.6], True)
+    """
+    if not isinstance(problem, SaddleProblem) or not isinstance(plan, Plan | RestartPlan | AdaptivePlan | MethodPlan):
+        raise InputError(
+            f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
+        )
+    if max_steps is None:
+        max_steps = sys.maxsize if isinstance(plan, Plan | RestartPlan) else MOST_STEPS
+    control = controlled(
+        "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
+        on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        check_adjoint=check_adjoint, strict=strict,
+    )  # fmt: skip
+    if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
+        raise InputError(
+            "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
+            "Plan this problem anew."
+        )
+    goal = (plan.tol or 0.0, getattr(plan, "rtol", 0.0))
+    with working_threads(threads, "run"):
+        work = partial(carried_out, problem, plan, start, with_header(control, problem, plan, start), rng)
+        result = held_to_limits(problem, start, control, goal, work)
+    return result.or_raise() if strict else result
+
+
+def held_to_limits(
+    problem: SaddleProblem,
+    start: tuple[Any, Any] | None,
+    control: Control,
+    goal: tuple[float, float],
+    work: Callable[[], Result],
+) -> Result:
+    """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
+    books, clock, before = control.books, control.clock, traffic()
+    books.problem = problem
+    with under_way(books):
+        try:
+            with clock.phase("plan"):
+                result = work()
+        except RunEnded as ended:
+            result = _start_alone(problem, start, control, goal, Status[ended.status])
+        except Exception as error:
+            if books.active:
+                error.add_note(f"saddleslide: raised {aside_place(books.active)}.")
+            raise
+        with clock.phase("certificate"):
+            result = at_home(result, problem, traffic() - before)
+    return replace(result, seconds=clock.elapsed, timings=clock.timings)
+
+
+def _start_alone(
+    problem: SaddleProblem, start: tuple[Any, Any] | None, control: Control, goal: tuple[float, float], status: Status
+) -> Result:
+    """The start with its bounds, for a call that a limit ended while it was planned."""
+    point = problem.placed(problem.start(start))
+    seen, target, spent = Certificate(reason="the time was up before the start was judged."), math.nan, Calls()
+    control.books.extend()
+    with contextlib.suppress(RunEnded):
+        split = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
+        judge = Judge(problem, split, *goal, point)
+        if problem.f.has_value and problem.g.has_value:
+            control.judge_late(judge.judge_start)
+        seen, target, spent = judge.certificate(), judge.target, judge.oracles.calls
+        status = seen.claim if judge.solved else status
+    return Result(
+        np.array(point[0]), np.array(point[1]), status, seen, control.spent_before + spent, control.clock.elapsed, (),
+        target=target, time_limit=control.time_limit,
+    )  # fmt: skip
+
+
+def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
+    """The result of the problem that was meant, as arrays of its kind, with what was copied to or from the host."""
+    elsewhere = problem.arrays != NUMPY
+    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and _of_scipy(plan)]
+    parts = (*problem.on_host, *theirs)
+    return returned(replace(as_meant(result, problem), transfers=copied.total, on_host=parts), problem)
+
+
+def _of_scipy(plan: AnyPlan) -> TypeGuard[MethodPlan]:
+    return isinstance(plan, MethodPlan) and by_name[plan.method].on_host
+
+
+def carried_out(
+    problem: SaddleProblem,
+    plan: AnyPlan,
+    start: tuple[Any, Any] | None,
+    control: Control,
+    rng: int | np.random.Generator = 0,
+) -> Result:
+    """Carry any plan out under a control."""
+    if isinstance(plan, AdaptivePlan):
+        return carry_out(problem, plan, start, control)
+    if isinstance(plan, MethodPlan):
+        return carry_out_method(problem, plan, start, control)
+    return PlanRun(problem, plan, start, control, as_generator(rng, "run")).carry_out()
+
+
+def with_header(
+    control: Control, problem: SaddleProblem, plan: AnyPlan, start: tuple[Any, Any] | None, **more: Any
+) -> Control:
+    """The control with what a checkpoint says of problem, plan and start; what can not be written is refused."""
+    if control.checkpoint is None:
+        return control
+    header = {"plan": plan.to_dict(), "problem": fingerprint(problem), **more}
+    return replace(control, header=header, start=problem.start(start))

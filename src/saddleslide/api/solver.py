@@ -1,0 +1,211 @@
+"""`solve`: any problem of the class to a certified gap, with nothing to tune."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from saddleslide.api.runner import carried_out, held_to_limits, with_header
+from saddleslide.api.sampled import solve_sampled
+from saddleslide.api.second_try import with_second_try
+from saddleslide.errors import InputError, raise_all
+from saddleslide.facts.costs import chosen_costs
+from saddleslide.kernels.threads import working_threads
+from saddleslide.metrics import Metric
+from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
+from saddleslide.planner.adaptive import planned, targets
+from saddleslide.planner.candidates import ADAPTIVE
+from saddleslide.planner.choice import Choice, choose
+from saddleslide.problem import SaddleProblem
+from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
+from saddleslide.runs.method_run import method_plan
+from saddleslide.runs.progress import Progress
+from saddleslide.runs.result import Result
+from saddleslide.theory.adaptive import AdaptivePlan
+from saddleslide.theory.method_plan import MethodPlan
+
+
+def solve(
+    problem: SaddleProblem,
+    tol: float | None = None,
+    *,
+    rtol: float | None = None,
+    method: str = "auto",
+    options: Mapping[str, Any] | None = None,
+    metric: str | Metric = "auto",
+    start: tuple[Any, Any] | None = None,
+    costs: Sequence[float] | str | None = None,
+    max_calls: Mapping[str, float] | None = None,
+    max_steps: int = MOST_STEPS,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    progress: bool = False,
+    rng: int | np.random.Generator = 0,
+    threads: int = 1,
+    strict: bool = False,
+    on_interrupt: str = "raise",
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
+    check_adjoint: bool | None = None,
+) -> Result:
+    """Solve a saddle problem to a certified gap.
+
+    Parameters
+    ----------
+    problem : SaddleProblem
+        The problem.
+    tol : float, optional
+        Target gap.
+    rtol : float, optional
+        Target relative to the gap at the start. At least one of the two is needed; the larger target counts.
+    method : str, optional
+        "auto" (the cheapest by prediction; see `ss.compare`), "adaptive" (adaptive sliding), or a name in `ss.methods`.
+    options : mapping, optional
+        Settings of the named method.
+    metric : "auto", "blocks", "diagonal", "spectral", "fft" or Metric
+        Norm of the block with the costly function, or one of your own from `ss.metrics`; for adaptive sliding.
+    start : (x, y), optional
+        Feasible starting point; the projections of 0 when missing.
+    costs : (c_f, c_g, c_B) or "measure", optional
+        Prices of one gradient of f, one of g and one product; estimated from sizes when missing.
+    max_calls : mapping, optional
+        Limits on the calls of "f", "g" and "B", the certificate's included.
+    max_steps : int, optional
+        Limit on outer steps.
+    time_limit : float, optional
+        Limit in seconds. Where the clock decides, the same run may end elsewhere the next time.
+    callback : callable, optional
+        Called with an intermediate Result after every outer step; raising StopIteration ends the run.
+    progress : bool, optional
+        Show calls, gap and time on the terminal while it runs.
+    rng : int or numpy.random.Generator, optional
+        All that is random: probes that fit a spectral metric, and draws of sampled gradients. The same seed, or a
+        generator in the same state, gives the same bits.
+    threads : int, optional
+        Threads for products with large sparse matrices; the bits of the result do not depend on it.
+    strict : bool, optional
+        Raise `ss.errors.OutcomeError`, with the result attached, unless what was asked was reached.
+    on_interrupt : "raise" or "return", optional
+        What Ctrl-C does: raise KeyboardInterrupt, or return the best certified point with status INTERRUPTED.
+    checkpoint : path, optional
+        A file from which `ss.resume` continues: written every `checkpoint_every` outer steps, and when the run ends
+        early.
+    checkpoint_every : int, optional
+        Outer steps between two writes.
+    check_adjoint : bool, optional
+        Test at one seeded pair that the adjoint of B is its transpose, before the first step: two products, counted. By
+        default where B is your own code: callables, operators, a Coupling of yours. A matrix can not have a wrong one.
+
+    Returns
+    -------
+    Result
+        `status` SOLVED means that the true gap at (x, y) is at most the target.
+
+    Notes
+    -----
+    Where f or g has a sampled gradient, plans of `ss.plan` are run instead (docs/stochastic.md), and `calls` leaves out
+    the exact gradients that judging takes: they are in `certificate_calls`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> A, b = np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0, 0.5])
+    >>> problem = ss.SaddleProblem(
+    ...     f=ss.functions.LeastSquares(A, b), g=ss.functions.Zero(), B=np.array([[1.0, -1.0]]),
+    ...     X=ss.domains.FullSpace(2), Y=ss.domains.Box(-0.5, 0.5, shape=1))
+    >>> result = ss.solve(problem, tol=1e-8)
+    >>> result.status.name, result.gap <= 1e-8
+    ('SOLVED', True)
+    """
+    control = controlled(
+        "solve", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
+        on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        check_adjoint=check_adjoint, progress=progress, strict=strict,
+    )  # fmt: skip
+    if not isinstance(method, str):
+        raise InputError(f"solve: method is {method!r}; expected 'auto', 'adaptive' or a name in ss.methods.")
+    with (
+        working_threads(threads, "solve"),
+        Progress(then=callback) if progress else nullcontext(callback) as watched,
+    ):
+        control = replace(control, callback=watched)
+        if isinstance(problem, SaddleProblem) and is_sampled(problem):
+            goal = targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
+            if method != "auto" or options is not None:
+                raise InputError(
+                    f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
+                    "functions for a method by name."
+                )
+            work = partial(solve_sampled, problem, tol, rtol, metric, start, costs, control, rng)
+        else:
+            goal = targets(problem, tol, rtol, metric, seed := as_seed(rng))
+            problem = quiet_problem(problem)
+            work = partial(_solve_exact, problem, tol, rtol, method, options, metric, start, costs, control, seed)
+        result = held_to_limits(problem, start, control, goal, work)
+    return result.or_raise() if strict else result
+
+
+def _solve_exact(
+    problem: SaddleProblem,
+    tol: float | None,
+    rtol: float | None,
+    method: str,
+    options: Mapping[str, Any] | None,
+    metric: str | Metric,
+    start: tuple[Any, Any] | None,
+    costs: Any,
+    control: Control,
+    seed: int,
+) -> Result:
+    unnamed = method in ("auto", ADAPTIVE)
+    raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
+    choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
+    plan: AdaptivePlan | MethodPlan
+    if choice.method == ADAPTIVE:
+        plan = planned(problem, tol, rtol, metric, start, costs, seed)
+    else:
+        plan = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
+    control = with_header(control, problem, plan, start)
+    if method == "auto" and isinstance(plan, MethodPlan) and control.checkpoint is None:
+        return with_second_try(problem, plan, start, control, choice.prices, seed)
+    # A checkpoint holds one run, so a preferred method then has no allowance.
+    return carried_out(problem, plan, start, control)
+
+
+def _chosen(
+    problem: SaddleProblem,
+    tol: float | None,
+    rtol: float | None,
+    metric: str | Metric,
+    start: tuple[Any, Any] | None,
+    costs: Any,
+    rng: int,
+) -> Choice:
+    """What "auto" stands for; a metric that was asked for belongs to adaptive sliding."""
+    absolute, relative = targets(problem, tol, rtol, metric, rng)
+    if start is not None:
+        # All that can be wrong is refused before any oracle is called.
+        problem.start(start)
+    if metric != "auto":
+        return Choice(ADAPTIVE, "a metric was asked for")
+    return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), costs is None, start)
+
+
+def _named_plan(
+    problem: SaddleProblem,
+    tol: float | None,
+    rtol: float | None,
+    method: str,
+    options: Mapping[str, Any] | None,
+    metric: str | Metric,
+    rng: int,
+) -> MethodPlan:
+    absolute, relative = targets(problem, tol, rtol, metric, rng)
+    raise_all("solve", [f"metric is {metric!r}; expected 'auto' with a named method."] * (metric != "auto"))
+    return method_plan(problem, method, absolute, relative, options)

@@ -1,0 +1,1 @@
+"""Arrays of any library, their precision, and arguments made of them."""

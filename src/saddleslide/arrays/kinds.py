@@ -1,0 +1,282 @@
+"""Arrays of other libraries (PyTorch, JAX, CuPy, the array API): where they came from, there and back."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+
+from saddleslide.arrays.precision import UNSAID, precision_of
+from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.remote.traffic import COUNTS
+from saddleslide.errors import InputError, MissingExtraError, explain_read_only
+
+_NAMES = ("numpy", "torch", "jax", "cupy")
+
+
+@final
+@dataclass(frozen=True)
+class ArrayKind:
+    """A library of arrays and one of its devices; knows the way there and back, in double precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NUMPY.wrap(np.ones(2)), NUMPY.call(lambda x: 2 * x, np.ones(2))
+    (array([1., 1.]), array([2., 2.]))
+    """
+
+    library: str
+    device: Any = None
+
+    def __repr__(self) -> str:
+        return self.library if self.device is None else f"{self.library} on {self.device}"
+
+    def wrap(self, array: Any) -> Any:
+        """A new array of this kind with the values of a given one; a read-only view for NumPy itself."""
+        if isinstance(array, Elsewhere):
+            if array.kind.library == self.library != "numpy":
+                return array.copy().native if self.library != "jax" else array.native
+            array = array.host()
+        if self.library == "numpy":
+            view = array.view()
+            view.flags.writeable = False
+            return view
+        COUNTS.up += 1
+        return self.uploaded(array)
+
+    def uploaded(self, array: Any) -> Any:
+        """A new array of this kind with the values of a NumPy array; integers become numbers in double precision."""
+        module = importlib.import_module(self.library)
+        name = "float64" if array.dtype.kind in "iu" else array.dtype.name
+        if self.library == "torch":
+            return module.tensor(array, dtype=getattr(module, name), device=self.device)
+        if self.library == "jax":
+            with self.scope():
+                return module.device_put(module.numpy.array(array, dtype=name), self.device)
+        if self.library == "cupy":
+            with self.scope():
+                return module.array(array, dtype=name)
+        return module.asarray(array, dtype=getattr(module, name), device=self.device, copy=True)
+
+    def downloaded(self, native: Any) -> Any:
+        """The values of an array of this kind on the host."""
+        return to_host(native)
+
+    def placed(self, array: Any) -> Any:
+        """A NumPy array as one that methods compute with on this side; for NumPy the array itself."""
+        if self.library == "numpy" or isinstance(array, Elsewhere):
+            return array
+        COUNTS.up += 1
+        return Elsewhere(self, self.uploaded(np.asarray(array, dtype=np.float64)))
+
+    def scope(self) -> AbstractContextManager[Any]:
+        """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has devices."""
+        if self.library == "cupy":
+            device: AbstractContextManager[Any] = importlib.import_module("cupy").cuda.Device(self.device)
+            return device
+        if self.library != "jax":
+            return nullcontext()
+        scope: AbstractContextManager[Any] = importlib.import_module("jax").enable_x64(True)
+        return scope
+
+    def call(self, function: Callable[[Any], Any], array: Any) -> Any:
+        """What the function returns for the values of an array: on the host again, or where the array lies."""
+        with self.scope():
+            return self.returned(self.handed(function, array), array)
+
+    def handed(self, function: Callable[..., Any], array: Any, *others: Any) -> Any:
+        """What code of the caller's returns for an array that it can not write to, as it is."""
+        try:
+            return function(self.wrap(array), *others)
+        except Exception as error:
+            explain_read_only(error)
+            raise
+
+    def returned(self, answer: Any, near: Any) -> Any:
+        """An array that code of this kind returned: on the host, or where `near` lies if that is of this kind too."""
+        with self.scope():
+            if isinstance(near, Elsewhere) and kind_of(answer).library == near.kind.library:
+                return Elsewhere(near.kind, as_computed(answer))
+            COUNTS.down += kind_of(answer) != NUMPY
+            return to_host(answer)
+
+
+NUMPY = ArrayKind("numpy")
+
+
+def kind_of(value: Any) -> ArrayKind:
+    """The kind of an array; NumPy for everything that is no array of another library.
+
+    Examples
+    --------
+    >>> kind_of([1.0, 2.0]), kind_of(np.ones(2))
+    (numpy, numpy)
+    """
+    if isinstance(value, Elsewhere):
+        return value.kind  # type: ignore[return-value]
+    if isinstance(value, np.ndarray | np.generic) or not hasattr(type(value), "__dlpack__"):
+        return NUMPY
+    package = type(value).__module__.partition(".")[0]
+    library = {"jaxlib": "jax"}.get(package, package)
+    if library not in _NAMES:
+        if not hasattr(value, "__array_namespace__"):
+            return NUMPY
+        library = value.__array_namespace__().__name__
+    device = getattr(value, "device", None)
+    # CuPy's device is an object with a number, the others' are passed on as they are.
+    return ArrayKind(library, getattr(device, "id", 0) if library == "cupy" else device)
+
+
+def to_host(value: Any) -> Any:
+    """The values of an array of any library as a NumPy array, without a copy where they lie on the host.
+
+    Examples
+    --------
+    >>> to_host([1.0, 2.0])
+    array([1., 2.])
+    """
+    if isinstance(value, Elsewhere):
+        return value.host()
+    library = kind_of(value).library
+    if library == "torch":
+        return _torch_to_host(value)
+    if library == "cupy":
+        return value.get()
+    if library not in ("numpy", "jax"):
+        return np.from_dlpack(value)
+    refuse_masked(value)
+    return np.asarray(value)
+
+
+def refuse_masked(value: Any) -> None:
+    """An error for entries that a mask hides; a mask that hides nothing is none.
+
+    Examples
+    --------
+    >>> refuse_masked(np.ma.array([1.0, 2.0], mask=[False, True]))
+    Traceback (most recent call last):
+    ...
+    saddleslide.errors.InputError: received a masked array with 1 masked entries; expected all entries. ...
+    """
+    masked = _masked_entries(value)
+    if masked:
+        raise InputError(
+            f"received a masked array with {masked} masked entries; expected all entries. Fill them with .filled(...), "
+            "or leave their rows out."
+        )
+
+
+def _masked_entries(value: Any) -> int:
+    """Entries that a mask hides, in an array or in a list of arrays: NumPy would give what lies under the mask."""
+    if isinstance(value, np.ma.MaskedArray):
+        return int(np.count_nonzero(np.ma.getmaskarray(value)))
+    if isinstance(value, list | tuple):
+        return sum(_masked_entries(part) for part in value if isinstance(part, np.ma.MaskedArray | list | tuple))
+    return 0
+
+
+def _torch_to_host(tensor: Any) -> Any:
+    if str(tensor.layout) != "torch.strided":
+        raise InputError(
+            f"received a tensor of layout {tensor.layout}; expected a dense one. Use scipy.sparse for sparse matrices."
+        )
+    here = tensor.detach().cpu()
+    # NumPy has no bfloat16.
+    return (here.double() if here.is_floating_point() else here).numpy()
+
+
+def as_computed(native: Any) -> Any:
+    """A copy of what a function of another library returned, in double precision and without a tape of gradients."""
+    library = kind_of(native).library
+    if library == "torch":
+        return native.detach().to(importlib.import_module("torch").float64, copy=True)
+    if library in ("jax", "cupy"):
+        return native.astype("float64")
+    space = native.__array_namespace__()
+    return space.astype(native, space.float64)
+
+
+def as_kind(like: Any, name: str) -> ArrayKind:
+    """The kind that "torch", "jax", "cupy" or an array of that library stands for.
+
+    Examples
+    --------
+    >>> as_kind("numpy", "like"), as_kind(None, "like")
+    (numpy, numpy)
+    """
+    if like is None or isinstance(like, ArrayKind):
+        return like or NUMPY
+    if not isinstance(like, str):
+        return kind_of(like)
+    if like not in _NAMES:
+        raise InputError(f"{name} is {like!r}; expected one of {', '.join(_NAMES)}, or an array of that library.")
+    try:
+        importlib.import_module(like)
+    except ImportError as missing:
+        raise MissingExtraError(f"{name}: {like} is not installed; expected it for its arrays.") from missing
+    return ArrayKind(like, {"torch": "cpu", "cupy": 0}.get(like))
+
+
+def origin_of(*values: Any) -> ArrayKind:
+    """The one kind beside NumPy among arrays, things built of arrays, and lists of them.
+
+    Examples
+    --------
+    >>> origin_of(np.ones(2), [1.0], "text")
+    numpy
+    """
+    found: ArrayKind = NUMPY
+    for value in values:
+        if isinstance(value, Mapping):
+            kind = origin_of(*value.values())
+        elif isinstance(value, tuple | list):
+            kind = origin_of(*(part for part in value if not isinstance(part, float | int | str)))
+        else:
+            kind = value.origin if isinstance(value, Built) else kind_of(value)
+        if kind.library not in ("numpy", found.library) and found != NUMPY:
+            raise InputError(f"received arrays of {found.library} and of {kind.library}; expected one kind.")
+        found = kind if found == NUMPY else found
+    return found
+
+
+class Built:
+    """What remembers the kind of arrays that it was built of, and their precision.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> ss.domains.Box([0.0], [1.0]).origin
+    numpy
+    """
+
+    origin: ArrayKind = NUMPY
+    precision: str = UNSAID
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        made = super().__new__(cls)
+        if not (args or kwargs):
+            return made
+        kind = origin_of(*args, *kwargs.values())
+        if kind != NUMPY:
+            # Some of them are frozen.
+            object.__setattr__(made, "origin", kind)
+        precision = precision_of(*args, *kwargs.values())
+        if precision != UNSAID:
+            object.__setattr__(made, "precision", precision)
+        return made
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        """What of this runs on the host although the arrays of the problem are of a kind; in words.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> ss.functions.Custom(lambda x: x).stays_on_host(ArrayKind("torch"))
+        ('Custom: NumPy code',)
+        """
+        return ()

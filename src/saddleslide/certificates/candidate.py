@@ -1,0 +1,102 @@
+"""What a method hands to the judge: a point, what is already known about it, and which parts of f and g are simple."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from saddleslide.arrays.base import Array
+from saddleslide.functions import Function
+
+
+@dataclass(frozen=True)
+class Linearisation:
+    """Value and gradient of the costly part of a function at a point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linearisation(np.zeros(1), 0.0, np.ones(1)).value
+    0.0
+    """
+
+    point: Array
+    value: float
+    gradient: Array
+    # Bounds on the rounding of both, where they were made in another way than the function itself makes them.
+    errors: tuple[float, float] | None = None
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
+        """Norms of the point and of the gradient, computed once: later linearisations are compared with this one."""
+        return float(np.linalg.norm(self.point)), float(np.linalg.norm(self.gradient))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A feasible point (x, y) with products and gradients that cost nothing more.
+
+    Parameters
+    ----------
+    x, y : Array
+        Feasible.
+    value : float
+        Costly part of f at x.
+    Bx : Array or None
+        The product, where it was made.
+    linearisation : Linearisation or None
+        A gradient of the costly part of f near x.
+    averaged : (constant, slope, y) or None
+        A lower model of the costly part of f, constant + <slope, x>, averaged with the same weights as this y.
+    g_value : float or None
+        g(y), where the method knows it.
+    g_linearisation : Linearisation or None
+        A gradient of the costly part of g near y.
+    BTy : Array or None
+        The product B^T y, where it was made.
+    error : float or None
+        A bound on the rounding of `value`, where it was made in another way than f itself makes it.
+    reach : float
+        Sizes of the points whose products add up to Bx, where these are more than x.
+    g_error : float or None
+        The same as `error`, of `g_value`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Candidate(np.zeros(1), np.zeros(1), 0.0).Bx is None
+    True
+    """
+
+    x: Array
+    y: Array
+    value: float
+    Bx: Array | None = None
+    linearisation: Linearisation | None = None
+    averaged: tuple[float, Array, Array] | None = None
+    g_value: float | None = None
+    g_linearisation: Linearisation | None = None
+    BTy: Array | None = None
+    error: float | None = None
+    reach: float = 0.0
+    g_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """f and g, each as a costly rest and a simple part with an exact proximal step.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> zero = ss.functions.Zero()
+    >>> Split(zero, zero, zero, zero).f_rest
+    Zero()
+    """
+
+    f_rest: Function
+    f_simple: Function
+    g_rest: Function
+    g_simple: Function

@@ -1,0 +1,320 @@
+"""What true oracles can not do: checks of products, values and gradients that are known already, at no call.
+
+Each guard raises RunEnded with the status INCONSISTENT and what was seen. The margins are far above rounding, so that
+a true oracle in single precision passes.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from saddleslide.arrays.base import Array, beside, read_only
+from saddleslide.certificates.candidate import Linearisation
+from saddleslide.domains import Domain
+from saddleslide.functions import Function
+from saddleslide.functions.at_hand import smoothness_at_hand
+from saddleslide.functions.base import errors_at
+from saddleslide.functions.lifted import inner_operators
+from saddleslide.functions.roundings import Errors
+from saddleslide.operators import Coupling, Mirrored
+from saddleslide.operators.base import is_own_code, sign_vector, signs_of, tested
+from saddleslide.operators.call import is_under_way
+from saddleslide.oracles.oracles import Oracles, RunEnded
+from saddleslide.theory.holder import Holder
+
+# Relative to the sizes of the terms: what is above can not be rounding.
+ADJOINT, CONVEXITY = 1e-6, 1e-6
+# Of a point in single precision, relative to its size; and what lies far beyond.
+_ROUNDING, _FAR = 1e-7, 1e-3
+# Below it numbers lose their digits.
+_TINY = float(np.finfo(np.float64).tiny)
+# Of a value of own code, for every entry.
+_OWN_ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
+# Own code that was compared at fewer points is looked at in more, at these parts of the set's size from one of them.
+ENOUGH, _REACHES = 5, (1.0, 0.5, 0.2, 0.05)
+# Linearisations that a new one is compared with; of large arrays one, whose comparison costs about what a step does.
+_KEPT, _LARGE = 4, 100_000
+
+
+def inconsistent(reason: str) -> RunEnded:
+    """The end of a run whose oracles contradict each other."""
+    return RunEnded("INCONSISTENT", reason)
+
+
+def adjoint_complaint(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Array) -> str:
+    """What is wrong with <Bx, y> = <x, B^T y>; empty where nothing is.
+
+    Examples
+    --------
+    >>> B = np.array([[2.0]])
+    >>> from saddleslide.operators import as_coupling
+    >>> adjoint_complaint(as_coupling(B), np.ones(1), np.full(1, 2.0), np.ones(1), np.full(1, 2.0))
+    ''
+    >>> adjoint_complaint(as_coupling(B), np.ones(1), np.full(1, 2.0), np.ones(1), np.full(1, 3.0))[:18]
+    '<Bx, y> = 2 and <x'
+    """
+    first, second = float(np.vdot(Bx, y)), float(np.vdot(x, BTy))
+    sizes = float(np.linalg.norm(x)), float(np.linalg.norm(y))
+    known = coupling.__dict__.get("norm")
+    # Both products may be small by cancellation: rounding is relative to the norm of B, where that is known.
+    scale = max(float(np.linalg.norm(Bx)) * sizes[1], float(np.linalg.norm(BTy)) * sizes[0])
+    scale = max(scale, known.upper * sizes[0] * sizes[1]) if known is not None else scale
+    # Norms of points far below 1 may underflow where their products do not.
+    scale = max(scale, abs(first), abs(second))
+    difference = abs(first - second)
+    # Matrices at hand know what rounding can do to their products, norm or not.
+    rounding = 2.0 * coupling.product_error * sizes[0] * sizes[1]
+    if not math.isfinite(difference) or difference <= ADJOINT * scale + rounding:
+        return ""
+    return (
+        f"<Bx, y> = {first:.6g} and <x, B^T y> = {second:.6g} at one point: the adjoint of B is not the transpose of "
+        "its forward product. Check signs, scaling and boundaries."
+    )
+
+
+def check_adjoint_of(oracles: Oracles) -> float:
+    """The identity at one seeded pair, by two counted products: a bound on the norm of what the adjoint is wrong by.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
+    >>> wrong = ss.operators.as_coupling((lambda x: 2 * x, lambda y: 3 * y), (2,), (2,), norm=2.0)
+    >>> check_adjoint_of(Oracles(ss.SaddleProblem(f=zero, g=zero, B=wrong, X=box, Y=box)))
+    Traceback (most recent call last):
+    ...
+    saddleslide.oracles.oracles.RunEnded: <Bx, y> = ...
+    """
+    coupling, x = oracles.problem.coupling, sign_vector(oracles.problem.X.shape)
+    Bx = oracles.forward(x)
+    y = signs_of(Bx)
+    BTy = oracles.adjoint(y)
+    complaint = adjoint_complaint(coupling, x, Bx, y, BTy)
+    if complaint:
+        raise inconsistent(complaint)
+    if not is_own_code(coupling):
+        return 0.0
+    # Certificates of the same operator need no test of their own.
+    found = _unmirrored(coupling).__dict__["adjoint_test"] = tested(x, Bx, y, BTy)
+    return found.bound
+
+
+def known_mismatch(oracles: Oracles) -> float:
+    """The same bound for certificates: the test is made once for an operator, and counted then.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
+    >>> B = ss.operators.as_coupling((lambda x: 2 * x, lambda y: 2 * y), (2,), (2,), norm=2.0)
+    >>> problem = ss.SaddleProblem(f=zero, g=zero, B=B, X=box, Y=box)
+    >>> first, second = Oracles(problem), Oracles(problem)
+    >>> known_mismatch(first), known_mismatch(second), first.calls.B, second.calls.B
+    (0.0, 0.0, 2, 0)
+    """
+    coupling = _unmirrored(oracles.problem.coupling)
+    if not is_own_code(coupling):
+        return 0.0
+    # Where a call is under way its books have the products.
+    fresh = "adjoint_test" not in coupling.__dict__ and not is_under_way()
+    test = oracles.made("B", 2 if fresh else 0, lambda: coupling.adjoint_test)
+    if test.relative > ADJOINT:
+        raise inconsistent(
+            f"<Bx, y> and <x, B^T y> differ by {test.relative:.1e} of their size at one pair: the adjoint of B is not "
+            "the transpose of its forward product. Check signs, scaling and boundaries."
+        )
+    return test.bound
+
+
+def _unmirrored(coupling: Coupling) -> Coupling:
+    return coupling.original if isinstance(coupling, Mirrored) else coupling
+
+
+def check_inner_adjoints(oracles: Oracles) -> None:
+    """The same of the caller's own operators inside f and g, once each: a gradient's worth of products, counted.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> A = ss.operators.as_coupling((lambda x: 2 * x, lambda y: 3 * y), (2,), (2,))
+    >>> f, box = ss.functions.LeastSquares(A, np.ones(2)), ss.domains.Box(-1.0, 1.0, shape=2)
+    >>> check_inner_adjoints(Oracles(ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=box, Y=box)))
+    Traceback (most recent call last):
+    ...
+    saddleslide.oracles.oracles.RunEnded: the adjoint of A in f ...
+    """
+    for name, function in (("f", oracles.problem.f), ("g", oracles.problem.g)):
+        for A in inner_operators(function):
+            fresh = is_own_code(A) and "adjoint_test" not in A.__dict__ and not is_under_way()
+            test = oracles.made(name, 1 if fresh else 0, partial(getattr, A, "adjoint_test"))
+            if test.relative > ADJOINT:
+                raise inconsistent(
+                    f"the adjoint of A in {name} is not the transpose of its forward product: <Ax, q> and <x, A^T q> "
+                    f"differ by {test.relative:.1e} of their size at one pair. Check signs, scaling and boundaries."
+                )
+
+
+class PairGuard:
+    """Linearisations of one function at stored points, each compared with the last few before.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> guard = PairGuard("f", ss.functions.Quadratic(1.0), ss.domains.FullSpace(1))
+    >>> guard.look(Linearisation(np.zeros(1), 0.0, np.zeros(1)))
+    >>> guard.look(Linearisation(np.ones(1), 0.5, np.ones(1)))
+    """
+
+    def __init__(self, name: str, function: Function, domain: Domain, said: str = "") -> None:
+        self.name, self.function, self.domain = name, function, domain
+        # What the caller calls it, where a run has exchanged the blocks.
+        self.said = said or name
+        self.kept: list[Linearisation] = []
+        # Points that differ from the last ones.
+        self.seen = 0
+        # What was declared, once it is asked for.
+        self.modulus = math.nan
+        self.smoothness: Holder | None = None
+        # The largest curvature between two points that are not close together.
+        self.steepest = 0.0
+
+    def look(self, new: Linearisation) -> None:
+        """Compare with the last ones, and keep this one."""
+        if not _known(new) or any(old.point is new.point for old in self.kept):
+            return
+        self.seen += not any(np.array_equal(old.point, new.point) for old in self.kept)
+        before, self.kept = self.kept, [*self.kept, new][-(_KEPT if new.point.size <= _LARGE else 1) :]
+        for old in before:
+            complaint = self._complaint(old, new)
+            if complaint:
+                raise inconsistent(complaint)
+
+    def probe(self, oracles: Oracles, around: Array, left: float) -> None:
+        """Own code that was hardly compared, at a few more seeded feasible points around one; each is a counted call.
+
+        A bound from one gradient believes that the function is convex. `left` is what the limits still allow.
+        """
+        count = int(min(ENOUGH - self.seen, left))
+        if count <= 0 or not self.function.own_code or not self.function.has_value or self.function.sampled:
+            return
+        if not self.kept:
+            self._call(oracles, around)
+            count -= 1
+        if not self.kept:
+            # No numbers there: nothing to compare with.
+            return
+        base = self.kept[-1]
+        radius = self.domain.radius(base.point)
+        size = radius if math.isfinite(radius) and radius > 0.0 else 1.0 + base.sizes[0]
+        way = beside(around, np.random.default_rng(0).standard_normal(around.shape))
+        steepest = 0.0
+        for reach in _REACHES[:count]:
+            way = way / max(float(np.linalg.norm(way)), 1e-300)
+            new = self._call(oracles, self.domain.project(base.point + reach * size * way))
+            if not _known(new):
+                return
+            step, change = new.point - base.point, new.gradient - base.gradient
+            length = float(np.linalg.norm(step))
+            steepest = max(steepest, float(np.linalg.norm(change)) / length if length > 0.0 else 0.0)
+            # Away from where it bends upwards: what is left of the way are directions that bend down, if there are any.
+            turned = step - change / steepest if steepest > 0.0 else step
+            way = turned if float(np.linalg.norm(turned)) > _ROUNDING * length else way
+
+    def _call(self, oracles: Oracles, point: Array) -> Linearisation:
+        work = partial(self.function.value_and_gradient, read_only(point))
+        value, gradient = oracles.made(self.name, 1, work, at=point)
+        new = Linearisation(point, value, gradient)
+        self.look(new)
+        return new
+
+    def _read_constants(self) -> None:
+        """Some functions factorise a matrix for their modulus: that is done once."""
+        if math.isnan(self.modulus):
+            self.modulus = self.function.strong_convexity(self.domain)
+            # What takes products to find out was not declared, so there is nothing to contradict.
+            self.smoothness = smoothness_at_hand(self.function, self.domain)
+
+    def _complaint(self, old: Linearisation, new: Linearisation) -> str:
+        self._read_constants()
+        way = new.point - old.point
+        square = float(np.vdot(way, way))
+        # What was declared was declared on the domain.
+        inside = all(self.domain.contains(known.point, 1e-9) for known in (old, new))
+        modulus = self.modulus if inside else 0.0
+        errors = [self._errors(known) for known in (old, new)]
+        turned = (sum(error.gradient for error in errors) + self._single(old, new, math.sqrt(square))) * math.sqrt(
+            square
+        )
+        complaint = self._turning(old, new, way, modulus * square, turned)
+        if complaint or not (math.isfinite(old.value) and math.isfinite(new.value)):
+            return complaint
+        slopes = float(np.vdot(old.gradient, way)), float(np.vdot(new.gradient, way))
+        reach = np.abs(old.point) + np.abs(new.point)
+        rounding = self._rounding(float(np.linalg.norm(reach))) + sum(error.value for error in errors) + turned
+        for known, rest in ((old, new.value - old.value - slopes[0]), (new, old.value - new.value + slopes[1])):
+            size = abs(old.value) + abs(new.value) + float(np.vdot(np.abs(known.gradient), reach))
+            least = 0.5 * modulus * square
+            complaint = _bent(self.said, modulus, least - rest, CONVEXITY * (size + least) + rounding)
+            complaint = complaint or (self._rough(rest, square, CONVEXITY * size + rounding) if inside else "")
+            if complaint:
+                return complaint
+        return ""
+
+    def _errors(self, known: Linearisation) -> Errors:
+        """What rounding can have done to a value and a gradient that are left of large terms; 0 where nobody knows."""
+        made = known.errors or errors_at(self.function, known.point, known.value, known.sizes[1])
+        value, gradient = (error if math.isfinite(error) else 0.0 for error in made)
+        # Nothing is known of the terms inside own code: log(cosh(x)) rounds like 1, however small it is.
+        return Errors(value + (_OWN_ROUNDING * known.point.size if self.function.own_code else 0.0), gradient)
+
+    def _single(self, old: Linearisation, new: Linearisation, length: float) -> float:
+        """What rounding to single precision does to gradients near a minimum: the curvature shows their terms."""
+        reach, turn = old.sizes[0] + new.sizes[0], float(np.linalg.norm(new.gradient - old.gradient))
+        if _FAR * reach < length < math.inf and turn < math.inf:
+            self.steepest = max(self.steepest, turn / length)
+        return 4.0 * _ROUNDING * self.steepest * reach
+
+    def _turning(self, old: Linearisation, new: Linearisation, way: Array, least: float, rounding: float) -> str:
+        """Gradients alone: <f'(a) - f'(b), a - b> >= modulus |a - b|^2; differences of values drown in rounding."""
+        curvature = float(np.vdot(new.gradient - old.gradient, way))
+        sizes = old.sizes[1] + new.sizes[1]
+        allowed = CONVEXITY * (sizes * float(np.linalg.norm(way)) + least) + rounding
+        return _bent(self.said, self.modulus if least > 0.0 else 0.0, least - curvature, allowed)
+
+    def _rounding(self, reach: float) -> float:
+        """What rounding of the points does to values where these and the gradients vanish, as of an exact fit."""
+        if self.smoothness is None:
+            return _TINY
+        nu, H = self.smoothness.nu, self.smoothness.H
+        return _TINY + float(H * (_ROUNDING * reach) ** (1.0 + nu))
+
+    def _rough(self, rest: float, square: float, allowed: float) -> str:
+        """The declared Hölder condition bounds the distance from the tangent by H |way|^(1 + nu) / (1 + nu)."""
+        if self.smoothness is None:
+            return ""
+        nu, H = self.smoothness.nu, self.smoothness.H
+        most = H * square ** (0.5 * (1.0 + nu)) / (1.0 + nu)
+        if rest <= most + CONVEXITY * most + allowed:
+            return ""
+        return (
+            f"{self.said} is not as smooth as declared, (nu, H) = ({nu:g}, {H:g}): between two points it leaves its "
+            f"tangent by {rest:.3g}, at most {most:.3g} is allowed. Declare a larger H."
+        )
+
+
+def _bent(name: str, modulus: float, missing: float, allowed: float) -> str:
+    """What to say of a function that curves less than promised by more than rounding."""
+    if not missing > allowed:
+        return ""
+    what = "convex" if modulus == 0.0 else f"strongly convex with the modulus {modulus:g}"
+    return (
+        f"{name} is not {what}, or its gradient is wrong: between two points it curves {missing:.3g} less than its "
+        "gradients promise."
+    )
+
+
+def _known(known: Linearisation) -> bool:
+    return bool(np.isfinite(known.gradient).all())

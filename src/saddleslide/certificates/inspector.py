@@ -1,0 +1,126 @@
+"""Judging the points of any method at a price that its own calls can bear.
+
+Where the inner minimum of f is known in closed form, both bounds are exact and cost products only. Elsewhere one
+gradient at the point gives a first lower bound (`Judge.consider`). A certified inner solve follows only when it is
+likely to decide: the point itself shows by how much F can at least be lowered and raised, and the last solve has shown
+how much larger the gap was than that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from saddleslide.arrays.base import Array, read_only
+from saddleslide.certificates.candidate import Candidate, Linearisation, Split
+from saddleslide.certificates.judge import Judge
+from saddleslide.functions import Zero, prox
+from saddleslide.functions.at_hand import smoothness_at_hand
+from saddleslide.functions.minimum import has_closed_minimum
+from saddleslide.oracles.oracles import Calls
+from saddleslide.problem import SaddleProblem
+
+# Part of the target that a certified inner solve may leave open.
+_INNER_PART = 0.05
+# A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
+_FEWEST_GRADIENTS = 25
+# A solve is tried when the expected gap is within this factor of the target; the expectation fades at every inspection.
+_HOPE, _FADING = 1.5, 0.9
+
+
+class Inspector:
+    """Certified gaps of a method's candidates; what they cost is counted by the judge.
+
+    Parameters
+    ----------
+    problem : SaddleProblem
+        The problem.
+    split : Split
+        Costly and simple parts of f and g, as the judge sees them.
+    judge : Judge
+        Keeps the bounds and the counts.
+    """
+
+    def __init__(self, problem: SaddleProblem, split: Split, judge: Judge) -> None:
+        self.problem, self.split, self.judge = problem, split, judge
+        self.closed = has_closed_minimum(problem.f, problem.X)
+        self.L = self._curvature()
+        # Certified gap over what the point showed, at the last inner solve.
+        self.ratio = 1.0
+
+    def _curvature(self) -> float:
+        smoothness = smoothness_at_hand(self.split.f_rest, self.problem.X)
+        if smoothness is None:
+            return math.inf
+        return smoothness.H if smoothness.nu == 1.0 else math.inf
+
+    def gap_of(self, candidate: Candidate, own: Calls) -> float:
+        """Certified gap of one candidate, given the calls that the method has made."""
+        self.judge.allowance = own.copy()
+        if self.closed:
+            return self.exact_gap_of(candidate, own)
+        return self.judge.apart(lambda: self._consider(self._linearised(candidate), own))
+
+    def exact_gap_of(self, candidate: Candidate, own: Calls) -> float:
+        """Gap by certified inner solves, whatever the point shows."""
+        return self.judge.gap_at(self._valued(candidate), _INNER_PART * self.judge.target, self._most(own))
+
+    def _most(self, own: Calls) -> int:
+        return int(max(_FEWEST_GRADIENTS, own.f - self.judge.oracles.calls.f))
+
+    def _valued(self, candidate: Candidate) -> Candidate:
+        """With the value, where the method does not know it."""
+        if not math.isnan(candidate.value):
+            return candidate
+        rest, x = self.split.f_rest, candidate.x
+        value = self.judge.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
+        return replace(candidate, value=value)
+
+    def _linearised(self, candidate: Candidate) -> Candidate:
+        """Values, gradient and product at the point, where the method does not know them."""
+        if candidate.Bx is None:
+            candidate = replace(candidate, Bx=self.judge.oracles.forward(candidate.x))
+        if candidate.g_value is None:
+            candidate = replace(candidate, g_value=self.judge.g_value(candidate.y))
+        if candidate.linearisation is not None and not math.isnan(candidate.value):
+            return candidate
+        rest, x = self.split.f_rest, candidate.x
+        value, gradient = self.judge.oracles.made("f", 1, lambda: rest.value_and_gradient(read_only(x)))
+        return replace(candidate, value=value, linearisation=Linearisation(candidate.x, value, gradient))
+
+    def _consider(self, candidate: Candidate, own: Calls) -> None:
+        judge = self.judge
+        if judge.consider(candidate):
+            return
+        shown = self._open_gap(candidate)
+        self.ratio = max(_FADING * self.ratio, 1.0)
+        reachable = judge.within_reach
+        if self.ratio * shown <= _HOPE * reachable and shown <= reachable:
+            judge.settle(candidate, _INNER_PART * judge.target, self._most(own))
+            found = judge.gap / shown if shown > 0.0 else 1.0
+            self.ratio = found if math.isfinite(found) else self.ratio
+
+    def _open_gap(self, candidate: Candidate) -> float:
+        """What the gap of this point is at least: what a gradient step lowers F by, and the best y raises it by."""
+        judge, known = self.judge, candidate.linearisation
+        assert known is not None
+        assert candidate.Bx is not None and candidate.g_value is not None
+        pull = judge.oracles.adjoint(candidate.y)
+        lowered = 0.0
+        if math.isfinite(self.L) and self.L > 0.0 and known.point is candidate.x:
+            lowered = self._lowered(candidate.x, known.gradient + pull)
+        here = candidate.value + float(np.vdot(candidate.y, candidate.Bx)) - candidate.g_value
+        if not isinstance(self.split.f_simple, Zero):
+            here += self.split.f_simple.value(candidate.x)
+        return lowered + (max(judge.upper - here, 0.0) if math.isfinite(judge.upper) else 0.0)
+
+    def _lowered(self, x: Array, slope: Array) -> float:
+        """Decrease of F(., y) that the descent lemma promises for one proximal gradient step."""
+        simple, L = self.split.f_simple, self.L
+        step = prox(simple, x - slope / L, L, self.problem.X) - x
+        change = float(np.vdot(slope, step)) + 0.5 * L * float(np.vdot(step, step))
+        if not isinstance(simple, Zero):
+            change += simple.value(x + step) - simple.value(x)
+        return max(-change, 0.0)

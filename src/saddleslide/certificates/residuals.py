@@ -1,0 +1,151 @@
+"""Lower bounds on min over a domain of h(x) + <pull, x> from gradients of h that are known already.
+
+A gradient at p gives h(p) + <pull, p> + min_x { <r, x - p> + mu/2 |x - p|^2 + simple(x) } with r = h'(p) + pull. For a
+quadratic h, gradients at old points give the same bound at every combination of them, maximised in closed form. A
+combination that reaches far beyond points that lie close together multiplies the rounding of their gradients: what that
+can do is kept small while maximising, and subtracted afterwards. So is rounding of the pull: `error` bounds it in norm.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from saddleslide.arrays.base import Array, beside
+from saddleslide.arrays.kinds import to_host
+from saddleslide.certificates.candidate import Linearisation
+from saddleslide.domains import Ball, Domain, FullSpace
+from saddleslide.functions import Function, Zero, bounding_modulus, tilted_minimum
+from saddleslide.functions.at_hand import smoothness_at_hand
+from saddleslide.functions.base import certain_modulus, errors_at, rounding_of
+from saddleslide.functions.roundings import FEW, Errors, inner_error
+from saddleslide.functions.searched import model_minimum, wrong_slope_cost
+
+EPS = float(np.finfo(np.float64).eps)
+_HISTORY = 6
+
+
+class ResidualBound:
+    """Bounds for h = rest + simple, where `simple` has a proximal step on the domain.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> h = ss.functions.LeastSquares(np.eye(2), np.ones(2))
+    >>> side = ResidualBound(h, ss.functions.Zero(), ss.domains.FullSpace(2))
+    >>> known = Linearisation(np.zeros(2), 1.0, -np.ones(2))
+    >>> -1e-12 < side.minimum(np.zeros(2), known) <= 0.0
+    True
+    """
+
+    def __init__(self, rest: Function, simple: Function, domain: Domain) -> None:
+        self.rest, self.simple, self.domain = rest, simple, domain
+        self.modulus = bounding_modulus(rest, simple, domain)
+        self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
+        self.history: list[Linearisation] = []
+        combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
+        # What was given up for rounding in the last bound.
+        self.margin = 0.0
+        self._combines = combinable and self.modulus > 0.0
+        # Of code that is not ours: its rounding goes by the curvature that was declared, and that gradients show.
+        self._own = rounding_of(rest).own
+        known = smoothness_at_hand(rest, domain) if self._own > 0.0 else None
+        self._curvature = known.H if known is not None and known.nu == 1.0 else 0.0
+        self._before: Linearisation | None = None
+
+    @property
+    def possible(self) -> bool:
+        """Whether any finite bound can come from here."""
+        return self.modulus > 0.0 or self._finite
+
+    def minimum(self, pull: Array, known: Linearisation, error: float = 0.0) -> float:
+        """The best bound that `known` and its predecessors give, less a margin for rounding."""
+        self._observe(known)
+        slope = known.gradient + pull
+        base = known.value + float(np.vdot(pull, known.point))
+        made = self._made(known, float(np.linalg.norm(pull)), error)
+        bound, self.margin = self._linearised(base, slope, known.point, made)
+        if self._combines:
+            other, margin = self._combined(base, slope, known, made)
+            bound, self.margin = (other, margin) if other > bound else (bound, self.margin)
+            self.history = [*self.history, known][-_HISTORY:]
+        return bound
+
+    def _made(self, known: Linearisation, pull: float, error: float) -> Errors:
+        """What rounding can have done to value and slope at a point; they may be what is left of large terms."""
+        size, slope = known.sizes
+        value, gradient = self._errors(known)
+        inner = (inner_error(known.point.size) + FEW) * (slope + pull) * size
+        return Errors(value + FEW * abs(known.value) + inner + error * size, gradient + FEW * (slope + pull) + error)
+
+    def _errors(self, known: Linearisation) -> Errors:
+        size, slope = known.sizes
+        made = errors_at(self.rest, known.point, known.value, slope) if known.errors is None else Errors(*known.errors)
+        if self._own == 0.0:
+            return made
+        # As of 1/2 |A x - b|^2 with |A|^2 the curvature.
+        bent = math.sqrt(2.0 * self._curvature * abs(known.value)) + self._own * self._curvature * size
+        return Errors(made.value + self._own * bent * size, made.gradient + self._own * self._curvature * size)
+
+    def _observe(self, known: Linearisation) -> None:
+        """The curvature between the last two points, where rounding goes by it."""
+        before, self._before = self._before, known if self._own > 0.0 else None
+        if before is not None:
+            way = float(np.linalg.norm(known.point - before.point))
+            turn = float(np.linalg.norm(known.gradient - before.gradient))
+            if way > 1e-6 * (known.sizes[0] + before.sizes[0]) and turn < math.inf:
+                self._curvature = max(self._curvature, turn / way)
+
+    def simple_value(self, x: Array) -> float:
+        """The simple part at x."""
+        return 0.0 if isinstance(self.simple, Zero) else self.simple.value(x)
+
+    def _linearised(self, base: float, slope: Array, point: Array, made: Errors) -> tuple[float, float]:
+        """Minimum over the domain of base + <slope, x - p> + mu/2 |x - p|^2 + simple(x), and what rounding took."""
+        # The modulus is one on the domain; an extrapolated point may lie outside, a projection only by rounding.
+        rounding = 4.0 * EPS * float(np.abs(point).sum())
+        mu = self.modulus if self.domain.contains(point, rounding) else 0.0
+        if mu > 0.0:
+            return model_minimum(base, slope, point, mu, self.simple, self.domain, made)
+        if not self._finite:
+            return -math.inf, 0.0
+        found = tilted_minimum(self.simple, slope, self.domain)
+        reach = self.domain.radius(point) if self.domain.bounded else math.inf
+        way, curved = float(np.linalg.norm(found.point - point)), certain_modulus(self.simple, self.domain)
+        lost = made.value + wrong_slope_cost(made.gradient, way, reach, curved)
+        return base - float(np.vdot(slope, point)) + found.lower - lost, lost + found.rounding
+
+    def _combined(self, base: float, slope: Array, known: Linearisation, made: Errors) -> tuple[float, float]:
+        """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
+        ways = [past.point - known.point for past in self.history]
+        smallest = 1e-14 * (1.0 + known.sizes[0])
+        old = [
+            (past, way, size)
+            for past, way in zip(self.history, ways, strict=True)
+            if (size := float(np.linalg.norm(way))) > smallest
+        ]
+        if not old:
+            return -math.inf, 0.0
+        mu, r = self.modulus, slope.ravel()
+        D = np.stack([way.ravel() / size for _, way, size in old], axis=1)
+        HD = np.stack([(past.gradient - known.gradient).ravel() / size for past, _, size in old], axis=1)
+        noise = np.array([self._rounding(past, known) / size for past, _, size in old])
+        # As many numbers as there are old points: on the host, wherever the points lie.
+        quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(old) * noise**2 / mu)
+        linear = to_host(D.T @ r - HD.T @ r / mu)
+        values, vectors = np.linalg.eigh(quadratic)
+        good = values > 1e-13 * values.max()
+        c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
+        there = beside(r, c)
+        move, turn = D @ there, HD @ there
+        way, wrong = float(np.linalg.norm(move)), float(noise @ np.abs(c))
+        left, wrong_there = float(np.linalg.norm(r + turn)), wrong + made.gradient + FEW * float(np.linalg.norm(turn))
+        terms = float(np.linalg.norm(r)) * way + 0.5 * way * float(np.linalg.norm(turn)) + left * left / (2.0 * mu)
+        lost = made.value + (made.gradient + 0.5 * wrong) * way + (inner_error(r.size) + FEW) * terms
+        lost += wrong_there * (2.0 * left + wrong_there) / (2.0 * mu)
+        return base + float(r @ move) + 0.5 * float(move @ turn) - left * left / (2.0 * mu) - lost, lost
+
+    def _rounding(self, first: Linearisation, second: Linearisation) -> float:
+        """What rounding may have done to the difference of two gradients."""
+        return sum(self._errors(known).gradient + FEW * known.sizes[1] for known in (first, second))

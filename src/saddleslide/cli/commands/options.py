@@ -1,0 +1,98 @@
+"""What the arguments of every problem have in common: kinds of numbers, pages of help, targets."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from saddleslide.cli.commands.tasks import Task
+
+# What --out writes: a record, the arrays, and two pictures; and the picture itself where the solution is one.
+SOLUTION_FILES = ("result.json", "arrays.npz", "solution.png", "convergence.png")
+PICTURE = "image.png"
+EXIT_CODES = (
+    "exit codes: 0 solved, 1 not solved, 2 wrong arguments or files that can not be read or written, 130 interrupted,\n"
+    "  141 nobody reads the output any more"
+)
+# Predictions for the slow methods run through all their steps, which takes long at small targets.
+_COMPARED = 1e-2
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """The type of a whole number, at least `least`."""
+
+    def whole_number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"is {text!r}; expected a whole number >= {least}.")
+        return value
+
+    return whole_number
+
+
+def positive(text: str) -> float:
+    """The type of a finite number > 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0.0):
+        raise argparse.ArgumentTypeError(f"is {text!r}; expected a finite number > 0.")
+    return value
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """A problem of the command line: its words, its arguments, and what they ask for.
+
+    `examples` are lines for every command, with {command} in place of it; `report` is lines for `solve` alone.
+    """
+
+    name: str
+    says: str
+    examples: str
+    report: str
+    tol: float
+    add: Callable[[Any], None]
+    task: Callable[[argparse.Namespace], Task]
+    relative: bool = False
+    own: str = ""
+
+    def page(self, command: str) -> str:
+        """What stands below the arguments on the page of a command."""
+        parts = ["examples:\n" + self.examples.format(command=command)] * bool(self.examples)
+        parts += [f"with a report:\n{self.report}"] * (command == "solve" and bool(self.report))
+        parts += [self.own.format(command=command)] * bool(self.own)
+        return "\n".join([*parts, EXIT_CODES])
+
+    def add_to(self, problems: Any, command: str) -> None:
+        """Add the problem to the parsers of a command: solve, plan or compare."""
+        one = problems.add_parser(
+            self.name,
+            help=self.says,
+            description=self.says,
+            epilog=self.page(command),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self.add(one)
+        target = max(_COMPARED, self.tol) if command == "compare" else self.tol
+        if self.relative:
+            says = f"target, relative to the gap at the start ({target:g})"
+            targets = one.add_mutually_exclusive_group()
+            targets.add_argument("--rtol", type=positive, default=target, help=says)
+            targets.add_argument("--tol", type=positive, help="target gap, in place of a relative one")
+        else:
+            one.add_argument("--tol", type=positive, default=target, help=f"target gap ({target:g})")
+        if command == "solve":
+            one.add_argument("--explain", action="store_true", help="print the plan and stop")
+            one.add_argument("--out", type=Path, metavar="DIR", help=f"write {', '.join(SOLUTION_FILES)} there")
+        if command == "compare":
+            one.add_argument("--run", action="store_true", help="run every method that applies")

@@ -1,0 +1,68 @@
+"""`my_file.py:problem`: a problem from the user's own Python file."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from saddleslide.cli.commands.options import Entry
+from saddleslide.cli.commands.tasks import absolute
+from saddleslide.errors import InputError
+from saddleslide.problem import SaddleProblem
+
+
+def _add_file(one: Any) -> None:
+    one.add_argument("target", metavar="my_file.py:problem", help="a file and the name of what it makes")
+
+
+def _from_file(chosen: Any) -> SaddleProblem:
+    path, _, name = str(chosen.target).rpartition(":")
+    file = Path(path)
+    if not name or not file.is_file():
+        raise InputError(f"{chosen.target!r} names no file; expected my_file.py:problem with an existing file.")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path!r} is no Python file; expected my_file.py:problem.")
+    module = importlib.util.module_from_spec(spec)
+    # The file may define classes that look themselves up by module.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    made = found(*_arguments(found, chosen)) if callable(found) else found
+    if not isinstance(made, SaddleProblem):
+        raise InputError(
+            f"{chosen.target!r} is {type(made).__name__}; expected a SaddleProblem, or a function that makes one."
+        )
+    return made
+
+
+def _arguments(make: Any, chosen: Any) -> tuple[Any, ...]:
+    """The client of --scheduler, for a function that takes one argument."""
+    client = getattr(chosen, "client", None)
+    takes = [one for one in inspect.signature(make).parameters.values() if one.default is inspect.Parameter.empty]
+    if takes and client is None:
+        raise InputError(
+            f"{chosen.target!r} takes {', '.join(one.name for one in takes)}; expected --scheduler ADDRESS with it, "
+            "for the client of a cluster."
+        )
+    return (client,) if takes else ()
+
+
+FILE = Entry(
+    "file",
+    "a problem of your own: my_file.py:problem",
+    "",
+    "",
+    1e-6,
+    _add_file,
+    absolute(_from_file),
+    own="""the file makes a SaddleProblem, or has a function without arguments that returns one:
+  import saddleslide as ss
+  problem = ss.gallery.matrix_game([[3.0, 0.0], [1.0, 2.0]])
+with these lines in my_file.py, `saddleslide {command} my_file.py:problem` is the command; with `solve --scheduler
+ADDRESS` the function may take the client of that cluster as its argument
+""",
+)

@@ -1,0 +1,217 @@
+"""The command line: `saddleslide solve`, `plan` and `compare` on problems, `saddleslide paper` for the experiments."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+from typing import Any
+
+import saddleslide
+from saddleslide.api.resumption import resume
+from saddleslide.certificates.verdict import Status
+from saddleslide.cli.commands import EXIT_CODES, PROBLEMS, facts_of, prepare_folder, whole, write_solution
+from saddleslide.cli.commands.tasks import Task
+from saddleslide.cli.paper import add_paper, paper_main
+from saddleslide.cli.reporting import summary
+from saddleslide.distributed import DaskSum, connect, local
+from saddleslide.distributed.consensus import AgentFunctions
+from saddleslide.errors import OutputLostError, SaddleslideError, raise_all
+from saddleslide.functions import Function
+from saddleslide.runs.progress import Progress
+from saddleslide.runs.result import Result
+from saddleslide.runs.terminal import EXIT_CLOSED_PIPE, Terminal, complain, flushed, silenced
+
+EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+EXAMPLES = f"""examples:
+  saddleslide solve synthetic
+  saddleslide solve tomography --regime standard --rtol 1e-6
+  saddleslide solve game --rows 10 --columns 10
+  saddleslide plan tomography --instance poisson
+  saddleslide compare consensus
+  saddleslide paper run all --quick
+
+{EXIT_CODES}
+"""
+COMMANDS = {
+    "solve": (
+        "solve a built-in problem or your own, and print calls, gap and bounds",
+        "  saddleslide solve game --tol 1e-4\n  saddleslide solve denoise --size 32 --out clean\n",
+    ),
+    "plan": ("print what solve would do, and stop", "  saddleslide plan tomography --size 32\n"),
+    "compare": (
+        "the predicted cost of every method on a problem; with --run what each really took",
+        "  saddleslide compare synthetic\n  saddleslide compare game --rows 6 --columns 5 --run\n",
+    ),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser for which a page of help that nobody can read is no success."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if file is sys.stdout:
+            flushed(file, message)
+        else:
+            super()._print_message(message, file)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of the command."""
+    top = _Parser(
+        prog="saddleslide",
+        description="Saddle-point problems whose parts have different prices, with certified gaps.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"saddleslide {saddleslide.__version__}")
+    commands = top.add_subparsers(dest="command", required=True)
+    for command, (says, lines) in COMMANDS.items():
+        one = commands.add_parser(
+            command,
+            help=says,
+            description=says,
+            epilog=f"examples:\n{lines}\n{EXIT_CODES}\n",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        problems = one.add_subparsers(dest="problem", required=True)
+        for entry in PROBLEMS.values():
+            entry.add_to(problems, command)
+        if command == "solve":
+            for each in problems.choices.values():
+                _add_checkpoint(each)
+                _add_scheduler(each)
+    add_paper(commands, whole)
+    return top
+
+
+def _add_checkpoint(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--checkpoint", type=Path, metavar="FILE", help="save the run there, also on Ctrl-C")
+    one.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+
+
+def _add_scheduler(one: argparse.ArgumentParser) -> None:
+    says = "put f on the workers of this Dask cluster, such as tcp://127.0.0.1:8786, or on two new ones with 'local'"
+    one.add_argument("--scheduler", metavar="ADDRESS", help=says)
+    one.add_argument("--parts", type=whole(1), default=8, help="blocks of rows of f on the cluster (8)")
+
+
+def _cluster(chosen: argparse.Namespace) -> AbstractContextManager[Any]:
+    """The client that --scheduler asks for, or nothing."""
+    address = getattr(chosen, "scheduler", None)
+    if address is None:
+        return nullcontext()
+    client: AbstractContextManager[Any] = local() if address == "local" else connect(address)
+    return client
+
+
+def _cluster_facts(f: Function) -> dict[str, Any]:
+    return f.counts.facts() if isinstance(f, DaskSum | AgentFunctions) else {}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments and files, 130 after Ctrl-C.
+
+    141 is for a reader of the output that went away.
+
+    Examples
+    --------
+    >>> main(["solve", "synthetic", "--nu-x", "1", "--nu-y", "1", "--explain"])  # doctest: +ELLIPSIS
+    Plan fgB, loops ...
+    0
+    """
+    try:
+        code = _answered(parser().parse_args(_named(sys.argv[1:] if arguments is None else arguments)))
+        flushed(sys.stdout)
+    except OutputLostError as lost:
+        silenced(sys.stdout)
+        return EXIT_CLOSED_PIPE if lost.left else _refuse(str(lost))
+    return code
+
+
+def _answered(chosen: argparse.Namespace) -> int:
+    """Exit code of a command, whatever ends it."""
+    try:
+        return paper_main(chosen) if chosen.command == "paper" else _carry_out(chosen)
+    except OutputLostError:
+        raise
+    except SaddleslideError as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        return _interrupted(chosen)
+    except (SystemExit, GeneratorExit) as stop:
+        how = f"exit code {stop.code!r}" if isinstance(stop, SystemExit) else type(stop).__name__
+        return _refuse(
+            f"{getattr(chosen, 'target', chosen.command)!r} ended the program ({how}) before the command was done; "
+            "expected code that makes a problem and returns."
+        )
+    except OSError as error:
+        # A full disk, a folder without permission: nothing that a traceback would explain.
+        return _refuse("\n".join([f"{error}.", *getattr(error, "__notes__", ())]))
+
+
+def _named(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `my_file.py:problem` in its place as the problem."""
+    given = list(arguments)
+    if len(given) > 1 and given[0] in COMMANDS and ".py:" in given[1]:
+        given.insert(1, "file")
+    return given
+
+
+def _carry_out(chosen: Any) -> int:
+    # What is on the cluster lets go of it first.
+    with _cluster(chosen) as client, ExitStack() as things:
+        return _carried_out(argparse.Namespace(**vars(chosen), client=client), things)
+
+
+def _carried_out(chosen: Any, things: ExitStack) -> int:
+    console = Terminal(highlight=False, soft_wrap=True)
+    folder = getattr(chosen, "out", None)
+    if folder is not None:
+        prepare_folder(folder)
+    task = PROBLEMS[chosen.problem].task(chosen)
+    if isinstance(task.problem.f, DaskSum):
+        things.enter_context(task.problem.f)
+    if chosen.command == "compare":
+        console.print(repr(task.compare(chosen.run)), markup=False)
+        return EXIT_SOLVED
+    if chosen.command == "plan" or chosen.explain:
+        console.print(task.explain(), markup=False)
+        return EXIT_SOLVED
+    with Progress() as progress:
+        result = _solved(task, chosen, progress)
+    console.print(summary(result, facts_of(task.problem, result) | _cluster_facts(task.problem.f)))
+    console.print(result.message, markup=False)
+    if folder is not None:
+        asked = {name: value for name, value in vars(chosen).items() if name != "client"}
+        written = write_solution(folder, task.problem, result, asked)
+        console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
+    if result.status is Status.INTERRUPTED:
+        return _interrupted(chosen)
+    return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
+
+
+def _solved(task: Task, chosen: argparse.Namespace, progress: Progress) -> Result:
+    """Start the run, or go on with it; Ctrl-C ends it with what is known so far."""
+    if chosen.resume:
+        raise_all("solve", ["--resume is given; expected --checkpoint FILE with it."] * (chosen.checkpoint is None))
+        return resume(chosen.checkpoint, task.problem, callback=progress, on_interrupt="return")
+    return task.solve(callback=progress, on_interrupt="return", checkpoint=chosen.checkpoint)
+
+
+def _interrupted(chosen: argparse.Namespace) -> int:
+    place = getattr(chosen, "checkpoint", None)
+    kept = "" if place is None or not place.exists() else f" Go on with --checkpoint {place} --resume."
+    _refuse(f"interrupted.{kept}")
+    return EXIT_INTERRUPTED
+
+
+def _refuse(complaint: str) -> int:
+    complain(complaint)
+    return EXIT_USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,199 @@
+"""`saddleslide paper`: runs the paper's experiments and shows ours beside print."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table as Grid
+from rich.text import Text
+
+from saddleslide.paper.export import agreement, write_tables
+from saddleslide.paper.figures import draw_all
+from saddleslide.paper.report import FILE as REPORT
+from saddleslide.paper.report import write_report
+from saddleslide.paper.rows import Row, require_rows
+from saddleslide.paper.runner import Step, prepare_folder, run_missing
+from saddleslide.paper.spec import NAMES, Experiment, chosen
+from saddleslide.paper.tables import Cell, Table, Verdict, tables_of
+from saddleslide.runs.plot import require_matplotlib
+from saddleslide.runs.terminal import Terminal
+
+EXIT_AGREES, EXIT_DIFFERS, EXIT_INTERRUPTED = 0, 1, 130
+FOLDER = Path("paper-results")
+EXAMPLES = """examples:
+  saddleslide paper list
+  saddleslide paper run budgets
+  saddleslide paper run all --quick --out quick
+  saddleslide paper run all --jobs 2
+  saddleslide paper report --out paper-results
+
+A run that was interrupted goes on where it stopped: give the same folder again.
+exit codes: 0 every deterministic cell that was run agrees, 1 some do not, 2 wrong arguments, 130 interrupted,
+  141 nobody reads the output any more
+"""
+COLOURS = {
+    Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.FAILED: "bold red", Verdict.MEASURED: "cyan",
+    Verdict.OURS: "dim", Verdict.PARTIAL: "yellow", Verdict.NOT_RUN: "dim",
+}  # fmt: skip
+
+
+def add_paper(commands: Any, whole: Any) -> None:
+    """The arguments of the command; `whole` makes the type of a whole number."""
+    says = "run the paper's experiments and compare with the printed values"
+    paper = commands.add_parser(
+        "paper", help=says, description=says, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    actions = paper.add_subparsers(dest="action", required=True)
+    actions.add_parser("list", help="the experiments, their runs and about how long they take")
+    run = actions.add_parser("run", help="run experiments, write rows, tables, figures and the report")
+    run.add_argument("names", nargs="+", metavar="NAME", choices=(*NAMES, "all"), help=f"{', '.join(NAMES)}, or all")
+    run.add_argument("--quick", action="store_true", help="a part of the runs, about a minute for all experiments")
+    run.add_argument("--jobs", type=whole(1), default=1, help="processes; rows do not depend on it (default 1)")
+    run.add_argument("--tune", action="store_true", help="also the tuning protocol of tomography (about 20 minutes)")
+    report = actions.add_parser("report", help="tables, figures and the report again, from the rows alone")
+    report.add_argument("names", nargs="*", metavar="NAME", choices=(*NAMES, "all"), default="all", help="default all")
+    for one in (run, report):
+        one.add_argument("--seeds", type=whole(0), nargs="+", help="other seeds than the paper's: shown, not judged")
+        one.add_argument("--out", type=Path, default=FOLDER, metavar="DIR", help=f"folder (default {FOLDER})")
+
+
+def paper_main(asked: argparse.Namespace) -> int:
+    """Carry out `saddleslide paper ...`."""
+    console = Terminal(highlight=False)
+    if asked.action == "list":
+        console.print(_listed())
+        return EXIT_AGREES
+    require_matplotlib()
+    names = [asked.names] if isinstance(asked.names, str) else list(asked.names)
+    experiments = chosen(names)
+    if asked.action == "report":
+        rows = require_rows(asked.out)
+    else:
+        prepare_folder(asked.out)
+        try:
+            with _stoppable():
+                rows = _run(experiments, asked, console)
+        except KeyboardInterrupt:
+            console.print(f"Interrupted. What is finished is kept: run the same command again with --out {asked.out}.")
+            return EXIT_INTERRUPTED
+    return _show(experiments, rows, asked, console)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """A polite request to end is an interrupt: rows are kept, workers go, and the command says how to go on."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _listed() -> Grid:
+    grid = Grid(title="The paper's experiments", title_justify="left")
+    for head in ("name", "what it shows", "print", "runs", "quick", "about"):
+        grid.add_column(head, justify="right" if head in ("runs", "quick", "about") else "left")
+    for experiment in chosen(["all"]):
+        runs, quick = experiment.runs(), experiment.runs(quick=True)
+        seconds = sum(run.seconds for run in runs)
+        grid.add_row(
+            experiment.name, experiment.title, experiment.label, str(len(runs)), str(len(quick)), _time(seconds)
+        )
+    return grid
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90.0:
+        return f"{max(seconds, 1.0):.0f} s"
+    return f"{seconds / 60.0:.0f} min"
+
+
+def _run(experiments: Sequence[Experiment], asked: argparse.Namespace, console: Console) -> dict[str, Row]:
+    """All runs behind a live bar; in a pipe, one line for every tenth part."""
+    runs = [run for e in experiments for run in e.runs(asked.quick, asked.seeds, asked.tune)]
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"),
+        TextColumn("[dim]{task.fields[last]}"),
+    )  # fmt: skip
+    with Bar(*columns, console=Terminal(stderr=True), disable=not console.is_terminal) as bar:
+        task = bar.add_task("runs", total=len(runs), left="", last="")
+        tell = _Teller(console)
+
+        def tick(step: Step) -> None:
+            left = f"about {_time(step.left)} left" if step.done < step.total else "done"
+            bar.update(task, completed=step.done, left=left)
+            if step.row is not None:
+                bar.update(task, last=f"{step.row['experiment']} {step.row['group']}")
+                tell(step, left)
+
+        return run_missing(runs, asked.out, asked.jobs, tick)
+
+
+class _Teller:
+    """What is said where no one watches a bar: failures at once, the rest now and then."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.last = console, time.monotonic()
+
+    def __call__(self, step: Step, left: str) -> None:
+        row = step.row or {}
+        if row.get("status") == "failed":
+            self.console.print(f"failed: {row['experiment']} {row['group']}: {row['error']}", markup=False)
+        if not self.console.is_terminal and (time.monotonic() - self.last > 10.0 or step.done == step.total):
+            self.last = time.monotonic()
+            self.console.print(f"{step.done} of {step.total} runs, {left}")
+
+
+def _show(experiments: Sequence[Experiment], rows: dict[str, Row], asked: argparse.Namespace, console: Console) -> int:
+    tables = {experiment.name: tables_of(experiment, rows, asked.seeds) for experiment in experiments}
+    flat = [table for several in tables.values() for table in several]
+    for table in flat:
+        if any(cell.verdict is not Verdict.NOT_RUN for cell in table.cells()):
+            console.print(_grid(table))
+    write_tables(asked.out, flat)
+    figures = {experiment.name: draw_all(experiment, rows, asked.out) for experiment in experiments}
+    write_report(asked.out, experiments, tables, figures, rows)
+    found = agreement(flat)
+    wrong = found["differs"] + found["failed"]
+    # What a clock has a say in is shown, but decides nothing.
+    deciding = [cell for table in flat for cell in table.cells() if _wrong(cell) and not cell.timed]
+    keys = {run.key for e in experiments for run in e.runs(seeds=asked.seeds, optional=True)}
+    failed = [row for row in rows.values() if row["status"] == "failed" and row["key"] in keys]
+    console.print(
+        f"{found['agrees']} of {found['agrees'] + wrong} judged cells agree with the paper; "
+        f"{found['measured']} are measured, "
+        f"{found['partial'] + found['not run']} need runs that were not made. {asked.out / REPORT}",
+        soft_wrap=True,
+    )
+    return EXIT_DIFFERS if deciding or failed else EXIT_AGREES
+
+
+def _wrong(cell: Cell) -> bool:
+    return cell.verdict in (Verdict.DIFFERS, Verdict.FAILED)
+
+
+def _grid(table: Table) -> Grid:
+    """One line per cell: paper, ours, difference, verdict."""
+    where = f" ({table.label})" if table.label else ""
+    grid = Grid(title=f"{table.title}{where}", title_justify="left")
+    for head in (table.row_head, "", "paper", "ours", "difference", "verdict"):
+        grid.add_column(head, justify="right" if head in ("paper", "ours", "difference") else "left")
+    for name, line in table.lines.items():
+        shown = [cell for cell in line if cell.verdict is not Verdict.NOT_RUN]
+        for number, cell in enumerate(shown):
+            grid.add_row(name if number == 0 else "", *_texts(cell), end_section=number == len(shown) - 1)
+    return grid
+
+
+def _texts(cell: Cell) -> list[Text]:
+    verdict = Text(cell.verdict.value, style=COLOURS[cell.verdict])
+    return [Text(cell.head), Text(cell.paper), Text(cell.ours), Text(cell.difference), verdict]

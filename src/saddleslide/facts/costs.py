@@ -1,0 +1,161 @@
+"""What a call costs, estimated from sizes: deterministic, in operations. Declared costs replace it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from saddleslide.arrays.base import as_number
+from saddleslide.errors import InputError
+from saddleslide.functions import Function, MiniBatch, Noisy, Partitioned, SampledParts
+from saddleslide.functions.base import Scaled, Sum
+from saddleslide.functions.lifted import LinearModel
+from saddleslide.operators import Coupling, FiniteDifferences, ForeignMatrix, Matrix
+from saddleslide.operators.call import made
+from saddleslide.problem import SaddleProblem
+
+# A function or product of unknown code is taken to be this much dearer than a pass over its vector.
+_UNKNOWN = 50.0
+_FEWEST, _MOST = 12, 500
+# Where the transforms of a step cost more than half a gradient, a few more gradients are cheaper than more steps.
+_DEAR_STEP, _FEWEST_OF_DEAR_ONES = 0.5, 6
+FEWEST_ON_G = 4
+
+
+def product_cost(coupling: Coupling) -> float:
+    """Operations of one product.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> product_cost(ss.operators.as_coupling(np.eye(10)))
+    200.0
+    """
+    size = math.prod(coupling.x_shape) + math.prod(coupling.y_shape)
+    if isinstance(coupling, FiniteDifferences):
+        return 2.0 * size
+    if isinstance(coupling, Matrix | ForeignMatrix):
+        return 2.0 * coupling.stored
+    return _UNKNOWN * size
+
+
+def gradient_cost(f: Function, size: int) -> float:
+    """Operations of one gradient.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> gradient_cost(ss.functions.LeastSquares(np.eye(10), np.zeros(10)), 10)
+    400.0
+    """
+    if isinstance(f, LinearModel):
+        return 2.0 * product_cost(f.A)
+    if isinstance(f, Sum):
+        return sum(gradient_cost(part, size) for part in f.parts)
+    if isinstance(f, Scaled):
+        return gradient_cost(f.function, size)
+    if isinstance(f, MiniBatch):
+        return gradient_cost(f.function, size) * (f.batch or f.rows) / f.rows
+    if isinstance(f, SampledParts):
+        return gradient_cost(f.function, size) * (f.batch or f.parts) / f.parts
+    if isinstance(f, Noisy):
+        return gradient_cost(f.function, size)
+    if isinstance(f, Partitioned):
+        # Of the parts alone, so that a plan does not depend on where they are; declare or measure what waiting costs.
+        return sum(f.over_parts(partial(gradient_cost, size=size)))
+    return 4.0 * size if f.separable else _UNKNOWN * size
+
+
+def estimated_costs(problem: SaddleProblem) -> tuple[float, float, float]:
+    """Operations of one gradient of f, one of g and one product, from sizes.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=10), ss.functions.Zero()
+    >>> estimated_costs(ss.SaddleProblem(f=zero, g=zero, B=np.eye(10), X=box, Y=box))
+    (40.0, 40.0, 200.0)
+    """
+    f = gradient_cost(problem.f, math.prod(problem.X.shape))
+    g = gradient_cost(problem.g, math.prod(problem.Y.shape))
+    return f, g, product_cost(problem.coupling)
+
+
+def measured_costs(problem: SaddleProblem, repeats: int = 3) -> tuple[float, float, float]:
+    """Seconds of one gradient of f, one of g and one product: the fastest of a few calls each.
+
+    The only place where the clock decides anything, and only when asked for; the plan records the numbers, so that a
+    replay of the plan does not measure again.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=10), ss.functions.Zero()
+    >>> all(cost > 0.0 for cost in measured_costs(ss.SaddleProblem(f=zero, g=zero, B=np.eye(10), X=box, Y=box)))
+    True
+    """
+    x, y = problem.start()
+    coupling = problem.coupling
+    calls = {
+        "f": lambda: problem.f.gradient(x),
+        "g": lambda: problem.g.gradient(y),
+        "B": lambda: coupling.forward(x.reshape(coupling.x_shape)),
+    }
+    f, g, B = (min(made(name, partial(_seconds, call)) for _ in range(repeats)) for name, call in calls.items())
+    return f, g, B
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+def chosen_costs(problem: SaddleProblem, costs: Any, name: str) -> tuple[float, float, float]:
+    """Declared, measured ("measure") or estimated (None) prices of f', g' and a product."""
+    if costs is None:
+        return estimated_costs(problem)
+    if isinstance(costs, str):
+        if costs != "measure":
+            raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")
+        return measured_costs(problem)
+    if not isinstance(costs, Sequence | np.ndarray) or (isinstance(costs, np.ndarray) and costs.ndim == 0):
+        raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")
+    prices = tuple(as_number(cost, f"{name}: costs", 0.0) for cost in costs)
+    if len(prices) != 3:
+        raise InputError(f"{name}: costs has {len(prices)} numbers; expected (c_f, c_g, c_B).")
+    return prices[0], prices[1], prices[2]
+
+
+def inner_steps_per_gradient(
+    problem: SaddleProblem, costs: tuple[float, float, float] | None, metric: str, fewest: int = _FEWEST
+) -> int:
+    """Coupling steps that cost as much as one gradient of f, within sensible limits."""
+    size = math.prod(problem.X.shape)
+    vectors = 10.0 * (size + math.prod(problem.Y.shape))
+    transforms = 10.0 * size * math.log2(max(size, 2)) if metric in ("spectral", "fft") else 0.0
+    if costs is None:
+        gradient, product = gradient_cost(problem.f, size), product_cost(problem.coupling)
+    else:
+        gradient, product = costs[0], costs[2]
+        vectors = transforms = 0.0
+    step = 2.0 * product + vectors + transforms
+    if transforms > _DEAR_STEP * gradient:
+        fewest = min(fewest, _FEWEST_OF_DEAR_ONES)
+    return int(min(max(gradient / step if step > 0.0 else _MOST, fewest), _MOST))
+
+
+def g_steps_per_gradient(costs: tuple[float, float, float]) -> int:
+    """Gradients of g that cost as much as one of f, within sensible limits.
+
+    Examples
+    --------
+    >>> g_steps_per_gradient((100.0, 5.0, 1.0)), g_steps_per_gradient((1.0, 5.0, 1.0))
+    (20, 4)
+    """
+    return int(min(max(costs[0] / costs[1] if costs[1] > 0.0 else _MOST, FEWEST_ON_G), _MOST))

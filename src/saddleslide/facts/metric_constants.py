@@ -1,0 +1,196 @@
+"""H, mu, L_xy and Omega in the norm |x|_P of a metric: computed, bounded, or estimated and marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import final
+
+import numpy as np
+import scipy
+
+from saddleslide.arrays.base import Array
+from saddleslide.domains import Box, Domain
+from saddleslide.functions import Function, hessian_diagonal
+from saddleslide.metrics import Entrywise, Metric
+from saddleslide.metrics.base import Symbol
+from saddleslide.operators import Coupling
+from saddleslide.operators.spectrum import FACTORISABLE, norm_bound, rounding_margin
+from saddleslide.problem import SaddleProblem
+from saddleslide.theory import Constant
+from saddleslide.theory.holder import Holder
+from saddleslide.theory.noise import ESTIMATE
+
+# Products that an operator at hand only as products may be asked for, and what a search so short may miss.
+_STEPS, _MARGIN = 12, 1.1
+
+
+def constants_in(
+    metric: Metric, problem: SaddleProblem, used: Mapping[str, Constant], declared: Mapping[str, float]
+) -> dict[str, Constant]:
+    """The constants of a plan with those of the x block in the norm of a metric that is attached to the coupling.
+
+    Declared constants are Euclidean, as everywhere, and are converted by the extreme eigenvalues of P.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> free = ss.domains.FullSpace(2)
+    >>> f, g, B = ss.functions.Quadratic([1.0, 100.0]), ss.functions.Quadratic(1.0), np.diag([1.0, 10.0])
+    >>> problem = ss.SaddleProblem(f=f, g=g, B=B, X=free, Y=free)
+    >>> euclidean = {"nu_x": Constant(1.0, ""), "H_x": Constant(100.0, ""), "mu_x": Constant(1.0, "")}
+    >>> euclidean["L_xy"] = Constant(10.0, "")
+    >>> metric = ss.metrics.Diagonal([1.0, 100.0]).attached(problem.coupling)
+    >>> found = constants_in(metric, problem, euclidean, {})
+    >>> [round(found[name].value, 6) for name in ("H_x", "mu_x", "L_xy")]
+    [1.0, 1.0, 1.0]
+    """
+    bounded = _bounded(metric, problem.X.shape, used)
+    exact = {} if "H_x" in declared else _hessian_range(metric, problem.f, problem.X.shape)
+    computed = {**bounded, **exact}
+    if "mu_x" in declared:
+        computed["mu_x"] = bounded["mu_x"]
+    if "L_xy" not in declared:
+        computed["L_xy"] = _coupling_norm(metric, problem.coupling)
+    return {name: computed.get(name, constant) for name, constant in used.items()}
+
+
+def oracles_in(
+    metric: Metric | None, oracles: Mapping[str, tuple[float, float]], shape: tuple[int, ...]
+) -> dict[str, tuple[float, float]]:
+    """Declared (delta, L)-oracles with the L of f in the norm of the metric: at most L over the smallest eigenvalue.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> oracles_in(ss.metrics.Diagonal([0.5, 4.0]), {"f": (0.1, 3.0), "g": (0.1, 3.0)}, (2,))
+    {'f': (0.1, 6.0), 'g': (0.1, 3.0)}
+    """
+    if metric is None or "f" not in oracles:
+        return dict(oracles)
+    smallest, _ = _smallest_eigenvalue(metric, shape)
+    delta, L = oracles["f"]
+    return {**oracles, "f": (delta, L / smallest)}
+
+
+def noise_in(metric: Metric | None, noise: dict[str, Constant], shape: tuple[int, ...]) -> dict[str, Constant]:
+    """Variances in the dual norm of the metric: at most sigma^2 over the smallest eigenvalue of P.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> noise_in(ss.metrics.Diagonal([0.5, 4.0]), {"sigma2_x": Constant(3.0, "declared")}, (2,))["sigma2_x"].value
+    6.0
+    """
+    if metric is None or "sigma2_x" not in noise:
+        return noise
+    smallest, mark = _smallest_eigenvalue(metric, shape)
+    known = noise["sigma2_x"]
+    return noise | {"sigma2_x": Constant(known.value / smallest, f"{known.origin}, in the dual norm of x{mark}")}
+
+
+def squared_radius_in(metric: Metric, domain: Domain, point: Array) -> float:
+    """Largest |x - point|_P^2 on the domain.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> squared_radius_in(ss.metrics.Diagonal([1.0, 4.0]), ss.domains.Box(-1.0, 1.0, shape=2), np.zeros(2))
+    5.0
+    """
+    if isinstance(metric, Entrywise) and isinstance(domain, Box):
+        roots = np.sqrt(np.broadcast_to(metric.symbol, domain.shape))
+        return Box(roots * domain.lower, roots * domain.upper).squared_radius(roots * point)
+    return domain.squared_radius(point) * (metric.largest if domain.bounded else 1.0)
+
+
+def _hessian_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> dict[str, Constant]:
+    """H_x and mu_x from the constant Hessian of f: generalised eigenvalues of (f'', P)."""
+    if not f.quadratic:
+        return {}
+    size = math.prod(shape)
+    if size <= FACTORISABLE and hessian_diagonal(f, shape) is not None:
+        units = np.eye(size).reshape(size, *shape)
+        hessian = np.array([f.hessian_product(unit).ravel() for unit in units])
+        P = np.array([metric.product(unit).ravel() for unit in units])
+        values = scipy.linalg.eigh(0.5 * (hessian + hessian.T), 0.5 * (P + P.T), eigvals_only=True)
+        error = float(values[-1]) * rounding_margin(size)
+        low, high, origin = float(values[0]) - error, float(values[-1]) + error, "generalised eigenvalues of (f'', P)"
+    else:
+        low, high = _ritz_range(metric, f, shape)
+        low, high, origin = low / _MARGIN, high * _MARGIN, f"{_STEPS} products with f'' in the metric; {ESTIMATE}"
+    return {"H_x": Constant(high, origin), "mu_x": Constant(max(low, 0.0), origin)}
+
+
+def _ritz_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> tuple[float, float]:
+    """Extreme Ritz values of P^-1 f'' after a few Lanczos steps in the inner product of P, seeded."""
+    v = np.random.default_rng(0).standard_normal(shape)
+    basis: list[Array] = []
+    projected = np.zeros((_STEPS, _STEPS))
+    for k in range(_STEPS):
+        for other in basis:
+            v = v - float(np.vdot(other, metric.product(v))) * other
+        length = math.sqrt(max(float(np.vdot(v, metric.product(v))), 0.0))
+        if not length > 1e-12 * (1.0 if k == 0 else float(np.abs(projected).max())):
+            projected = projected[:k, :k]
+            break
+        basis.append(v / length)
+        image = f.hessian_product(basis[-1])
+        projected[k, : k + 1] = projected[: k + 1, k] = [float(np.vdot(other, image)) for other in basis]
+        v = metric.inverse(image)
+    values = np.linalg.eigvalsh(projected)
+    return float(values[0]), float(values[-1])
+
+
+def _bounded(metric: Metric, shape: tuple[int, ...], used: Mapping[str, Constant]) -> dict[str, Constant]:
+    """H_x, mu_x and L_xy from the Euclidean ones and the extreme eigenvalues of P."""
+    smallest, mark = _smallest_eigenvalue(metric, shape)
+    found = Holder(used["nu_x"].value, used["H_x"].value).in_metric(smallest)
+    bounds = {"H_x": Constant(found.H, f"{used['H_x'].origin}, and the smallest eigenvalue of P{mark}")}
+    bounds["L_xy"] = Constant(
+        used["L_xy"].value / math.sqrt(smallest), f"{used['L_xy'].origin}, and the smallest eigenvalue of P{mark}"
+    )
+    if "mu_x" in used:
+        origin = f"{used['mu_x'].origin}, and the largest eigenvalue of P"
+        bounds["mu_x"] = Constant(used["mu_x"].value / metric.largest, origin)
+    return bounds
+
+
+def _smallest_eigenvalue(metric: Metric, shape: tuple[int, ...]) -> tuple[float, str]:
+    if isinstance(metric, Symbol):
+        return float(np.min(metric.symbol)), ""
+    x, inverse = np.random.default_rng(0).standard_normal(shape), 0.0
+    for _ in range(_STEPS):
+        x = metric.inverse(x / float(np.linalg.norm(x)))
+        inverse = float(np.linalg.norm(x))
+    return 1.0 / (_MARGIN * inverse), f"; {ESTIMATE}"
+
+
+def _coupling_norm(metric: Metric, coupling: Coupling) -> Constant:
+    """Norm of B P^(-1/2); for an operator the factor that its power iterations found."""
+    if not isinstance(metric, Symbol):
+        return Constant(math.sqrt(1.0 / metric.balance), f"norm of B in the metric, power iterations; {ESTIMATE}")
+    bound = float(np.max(metric.coupling_symbol / metric.symbol))
+    found = norm_bound(_Rescaled(coupling, metric))
+    if found.upper**2 <= bound:
+        return Constant(found.upper, f"norm of B in the metric, upper bound: {found.method}")
+    return Constant(math.sqrt(bound), "norm of B in the metric, upper bound: symbols of B^T B and P")
+
+
+@final
+class _Rescaled(Coupling):
+    """B P^(-1/2) for a P that is diagonal in a fast basis."""
+
+    def __init__(self, coupling: Coupling, metric: Symbol) -> None:
+        self.inner, self.metric = coupling, metric
+        self.x_shape, self.y_shape = coupling.x_shape, coupling.y_shape
+        self.roots = np.sqrt(np.broadcast_to(metric.symbol, metric.to_basis(np.zeros(coupling.x_shape)).shape))
+
+    def _scaled(self, x: Array) -> Array:
+        return self.metric.from_basis(self.metric.to_basis(x) / self.roots)
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        return self.inner.forward(self._scaled(x), out)
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        return np.multiply(self._scaled(self.inner.adjoint(y)), 1.0, out=out)

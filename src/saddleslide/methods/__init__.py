@@ -1,0 +1,48 @@
+"""Methods: one a file, all with the same verbs: start, advance, output."""
+
+from saddleslide.methods.accelerated_gradient import AcceleratedGradient
+from saddleslide.methods.accelerated_mirror_prox import AcceleratedMirrorProx
+from saddleslide.methods.admm import Admm as ADMM
+from saddleslide.methods.apdg import Apdg as APDG
+from saddleslide.methods.base import Description, Method, Option
+from saddleslide.methods.catalogue import Methods, by_name
+from saddleslide.methods.condat_vu import CondatVu
+from saddleslide.methods.gradient_sliding import GradientSliding
+from saddleslide.methods.lbfgs import Lbfgs as LBFGS
+from saddleslide.methods.lockstep import Lockstep
+from saddleslide.methods.mirror_prox import MirrorProx
+from saddleslide.methods.mirror_prox_sliding import MirrorProxSliding
+from saddleslide.methods.opapc import Opapc as OPAPC
+from saddleslide.methods.pdhg import Pdhg as PDHG
+from saddleslide.methods.proved_sliding import ProvedSliding
+from saddleslide.methods.recursive_sliding import RecursiveSliding
+from saddleslide.methods.two_level import TwoLevelSliding
+from saddleslide.methods.universal_gradient import UniversalGradient
+from saddleslide.methods.universal_mirror_prox import UniversalMirrorProx
+from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
+
+__all__ = [
+    "ADMM",
+    "APDG",
+    "LBFGS",
+    "OPAPC",
+    "PDHG",
+    "AcceleratedGradient",
+    "AcceleratedMirrorProx",
+    "CondatVu",
+    "Description",
+    "GradientSliding",
+    "Lockstep",
+    "Method",
+    "Methods",
+    "MirrorProx",
+    "MirrorProxSliding",
+    "Option",
+    "ProvedSliding",
+    "RecursiveSliding",
+    "TwoLevelSliding",
+    "UniversalGradient",
+    "UniversalMirrorProx",
+    "UniversalPrimalDual",
+    "by_name",
+]

@@ -1,0 +1,113 @@
+"""The collection of methods: by name, as a table."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from saddleslide.errors import InputError
+from saddleslide.methods.accelerated_gradient import AcceleratedGradient
+from saddleslide.methods.accelerated_mirror_prox import AcceleratedMirrorProx
+from saddleslide.methods.admm import Admm
+from saddleslide.methods.apdg import Apdg
+from saddleslide.methods.base import Method
+from saddleslide.methods.condat_vu import CondatVu
+from saddleslide.methods.gradient_sliding import GradientSliding
+from saddleslide.methods.lbfgs import Lbfgs
+from saddleslide.methods.lockstep import Lockstep
+from saddleslide.methods.mirror_prox import MirrorProx
+from saddleslide.methods.mirror_prox_sliding import MirrorProxSliding
+from saddleslide.methods.opapc import Opapc
+from saddleslide.methods.pdhg import Pdhg
+from saddleslide.methods.proved_sliding import ProvedSliding
+from saddleslide.methods.recursive_sliding import RecursiveSliding
+from saddleslide.methods.two_level import TwoLevelSliding
+from saddleslide.methods.universal_gradient import UniversalGradient
+from saddleslide.methods.universal_mirror_prox import UniversalMirrorProx
+from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
+
+ALL: tuple[type[Method], ...] = (
+    MirrorProx,
+    Pdhg,
+    CondatVu,
+    Admm,
+    Opapc,
+    Lbfgs,
+    Apdg,
+    GradientSliding,
+    UniversalPrimalDual,
+    AcceleratedMirrorProx,
+    MirrorProxSliding,
+    UniversalMirrorProx,
+    RecursiveSliding,
+    ProvedSliding,
+    TwoLevelSliding,
+    Lockstep,
+    AcceleratedGradient,
+    UniversalGradient,
+)
+
+
+class Methods(Mapping[str, type[Method]]):
+    """All methods by name; prints as a table of what each needs, promises and comes from.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> "mirror-prox" in ss.methods.by_name
+    True
+    >>> ss.methods.by_name["mirror-prox"].description.reference[:10]
+    'Nemirovski'
+    """
+
+    def __init__(self, members: tuple[type[Method], ...]) -> None:
+        self._members = {member.description.name: member for member in members}
+
+    def __getitem__(self, name: str) -> type[Method]:
+        if not isinstance(name, str) or name not in self._members:
+            raise InputError(f"method: {name!r} is unknown; expected one of {', '.join(self)}.")
+        return self._members[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __repr__(self) -> str:
+        return "\n".join(_block(member) for member in self._members.values())
+
+    def markdown(self) -> str:
+        """The table of docs/methods.md: one row a method.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> ss.methods.by_name.markdown().splitlines()[0]
+        '| method | needs | guarantee | from |'
+        """
+        rows = ["| method | needs | guarantee | from |", "|---|---|---|---|"]
+        for name, member in self._members.items():
+            about = member.description
+            cells = (f"`{name}`", _needs(member), about.guarantee, about.reference)
+            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        return "\n".join(rows)
+
+
+def _needs(member: type[Method]) -> str:
+    return ", ".join(member.description.needs) or "gradients"
+
+
+def _block(member: type[Method]) -> str:
+    about = member.description
+    rows = (("needs", _needs(member)), ("promises", about.guarantee), ("from", about.reference))
+    lines = [about.name]
+    for title, text in rows:
+        lines += textwrap.wrap(text, 100, initial_indent=f"  {title:<9}", subsequent_indent=" " * 11)
+    return "\n".join(lines)
+
+
+by_name = Methods(ALL)

@@ -1,0 +1,104 @@
+"""Which metric `solve` works in, and why the better ones are not used."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from saddleslide.arrays.base import Array
+from saddleslide.domains import Ball, Box, Domain, FullSpace
+from saddleslide.errors import InputError, raise_all
+from saddleslide.functions import Function, hessian_diagonal, split_simple
+from saddleslide.functions.at_hand import exponent
+from saddleslide.functions.lifted import LinearModel
+from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectral
+from saddleslide.oracles.oracles import Oracles
+from saddleslide.problem import SaddleProblem
+
+METRICS = ("auto", "blocks", "diagonal", "spectral", "fft")
+# Entries whose curvatures differ by less than this are as well served by one number.
+_UNEVEN = 10.0
+
+
+def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) -> tuple[str, tuple[str, ...]]:
+    """The metric that is used, and why the better ones are not."""
+    if isinstance(wanted, Metric):
+        _check_given(problem, wanted)
+        return "given", (f"metric {wanted.name} as given",)
+    free = _spectral_obstacles(problem) if wanted != "diagonal" else []
+    # Looking at the diagonal of a Hessian takes a pass over its matrix.
+    uneven = _diagonal_obstacles(problem, rest) if wanted == "diagonal" else []
+    hard = {"spectral": free, "fft": free, "diagonal": uneven}.get(wanted, [])
+    if hard:
+        raise InputError(f"metric {wanted!r} can not be used: {'; '.join(hard)}.")
+    if wanted != "auto":
+        return wanted, (f"metric {wanted} as asked",)
+    if len(problem.X.shape) < 2:
+        free.append("x is not an image")
+    if not free:
+        return "spectral", ("x is an image on a free domain: the Hessian of f is fitted in the cosine basis",)
+    why = (f"no spectral metric: {'; '.join(free)}",)
+    uneven = _diagonal_obstacles(problem, rest)
+    if not uneven:
+        weights = hessian_diagonal(rest, problem.X.shape)
+        assert weights is not None
+        spread = float(weights.max() / weights.min())
+        if spread >= _UNEVEN:
+            return "diagonal", (*why, f"curvatures of the entries of x differ by {spread:.2g}: each has its own weight")
+        uneven.append(f"curvatures of the entries of x differ by {spread:.2g} only")
+    return "blocks", (*why, f"no diagonal metric: {'; '.join(uneven)}")
+
+
+def built_metric(name: str, oracles: Oracles, rest: Function, x: Array, seed: int) -> Metric:
+    """The metric "diagonal", "spectral" or "fft" of a problem; the last two take counted products with the Hessian."""
+    problem = oracles.problem
+    if name == "diagonal":
+        weights = hessian_diagonal(rest, problem.X.shape)
+        assert weights is not None
+        return Diagonal(weights).attached(problem.coupling)
+    lift = oracles.lifted(problem.f)
+    hessian = lift.hessian_stack(lift.lift(x) if not problem.f.quadratic else lift.blank(x))
+    modulus = problem.f.strong_convexity(problem.X)
+    seeded, basis = np.random.default_rng(seed), "fft" if name == "fft" else "dct"
+    return fit_spectral(hessian, problem.X.shape, problem.coupling, modulus, seeded, basis=basis)
+
+
+def _spectral_obstacles(problem: SaddleProblem) -> list[str]:
+    """What keeps a metric that is not entrywise, fitted to the Hessian of f, from being used."""
+    if not isinstance(problem.X, FullSpace | Ball):
+        return [f"X is {problem.X}, whose constraint can be active"]
+    shown = isinstance(problem.f, LinearModel) or problem.f.quadratic
+    return [] if shown else ["f offers no products with its Hessian"]
+
+
+def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:
+    obstacles = []
+    if not isinstance(problem.X, FullSpace | Box):
+        obstacles.append(f"X is {problem.X}, whose projection mixes the entries")
+    if hessian_diagonal(rest, problem.X.shape) is None:
+        obstacles.append("f does not show the diagonal of its Hessian")
+    return obstacles
+
+
+def _check_given(problem: SaddleProblem, metric: Metric) -> None:
+    """Refuse a metric that does not fit the block, before any work."""
+    shape = getattr(metric, "symbol", np.empty(problem.X.shape))
+    complaints = []
+    if np.shape(shape) not in ((), problem.X.shape):
+        complaints.append(f"metric {metric.name!r} has shape {np.shape(shape)}; expected {problem.X.shape}.")
+    allowed = (FullSpace | Box) if isinstance(metric, Entrywise) else (FullSpace | Ball)
+    if not isinstance(metric, Blocks) and not isinstance(problem.X, allowed):
+        complaints.append(f"metric {metric.name!r} can not be used: X is {problem.X}, whose constraint mixes with it.")
+    if not isinstance(metric, Entrywise) and _is_rough(problem.f, problem.X):
+        complaints.append(f"metric {metric.name!r} needs a smooth f: a proximal step of f does not fit it.")
+    raise_all("metric", complaints)
+
+
+def _is_rough(f: Function, X: Domain) -> bool:
+    """Whether f is known to have kinks or a Hölder gradient; a simple part says so on unbounded sets too."""
+    form = split_simple(f, X)[1].separable_form()
+    if form is not None and form.powers:
+        return True
+    try:
+        return exponent(f, X) < 1.0
+    except InputError:
+        return False

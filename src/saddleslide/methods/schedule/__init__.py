@@ -1,0 +1,1 @@
+"""Schedules of recursive sliding: levels, loops, stages, and the theorem behind them."""

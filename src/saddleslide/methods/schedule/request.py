@@ -1,0 +1,203 @@
+"""What a caller asks of a plan, and what of it makes no sense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from saddleslide.arrays.arguments import as_flag, as_mapping, as_names, as_whole, as_word
+from saddleslide.arrays.base import as_number
+from saddleslide.errors import InputError, raise_all
+from saddleslide.facts.constants import declared_constants
+from saddleslide.facts.norms import BUILT_METRICS, block_norms
+from saddleslide.methods.schedule.regimes import REGIMES
+from saddleslide.metrics import Metric
+from saddleslide.problem import SaddleProblem
+from saddleslide.theory.levels import check_loops
+from saddleslide.theory.plan import COUPLING_STEPS, PRIMAL_DUAL
+
+# Settings that adaptive sliding knows as well; all others are about the theorems.
+SHARED = ("tol", "metric", "start", "regime", "costs")
+# Budgets from the bound itself instead of the constants of the corollary.
+SHARP = "sharp"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `ss.plan`, which documents them.
+
+    Examples
+    --------
+    >>> Request(0.1).theorem_settings, Request(0.1, proved=True).theorem_settings
+    ((), ('proved',))
+    """
+
+    tol: float | None = None
+    order: str | None = None
+    loops: Sequence[int] | None = None
+    metric: str | float | Sequence[float] | Metric = "auto"
+    start: tuple[Any, Any] | None = None
+    kappa: float | None = None
+    proved: bool | str = False
+    constants: Mapping[str, float] | None = None
+    regime: str = "auto"
+    anchors: bool = False
+    factor: float | None = None
+    range_conditions: Collection[str] = ()
+    interior: Collection[str] = ()
+    Psi0: float | None = None
+    costs: Sequence[float] | str | None = None
+    inexact: Mapping[str, Sequence[float]] | None = None
+    anchor_batch: int | None = None
+    simple: str | Collection[str] = "auto"
+    coupling_step: str = "auto"
+
+    @property
+    def theorem_settings(self) -> tuple[str, ...]:
+        """Names of the settings that were changed and mean nothing to adaptive sliding."""
+        given = [entry for entry in fields(self) if entry.name not in SHARED]
+        return tuple(entry.name for entry in given if _differs(getattr(self, entry.name), entry.default))
+
+    @property
+    def plain_metric(self) -> bool:
+        """Whether the metric is left to the plan."""
+        return isinstance(self.metric, str) and self.metric == "auto"
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether levels or oracles were asked for, which leaves one run of the recursion."""
+        return self.order is not None or self.loops is not None or bool(self.oracles)
+
+    @cached_property
+    def declared(self) -> dict[str, float]:
+        """Declared constants."""
+        return declared_constants(as_mapping(self.constants, "plan: constants", "{'H_x': 2.0}"))
+
+    @cached_property
+    def oracles(self) -> dict[str, tuple[float, float]]:
+        """Declared (delta, L)-oracles of f and g."""
+        declared = as_mapping(self.inexact, "plan: inexact", "{'f': (1e-3, 2.0)}")
+        unknown = sorted(set(declared) - {"f", "g"}, key=str)
+        raise_all("plan", [f"inexact has {unknown}; expected names among ['f', 'g']."] * bool(unknown))
+        if declared and self.regime not in ("auto", "degenerate"):
+            raise InputError(
+                f"plan: inexact oracles are for regime 'degenerate' (Theorem 3.3); received {self.regime!r}."
+            )
+        oracles = {}
+        for name, pair in declared.items():
+            if not isinstance(pair, Sequence) or len(pair) != 2:
+                raise InputError(f"plan: inexact[{name!r}] is {pair!r}; expected (delta, L).")
+            delta, L = (as_number(number, f"plan: inexact[{name!r}]", 0.0) for number in pair)
+            oracles[name] = (delta, L)
+        return oracles
+
+    def check(self, problem: SaddleProblem) -> None:
+        """Refuse what makes no sense, before any call."""
+        self._check_target(problem)
+        self._check_regime()
+        if self.anchor_batch is not None:
+            as_whole(self.anchor_batch, "plan: anchor_batch", 1)
+        for name, number in (("factor", self.factor), ("Psi0", self.Psi0)):
+            if number is not None:
+                as_number(number, f"plan: {name}", 0.0)
+        problem.start(self.start)
+        block_norms(self.metric, (1.0, 1.0))
+        self._check_names()
+        self._check_coupling_step()
+        self._check_idle()
+        assert isinstance(self.declared, dict) and isinstance(self.oracles, dict)
+
+    def _check_names(self) -> None:
+        for name, given in (("range_conditions", self.range_conditions), ("interior", self.interior)):
+            as_names(given, f"plan: {name}", ("x", "y"))
+        if not isinstance(self.simple, str) or self.simple != "auto":
+            names = [self.simple] if isinstance(self.simple, str) else self.simple
+            # An array without dimensions passes for a collection.
+            usable = isinstance(names, Collection) and not isinstance(names, np.ndarray)
+            strange = [one for one in names if not (isinstance(one, str) and one in ("f", "g"))] if usable else [names]
+            unknown = sorted(map(str, strange))
+            raise_all("plan", [f"simple has {unknown}; expected 'auto' or names among ['f', 'g']."] * bool(unknown))
+        for side in "xy":
+            nu, H, mu = (self.declared.get(f"{letter}_{side}") for letter in ("nu", "H", "mu"))
+            if H is not None and mu is not None and (nu or 1.0) == 1.0 and mu > H:
+                raise InputError(f"plan: mu_{side} is {mu:g} and H_{side} is {H:g}; expected mu <= H.")
+
+    def _check_coupling_step(self) -> None:
+        as_word(self.coupling_step, "plan: coupling_step", ("auto", *COUPLING_STEPS))
+        if self.coupling_step == PRIMAL_DUAL and self.order is not None and not self.order.endswith("B"):
+            raise InputError(
+                f"plan: coupling_step 'primal-dual' needs the coupling innermost; received order {self.order!r}."
+            )
+
+    def _check_idle(self) -> None:
+        """A setting that the regime asked for does not have is a mistake, not a wish."""
+        named = isinstance(self.metric, str) and self.metric in ("auto", "blocks", "identity", *BUILT_METRICS)
+        plain = named or isinstance(self.metric, Metric)
+        idle = []
+        if self.regime in ("restarts", "mixed"):
+            idle += ["kappa"] * (self.kappa is not None) + ["metric"] * (not plain)
+            idle += ["coupling_step"] * (self.coupling_step == PRIMAL_DUAL)
+        if self.regime == "degenerate":
+            idle += ["anchors"] * self.anchors + ["factor"] * (self.factor is not None)
+            idle += ["Psi0"] * (self.Psi0 is not None)
+        raise_all("plan", [f"{name} has no meaning in regime {self.regime!r}; leave it out." for name in idle])
+
+    def _check_target(self, problem: SaddleProblem) -> None:
+        tol, order, complaints = self.tol, self.order, []
+        if not isinstance(problem, SaddleProblem):
+            complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
+        if tol is None and (order is None or self.loops is None):
+            complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
+        if tol is not None and not _is_target(tol):
+            complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
+        known = isinstance(self.proved, bool) or (isinstance(self.proved, str) and self.proved == SHARP)
+        if not known:
+            complaints.append(f"proved is {self.proved!r}; expected True, False or {SHARP!r}.")
+        if known and self.proved == SHARP and self.kappa is not None:
+            complaints.append(
+                f"kappa is {self.kappa!r}; expected none with proved={SHARP!r}, which looks at the bound."
+            )
+        if order is not None and not self._is_order(order):
+            complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
+        raise_all("plan", complaints)
+        if self.loops is not None and not self._leaves_levels_out:
+            check_loops(self.loops, len("fgB"))
+        if self.kappa is not None and as_number(self.kappa, "plan: kappa", 0.0) == 0.0:
+            raise InputError("plan: kappa is 0; expected a number > 0.")
+
+    @property
+    def _leaves_levels_out(self) -> bool:
+        """Whether simple terms are asked for, so that there may be fewer than three levels."""
+        return not isinstance(self.simple, str) and bool(self.simple)
+
+    def _is_order(self, order: Any) -> bool:
+        if not isinstance(order, str) or len(set(order)) < len(order) or set(order) - set("fgB"):
+            return False
+        return len(order) == len("fgB") or self._leaves_levels_out
+
+    def _check_regime(self) -> None:
+        regime, complaints = self.regime, []
+        as_flag(self.anchors, "plan: anchors")
+        if not isinstance(regime, str) or regime not in ("auto", *REGIMES):
+            complaints.append(f"regime is {regime!r}; expected 'auto', 'adaptive' or one of {REGIMES}.")
+        elif regime in ("restarts", "mixed") and (self.tol is None or self.order is not None or self.loops is not None):
+            complaints.append(f"regime {regime!r} chooses order and loops itself; expected tol and neither of them.")
+        raise_all("plan", complaints)
+
+
+def _differs(value: Any, default: Any) -> bool:
+    return not (value is default or (isinstance(value, type(default)) and value == default))
+
+
+def _is_target(tol: Any) -> bool:
+    try:
+        return isinstance(tol, Real) and math.isfinite(tol) and float(tol) > 0.0
+    except OverflowError:
+        # A whole number beyond double precision.
+        return False

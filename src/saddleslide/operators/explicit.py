@@ -1,0 +1,378 @@
+"""Couplings from what users have: matrices, sparse matrices, LinearOperators, pairs of callables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import scipy
+
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape, on_host, received
+from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of
+from saddleslide.arrays.remote.sparse import SPARSE, sparse_product
+from saddleslide.errors import InputError, MissingAdjointError
+from saddleslide.kernels.switch import jit_enabled, load
+from saddleslide.operators.alike_rows import AlikeRows, passes_of
+from saddleslide.operators.base import Coupling
+from saddleslide.operators.foreign import ForeignMatrix
+from saddleslide.operators.odl_operators import is_odl, odl_products
+from saddleslide.operators.sparse_input import read_sparse
+from saddleslide.operators.sparse_rows import SparseRows, flat
+from saddleslide.operators.spectrum import DECLARED, NormBound, may_be_dense, summation_error
+
+# Four dense rows of so many columns fill a cache of 1 MB, where they are until they are read again.
+_CACHED_COLUMNS = 2**15
+# Longest side of a sparse matrix whose factorisation is worth its cost.
+_LONG = 4000
+# A LinearOperator subclass must override one of these to have an adjoint.
+_ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
+
+
+@final
+class Matrix(Coupling):
+    """A dense or sparse matrix acting on raveled arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Matrix(np.eye(4), x_shape=(2, 2), y_shape=(4,)).forward(np.ones((2, 2)))
+    array([1., 1., 1., 1.])
+    """
+
+    def __init__(
+        self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, name: str = "B"
+    ) -> None:
+        self.matrix = _read_matrix(matrix, name)
+        self.x_shape, self.y_shape = _check_sizes(self.matrix.shape, x_shape, y_shape, name)
+        self.sparse = scipy.sparse.issparse(self.matrix)
+        # A stored transpose makes the sparse adjoint a row-wise product too.
+        self.transpose = _with_small_indices(self.matrix.T.tocsr()) if self.sparse else self.matrix.T
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.sparse else "dense"
+        return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return ("sparse matrix: SciPy products",) if self.sparse and kind.library not in SPARSE else ()
+
+    @property
+    def entries(self) -> Any:
+        """The numbers of the matrix: an array, or SciPy's sparse rows."""
+        return self.matrix
+
+    @property
+    def stored(self) -> int:
+        """Number of stored entries."""
+        return int(self.matrix.nnz if self.sparse else self.matrix.size)
+
+    @cached_property
+    def _rows(self) -> AlikeRows | SparseRows:
+        """The matrix as compiled passes take it."""
+        return passes_of(self.matrix)
+
+    @cached_property
+    def _columns(self) -> AlikeRows | SparseRows:
+        """The same of its transpose."""
+        return passes_of(self.transpose)
+
+    @property
+    def _compiled(self) -> bool:
+        return self.sparse and jit_enabled() and self.matrix.indices.dtype == np.int32
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        if self._compiled and on_host(x):
+            return self._rows.product(x, self.y_shape, out)
+        return self._product(self.matrix, x, self.y_shape, out)
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        if self._compiled and on_host(y):
+            return self._columns.product(y, self.x_shape, out)
+        return self._product(self.transpose, y, self.x_shape, out)
+
+    @property
+    def one_pass(self) -> bool:
+        # With fewer rows than columns, adding into the long vector costs more than reading the matrix twice; and
+        # patterns of rows are read for next to nothing.
+        rows, columns = self.matrix.shape
+        if not self.sparse:
+            return jit_enabled() and columns <= _CACHED_COLUMNS
+        return self._compiled and rows >= columns and isinstance(self._rows, SparseRows)
+
+    def forward_stack(self, stack: Array) -> Array:
+        if not (self._compiled and on_host(stack) and isinstance(self._rows, SparseRows)):
+            return super().forward_stack(stack)
+        return self._rows.products(stack).reshape(len(stack), *self.y_shape)
+
+    def adjoint_stack(self, stack: Array) -> Array:
+        if not (self._compiled and on_host(stack) and isinstance(self._columns, SparseRows)):
+            return super().adjoint_stack(stack)
+        return self._columns.products(stack).reshape(len(stack), *self.x_shape)
+
+    def gram_stack(self, stack: Array, weights: Array) -> Array:
+        if not (self.sparse and self.one_pass and on_host(stack) and isinstance(self._rows, SparseRows)):
+            return super().gram_stack(stack, weights)
+        return self._rows.grams(stack, weights).reshape(len(stack), *self.x_shape)
+
+    def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
+        if not on_host(x) or not (self.one_pass or self._compiled):
+            return super().there_and_back(x, shift)
+        if not self.sparse:
+            rows, columns = self.matrix.shape
+            out, back, source, minus = np.empty(rows), np.empty(columns), flat(x, columns), flat(shift, rows)
+            load("passes").dense_there_and_back(self.matrix, source, minus, out, back)
+        elif isinstance(self._rows, SparseRows):
+            out, back = self._rows.there_and_back(x, shift)
+        else:
+            return super().there_and_back(x, shift)
+        return out.reshape(self.y_shape), back.reshape(self.x_shape)
+
+    def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+        if not on_host(v):
+            return _product_elsewhere(matrix, v, shape, out)
+        if out is None:
+            return np.asarray(matrix @ v.ravel()).reshape(shape)
+        if self.sparse or not out.flags.c_contiguous:
+            out[...] = (matrix @ v.ravel()).reshape(shape)
+        else:
+            np.dot(matrix, v.ravel(), out=out.reshape(-1))
+        return out
+
+    @cached_property
+    def product_error(self) -> float:
+        """From the entries: the longest row or column, and the norm of |B|."""
+        if 0 in self.matrix.shape:
+            return 0.0
+        used = self.matrix != 0.0
+        longest = max(int(np.max(np.asarray(used.sum(axis=axis)))) for axis in (0, 1))
+        return summation_error(longest) * self.size_bound
+
+    @cached_property
+    def size_bound(self) -> float:
+        """A bound on the norm of |B|: Frobenius, or the root of the largest row sum times the largest column sum."""
+        if 0 in self.matrix.shape:
+            return 0.0
+        sizes = abs(self.matrix)
+        sums = [float(np.max(np.asarray(sizes.sum(axis=axis)))) for axis in (0, 1)]
+        largest = float(sizes.max())
+        with np.errstate(under="ignore"):
+            relative = (sizes.data if self.sparse else sizes) / (largest or 1.0)
+            whole = largest * float(np.linalg.norm(np.ravel(relative)))
+        return (1.0 + summation_error(self.stored)) * min(math.sqrt(sums[0]) * math.sqrt(sums[1]), whole)
+
+    @property
+    def norm_at_hand(self) -> bool:
+        return True
+
+    def dense(self) -> Array | None:
+        if self.sparse and (max(self.matrix.shape) > _LONG or not may_be_dense(self.matrix.shape)):
+            return None
+        matrix: Array = self.matrix.toarray() if self.sparse else self.matrix
+        return matrix
+
+
+def _product_elsewhere(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+    """The product where v lies: a dense matrix is kept there, and a sparse one where the library has such."""
+    flat: Any = v.ravel()
+    product: Any = sparse_product(matrix, flat) if scipy.sparse.issparse(matrix) else matrix @ flat
+    found: Array = product.reshape(shape)
+    if out is None:
+        return found
+    np.copyto(out, found)
+    return out
+
+
+def rows_of(matrix: Any) -> tuple[Array, Any, Any]:
+    """Entries, columns and row starts of a CSR matrix with 32-bit indices, as compiled loops take them."""
+    return matrix.data, matrix.indices.view(np.uint32), matrix.indptr.view(np.uint32)
+
+
+@final
+class Products(Coupling):
+    """A coupling given by two callables, `forward` and `adjoint`, on arrays of the stated shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> doubling = Products(lambda x: 2 * x, lambda y: 2 * y, x_shape=(3,), y_shape=(3,))
+    >>> doubling.adjoint(np.ones(3))
+    array([2., 2., 2.])
+    """
+
+    runs_own_code = True
+
+    def __init__(
+        self,
+        forward: Callable[[Any], Any],
+        adjoint: Callable[[Any], Any],
+        x_shape: Shape,
+        y_shape: Shape,
+        kind: ArrayKind = NUMPY,
+        name: str = "B",
+    ) -> None:
+        self._forward, self._adjoint = forward, adjoint
+        # What error messages call it.
+        self._name = name
+        # Arrays of this kind are what the callables take.
+        self.origin = kind
+        self.x_shape, self.y_shape = x_shape, y_shape
+
+    def __repr__(self) -> str:
+        return f"Products({self.x_shape} -> {self.y_shape})"
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return () if self.origin.library == kind.library else ("operator or callables: NumPy code",)
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        return received(self.origin.call(self._forward, x), self.y_shape, f"{self._name} x", out, x)
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        return received(self.origin.call(self._adjoint, y), self.x_shape, f"{self._name}^T y", out, y)
+
+
+def as_coupling(
+    B: Any,
+    x_shape: Shape | None = None,
+    y_shape: Shape | None = None,
+    norm: float | None = None,
+    like: Any = None,
+    name: str = "B",
+) -> Coupling:
+    """Make a Coupling of an array, a sparse matrix, an operator (SciPy, PyLops, ODL) or a pair of callables.
+
+    Parameters
+    ----------
+    B : array_like, sparse matrix, LinearOperator, ODL operator, (forward, adjoint) or Coupling
+        A LinearOperator is anything with `shape`, `matvec` and `rmatvec`. A matrix of PyTorch, JAX or CuPy stays there,
+        and so do its products.
+    x_shape, y_shape : tuple of int, optional
+        Shapes of x and of Bx; needed for callables, flat by default for matrices.
+    norm : float, optional
+        A known upper bound on the spectral norm; saves the products that bounding it would cost.
+    like : "torch", "jax", "cupy" or an array of theirs, optional
+        Kind of arrays that a pair of callables takes, on the device of that array; NumPy when missing.
+    name : str, optional
+        What error messages call it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse.linalg import aslinearoperator
+    >>> as_coupling(aslinearoperator(np.ones((2, 3)))).y_shape
+    (2,)
+    """
+    x_shape = None if x_shape is None else as_shape(x_shape, f"{name}: x_shape")
+    y_shape = None if y_shape is None else as_shape(y_shape, f"{name}: y_shape")
+    coupling = _made(B, x_shape, y_shape, as_kind(like, f"{name}: like"), name)
+    if norm is not None:
+        declared = as_number(norm, f"{name}: norm", 0.0)
+        # A copy: the caller's own coupling keeps its norm.
+        coupling = copy(coupling)
+        coupling.__dict__["norm"] = NormBound(declared, declared, DECLARED)
+    return coupling
+
+
+def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind, name: str) -> Coupling:
+    if isinstance(B, Coupling):
+        # Only the sizes must agree: an image and its ravel are the same vector.
+        wrong = [
+            f"its {side} shape is {has}; expected {wants}"
+            for has, wants, side in [(B.x_shape, x_shape, "x"), (B.y_shape, y_shape, "y")]
+            if wants is not None and math.prod(has) != math.prod(wants)
+        ]
+        if wrong:
+            raise InputError(f"{name}: {', and '.join(wrong)}.")
+        return B
+    if isinstance(B, tuple | list) and len(B) == 2 and all(callable(part) for part in B):
+        if x_shape is None or y_shape is None:
+            raise InputError(f"{name}: a pair of callables has no shapes; pass x_shape= and y_shape=.")
+        return Products(B[0], B[1], x_shape, y_shape, kind, name)
+    if hasattr(B, "matvec") and hasattr(B, "shape"):
+        return _from_linear_operator(B, x_shape, y_shape, name)
+    if is_odl(B):
+        forward, transpose, own_x, own_y = odl_products(B, name)
+        # An image and its ravel are the same vector: the shapes asked for win over the spaces' own.
+        _check_sizes((math.prod(own_y), math.prod(own_x)), x_shape or own_x, y_shape or own_y, name)
+        return _reshaped(forward, transpose, x_shape or own_x, y_shape or own_y, name)
+    if kind_of(B) != NUMPY and B.ndim == 2:
+        return ForeignMatrix(B, *_check_sizes(tuple(B.shape), x_shape, y_shape, name), name)
+    if callable(B) and not hasattr(B, "__array__"):
+        raise MissingAdjointError(
+            f"{name}: received one callable; expected a pair (forward, adjoint). "
+            "The method needs products with it and with its transpose."
+        )
+    return Matrix(B, x_shape, y_shape, name)
+
+
+def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name: str) -> Coupling:
+    if np.dtype(getattr(operator, "dtype", None) or float).kind == "c":
+        raise InputError(f"{name}: dtype is {operator.dtype}; expected a real operator.")
+    rows, columns = operator.shape
+    x_shape, y_shape = _check_sizes((rows, columns), x_shape, y_shape, name)
+    if not callable(getattr(operator, "rmatvec", None)) or _lacks_rmatvec(operator):
+        raise MissingAdjointError(
+            f"{name}: {type(operator).__name__} of shape {operator.shape} has no rmatvec; expected "
+            "an operator with its adjoint. Pass rmatvec= when building it."
+        )
+    return _reshaped(
+        lambda x: operator.matvec(x.ravel()), lambda y: operator.rmatvec(y.ravel()), x_shape, y_shape, name
+    )
+
+
+def _reshaped(
+    forward: Callable[[Array], Any], adjoint: Callable[[Array], Any], x_shape: Shape, y_shape: Shape, name: str
+) -> Coupling:
+    flat = (lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape))
+    return Products(*flat, x_shape, y_shape, name=name)
+
+
+def _lacks_rmatvec(operator: Any) -> bool:
+    """SciPy's callable-based LinearOperator always has the method; the callable behind it may be None.
+
+    Sums, products, multiples and transposes of operators lack it when one of their `args` does.
+    """
+    parts = [part for part in getattr(operator, "args", ()) if hasattr(part, "matvec")]
+    if any(_lacks_rmatvec(part) for part in parts):
+        return True
+    # The attributes in which SciPy's LinearOperator and PyLops' FunctionOperator keep the adjoint callable.
+    for name in ("_CustomLinearOperator__rmatvec_impl", "fc"):
+        if hasattr(operator, name):
+            return getattr(operator, name) is None
+    plain = scipy.sparse.linalg.LinearOperator
+    inherited = [getattr(type(operator), part, None) is getattr(plain, part) for part in _ADJOINT_PARTS]
+    return isinstance(operator, plain) and all(inherited)
+
+
+def _read_matrix(matrix: Any, name: str) -> Any:
+    if scipy.sparse.issparse(matrix):
+        return _with_small_indices(read_sparse(matrix, name))
+    array = as_real(matrix, name)
+    if array.ndim != 2:
+        raise InputError(
+            f"{name}: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix."
+        )
+    return array
+
+
+def _with_small_indices(rows: Any) -> Any:
+    """Indices of 32 bits where they are enough: products read a quarter less."""
+    if rows.nnz < 2**31 and max(rows.shape) < 2**31:
+        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
+
+
+def _check_sizes(
+    shape: tuple[int, int], x_shape: Shape | None, y_shape: Shape | None, name: str
+) -> tuple[Shape, Shape]:
+    rows, columns = shape
+    x_shape = (columns,) if x_shape is None else x_shape
+    y_shape = (rows,) if y_shape is None else y_shape
+    if math.prod(x_shape) != columns or math.prod(y_shape) != rows:
+        raise InputError(
+            f"{name}: its shape is {(rows, columns)}; expected {(math.prod(y_shape), math.prod(x_shape))} "
+            f"for y of shape {y_shape} and x of shape {x_shape}."
+        )
+    return x_shape, y_shape

@@ -1,0 +1,1 @@
+"""What is counted: the only door to f, g and B."""

@@ -1,0 +1,381 @@
+"""Counted access to f', g', B and B^T: the only way the methods touch a problem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from saddleslide.arrays.base import Array, read_only, zeros
+from saddleslide.arrays.kinds import refuse_masked
+from saddleslide.arrays.remote import Elsewhere
+from saddleslide.domains import Domain
+from saddleslide.errors import explain_read_only
+from saddleslide.functions import Function
+from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, lifted, linear_models
+from saddleslide.functions.remembered import Memory
+from saddleslide.kernels.switch import clock
+from saddleslide.operators.base import is_own_code
+from saddleslide.operators.call import lasted, look
+from saddleslide.problem import SaddleProblem
+
+_Answer = TypeVar("_Answer")
+# A trial step at which an oracle overflows is shortened by this factor, so many times at most.
+SHORTER, MOST_SHORTENED = 16.0, 60
+# Called with the oracle and what the next call counts.
+Gate = Callable[[str, float], None]
+
+
+def _plain(count: float) -> float:
+    """Whole numbers are integers, so that counts print as counts."""
+    return int(count) if type(count) is not int and count == int(count) else count
+
+
+@dataclass
+class Calls:
+    """Calls of each oracle: gradients of f, gradients of g, products with B or B^T.
+
+    Where f = loss(Ax), a product with A and one with A^T are half a gradient each. A value alone is half a gradient,
+    of the caller's own code a whole call.
+
+    Examples
+    --------
+    >>> Calls(f=2, g=3, B=8) + Calls(f=1, g=0, B=2)
+    Calls(f=3, g=3, B=10)
+    """
+
+    f: float = 0
+    g: float = 0
+    B: int = 0
+
+    def __post_init__(self) -> None:
+        self.f, self.g = _plain(self.f), _plain(self.g)
+
+    def __add__(self, other: Calls) -> Calls:
+        return Calls(self.f + other.f, self.g + other.g, self.B + other.B)
+
+    def copy(self) -> Calls:
+        """A copy that further calls do not change."""
+        return Calls(self.f, self.g, self.B)
+
+
+@dataclass
+class Seconds:
+    """Time spent inside each oracle."""
+
+    f: float = 0.0
+    g: float = 0.0
+    B: float = 0.0
+
+
+class RunEnded(Exception):
+    """The run can not go on: a limit, or oracles that contradict each other; `status` is the name of a status."""
+
+    def __init__(self, status: str, reason: str = "") -> None:
+        super().__init__(reason or status)
+        self.status, self.reason = status, reason
+
+
+class NonFiniteAnswer(RunEnded):
+    """An oracle answered with NaN or infinities at a finite point; a trial step that is ours is shortened then."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("NON_FINITE", reason)
+
+
+def always_open(name: str, count: float) -> None:
+    """The gate of what has no limits of its own: the time of the call under way is looked at all the same."""
+    look()
+
+
+def no_limit(name: str) -> float:
+    """How many calls of an oracle a run without limits may still make."""
+    return math.inf
+
+
+def is_finite(array: Any) -> bool:
+    """Whether all entries are finite: one pass, a second one only if a sum overflows.
+
+    Examples
+    --------
+    >>> is_finite(np.array([1e308, 1e308])), is_finite(np.array([np.inf, -np.inf]))
+    (True, False)
+    """
+    with np.errstate(all="ignore"):
+        total = float(array.sum())
+    return math.isfinite(total) or bool(np.isfinite(array).all())
+
+
+class Oracles:
+    """The oracles of one problem with their counters; one instance per run.
+
+    `gate` is asked before every call and may raise RunEnded. A call counts when it begins, and `active` names the
+    oracle while user code runs, so that an exception can say where it came from. A `dry` instance calls nothing and
+    answers with zeros: it builds a run whose state will be restored. A `guarded` one ends the run at the first array
+    that is not finite, so that no oracle is ever asked about such a point. `errors` are NumPy's settings for the
+    caller's own code, where they are not those of the moment. `spared` are products that a theorem counts and nobody
+    needed.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> box = ss.domains.Box(-1.0, 1.0, shape=2)
+    >>> q = ss.functions.Quadratic(1.0)
+    >>> oracles = Oracles(ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=box, Y=box))
+    >>> oracles.f_gradient(np.ones(2)), oracles.calls
+    (array([1., 1.]), Calls(f=1, g=0, B=0))
+    """
+
+    def __init__(
+        self,
+        problem: SaddleProblem,
+        gate: Gate = always_open,
+        dry: bool = False,
+        guarded: bool = False,
+        errors: Any = None,
+    ) -> None:
+        self.problem, self.gate, self.dry, self.guarded = problem, gate, dry, guarded
+        self.calls = Calls()
+        self.spared = 0
+        self.seconds = Seconds()
+        self.heard = Memory()
+        self.active = ""
+        # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
+        self._errors: Any = np.geterr()
+        own = problem.f.own_code, problem.g.own_code, is_own_code(problem.coupling)
+        self._ours = {name: guarded and not theirs for name, theirs in zip("fgB", own, strict=True)}
+        asked = self._errors if errors is None else errors
+        self._settings = {name: asked if theirs else self._errors for name, theirs in zip("fgB", own, strict=True)}
+
+    def made(
+        self,
+        name: str,
+        count: float,
+        work: Callable[[], _Answer],
+        dry: Callable[[], _Answer] | None = None,
+        at: Array | None = None,
+        of: Domain | None = None,
+    ) -> _Answer:
+        """Make a call: the gate, the count, the clock; `dry` answers where nothing may be called.
+
+        An answer that is not finite at a point `at` that is none either is not the oracle's fault; `of` is where that
+        point should lie, if not where f or g is minimised.
+        """
+        if self.dry and dry is not None:
+            return dry()
+        self.gate(name, count)
+        self.active = name
+        self.add(name, count)
+        began = clock()
+        answer = self._watched(work) if self._ours[name] else self._as_set(work, self._settings[name])
+        seconds = clock() - began
+        setattr(self.seconds, name, getattr(self.seconds, name) + seconds)
+        lasted(seconds)
+        # Of a value and a gradient only the gradient must be known.
+        array: Any = answer[1] if isinstance(answer, tuple) else answer
+        if isinstance(array, np.ma.MaskedArray):
+            refuse_masked(array)
+        if self.guarded and isinstance(array, np.ndarray | Elsewhere) and not is_finite(array):
+            raise self.not_finite(name, at, of)
+        self.active = ""
+        return answer
+
+    def not_finite(self, name: str, at: Array | None, of: Domain | None = None) -> RunEnded:
+        """What ends a run where the last answer of an oracle is not finite: a sentence about the point it came from."""
+        if at is not None and not is_finite(at):
+            return RunEnded("NUMERICAL_LIMIT", "a step left the range of double precision")
+        self.active = name
+        if at is None:
+            return NonFiniteAnswer("")
+        largest = float(np.max(np.abs(at), initial=0.0))
+        norm = largest * float(np.linalg.norm(at / largest)) if largest > 0.0 else 0.0
+        domain = of or {"f": self.problem.X, "g": self.problem.Y}.get(name)
+        place = "" if domain is None else f", {'in' if domain.contains(at) else 'outside of'} its set"
+        return NonFiniteAnswer(f"at a point of norm {norm:.4g} with entries up to {largest:.4g} in size{place}")
+
+    def tried(self, work: Callable[[], _Answer]) -> _Answer | None:
+        """What `work` finds, or None where an oracle answers with NaN or infinities: a trial step can be shortened.
+
+        So it can where such large answers overflow in the arithmetic of the step's own test.
+        """
+        try:
+            return work()
+        except NonFiniteAnswer:
+            self.active = ""
+        except FloatingPointError:
+            # While an oracle is active it is the caller's exception.
+            if self.active:
+                raise
+        return None
+
+    def _as_set(self, work: Callable[[], _Answer], settings: Any) -> _Answer:
+        try:
+            with np.errstate(**settings):
+                return work()
+        except Exception as error:
+            explain_read_only(error)
+            raise
+
+    def _watched(self, work: Callable[[], _Answer]) -> _Answer:
+        """Functions and products of ours: numbers beyond double precision are an outcome and no fault of theirs."""
+        try:
+            with np.errstate(**{**self._errors, "over": "raise"}):
+                return work()
+        except FloatingPointError as error:
+            raise RunEnded("NUMERICAL_LIMIT", f"numbers left the range of double precision ({error})") from None
+
+    def add(self, name: str, count: float) -> None:
+        """Count calls."""
+        setattr(self.calls, name, _plain(getattr(self.calls, name) + count))
+
+    def f_gradient(self, x: Array, out: Array | None = None) -> Array:
+        """A (sub)gradient of f at x."""
+        return self.made("f", 1, lambda: self.problem.f.gradient(read_only(x), out), lambda: zeros(x.shape, x), x)
+
+    def g_gradient(self, y: Array, out: Array | None = None) -> Array:
+        """A (sub)gradient of g at y."""
+        return self.made("g", 1, lambda: self.problem.g.gradient(read_only(y), out), lambda: zeros(y.shape, y), y)
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        """B x, in the shape of y."""
+        coupling, shape = self.problem.coupling, self.problem.Y.shape
+        target = None if out is None else out.reshape(coupling.y_shape)
+        return self.made(
+            "B",
+            1,
+            lambda: coupling.forward(read_only(x).reshape(coupling.x_shape), target).reshape(shape),
+            lambda: zeros(shape, x),
+            x,
+            self.problem.X,
+        )
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        """B^T y, in the shape of x."""
+        coupling, shape = self.problem.coupling, self.problem.X.shape
+        target = None if out is None else out.reshape(coupling.x_shape)
+        return self.made(
+            "B",
+            1,
+            lambda: coupling.adjoint(read_only(y).reshape(coupling.y_shape), target).reshape(shape),
+            lambda: zeros(shape, y),
+            y,
+            self.problem.Y,
+        )
+
+    def image(self, x: Array) -> Array:
+        """B x; that of 0 is 0 and costs nothing."""
+        return self.forward(x) if x.any() else zeros(self.problem.Y.shape, x)
+
+    def pull(self, y: Array) -> Array:
+        """B^T y; that of 0 is 0 and costs nothing."""
+        return self.adjoint(y) if y.any() else zeros(self.problem.X.shape, y)
+
+    def products(self, count: int, work: Callable[[], None], spared: int = 0) -> None:
+        """Products that a compiled loop makes by itself, and those of them that it spares."""
+        self.made("B", count - spared, work, lambda: None)
+        self.spare(spared)
+
+    def spare(self, count: int) -> None:
+        """Products that are not made: known beforehand, or never used."""
+        self.spared += 0 if self.dry else count
+
+    def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        """Value and gradient of f at x: one call of f'. The last ones are kept, in case that f gets out of reach."""
+        found = self.made(
+            "f", 1, lambda: self.problem.f.value_and_gradient(read_only(x), out), lambda: (0.0, zeros(x.shape, x)), x
+        )
+        if not self.dry:
+            self.heard.keep(x, *found)
+        return found
+
+    def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
+        """Value and gradient of (a part of) g at y: one call of g'."""
+        return self.made("g", 1, lambda: g.value_and_gradient(read_only(y), out), lambda: (0.0, zeros(y.shape, y)), y)
+
+    def lifted(self, f: Function) -> CountedLift:
+        """(A part of) f through its lift, counted in gradients of f."""
+        zero = np.zeros(self.problem.X.shape)
+        own = any(is_own_code(operator) for operator, _ in f.operators)
+        if linear_models(f) or not (f.quadratic and own):
+            return CountedLift(lifted(f, zero), self)
+        # What a quadratic is at 0 takes products here.
+        known = self.made("f", 1, lambda: f.value_and_gradient(read_only(zero)), lambda: (0.0, zero))
+        return CountedLift(QuadraticLift(f, zero, known), self)
+
+    def finite(self, *arrays: Array) -> bool:
+        """Whether all entries are finite numbers."""
+        return all(map(is_finite, arrays))
+
+
+class CountedLift:
+    """A lifted function whose products are counted and timed as calls of f'."""
+
+    def __init__(self, inner: Lifted, oracles: Oracles) -> None:
+        self._inner, self._oracles = inner, oracles
+        self.affine_gradient, self.has_hessian = inner.affine_gradient, inner.has_hessian
+        self.one_pass = inner.one_pass
+        self.plain = isinstance(inner, PlainLift)
+
+    def blank(self, x: Array) -> Array:
+        """Zeros in the shape of a lift."""
+        return self._inner.blank(x)
+
+    def lift(self, x: Array) -> Array:
+        """The lift of x."""
+        inner = self._inner
+        if inner.linear and not x.any():
+            return inner.blank(x)
+        return self._oracles.made("f", inner.lift_cost, lambda: inner.lift(read_only(x)), lambda: inner.blank(x), x)
+
+    def gradient(self, x: Array, q: Array) -> Array:
+        """f'(x) from the lift of x."""
+        inner = self._inner
+        return self._oracles.made(
+            "f", inner.gradient_cost, lambda: inner.gradient(read_only(x), q), lambda: zeros(x.shape, x), x
+        )
+
+    def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """The lift of x, and f'(x)."""
+        inner = self._inner
+        return self._oracles.made(
+            "f",
+            inner.lift_cost + inner.gradient_cost,
+            lambda: inner.lift_and_gradient(read_only(x)),
+            lambda: (inner.blank(x), np.zeros(x.shape)),
+            x,
+        )
+
+    def value(self, x: Array, q: Array) -> float:
+        """f(x) from the lift of x; a call only where the caller's own code is run for it."""
+        inner = self._inner
+        cost = inner.run_cost(x)
+        return self._oracles.made("f", cost, lambda: inner.value(read_only(x), q)) if cost > 0.0 else inner.value(x, q)
+
+    def errors(self, x: Array, q: Array, value: float, gradient: Array | None, reach: float) -> tuple[float, float]:
+        """Bounds on the rounding of a value and a gradient that were made from the lift of x; no call."""
+        if self._oracles.dry:
+            return 0.0, 0.0
+        slope = 0.0 if gradient is None else float(np.linalg.norm(gradient))
+        found = self._inner.errors(x, q, value, slope, max(reach, float(np.linalg.norm(x))))
+        return found.value, found.gradient
+
+    def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
+        """f(x) - f(v) - <f'(v), x - v> from lifts and f'(v)."""
+        inner = self._inner
+        cost = inner.run_cost(x, v) if inner.own_code else inner.bregman_cost
+        return self._oracles.made(
+            "f", cost, lambda: inner.bregman(read_only(x), q, read_only(v), qv, gradient), lambda: 0.0
+        )
+
+    def hessian(self, q: Array) -> Callable[[Array], Array]:
+        """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""
+        product = self._inner.hessian(q)
+        return lambda v: self._oracles.made("f", 1.0, lambda: product(read_only(v)), lambda: zeros(v.shape, v))
+
+    def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
+        """The same for every vector of a stack, each counted."""
+        products = self._inner.hessian_stack(q)
+        return lambda stack: self._oracles.made("f", len(stack), lambda: products(stack), lambda: np.zeros(stack.shape))

@@ -1,0 +1,1 @@
+"""Which method, with which settings, at what cost."""

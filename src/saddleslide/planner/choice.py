@@ -1,0 +1,239 @@
+"""The choice between methods: what `method="auto"` stands for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from saddleslide.certificates.certificate import exact_gap
+from saddleslide.functions import Zero
+from saddleslide.functions.at_hand import takes_products
+from saddleslide.methods.base import Method
+from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.reach import assumed_slopes, measured_anew, reach_from_start
+from saddleslide.methods.requirements import smoothness_of
+from saddleslide.operators.call import note
+from saddleslide.oracles.oracles import Calls
+from saddleslide.planner.candidates import ADAPTIVE, costly_parts, free_distances, promised_on, rivals_on
+from saddleslide.planner.forecast import (
+    Prediction,
+    at_least,
+    attainable,
+    foretell,
+    predict_adaptive,
+    start_scale,
+    within_scale,
+)
+from saddleslide.problem import SaddleProblem
+
+Slopes = tuple[float, float]
+# A rival must be predicted to be cheaper by this factor: predictions are no better than that.
+MARGIN = 1.25
+# The gap at the start may be so small a part of what the sizes of a problem allow.
+_OVERSTATED = 0.1
+# Distances at which predictions are tried before a gradient is spent on the true one.
+_FAR = (1.0, 1e2, 1e4, 1e6, 1e8)
+_NEAR_AND_FAR = (1e-6, 1e-4, 1e-2, 1.0, 1e2, 1e4, 1e6)
+# A method that is so many times too dear at both ends is not asked between them.
+_FAR_TOO_DEAR = 100.0
+# Operations per iteration and entry of x and y outside the oracles; L-BFGS-B with 10 pairs and bounds.
+_VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What `method="auto"` stands for, why, the calls that finding out took, and the prices it went by.
+
+    Examples
+    --------
+    >>> Choice("adaptive", "nothing else applies").calls
+    Calls(f=0, g=0, B=0)
+    """
+
+    method: str
+    reason: str
+    calls: Calls = field(default_factory=Calls)
+    prices: tuple[float, float, float] = (1.0, 1.0, 1.0)
+
+
+def choose(
+    problem: SaddleProblem,
+    tol: float,
+    rtol: float,
+    costs: tuple[float, float, float],
+    estimated: bool,
+    start: tuple[Any, Any] | None = None,
+) -> Choice:
+    """The method of `method="auto"`: the cheapest by prediction; "adaptive" unless another is clearly cheaper.
+
+    Every method that applies is predicted, the plans of the theorems among them ("proved-sliding"). Where distances
+    would take a call and no method with a measured share applies, they are tried over eight powers of ten first: no
+    call is made where adaptive sliding is the cheapest at all of them. Prices that were estimated from sizes are in
+    operations, so the vector work of the methods is added to them.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+    >>> choose(game, 1e-3, 0.0, (1.0, 1.0, 1.0), estimated=False).method
+    'adaptive'
+    """
+    if not (problem.f.has_value and problem.g.has_value):
+        return Choice(ADAPTIVE, "values are missing")
+    if any(takes_products(rest) for rest in costly_parts(problem)):
+        return Choice(ADAPTIVE, "the curvature takes products to bound, and adaptive sliding finds it on the way")
+    rivals, promised = ([by_name[name]() for name in found] for found in (rivals_on(problem), promised_on(problem)))
+    if not (rivals or promised):
+        return Choice(ADAPTIVE, "no other method applies")
+    if not (rivals or free_distances(problem)) and _adaptive_anyway(problem, tol, rtol, costs, estimated, promised):
+        return Choice(ADAPTIVE, "the cheapest by prediction, however far the solution is")
+    # Distances from the start may take one gradient of each function, and two products away from 0.
+    spent = measured_anew(problem)
+    scale, looked, certain = _first_gap(problem, start) if rtol > 0.0 else (0.0, Calls(), True)
+    spent, target = spent + looked, attainable(problem, max(tol, rtol * scale))
+    if not 0.0 < target < math.inf:
+        return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
+    # A whole bound must hold its own where sizes overstate the target.
+    strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
+    own, best, name = _cheapest(problem, (target, strict), costs, estimated, rivals, promised)
+    if best * MARGIN < own:
+        return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", spent, costs)
+    return Choice(ADAPTIVE, f"predicted cost {own:.4g} against at least {best:.4g} of {name}", spent)
+
+
+def _cheapest(
+    problem: SaddleProblem,
+    targets: tuple[float, float],
+    costs: tuple[float, float, float],
+    estimated: bool,
+    rivals: list[Method],
+    promised: list[Method],
+) -> tuple[float, float, str]:
+    """Predicted cost of adaptive sliding, and cost and name of the cheapest other method."""
+    try:
+        own, others = _all_costs(problem, targets, costs, estimated, rivals, promised)
+    except ArithmeticError:
+        # Powers of sizes such as 1e150. Predictions call no oracle, so no error of the caller's is hidden.
+        return math.inf, math.inf, (rivals + promised)[0].description.name
+    best = min(others)
+    return own, best, (rivals + promised)[others.index(best)].description.name
+
+
+def _all_costs(
+    problem: SaddleProblem,
+    targets: tuple[float, float],
+    costs: tuple[float, float, float],
+    estimated: bool,
+    rivals: list[Method],
+    promised: list[Method],
+) -> tuple[float, list[float]]:
+    """Predicted costs of adaptive sliding, and of the others in their order.
+
+    A method that is sure to cost more than adaptive sliding stands there with what is sure.
+    """
+    (target, strict), size = targets, problem.X.size + problem.Y.size
+
+    def total(row: Prediction) -> float:
+        return row.cost + (_vector_work(row, size) if estimated else 0.0)
+
+    own = total(predict_adaptive(problem, target, costs))
+    others = [total(foretell(method, problem, target, costs)) for method in rivals]
+    for method in promised:
+        sure = total(at_least(method, problem, strict, costs))
+        others.append(sure if sure >= own else total(foretell(method, problem, strict, costs)))
+    return own, others
+
+
+def _adaptive_anyway(
+    problem: SaddleProblem,
+    tol: float,
+    rtol: float,
+    costs: tuple[float, float, float],
+    estimated: bool,
+    promised: list[Method],
+) -> bool:
+    """Whether adaptive sliding is the cheapest at all distances that are tried; nothing is called.
+
+    Methods that are far too dear at both the nearest and the farthest are not asked between these.
+    """
+    ends, between = _possible_slopes(problem, tol)
+    near: list[Method] = []
+    tried: set[tuple[float, float]] = set()
+    for slopes in (*ends, *between):
+        asked = promised if slopes in ends else near
+        with assumed_slopes(problem, slopes):
+            # Beyond the radii of the domains all distances are the same.
+            reached = reach_from_start(problem)
+            if not asked or reached in tried:
+                continue
+            tried.add(reached)
+            scale = start_scale(problem)
+            wanted = rtol * scale if rtol > 0.0 else 0.0
+            target = within_scale(max(tol, wanted), scale)
+            if not 0.0 < target < math.inf:
+                continue
+            strict = target if tol >= wanted else _OVERSTATED * target
+            try:
+                own, others = _all_costs(problem, (target, strict), costs, estimated, [], asked)
+            except ArithmeticError:
+                continue
+        if min(others) * MARGIN < own:
+            return False
+        near += [
+            method
+            for method, cost in zip(asked, others, strict=True)
+            if cost < _FAR_TOO_DEAR * own and method not in near
+        ]
+    return True
+
+
+def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], list[Slopes]]:
+    """Norms of both parts of the operator at the start: known without a call, or those of distances far apart.
+
+    The ends of what is possible, the farthest first, and what lies between. Where neither norm is known, distances
+    between are near or far together.
+    """
+    (x, y), sides = problem.start(), []
+    f_rest, g_rest = costly_parts(problem)
+    for part, domain, rest, point, other in (
+        (problem.f, problem.X, f_rest, x, y),
+        (problem.g, problem.Y, g_rest, y, x),
+    ):
+        if isinstance(rest, Zero) and not other.any():
+            sides.append([float(np.linalg.norm(part.gradient(point)))])
+            continue
+        smoothness = smoothness_of(part, domain)
+        H = smoothness.H if smoothness is not None and smoothness.H > 0.0 else 1.0
+        # Below the first distance the curvature alone keeps f within the target.
+        unit = math.sqrt(tol / H) if tol > 0.0 else 1.0
+        curvature = part.strong_convexity(domain) or H
+        sides.append([curvature * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)])
+    f_side, g_side = sides
+    ends = [(f, g) for f in dict.fromkeys((f_side[-1], f_side[0])) for g in dict.fromkeys((g_side[-1], g_side[0]))]
+    known = min(len(f_side), len(g_side)) == 1
+    inner = itertools.product(f_side, g_side) if known else zip(f_side, g_side, strict=True)
+    return ends, [slopes for slopes in inner if slopes not in ends]
+
+
+def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, Calls, bool]:
+    """The gap at the start, what it took, and whether it is certified: only where no costly function is called."""
+    scale = start_scale(problem)
+    if all(isinstance(rest, Zero) for rest in costly_parts(problem)):
+        seen = exact_gap(problem, *problem.start(start))
+        note(seen.calls)
+        if math.isfinite(seen.gap):
+            return min(seen.gap, scale), seen.calls, True
+    return scale, Calls(), False
+
+
+def _vector_work(row: Prediction, size: int) -> float:
+    """Operations outside the oracles on points of a size, at two products an iteration."""
+    if row.bound is None:
+        return 0.0
+    each = _LBFGS_WORK if row.method == "l-bfgs" else _VECTOR_WORK
+    return each * size * row.share * row.bound.B / 2.0

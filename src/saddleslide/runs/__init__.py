@@ -1,0 +1,1 @@
+"""How a run goes: limits, judge, history, checkpoint, result."""

@@ -1,0 +1,86 @@
+"""Multipliers in a ball that the caller's problem does not have: what a result says of the problem that was meant.
+
+With x in X and A x = b, f(x) + <y, A x - b> is maximised over |y| <= R in place of all y. At a point with a certified
+gap, R |A x - b| - <y, A x - b> is at most that gap, hence |A x - b| <= gap / (R - |y|): a y well inside the ball proves
+that the constraints hold, one on its surface proves nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from saddleslide.arrays.base import Array
+from saddleslide.certificates.verdict import Status
+from saddleslide.domains import Domain, FullSpace
+from saddleslide.operators import Coupling
+from saddleslide.oracles.oracles import Oracles
+from saddleslide.problem import Enclosure, SaddleProblem
+from saddleslide.runs.result import Result
+from saddleslide.theory import Plan
+from saddleslide.theory.restart_plan import RestartPlan
+
+# A hyperplane separates when it does by more than this part of its terms.
+_MARGIN = 1e-9
+
+
+def as_meant(result: Result, problem: SaddleProblem) -> Result:
+    """The result of the problem that the caller meant: no success where y lies on a ball that was put there for it.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> problem = ss.gallery.constrained(ss.functions.Quadratic(1.0), [[1.0, 1.0]], [4.0], bound=0.5)
+    >>> ss.solve(problem, tol=1e-6).status.name
+    'BOUND_REACHED'
+    """
+    around = problem.enclosure
+    if around is None or not (result.success or result.status is Status.MET_AS_DECLARED):
+        return result
+    oracles = Oracles(problem)
+    outside = _excluded(oracles, around, result)
+    seen = replace(result.certificate, calls=result.certificate_calls + oracles.calls)
+    # The plans of the theorems count their own calls alone.
+    own = bool(result.plans) and isinstance(result.plans[-1], Plan | RestartPlan)
+    counted = replace(result, certificate=seen, calls=result.calls if own else result.calls + oracles.calls)
+    if outside:
+        reason = f"no x in X satisfies {around.constraint}: a separating hyperplane proves it"
+    elif not around.holds(result.y):
+        size = float(np.linalg.norm(result.y))
+        reason = f"{around.name} have norm {size:.4g}, their bound is {around.radius:.4g}; {around.constraint} is open"
+    else:
+        return counted
+    return replace(counted, status=Status.BOUND_REACHED, certificate=replace(seen, reason=reason))
+
+
+def _excluded(oracles: Oracles, around: Enclosure, result: Result) -> bool:
+    """Whether y, or what is left of A x - b, proves that no x in X satisfies the constraints."""
+    problem = oracles.problem
+    if around.b is None or isinstance(problem.X, FullSpace):
+        return False
+    miss = oracles.forward(result.x) - around.b
+    return any(
+        separates(problem.coupling, around.b, problem.X, direction, oracles.adjoint(direction))
+        for direction in (result.y, miss)
+    )
+
+
+def separates(A: Coupling, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
+    """Whether <direction, A x - b> is positive on all of X, with a margin for rounding; pull = A^T direction.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> A, X = ss.operators.as_coupling([[1.0, 1.0]]), ss.domains.Box(0.0, 1.0, shape=2)
+    >>> [separates(A, np.array([level]), X, -np.ones(1), -np.ones(2)) for level in (1.9, 2.1)]
+    [False, True]
+    """
+    level, reach = float(np.vdot(direction, b)), float(X.support(-pull))
+    error = A.product_error * float(np.linalg.norm(direction))
+    if X.bounded:
+        rounding = error * X.radius_at_zero
+    else:
+        # Where X is unbounded, a last bit of A^T y may be the difference between a proof and none.
+        rounding = max(float(X.support(turn - pull)) for turn in (-error, error)) - reach if reach < np.inf else np.inf
+    return -reach - level > _MARGIN * (abs(reach) + abs(level)) + rounding

@@ -1,0 +1,336 @@
+"""What a run gives back: the point, its verdict, what it cost, and how it went."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from saddleslide.arrays.base import Array
+from saddleslide.arrays.kinds import NUMPY, ArrayKind, kind_of
+from saddleslide.certificates.verdict import Certificate, Status
+from saddleslide.errors import InputError, OutcomeError
+from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.sampling import Samples
+from saddleslide.runs.clock import PHASES
+from saddleslide.runs.plot import Panel, draw_convergence
+from saddleslide.theory import AdaptivePlan, Plan
+
+if TYPE_CHECKING:
+    from saddleslide.theory.method_plan import MethodPlan
+    from saddleslide.theory.restart_plan import RestartPlan
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One row of the history: what had been spent after an outermost step.
+
+    Examples
+    --------
+    >>> Moment(step=1, calls=Calls(1, 2, 8), seconds=0.1).calls.g
+    2
+    """
+
+    step: int
+    calls: Calls
+    seconds: float
+    gap: float = math.nan
+    samples: Samples = field(default_factory=Samples)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Outcome of a run, with SciPy's names beside ours.
+
+    Parameters
+    ----------
+    x, y : Array
+        Feasible points: NumPy arrays, or of the kind that the problem was built of.
+    status : Status
+        What happened; `message` says it in three sentences. `success` is True only if what was asked was reached.
+    certificate : Certificate
+        `gap`, `lower` and `upper` come from here.
+    calls : Calls
+        Calls of f', g' and B, B^T. `solve` counts everything, judging and probing for a metric included; `run` counts
+        what the plan made. `certificate_calls` shows the share of judging: part of `calls` in `solve`, apart in `run`.
+    seconds : float
+        Time of the whole call, from its beginning to its end; of a run that was taken up again, of all its parts.
+    plans : tuple of Plan
+        Every plan that was used.
+    history : tuple of Moment
+        One row per outermost step.
+    target : float
+        The gap that ends the run, a relative one resolved; NaN where the run did not say.
+    samples : Samples
+        What sampled gradients drew, anchors included; zeros for exact gradients.
+    expected_gap : float
+        Bound on the expected gap of such a run, from its plan: over all draws, not of this point. NaN for exact
+        gradients, infinite where nothing is proved.
+    floor : float
+        What E[Psi] is not proved to fall below because anchors are sampled (4 C_anc Delta_anc / b); 0 otherwise.
+    timings : mapping
+        What of `seconds` went into "plan" (choosing, planning, bounding norms), "compile" (importing Numba and SciPy's
+        transforms, compiling or loading kernels), "method" and "certificate". They do not overlap; callbacks,
+        checkpoints and the like are in none of them.
+    transfers : int
+        Arrays copied between the host and the library of the problem's arrays, both ways; 0 for NumPy. The few numbers
+        that steer a method are read without being counted.
+    on_host : tuple of str
+        What runs on the host although the problem's arrays lie elsewhere: `SaddleProblem.on_host`.
+    time_limit : float
+        Seconds that the run was allowed; infinite without a limit. A run with a limit may end elsewhere the next time.
+    spared : int
+        Products that the theorem of a plan counts and `run` had no need to make: at a start of 0, and the last
+        correction. `counted` has them, `calls` has not.
+    detail : str
+        Which oracle answered with NaN or infinities, in which call and where, for status NON_FINITE; why a method was
+        stopped that ran away from its best point. `message` has it.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
+    >>> problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
+    >>> result = ss.run(problem, ss.plan(problem, order="fgB", loops=(4, 2, 3)), start=(np.ones(3), np.ones(3)))
+    >>> result.calls, result.spared, result.success
+    (Calls(f=4, g=8, B=94), 2, True)
+    """
+
+    x: Array
+    y: Array
+    status: Status
+    certificate: Certificate
+    calls: Calls
+    seconds: float
+    plans: tuple[Plan | RestartPlan | AdaptivePlan | MethodPlan, ...]
+    history: tuple[Moment, ...] = ()
+    target: float = math.nan
+    samples: Samples = field(default_factory=Samples)
+    expected_gap: float = math.nan
+    floor: float = 0.0
+    timings: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
+    time_limit: float = math.inf
+    transfers: int = 0
+    on_host: tuple[str, ...] = ()
+    spared: int = 0
+    detail: str = ""
+
+    @property
+    def counted(self) -> Calls:
+        """Calls as the theorem of a plan counts them, with the products that the run spared.
+
+        The two products of `check_adjoint=True`, which no theorem counts, are here as they are in `calls`.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
+        >>> problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
+        >>> plan = ss.plan(problem, order="fgB", loops=(4, 2, 3))
+        >>> vars(ss.run(problem, plan).counted) == plan.predicted_calls
+        True
+        """
+        return self.calls + Calls(B=self.spared)
+
+    @property
+    def gap(self) -> float:
+        """Certified gap at (x, y); infinite when unknown."""
+        return self.certificate.gap
+
+    @property
+    def lower(self) -> float:
+        """Certified lower bound on the saddle value."""
+        return self.certificate.lower
+
+    @property
+    def upper(self) -> float:
+        """Certified upper bound on the saddle value."""
+        return self.certificate.upper
+
+    @property
+    def certificate_calls(self) -> Calls:
+        """Oracle calls spent on judging the point."""
+        return self.certificate.calls
+
+    @property
+    def simple_terms(self) -> tuple[str, ...]:
+        """What was minimised in the projection or proximal steps, at no oracle call.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=ss.functions.Quadratic(0.1), B=np.eye(3), X=simplex, Y=simplex)
+        >>> ss.solve(game, tol=1e-6).simple_terms
+        ('g = Quadratic(diagonal, any shape) by its proximal step',)
+        """
+        used = self.plans[-1] if self.plans else None
+        return used.simple_terms if isinstance(used, Plan | AdaptivePlan) else ()
+
+    @property
+    def success(self) -> bool:
+        """Whether what was asked was reached: the target, or the end of a plan without one."""
+        if self.status is Status.COMPLETED:
+            return not self.known_target > 0.0
+        return self.status in (Status.SOLVED, Status.EXPECTED)
+
+    def or_raise(self) -> Result:
+        """The result itself, or an OutcomeError that carries it where it is not a success.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> point = np.zeros(1)
+        >>> ss.Result(point, point, Status.SOLVED, Certificate(0.0, 0.1), Calls(), 0.1, ()).or_raise().success
+        True
+        """
+        if not self.success:
+            raise OutcomeError(f"{self.status.name}: {self.message}", self)
+        return self
+
+    @property
+    def message(self) -> str:
+        """What happened, what the numbers mean, what to try; what no bound speaks of, and what the bounds rest on."""
+        assumes = self.certificate.assumes
+        detail = f"{self.detail}." if self.detail else ""
+        seen = f"Seen: {self.certificate.reason}." if self.status is Status.BOUND_REACHED else ""
+        parts = [str(self.status.value), detail, seen, self._unjudged(), f"Assumed: {assumes}." if assumes else ""]
+        return " ".join(part for part in parts if part)
+
+    def _unjudged(self) -> str:
+        """Which block is the method's own last one because no bound says anything of it."""
+        if self.status in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING):
+            # These say themselves what their point is.
+            return ""
+        missing = [
+            (block, bound)
+            for block, bound, value in (("x", "upper", self.upper), ("y", "lower", self.lower))
+            if not math.isfinite(value)
+        ]
+        if not missing:
+            return ""
+        blocks, bounds = (" and ".join(names) for names in zip(*missing, strict=True))
+        verb = "are" if len(missing) > 1 else "is"
+        return f"No {bounds} bound is known: {blocks} {verb} the method's own last point, and nothing is proved of it."
+
+    @property
+    def nit(self) -> int:
+        """Outermost steps."""
+        return len(self.history)
+
+    def of_kind(self, kind: ArrayKind) -> Result:
+        """The same result with x and y as arrays of a kind: see the `arrays` of a problem.
+
+        Examples
+        --------
+        >>> import saddleslide as ss
+        >>> game = ss.gallery.matrix_game([[1.0, -1.0], [-1.0, 1.0]])
+        >>> result = ss.solve(game, tol=1e-9)
+        >>> result.of_kind(game.arrays) is result
+        True
+        """
+        return self if kind == NUMPY else replace(self, x=kind.wrap(self.x), y=kind.wrap(self.y))
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:>8}: {text}" for name, text in self._rows())
+
+    def _repr_html_(self) -> str:
+        """The same table for notebooks: one element, no style sheet, no script."""
+        cell = 'style="text-align: left; vertical-align: top; padding: 0.1em 0.8em"'
+        rows = "".join(
+            f"<tr><th {cell}>{escape(name)}</th><td {cell}>{escape(text)}</td></tr>" for name, text in self._rows()
+        )
+        return f"<table><tbody>{rows}</tbody></table>"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        drawn = [("samples", f"f' {self.samples.f:,}   g' {self.samples.g:,}")] if self.samples.total else []
+        bound = [("expected", f"{self.expected_gap:.4g} (bound on the expected gap)")] * (
+            not math.isnan(self.expected_gap)
+        )
+        return [
+            ("status", self.status.name.lower()),
+            ("gap", f"{self.gap:.4g} ({self.certificate.kind})"),
+            ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
+            *bound,
+            *([("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)")] if self.floor > 0.0 else []),
+            ("calls", _listed(self.calls) + f" ({self.spared} more are in the plan, not needed)" * (self.spared > 0)),
+            *drawn,
+            *([("simple", "; ".join(self.simple_terms))] if self.simple_terms else []),
+            ("judging", _listed(self.certificate_calls)),
+            ("seconds", f"{self.seconds:.3g} in all, {self.timings['method']:.3g} of them in the method"),
+            ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
+            *self._whereabouts(),
+            ("message", self.message),
+        ]
+
+    def _whereabouts(self) -> list[tuple[str, str]]:
+        """Where the arrays lie, if not on the host."""
+        kind = kind_of(self.x)
+        if kind == NUMPY:
+            return []
+        rows = [("arrays", f"{kind}, {self.transfers:,} copied to or from the host")]
+        return rows + [("on host", "; ".join(self.on_host))] * bool(self.on_host)
+
+    def plot(
+        self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None
+    ) -> Any:
+        """Draw the gap against calls of f', calls of g', products and seconds, from the history alone.
+
+        Parameters
+        ----------
+        ax : Axes or sequence of Axes, optional
+            One Axes takes the three oracles as three lines. A sequence takes one panel each. A new figure when missing.
+        path : str or Path, optional
+            Where to save the figure; the suffix sets the format.
+        costs : (c_f, c_g, c_B), optional
+            Prices of one call each; adds a panel with the weighted cost.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Rows without a finite gap are left out.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+        >>> figure = ss.solve(game, tol=1e-6).plot(costs=(1.0, 1.0, 0.1))
+        >>> [axes.get_xlabel() for axes in figure.axes][-1]
+        'weighted cost'
+        """
+        calls = [moment.calls for moment in self.history]
+        panels = [
+            Panel("calls of f'", [float(c.f) for c in calls]),
+            Panel("calls of g'", [float(c.g) for c in calls]),
+            Panel("products with B and B$^T$", [float(c.B) for c in calls]),
+            Panel("seconds", [moment.seconds for moment in self.history]),
+        ]
+        if costs is not None:
+            panels.append(Panel("weighted cost", _weighted(calls, costs)))
+        return draw_convergence(panels, [moment.gap for moment in self.history], self.known_target, ax, path)
+
+    @property
+    def known_target(self) -> float:
+        """The gap that ends the run, where the result knows it; NaN otherwise."""
+        if not math.isnan(self.target):
+            return self.target
+        plan = self.plans[-1] if self.plans else None
+        relative = getattr(plan, "rtol", 0.0)
+        tol = getattr(plan, "tol", None)
+        return math.nan if tol is None or relative > 0.0 else float(tol)
+
+
+def _listed(calls: Calls) -> str:
+    return f"f' {calls.f:,.12g}   g' {calls.g:,.12g}   B {calls.B:,.12g}"
+
+
+def _weighted(calls: Sequence[Calls], costs: tuple[float, float, float]) -> list[float]:
+    usable = isinstance(costs, Sequence) and len(costs) == 3 and all(isinstance(c, Real) for c in costs)
+    if not usable or not all(math.isfinite(c) and c >= 0.0 for c in costs):
+        raise InputError(f"plot: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
+    return [costs[0] * c.f + costs[1] * c.g + costs[2] * c.B for c in calls]

@@ -1,8 +1,0 @@
-"""The paper's method: the recursion for any number of levels, and the bilinear problem as components of it."""
-
-from saddleslide.sliding.bilinear import bilinear_recursion, carried_models
-from saddleslide.sliding.component import Component
-from saddleslide.sliding.recursion import Recursion
-from saddleslide.sliding.slide import component_levels, slide
-
-__all__ = ["Component", "Recursion", "bilinear_recursion", "carried_models", "component_levels", "slide"]

@@ -1,0 +1,237 @@
+"""Every run of the caller's own callables is in `calls`, exactly, and no limit on calls is passed by one of them."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+
+RNG = np.random.default_rng(11)
+N, M = 4, 3
+B = RNG.standard_normal((M, N))
+X, Y = ss.domains.Box(-1.0, 1.0, shape=N), ss.domains.Ball(1.5, shape=M)
+FREE = ss.domains.FullSpace(N), ss.domains.FullSpace(M)
+METHODS = ("auto", "adaptive", *ss.methods.by_name)
+
+
+def smooth(size, seed):
+    """Value and gradient of a strongly convex function that is not quadratic, its H and its modulus."""
+    rng = np.random.default_rng(seed)
+    A, b = rng.standard_normal((size, size)), rng.standard_normal(size)
+
+    def both(v):
+        q = A @ v - b
+        root = np.sqrt(1.0 + q * q)
+        return float(root.sum() + 0.15 * v @ v), A.T @ (q / root) + 0.3 * v
+
+    return both, ss.Holder(1.0, float(np.linalg.norm(A, 2) ** 2) + 0.3), 0.3
+
+
+class Own(ss.functions.Function):
+    """A function class of the caller's: every method of it that is run counts."""
+
+    def __init__(self, both, smoothness, modulus, ran):
+        self.both, self.known, self.modulus, self.ran = both, smoothness, modulus, ran
+
+    def _run(self, x):
+        self.ran()
+        return self.both(x)
+
+    def value_and_gradient(self, x, out=None):
+        value, gradient = self._run(x)
+        if out is None:
+            return value, gradient
+        out[...] = gradient
+        return value, out
+
+    def value(self, x):
+        return self._run(x)[0]
+
+    def gradient(self, x, out=None):
+        return self.value_and_gradient(x, out)[1]
+
+    def smoothness(self, domain):
+        return self.known
+
+    def strong_convexity(self, domain):
+        return self.modulus
+
+
+class Counted:
+    """A problem whose f and g count their runs."""
+
+    def __init__(self, kind="from_callable", sides="fg", domains=(X, Y), interrupt=0):
+        self.ran, self.interrupt = {"f": 0, "g": 0}, interrupt
+        given = {name: self._function(kind, name, size) for name, size in (("f", N), ("g", M)) if name in sides}
+        # What callables can not promise is left to ours: a linear g on a bounded Y, a curved one elsewhere.
+        g = ss.functions.Linear(np.ones(M)) if domains[1].bounded else ss.functions.Quadratic(1.0)
+        given = {"f": ss.functions.Quadratic(1.0), "g": g} | given
+        self.problem = ss.SaddleProblem(**given, B=B, X=domains[0], Y=domains[1])
+
+    def _count(self, name):
+        self.ran[name] += 1
+        if name == "f" and self.ran["f"] == self.interrupt:
+            raise KeyboardInterrupt
+
+    def _function(self, kind, name, size):
+        both, smoothness, modulus = smooth(size, len(name) + size)
+        ran = partial(self._count, name)
+        if kind == "class":
+            return Own(both, smoothness, modulus, ran)
+
+        def run(v):
+            ran()
+            return both(v)
+
+        made = ss.functions.from_callable(run, smoothness=smoothness, strong_convexity=modulus)
+        return 0.5 * made + ss.functions.Quadratic(0.1) if kind == "sum" else made
+
+    def seen(self):
+        ran, self.ran = self.ran, {"f": 0, "g": 0}
+        return ran
+
+    def expect(self, calls, sides):
+        ran = self.seen()
+        assert {name: ran[name] for name in sides} == {name: getattr(calls, name) for name in sides}
+
+
+def applies(problem, method):
+    if method in ss.methods.by_name:
+        return not ss.methods.by_name[method]().lacks(problem)
+    return True
+
+
+CASES = [
+    ("from_callable", "fg", (X, Y)),
+    ("class", "fg", (X, Y)),
+    ("sum", "fg", (X, Y)),
+    ("from_callable", "f", (X, Y)),
+    ("from_callable", "g", (X, Y)),
+    ("from_callable", "fg", FREE),
+    ("from_callable", "f", (FREE[0], Y)),
+    ("from_callable", "f", FREE),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2][0]}")
+def test_every_run_is_counted_by_every_method(case):
+    counted, ran = Counted(*case), []
+    for method in METHODS:
+        if not applies(counted.problem, method):
+            continue
+        for target in ({"tol": 1e-2}, {"rtol": 1e-2}):
+            counted.seen()
+            result = ss.solve(counted.problem, method=method, max_steps=12, **target)
+            counted.expect(result.calls, case[1])
+        ran.append(method)
+    assert len(ran) >= 4
+
+
+def test_every_method_is_seen_somewhere():
+    # These need a proximal step, a closed minimum or a Hessian of every function.
+    problems = [Counted(*case).problem for case in CASES]
+    never = {name for name in ss.methods.by_name if not any(applies(problem, name) for problem in problems)}
+    assert never == {"admm", "pdhg", "universal-primal-dual"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2][0]}")
+def test_every_run_is_counted_by_plans_and_certificates(case):
+    counted = Counted(*case)
+    plans = [ss.plan(counted.problem, order="fgB", loops=(5, 2, 3))]
+    if case[2] is FREE:
+        plans.append(ss.plan(counted.problem, tol=1e-1, regime="restarts"))
+    for plan in plans:
+        counted.seen()
+        result = ss.run(counted.problem, plan)
+        counted.expect(result.calls + result.certificate_calls, case[1])
+    certificate = ss.certify(counted.problem, *counted.problem.start())
+    counted.expect(certificate.calls, case[1])
+
+
+@pytest.mark.parametrize(
+    ("case", "method"),
+    [
+        (CASES[0], "auto"),
+        (CASES[0], "adaptive"),
+        (CASES[1], "mirror-prox"),
+        (CASES[5], "mirror-prox"),
+        (CASES[5], "condat-vu"),
+        (CASES[7], "l-bfgs"),
+    ],
+)
+def test_no_limit_is_passed_whatever_it_is(case, method):
+    counted = Counted(*case)
+    for name in case[1]:
+        for most in range(1, 40, 3):
+            counted.seen()
+            result = ss.solve(counted.problem, 1e-2, method=method, max_calls={name: most}, max_steps=20)
+            ran = counted.ran[name]
+            counted.expect(result.calls, case[1])
+            # Beyond the limit come the start's certificate, where there was no step, and what the choice looks at.
+            assert ran <= most + (method == "auto") or not result.history, (name, most)
+            if result.status is not ss.Status.CALL_LIMIT:
+                break
+        else:
+            assert result.status is ss.Status.CALL_LIMIT
+
+
+@pytest.mark.parametrize("method", ["adaptive", "mirror-prox"])
+def test_an_interrupted_search_is_counted(method):
+    """Ctrl-C inside the k-th run of f, for many k."""
+    whole = ss.solve(Counted().problem, 1e-3, method=method, max_steps=12)
+    for k in range(1, int(whole.calls.f) + 1, 4):
+        counted = Counted(interrupt=k)
+        result = ss.solve(counted.problem, 1e-3, method=method, max_steps=12, on_interrupt="return")
+        assert result.status is ss.Status.INTERRUPTED
+        counted.expect(result.calls, "fg")
+
+
+def test_single_precision_is_counted_too():
+    counted = Counted()
+    lean = ss.SaddleProblem(
+        f=counted.problem.f,
+        g=counted.problem.g,
+        B=B.astype(np.float32),
+        X=ss.domains.Box(*np.ones((2, N), np.float32) * [[-1], [1]]),
+        Y=ss.domains.Ball(1.5, center=np.zeros(M, np.float32)),
+    )
+    result = ss.solve(lean, 1e-3)
+    counted.expect(result.calls, "fg")
+
+
+@pytest.mark.parametrize("method", ["adaptive", "mirror-prox"])
+def test_custom_runs_neither_callable_more_often_than_counted(method):
+    ran = {"value": 0, "gradient": 0}
+    both, smoothness, modulus = smooth(N, 3)
+
+    def called(name, answer):
+        def run(v):
+            ran[name] += 1
+            return both(v)[answer]
+
+        return run
+
+    f = ss.functions.Custom(called("gradient", 1), called("value", 0), smoothness, modulus)
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
+    result = ss.solve(problem, 1e-6, method=method, max_steps=40)
+    # Both at one point are one call; a value alone is one.
+    assert max(ran.values()) <= result.calls.f <= sum(ran.values())
+
+
+@pytest.mark.parametrize("regime", ["degenerate", "restarts"])
+def test_ctrl_c_in_a_plan_starts_no_search(regime):
+    """The best point that is certified, or a gradient and a value for a first certificate: an oracle may be slow."""
+    domains = (X, Y) if regime == "degenerate" else FREE
+    plan = ss.plan(Counted(domains=domains).problem, tol=0.3, regime=regime)
+    more = []
+    for k in (2, 9, 30) if regime == "degenerate" else (2, 9, 30, 60):
+        counted = Counted(domains=domains, interrupt=k)
+        result = ss.run(counted.problem, plan, on_interrupt="return")
+        assert result.status is ss.Status.INTERRUPTED
+        more.append(counted.ran["f"] - k)
+        assert more[-1] <= 2
+        counted.expect(result.calls + result.certificate_calls, "fg")
+        exact = ss.exact_gap(Counted(domains=domains).problem, result.x, result.y)
+        assert result.lower <= exact.upper and exact.lower <= result.upper and result.gap < np.inf
+    assert (0 in more) == (regime == "restarts")

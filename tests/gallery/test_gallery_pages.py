@@ -1,0 +1,71 @@
+"""The pages of the gallery: their lines run as printed in an empty directory and make the picture they show."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["tomography", "games", "constrained", "transport", "pictures", "consensus", "inverse", "synthetic"]
+
+
+def lines_of(page):
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return text, block
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_lines_of_the_page_make_its_picture(page, tmp_path):
+    text, block = lines_of(page)
+    command = [sys.executable, "-W", "error", "-c", block]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    picture = re.findall(r"!\[[^\]]+\]\(pictures/([^)]+)\)", text)[0]
+    made = (tmp_path / picture).read_bytes()
+    assert made.startswith(b"\x89PNG")
+    assert (ROOT / "docs" / "pictures" / picture).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_ten_lines_are_enough(page):
+    statements = [line for line in lines_of(page)[1].splitlines() if line.strip() and "import" not in line]
+    assert len(statements) <= 10
+
+
+def test_every_page_is_linked_from_the_readme():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"(docs/{page}.md)" in readme for page in PAGES)
+
+
+def test_lines_of_the_realistic_instances_make_their_picture(tmp_path):
+    text = (ROOT / "docs" / "tomography.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python realistic\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    small = block.replace("size = None", "size = 16")
+    assert small != block
+    command = [sys.executable, "-W", "error", "-c", small]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line.split("|")[1].strip() for line in done.stdout.splitlines()] == re.findall(
+        r"^\| (\w+) \| \d", text, re.M
+    )
+    assert (tmp_path / "realistic.png").read_bytes().startswith(b"\x89PNG")
+    assert (ROOT / "docs" / "pictures" / "realistic.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("language", ["python", "python torch"])
+def test_lines_on_your_own_operators_and_arrays_run(language, tmp_path):
+    text = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
+    if "torch" in language and os.environ.get("CI") != "true":
+        pytest.importorskip("torch", reason="install the extra test")
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    command = [sys.executable, "-W", "error", "-c", block]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("torch.Tensor" if "torch" in language else "met_as_declared") in done.stdout

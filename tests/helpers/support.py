@@ -1,0 +1,180 @@
+"""Small helpers shared by the tests: samplers, counting oracles, brute-force references, lists of cases."""
+
+import copy
+import functools
+import inspect
+import itertools
+import math
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+
+
+def pairwise(**columns):
+    """Parametrise a test by rows in which any two values of any two columns meet: far fewer than the full product."""
+    values = [list(column) for column in columns.values()]
+    return pytest.mark.parametrize(
+        list(columns),
+        [tuple(column[k] for column, k in zip(values, row, strict=True)) for row in covering_rows(values)],
+    )
+
+
+def covering_rows(values):
+    """Rows of indices, one greedily after the other: the first pair that is missing, then what adds most pairs."""
+    sizes = [len(column) for column in values]
+    missing = {
+        ((i, a), (j, b)): None
+        for i, j in itertools.combinations(range(len(sizes)), 2)
+        for a, b in itertools.product(range(sizes[i]), range(sizes[j]))
+    }
+    used = [[0] * size for size in sizes]
+    rows = []
+    while missing:
+        row = dict(next(iter(missing)))
+        for k in sorted(set(range(len(sizes))) - set(row), key=lambda k: -sizes[k]):
+            gains = [sum(tuple(sorted(((k, c), cell))) in missing for cell in row.items()) for c in range(sizes[k])]
+            row[k] = max(range(sizes[k]), key=lambda c: (gains[c], -used[k][c]))
+        for k, c in row.items():
+            used[k][c] += 1
+        for pair in itertools.combinations(sorted(row.items()), 2):
+            missing.pop(pair, None)
+        rows.append([row[k] for k in range(len(sizes))])
+    return rows
+
+
+def gathered(names, cases, ids=None):
+    """Parametrise like pytest, but as one test: all cases run, and the failure lists every one that fails."""
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    cases = list(cases)
+    given = [case.values if isinstance(case, type(pytest.param())) else case for case in cases]
+    rows = [row if len(names) > 1 or row is not case else (row,) for row, case in zip(given, cases, strict=True)]
+    titles = list(ids) if ids is not None and not callable(ids) else [", ".join(map(ids or repr, row)) for row in rows]
+
+    def decorated(test):
+        @functools.wraps(test)
+        def all_cases(**others):
+            failures = []
+            for title, row in zip(titles, rows, strict=True):
+                # Each case draws the same numbers as if it were alone.
+                fresh = {
+                    name: copy.deepcopy(v) if isinstance(v, np.random.Generator) else v for name, v in others.items()
+                }
+                try:
+                    test(**fresh, **dict(zip(names, row, strict=True)))
+                except (Exception, pytest.fail.Exception) as error:
+                    failures.append((title, error))
+            if failures:
+                lines = [f"{title}: {type(error).__name__}: {error}" for title, error in failures]
+                message = f"{len(failures)} of {len(rows)} cases fail\n" + "\n".join(lines)
+                raise AssertionError(message) from failures[0][1]
+
+        own = inspect.signature(test)
+        all_cases.__signature__ = own.replace(parameters=[p for p in own.parameters.values() if p.name not in names])
+        return all_cases
+
+    return decorated
+
+
+class Counter:
+    """Wraps a callable and counts its calls."""
+
+    def __init__(self, call):
+        self.call = call
+        self.count = 0
+
+    def __call__(self, argument):
+        self.count += 1
+        return self.call(argument)
+
+
+class CountedProblem:
+    """min max of 1/2 |x - a|^2 + <y, Bx> - 1/2 |y - b|^2 from plain callables, each with its own counter."""
+
+    def __init__(self, B, X=None, Y=None, f_gradient=None, g_gradient=None, norm=None, modulus=0.0):
+        B = np.array(B)
+        rows, columns = B.shape
+        a, b = np.linspace(-1.0, 1.0, columns), np.linspace(0.5, -0.5, rows)
+        self.f = Counter(f_gradient or (lambda x: x - a))
+        self.g = Counter(g_gradient or (lambda y: y - b))
+        self.f_value = Counter(lambda x: 0.5 * float(np.sum((x - a) ** 2)))
+        self.g_value = Counter(lambda y: 0.5 * float(np.sum((y - b) ** 2)))
+        self.forward, self.adjoint = Counter(lambda x: B @ x), Counter(lambda y: B.T @ y)
+        smoothness = ss.Holder(nu=1.0, H=1.0)
+        self.f_function = ss.functions.Custom(self.f, self.f_value, smoothness, strong_convexity=modulus)
+        self.g_function = ss.functions.Custom(self.g, self.g_value, smoothness, strong_convexity=modulus)
+        self.X = X or ss.domains.Box(-1.0, 1.0, shape=columns)
+        self.Y = Y or ss.domains.Box(-1.0, 1.0, shape=rows)
+        self.norm = norm
+        pair = (self.forward, self.adjoint)
+        coupling = ss.operators.as_coupling(pair, x_shape=(columns,), y_shape=(rows,), norm=norm)
+        self.problem = ss.SaddleProblem(f=self.f_function, g=self.g_function, B=coupling, X=self.X, Y=self.Y)
+
+    @property
+    def gradients(self):
+        return self.f.count, self.g.count
+
+    @property
+    def products(self):
+        return self.forward.count + self.adjoint.count
+
+    @property
+    def total(self):
+        return self.f.count + self.g.count + self.products + self.f_value.count + self.g_value.count
+
+
+def points_of(domain, rng, count):
+    """Points spread over a domain: projections of normal draws of several sizes, so its boundary is met too."""
+    scales = rng.choice([0.3, 1.0, 4.0], size=count)
+    return [domain.project(scale * rng.standard_normal(domain.shape)) for scale in scales]
+
+
+def inner(a, b):
+    """Correctly rounded inner product."""
+    return math.fsum((np.ravel(a) * np.ravel(b)).tolist())
+
+
+def central_difference(value, x, step=1e-6):
+    """Gradient of a smooth function from values alone."""
+    gradient = np.empty(x.shape)
+    for index in np.ndindex(x.shape):
+        ahead, behind = x.copy(), x.copy()
+        ahead[index] += step
+        behind[index] -= step
+        gradient[index] = (value(ahead) - value(behind)) / (2.0 * step)
+    return gradient
+
+
+def with_spectrum(values, rows, columns, rng):
+    """A dense matrix with the given singular values and random singular vectors."""
+    k = len(values)
+    U = np.linalg.qr(rng.standard_normal((rows, k)))[0]
+    V = np.linalg.qr(rng.standard_normal((columns, k)))[0]
+    return (U * np.asarray(values)) @ V.T
+
+
+def matrix_free(matrix):
+    """The same map as two callables, with no matrix at hand."""
+    rows, columns = matrix.shape
+    pair = (lambda x: matrix @ x, lambda y: matrix.T @ y)
+    return ss.operators.as_coupling(pair, x_shape=(columns,), y_shape=(rows,))
+
+
+def paper_plan(problem, tol=None, **options):
+    """A plan as in the paper's tables: one run of Algorithm 1 in the identity metric unless said otherwise."""
+    return ss.plan(problem, tol, **{"metric": "identity", "regime": "degenerate", **options})
+
+
+def die_or_double(number):
+    """A task for worker processes: 3 kills its process."""
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * number
+
+
+def is_compiled(recursion):
+    """Whether the innermost level is one compiled call; levels with a loop in NumPy say so themselves."""
+    return recursion.innermost is not None and getattr(recursion.innermost, "compiled", True)

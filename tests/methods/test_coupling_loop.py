@@ -1,0 +1,148 @@
+"""The inner loop of `solve`: compiled steps against steps in NumPy, and products of differences against a matrix."""
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+from saddleslide.certificates.candidate import Split
+from saddleslide.kernels.switch import jit, load
+from saddleslide.methods.sliding.coupling_loop import CouplingLoop
+from saddleslide.methods.sliding.plain_steps import CouplingProblem, DualModel
+from saddleslide.metrics import Blocks, Diagonal, Spectral
+from saddleslide.oracles.oracles import Oracles
+from support import gathered, pairwise
+
+SHAPE, FIELD = (5, 6), (2, 5, 6)
+RNG = np.random.default_rng(11)
+Q = ss.functions
+
+SIMPLE = {
+    "zero": Q.Zero(),
+    "quadratic": Q.Quadratic(0.7),
+    "diagonal": Q.Quadratic(RNG.uniform(0.1, 2.0, FIELD), diagonal=True) + Q.Linear(RNG.standard_normal(FIELD)),
+    "absolute": Q.Power(0.0, weight=0.3) + Q.Quadratic(0.2),
+    "root": Q.Power(0.5, weight=0.4) + Q.Quadratic(0.1) + Q.Linear(RNG.standard_normal(FIELD)),
+    "both": Q.Power(0.5, weight=0.4) + Q.Power(0.0, weight=0.1),
+}
+BENT = {"huber": Q.Huber(0.3), "other power": Q.Power(0.25), "uneven": Q.Power(0.0, weight=RNG.uniform(size=FIELD))}
+DUAL = {
+    "full": ss.domains.FullSpace(FIELD),
+    "interval": ss.domains.Box(-0.2, 0.3, shape=FIELD),
+    "box": ss.domains.Box(-0.4 * RNG.uniform(size=FIELD), 0.4 * RNG.uniform(size=FIELD)),
+}
+METRICS = {
+    "spectral": Spectral(RNG.uniform(0.5, 3.0, SHAPE)),
+    "periodic": Spectral(np.full(SHAPE, 1.7), basis="fft"),
+    "blocks": Blocks(1.3, 1.0),
+    "diagonal": Diagonal(RNG.uniform(0.5, 3.0, SHAPE)),
+}
+COUPLINGS = {
+    "differences": ss.operators.FiniteDifferences(SHAPE),
+    "dense": ss.operators.Matrix(0.2 * RNG.standard_normal((60, 30)), SHAPE, FIELD),
+}
+
+
+def outcomes(metric, g_simple, Y, coupling="differences", model=None, X=None, f_simple=None, steps=7):
+    """What the loop gives with and without compiling, its products, and whether it was compiled."""
+    X = ss.domains.FullSpace(SHAPE) if X is None else X
+    f_simple = Q.Zero() if f_simple is None else f_simple
+    B = COUPLINGS[coupling]
+    problem = ss.SaddleProblem(f=Q.Quadratic(1.0) + f_simple, g=g_simple, B=B, X=X, Y=Y)
+    attached = METRICS[metric].attached(B)
+    rng = np.random.default_rng(5)
+    gradient, center, start = (rng.standard_normal(SHAPE) for _ in range(3))
+    begin = (start, Y.project(rng.standard_normal(FIELD)))
+    origin = (rng.standard_normal(SHAPE), Y.project(rng.standard_normal(FIELD)))
+    given = CouplingProblem(gradient, center, 1.9, begin, origin, 0.8, model)
+    found = []
+    for on in (True, False):
+        with jit(on):
+            oracles = Oracles(problem)
+            loop = CouplingLoop(oracles, attached, Split(Q.Quadratic(1.0), f_simple, Q.Zero(), g_simple))
+            result = loop.solve(given, steps, 1e-3)
+        found.append((*result, loop.forward_product, oracles.calls.B, loop.workshop is not None))
+    return found
+
+
+def assert_twins(found, compiled=True):
+    fast, slow = found
+    assert (fast[-1], slow[-1]) == (compiled, False)
+    # Two products a step, and B^T at the last y.
+    assert fast[3] == slow[3] and fast[5] == slow[5] == 2 * slow[3] + 1
+    for ours, theirs in zip(fast[:3] + fast[4:5], slow[:3] + slow[4:5], strict=True):
+        assert ours.shape == theirs.shape
+        assert np.abs(ours - theirs).max() <= 1e-12 * max(1.0, np.abs(theirs).max())
+
+
+@pairwise(metric=METRICS, g=SIMPLE, Y=DUAL)
+def test_compiled_steps_are_those_in_numpy(metric, g, Y):
+    assert_twins(outcomes(metric, SIMPLE[g], DUAL[Y]))
+
+
+@pairwise(curvature=["none", "number", "entries"], metric=["spectral", "blocks"], coupling=COUPLINGS)
+def test_a_model_of_g_is_part_of_them(curvature, metric, coupling):
+    bend = {"none": 0.0, "number": 0.6, "entries": RNG.uniform(size=FIELD)}[curvature]
+    model = DualModel(RNG.standard_normal(FIELD), bend, RNG.standard_normal(FIELD))
+    assert_twins(outcomes(metric, SIMPLE["quadratic"], DUAL["interval"], coupling, model))
+
+
+@pytest.mark.parametrize("f", [Q.Zero(), Q.Power(0.0, weight=0.2), Q.Quadratic(0.5) + Q.Linear(np.ones(SHAPE))])
+@pytest.mark.parametrize("X", [ss.domains.Box(-0.3, 0.2, shape=SHAPE), ss.domains.FullSpace(SHAPE)])
+def test_simple_terms_of_x_in_entrywise_metrics(f, X):
+    assert_twins(outcomes("diagonal", SIMPLE["zero"], DUAL["interval"], X=X, f_simple=f))
+
+
+@gathered("g", BENT)
+def test_other_curves_stay_in_numpy(g):
+    assert_twins(outcomes("blocks", BENT[g], DUAL["interval"]), compiled=False)
+
+
+def test_sets_that_couple_entries_stay_in_numpy():
+    assert_twins(outcomes("blocks", SIMPLE["zero"], ss.domains.Ball(1.0, shape=FIELD)), compiled=False)
+    X = ss.domains.Ball(1.0, shape=SHAPE)
+    assert_twins(outcomes("blocks", SIMPLE["zero"], DUAL["interval"], X=X), compiled=False)
+    # In the coordinates of a spectral metric the ball of x is not seen at all.
+    assert_twins(outcomes("spectral", SIMPLE["zero"], DUAL["interval"], X=X))
+
+
+def test_the_result_is_not_overwritten_by_the_next_problem():
+    B = COUPLINGS["differences"]
+    saddle = ss.SaddleProblem(
+        f=Q.Quadratic(1.0), g=Q.Zero(), B=B, X=ss.domains.FullSpace(SHAPE), Y=DUAL["interval"]
+    )  # fmt: skip
+    with jit(True):
+        loop = CouplingLoop(
+            Oracles(saddle), METRICS["spectral"].attached(B), Split(saddle.f, Q.Zero(), Q.Zero(), saddle.g)
+        )
+        start = (np.ones(SHAPE), np.zeros(FIELD))
+        given = CouplingProblem(np.eye(*SHAPE), np.zeros(SHAPE), 1.0, start, start, 0.5, None)
+        first = loop.solve(given, 3, 0.0)
+        kept = [part.copy() for part in first[:3]]
+        product = loop.forward_product.copy()
+        np.testing.assert_allclose(product, B.forward(first[1]), atol=1e-14)
+        loop.solve(CouplingProblem(-np.eye(*SHAPE), np.ones(SHAPE), 2.0, start, start, 3.0, None), 5, 0.0)
+    for part, copy in zip(first[:3], kept, strict=True):
+        assert np.array_equal(part, copy)
+
+
+@gathered("shape", [(1, 1), (1, 2), (2, 1), (1, 7), (7, 1), (2, 2), (3, 4), (9, 16)])
+def test_compiled_differences_are_the_products_of_the_coupling(shape):
+    B, kernels = ss.operators.FiniteDifferences(shape), load("products")
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal(shape), rng.standard_normal((2, *shape))
+    forward, adjoint = np.full(y.size, np.nan), np.full(x.size, np.nan)
+    kernels.difference_forward(*shape, -2.0, x.ravel(), forward)
+    kernels.difference_adjoint(*shape, y.ravel(), adjoint)
+    np.testing.assert_allclose(forward, -2.0 * B.forward(x).ravel(), rtol=0.0, atol=1e-15)
+    np.testing.assert_allclose(adjoint, B.adjoint(y).ravel(), rtol=0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["standard", "nonlocal", "holder"])
+def test_solve_takes_the_same_calls_either_way(name):
+    problem = ss.gallery.tomography(name, n=16)
+    with jit(True):
+        fast = ss.solve(problem, rtol=1e-5)
+    with jit(False):
+        slow = ss.solve(problem, rtol=1e-5)
+    assert fast.calls == slow.calls and fast.success and slow.success
+    assert np.abs(fast.x - slow.x).max() <= 1e-9 * np.abs(slow.x).max()

@@ -1,0 +1,147 @@
+"""Products that are known already are not made again: at 0, at the end of a step, and where a step is repeated."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+from saddleslide.certificates.candidate import Split
+from saddleslide.kernels.switch import jit
+from saddleslide.methods.sliding.adaptive import AdaptiveSliding
+from saddleslide.methods.sliding.coupling_loop import CouplingLoop
+from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
+from saddleslide.methods.sliding.plain_steps import CouplingProblem
+from saddleslide.methods.sliding.primal_dual import PrimalDual
+from saddleslide.metrics import Blocks, Spectral
+from saddleslide.oracles.oracles import Oracles
+from saddleslide.planner.adaptive import planned
+from saddleslide.runs.adaptive_run import AdaptiveRun
+from saddleslide.runs.control import Control
+from watched import Both, Watched
+
+F, D = ss.functions, ss.domains
+SHAPE, FIELD = (5, 6), (2, 5, 6)
+
+
+def loop_on_differences(metric):
+    B = ss.operators.FiniteDifferences(SHAPE)
+    problem = ss.SaddleProblem(
+        f=F.Quadratic(1.0), g=F.Zero(), B=B, X=D.FullSpace(SHAPE), Y=D.Box(-0.3, 0.3, shape=FIELD)
+    )
+    oracles = Oracles(problem)
+    return CouplingLoop(oracles, metric.attached(B), Split(problem.f, F.Zero(), F.Zero(), F.Zero())), oracles
+
+
+def given(start, seed=0):
+    gradient = np.random.default_rng(seed).standard_normal(SHAPE)
+    return CouplingProblem(gradient, np.zeros(SHAPE), 1.0, start, start, 0.5, None)
+
+
+def spent(loop, oracles, problem):
+    before = oracles.calls.B
+    found = loop.solve(problem, 4, 0.0)
+    return oracles.calls.B - before, found
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("metric", [Blocks(1.0, 3.0), Spectral(np.full(SHAPE, 2.0))])
+def test_a_loop_that_begins_where_one_ended_saves_its_first_product(compiled, metric):
+    rng = np.random.default_rng(1)
+    with jit(compiled):
+        loop, oracles = loop_on_differences(metric)
+        start = rng.standard_normal(SHAPE), np.clip(rng.standard_normal(FIELD), -0.3, 0.3)
+        count, (X, _, y, _) = spent(loop, oracles, given(start))
+        assert count == 2 * 4 + 1
+        np.testing.assert_allclose(loop.adjoint_product, oracles.problem.coupling.adjoint(y), atol=1e-14)
+        again = given((X, y), seed=2)
+        count, first = spent(loop, oracles, again)
+        assert count == 2 * 4
+        # Repeated from the same point, as after a failed curvature test; then from a point of its own.
+        count, second = spent(loop, oracles, again)
+        assert count == 2 * 4
+        assert all(np.array_equal(one, other) for one, other in zip(first[:3], second[:3], strict=True))
+        fresh, others = loop_on_differences(metric)
+        count, alone = spent(fresh, others, again)
+        assert count == 2 * 4 + 1
+        for one, other in zip(first[:3], alone[:3], strict=True):
+            np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-13)
+        assert spent(loop, oracles, given(start))[0] == 2 * 4 + 1
+
+
+def test_the_product_of_zero_is_known():
+    loop, oracles = loop_on_differences(Blocks(1.0, 3.0))
+    assert spent(loop, oracles, given((np.ones(SHAPE), np.zeros(FIELD))))[0] == 2 * 4
+    assert not oracles.pull(np.zeros(FIELD)).any() and not oracles.image(np.zeros(SHAPE)).any()
+    assert oracles.calls.B == 2 * 4
+    ones = np.ones(FIELD)
+    assert np.array_equal(oracles.pull(ones), oracles.problem.coupling.adjoint(ones)) and oracles.calls.B == 2 * 4 + 1
+
+
+def run_of(problem, tol=1e-9, start=None):
+    plan = planned(problem, tol, 0.0, "auto", None, None, 0)
+    return AdaptiveRun(problem, plan, problem.start(start), Control())
+
+
+def costly_prox(kind):
+    """A problem for each way in which g is treated inside a step, its coupling behind counted callables."""
+    rng = np.random.default_rng(3)
+    B = Watched(rng.standard_normal((8, 12)) / 5.0)
+    f = F.LeastSquares(rng.standard_normal((15, 12)), rng.standard_normal(15), ridge=0.1)
+    M = rng.standard_normal((8, 8))
+    g = {"proximal": F.Quadratic(0.5), "linearised": F.Quadratic(M @ M.T / 8.0) + F.Quadratic(0.5)}[kind]
+    return ss.SaddleProblem(f=f, g=g, B=B.coupling, X=D.FullSpace(12), Y=D.Box(-1.0, 1.0, shape=8)), B
+
+
+@pytest.mark.parametrize(("kind", "inner"), [("proximal", Proximal), ("linearised", Linearised), ("slid", Slid)])
+def test_candidates_bring_both_products_along(kind, inner):
+    if kind == "slid":
+        both = Both(10.0, 1e4, reach=2.0)
+        problem, B = both.problem, both.B
+    else:
+        problem, B = costly_prox(kind)
+    run = run_of(problem)
+    if kind == "linearised":
+        run.plan = replace(run.plan, g_steps=0)
+    method = run._first_method()
+    assert isinstance(method, AdaptiveSliding) and isinstance(method.inner, inner)
+    shown = 0
+    for _ in range(12):
+        candidate = method.advance()
+        np.testing.assert_allclose(candidate.BTy, B.matrix.T @ candidate.y, rtol=0.0, atol=1e-13)
+        if candidate.Bx is not None:
+            shown += 1
+            np.testing.assert_allclose(candidate.Bx, B.matrix @ candidate.x, rtol=0.0, atol=1e-13)
+    assert shown >= 6
+
+
+def test_the_judge_of_a_run_makes_no_product_of_its_own():
+    problem, B = costly_prox("proximal")
+    run = run_of(problem)
+    before = B.products
+    result = run.carry_out()
+    assert result.success and len(result.history) > 3
+    assert run.oracles.calls.B + run.judge.oracles.calls.B == result.calls.B == B.products - before
+    # After a shortened step x is a point between others, and its image is asked for.
+    assert run.method.violations >= run.judge.oracles.calls.B
+
+
+def test_a_restart_from_the_last_point_keeps_its_product():
+    rng = np.random.default_rng(4)
+    B = Watched(rng.standard_normal((6, 9)))
+    problem = ss.SaddleProblem(
+        f=F.Zero(), g=F.Zero(), B=B.coupling, X=D.Box(-1.0, 1.0, shape=9), Y=D.Box(-1.0, 1.0, shape=6)
+    )
+    start = rng.uniform(-1.0, 1.0, 9), rng.uniform(-1.0, 1.0, 6)
+    method = PrimalDual(Oracles(problem), start, float(np.linalg.norm(B.matrix, 2)), 1.0)
+    assert B.products == 1
+    last, mean = method.advance()
+    assert B.products == 1 + 2 * method.chunk
+    np.testing.assert_allclose(last.BTy, B.matrix.T @ last.y, rtol=0.0, atol=1e-14)
+    method.restart((last.x, last.y))
+    assert B.products == 1 + 2 * method.chunk
+    method.restart((mean.x, mean.y))
+    assert B.products == 2 + 2 * method.chunk
+    np.testing.assert_allclose(method.pull, B.matrix.T @ mean.y, rtol=0.0, atol=1e-14)
+    assert not PrimalDual(Oracles(problem), (start[0], np.zeros(6)), 1.0, 1.0).pull.any()
+    assert B.products == 2 + 2 * method.chunk

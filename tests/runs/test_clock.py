@@ -1,0 +1,206 @@
+"""Limits and counts hold from the call on, whoever asks for a product; times are those of the whole call."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+
+# Above the size at which a norm comes from all singular values.
+N, M, K = 70, 75, 66
+
+
+class Map:
+    """A linear map of the caller's that counts its products; each may take a while on a clock."""
+
+    def __init__(self, seed, rows, columns, clock=None, seconds=0.0):
+        self.matrix = np.random.default_rng(seed).standard_normal((rows, columns)) / 8
+        self.made, self.clock, self.seconds = 0, clock, seconds
+
+    def __call__(self, matrix, v):
+        self.made += 1
+        if self.clock is not None:
+            self.clock.now += self.seconds
+        return matrix @ v
+
+    @property
+    def coupling(self):
+        rows, columns = self.matrix.shape
+        return ss.operators.as_coupling(
+            (lambda x: self(self.matrix, x), lambda y: self(self.matrix.T, y)), (columns,), (rows,)
+        )
+
+
+class Hands:
+    """A clock that stands still but for slow products."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def problem(kind="one", clock=None, seconds=0.0):
+    A, B, C = (Map(seed, *sides, clock, seconds) for seed, sides in enumerate([(M, N), (K, N), (M, K)]))
+    b = np.random.default_rng(9).standard_normal(M)
+    f, g = ss.functions.LeastSquares(A.coupling, b, ridge=0.1), ss.functions.Zero()
+    X, Y = ss.domains.FullSpace(N), ss.domains.Box(-1.0, 1.0, shape=K)
+    if kind == "both":
+        g, Y = ss.functions.Logistic(C.coupling, np.sign(b), ridge=0.1), ss.domains.FullSpace(K)
+    if kind == "boxed":
+        X, g = ss.domains.Box(-1.0, 1.0, shape=N), ss.functions.LeastSquares(C.coupling, b)
+    if kind == "linear":
+        g, Y = ss.functions.Linear(np.ones(K)), ss.domains.Ball(2.0, shape=K)
+    if kind == "simple":
+        f = ss.functions.Quadratic(1.0) + ss.functions.Linear(b[:N])
+    if kind == "operator":
+        f = ss.functions.Quadratic(
+            ss.operators.as_coupling(
+                (lambda x: A(A.matrix.T @ A.matrix, x), lambda x: A(A.matrix.T @ A.matrix, x)), (N,), (N,)
+            ),
+            strong_convexity=0.01,
+        ) + ss.functions.Linear(b[:N])
+    return ss.SaddleProblem(f=f, g=g, B=B.coupling, X=X, Y=Y), A, B, C
+
+
+def assert_all_counted(result, A, B, C, kind):
+    assert B.made == result.calls.B
+    assert (A.made if kind == "operator" else A.made / 2) == result.calls.f or A.made == 0
+    assert C.made / 2 == result.calls.g or C.made == 0
+
+
+@pytest.mark.parametrize("kind", ["one", "both", "boxed", "linear", "simple", "operator"])
+def test_every_product_is_counted_by_every_method(kind):
+    ran = 0
+    for method in ("auto", "adaptive", *ss.methods.by_name):
+        asked, *maps = problem(kind)
+        try:
+            result = ss.solve(asked, rtol=1e-2, method=method, max_steps=2)
+        except ss.errors.InputError:
+            continue
+        assert_all_counted(result, *maps, kind)
+        ran += 1
+    assert ran >= 7
+
+
+def test_runs_of_plans_and_measured_prices_are_counted():
+    asked, A, B, C = problem("boxed")
+    result = ss.solve(asked, rtol=1e-2, costs="measure", max_steps=2)
+    assert_all_counted(result, A, B, C, "boxed")
+    plan = ss.adaptive_plan(asked, rtol=1e-2, predict=False)
+    fresh, A, B, C = problem("boxed")
+    assert_all_counted(ss.run(fresh, plan, max_steps=2), A, B, C, "boxed")
+    plan = ss.plan(asked, order="fgB", loops=(2, 2, 3))
+    fresh, A, B, C = problem("boxed")
+    result = ss.run(fresh, plan)
+    spent = result.calls + result.certificate_calls
+    assert (A.made / 2, C.made / 2, B.made) == (spent.f, spent.g, spent.B)
+
+
+def test_no_norm_is_bounded_that_nobody_needs():
+    """Adaptive sliding finds the curvature of f on the way; the norm of B is found once, and changes nothing."""
+    asked, A, B, _ = problem("one")
+    first = ss.solve(asked, rtol=1e-3)
+    assert A.made <= 40
+    assert "norm" not in asked.f.A.__dict__
+    before, again = (A.made, B.made), ss.solve(asked, rtol=1e-3)
+    assert (again.x.tobytes(), again.y.tobytes()) == (first.x.tobytes(), first.y.tobytes())
+    # What is learned of a map is learned once: its norm, and by two products that its adjoint is right.
+    assert (A.made - before[0], B.made - before[1]) == (2 * again.calls.f, again.calls.B)
+    assert (first.calls.f - again.calls.f, first.calls.B - again.calls.B) == (1, 120)
+    # A norm that is known already makes no other choice.
+    other, *_ = problem("one")
+    assert other.f.A.norm.upper > 0.0
+    assert ss.solve(other, rtol=1e-3).x.tobytes() == first.x.tobytes()
+
+
+@pytest.mark.parametrize("seconds", [0.05, 2.0])
+@pytest.mark.parametrize("kind", ["one", "both", "linear", "simple"])
+def test_the_clock_holds_from_the_call_on(kind, seconds, monkeypatch):
+    hands = Hands()
+    monkeypatch.setattr(time, "perf_counter", hands)
+    for method in ("auto", "adaptive", "mirror-prox", "condat-vu", "opapc", "universal-mirror-prox"):
+        asked, *_ = problem(kind, hands, seconds)
+        before = hands.now
+        try:
+            result = ss.solve(asked, tol=1e-9, method=method, time_limit=0.5)
+        except ss.errors.InputError:
+            continue
+        assert result.status is ss.Status.TIME_LIMIT
+        assert hands.now - before <= 0.5 + seconds + 0.5
+        assert result.seconds == hands.now - before
+        assert asked.X.contains(result.x) and asked.Y.contains(result.y)
+
+
+def test_the_clock_holds_in_runs_of_plans_and_while_they_are_judged(monkeypatch):
+    plan = ss.plan(problem("boxed")[0], order="fgB", loops=(50, 2, 3))
+    hands = Hands()
+    monkeypatch.setattr(time, "perf_counter", hands)
+    for limit in (0.5, 3.0, 11.0):
+        asked, *_ = problem("boxed", hands, 0.05)
+        before = hands.now
+        result = ss.run(asked, plan, time_limit=limit)
+        assert result.status is ss.Status.TIME_LIMIT
+        assert hands.now - before <= limit + 0.05 + 0.5
+
+
+def test_limits_on_calls_hold_while_norms_are_bounded():
+    for method in ("auto", "adaptive", "mirror-prox"):
+        asked, A, B, C = problem("one")
+        result = ss.solve(asked, tol=1e-9, method=method, max_calls={"B": 10})
+        assert result.status is ss.Status.CALL_LIMIT
+        assert_all_counted(result, A, B, C, "one")
+        # The certificate of the start comes on top.
+        assert B.made <= 12
+        assert result.lower < result.upper
+
+
+def test_an_exception_while_a_norm_is_bounded_is_the_callers():
+    class Broken(Exception):
+        pass
+
+    def product(v):
+        raise Broken("no product today")
+
+    zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=N)
+    asked = ss.SaddleProblem(f=zero, g=zero, B=ss.operators.as_coupling((product, product), (N,), (N,)), X=box, Y=box)
+    with pytest.raises(Broken) as caught:
+        ss.solve(asked, tol=1e-3)
+    assert caught.value.__notes__ == ["saddleslide: raised by B while its norm was bounded or its price measured."]
+
+
+def test_seconds_are_those_of_the_call(monkeypatch):
+    """Every product takes a second, so calls and seconds are the same number, wherever they went."""
+    hands = Hands()
+    monkeypatch.setattr(time, "perf_counter", hands)
+    for kind, method in (("one", "auto"), ("simple", "pdhg"), ("both", "mirror-prox")):
+        asked, A, B, C = problem(kind, hands, 1.0)
+        result = ss.solve(asked, rtol=1e-1, method=method, max_steps=3)
+        assert result.seconds == A.made + B.made + C.made
+        assert sum(result.timings.values()) == result.seconds
+        assert set(result.timings) == {"plan", "compile", "method", "certificate"}
+        assert result.timings["plan"] >= 120.0
+        assert min(result.timings["method"], result.timings["certificate"]) > 0.0
+        shown = next(line for line in repr(result).splitlines() if "seconds" in line)
+        assert f"{result.seconds:.3g}" in shown and f"{result.timings['method']:.3g}" in shown
+        assert [moment.seconds for moment in result.history] == sorted(moment.seconds for moment in result.history)
+        assert result.history[-1].seconds <= result.seconds
+
+
+def test_times_and_norms_of_a_run_that_is_taken_up_again_add_up(monkeypatch, tmp_path):
+    hands = Hands()
+    monkeypatch.setattr(time, "perf_counter", hands)
+    asked, *first = problem("one", hands, 1.0)
+    ss.solve(asked, rtol=1e-2, max_steps=2, checkpoint=tmp_path / "run.npz")
+    hands.now += 1000.0
+    fresh, *second = problem("one", hands, 1.0)
+    result = ss.resume(tmp_path / "run.npz", fresh, max_steps=4)
+    assert result.seconds == sum(found.made for found in (*first, *second))
+    assert sum(result.timings.values()) <= result.seconds
+    # No norm is bounded anew.
+    assert result.calls == ss.solve(problem("one")[0], rtol=1e-2, max_steps=4).calls
+    assert second[1].made < 120
