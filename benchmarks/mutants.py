@@ -50,6 +50,15 @@ KERNELS, INNERMOST, DUAL = (
     ("tests/methods/test_primal_dual_level.py",),
 )
 FUNCTIONS, REGIMES = ("tests/functions/test_functions.py",), ("tests/methods/test_regimes.py",)
+G = "certificates/certificate.py"
+CERTIFICATE = ("tests/certificates/test_certificate.py",)
+CHECKPOINT = ("tests/runs/test_checkpoint.py",)
+GUARDS = ("tests/certificates/test_guards.py",)
+ORACLES = ("tests/oracles/test_oracles.py",)
+OWN_CODE = ("tests/functions/test_own_code.py",)
+RESIDUALS = ("tests/certificates/test_residuals.py",)
+RESUME = ("tests/runs/test_resume.py",)
+SOLVE_PLANTED = ("tests/api/test_solve_planted.py",)
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, rung.average, self.scratch", "alpha, rung.average, self.scratch", TRANSCRIPTIONS),
@@ -65,7 +74,7 @@ MUTANTS = (
      "self.kernels.combine(rung.average, alpha, ahead, 1.0 - alpha, rung.average, self.scratch)", TRANSCRIPTIONS),
     (R, "rung.weights += above.weights", "rung.weights += 0.0 * above.weights", TRANSCRIPTIONS),
     (R, "rung.models[i] = (alpha * new[0] + (1.0 - alpha)", "rung.models[i] = (new[0] + (1.0 - alpha)",
-     ("tests/certificates/test_certificate.py",)),
+     CERTIFICATE),
     (B, "multiply(oracles.forward, x, out_y)", "multiply(oracles.forward, 2.0 * x, out_y)", TRANSCRIPTIONS),
     (B, "if at_start and not v.any():", "if at_start:", THRIFT),
     ("methods/sliding/thrift.py", "Ends(self.first and j == 0, self.last", "Ends(self.first, self.last", THRIFT),
@@ -75,7 +84,7 @@ MUTANTS = (
     ("kernels/difference_sweeps.py", "spares if first + k == 0 else 0", "spares", THRIFT),
     ("kernels/anchored_sweeps.py", "if spares & LAST and j == alphas.size - 1:", "if j < 0:", THRIFT),
     (B, "        np.negative(out_y, out=out_y)\n", "", TRANSCRIPTIONS),
-    (M, "of_x += p_3.at_g", "of_x -= p_3.at_g", ("tests/methods/test_regimes.py",)),
+    (M, "of_x += p_3.at_g", "of_x -= p_3.at_g", REGIMES),
     (M, "self.kernels.combine(self.average, alpha, ahead", "self.kernels.combine(self.average, 1.0, ahead", THRIFT),
     (M, "        if first:\n", "        if True:\n", THRIFT),
     (A, "v = self.oracles.problem.X.project(here.x + b * (here.x - before.x))",
@@ -93,23 +102,23 @@ MUTANTS = (
     (J, "bound += margin", "bound -= 1e-3 * abs(bound)", SOLVE),
     (J, "self.gap <= self.target", "self.gap <= 10.0 * self.target", SOLVE),
     (J, "self._accept_lower(constant + found.lower - g_value", "self._accept_lower(constant + found.lower", SOLVE),
-    (J, "_accept_upper(value - found.lower", "_accept_upper(value - found.value", ("tests/api/test_solve_planted.py",)),
-    ("functions/searched.py", "0.5 * mu * way * way", "5.0 * mu * way * way", ("tests/certificates/test_residuals.py",)),
-    (S, "- left * left / (2.0 * mu)", "- left * left / (8.0 * mu)", ("tests/certificates/test_residuals.py",)),
-    ("certificates/certificate.py", "f - above.lower + rounding", "f - above.lower - rounding", ("tests/certificates/test_certificate.py",)),
-    ("certificates/certificate.py", "below.lower - g - rounding", "below.lower + g - rounding", ("tests/certificates/test_certificate.py",)),
+    (J, "_accept_upper(value - found.lower", "_accept_upper(value - found.value", SOLVE_PLANTED),
+    ("functions/searched.py", "0.5 * mu * way * way", "5.0 * mu * way * way", RESIDUALS),
+    (S, "- left * left / (2.0 * mu)", "- left * left / (8.0 * mu)", RESIDUALS),
+    (G, "f - above.lower + rounding", "f - above.lower - rounding", CERTIFICATE),
+    (G, "below.lower - g - rounding", "below.lower + g - rounding", CERTIFICATE),
     ("oracles/oracles.py", "_plain(getattr(self.calls, name) + count)", "_plain(getattr(self.calls, name))",
-     ("tests/oracles/test_oracles.py",)),
-    ("runs/checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", ("tests/runs/test_checkpoint.py",)),
-    ("runs/snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", ("tests/runs/test_resume.py",)),
-    ("certificates/guards.py", "difference <= ADJOINT * scale", "difference <= scale", ("tests/certificates/test_guards.py",)),
+     ORACLES),
+    ("runs/checkpoint.py", "if not body or _hash(body) != digest:", "if not body:", CHECKPOINT),
+    ("runs/snapshot.py", "array.flags.writeable = bool(node[\"w\"])", "array += 1e-16", RESUME),
+    ("certificates/guards.py", "difference <= ADJOINT * scale", "difference <= scale", GUARDS),
     ("runs/control.py", "count > self.left(name)", "0.0 > self.left(name)", LIMITS),
-    ("runs/result.py", "return not self.known_target > 0.0", "return True", ("tests/oracles/test_oracles.py",)),
-    ("certificates/verdict.py", "return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED", "return Status.SOLVED",
-     ("tests/certificates/test_guards.py",)),
-    ("functions/searched.py", "        tally.count(cost)\n", "", ("tests/functions/test_own_code.py",)),
-    ("functions/base.py", "return 1.0 if self.own_code else 0.5", "return 0.5", ("tests/functions/test_own_code.py",)),
-    (J, "            self.oracles.add(name, tally.gradients)\n", "            pass\n", ("tests/functions/test_own_code.py",)),
+    ("runs/result.py", "return not self.known_target > 0.0", "return True", ORACLES),
+    ("certificates/verdict.py", "return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED",
+     "return Status.SOLVED", GUARDS),
+    ("functions/searched.py", "        tally.count(cost)\n", "", OWN_CODE),
+    ("functions/base.py", "return 1.0 if self.own_code else 0.5", "return 0.5", OWN_CODE),
+    (J, "            self.oracles.add(name, tally.gradients)\n", "            pass\n", OWN_CODE),
     ("kernels/sets.py", "    _shift(v, center, 1.0)\n", "", KERNELS),
     ("kernels/terms.py", "if bend == 0.0 and curve == 0.0:", "if bend == 0.0:", INNERMOST),
     ("kernels/terms.py", "stiffness[start:end], threshold", "stiffness[: v.size], threshold", DUAL),

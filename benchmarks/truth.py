@@ -3,13 +3,13 @@
     python benchmarks/truth.py --count 5000 --rows truth.jsonl --out benchmarks/results/truth.json
     python benchmarks/truth.py --count 50000 --first 1000000 --jobs 2 --rows nightly.jsonl --out nightly.json
 
-Families (tests/helpers/truths.py): data far from 0, matrices of condition up to 1e13, sums and scalings, own classes and Custom
+Families (tests/helpers): data far from 0, matrices of condition up to 1e13, sums and scalings, own classes and Custom
 with moduli overstated up to 1e6 times, adjoints wrong by 1e-9 to 1 (of B, and of A inside f or g), products in single
 precision, targets and values of 0, functions that are not convex, constraints that nothing meets, boxes of no width,
 logistic losses. Problems have at most five unknowns a side; the doors are solve (auto, adaptive with every metric,
-every method of ss.methods), run, certify and resume. What is true is computed by tests/helpers/exact.py, which shares no code
-with the package. The family "planted" has larger problems with all functions and sets (tests/helpers/planted.py), every third
-with a false constant; its check (tests/helpers/independent.py) finds witnesses in doubles.
+every method of ss.methods), run, certify and resume. What is true is computed by helpers/exact.py, which shares no code
+with the package. The family "planted" has larger problems with all functions and sets (helpers/planted.py), every third
+with a false constant; its check (helpers/independent.py) finds witnesses in doubles.
 
 A run is wrong when it is a success and its true gap is above the target, when a bound is on the wrong side of what it
 bounds, when lower is above upper, or when true oracles are called inconsistent; no slack is given for rounding, that

@@ -1,6 +1,6 @@
 """What the caller did wrong. An error here is raised before any work, but for three.
 
-Outcomes of work are not errors: they are statuses (see `saddleslide.runs.result`). `strict=True` turns those that are no
+Outcomes of work are not errors: they are statuses (`saddleslide.runs.result`). `strict=True` turns those that are no
 success into an OutcomeError. What user code returns is looked at when it does, and refused with an InputError.
 A cluster that is gone is an UnreachableError outside of a run.
 """

@@ -14,7 +14,7 @@ from saddleslide.theory.budgets import budget
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.levelwise import levelwise_terms
 
-# No bound of this package has constants that make it smaller than this part of the budgets (tests/planner/test_choice.py).
+# No bound of this package has constants that make it smaller than this part of the budgets (test_choice.py).
 _PART = 0.25
 # Remembered as long as the problem lives: all methods ask, at every distance that a forecast tries.
 _TERMS: WeakKeyDictionary[SaddleProblem, list[Term]] = WeakKeyDictionary()

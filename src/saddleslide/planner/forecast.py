@@ -147,7 +147,8 @@ def at_least(method: Method, problem: SaddleProblem, tol: float, costs: tuple[fl
     Examples
     --------
     >>> import saddleslide as ss
-    >>> problem, prices, method = ss.gallery.synthetic(1.0, 1.0, d=20), (1.0, 1.0, 1.0), ss.methods.by_name["proved-sliding"]()
+    >>> problem, prices = ss.gallery.synthetic(1.0, 1.0, d=20), (1.0, 1.0, 1.0)
+    >>> method = ss.methods.ProvedSliding()
     >>> at_least(method, problem, 0.1, prices).cost < foretell(method, problem, 0.1, prices).cost
     True
     """
