@@ -54,7 +54,7 @@ def crossing(problem: ss.SaddleProblem, name: str, options: dict[str, Any], ever
     while True:
         for _ in range(every):
             method.advance()
-        gap = ss.exact_gap(problem, *method.output()).gap
+        gap = ss.certify(problem, *method.output()).gap
         if gap <= target:
             return [*listed(oracles.calls), gap]
 
@@ -89,7 +89,7 @@ def one_stage(name: str, eps: float, seed: int) -> tuple[list[float], float]:
     method.start(oracles, problem.start(), eps)
     for _ in range(method.left):  # type: ignore[attr-defined]
         method.advance()
-    return listed(oracles.calls), ss.exact_gap(problem, *method.output()).gap
+    return listed(oracles.calls), ss.certify(problem, *method.output()).gap
 
 
 def tomography() -> list[dict[str, Any]]:

@@ -115,7 +115,7 @@ CASES: dict[str, Case] = {
 def true_gap(problem: ss.SaddleProblem, result: ss.Result, tol: float) -> float:
     """Gap of the run's point; judged again with more effort where the run's own certificate is close to the target."""
     if tol < result.gap <= NEAR * tol:
-        return min(result.gap, ss.exact_gap(problem, result.x, result.y).gap)
+        return min(result.gap, ss.certify(problem, result.x, result.y).gap)
     return result.gap
 
 
@@ -163,7 +163,7 @@ def measure(name: str, cap: int) -> dict[str, object]:
     """One row: the best of the grid, solve, and the automatic plan."""
     make, prices, rtol = CASES[name]
     problem = make()
-    start = ss.exact_gap(problem, *problem.start()).gap
+    start = ss.certify(problem, *problem.start()).gap
     tol = rtol * start
     solved = ss.solve(problem, tol, costs=prices)
     planned = ss.plan(problem, tol, costs=prices)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from saddleslide.api.resumption import resume
     from saddleslide.api.runner import run
     from saddleslide.api.solver import solve
-    from saddleslide.certificates.certificate import certify, exact_gap
+    from saddleslide.certificates.certificate import certify
     from saddleslide.certificates.verdict import Certificate, Status
-    from saddleslide.methods.sliding import Component, component_levels, slide
+    from saddleslide.methods.sliding import Component, slide
     from saddleslide.oracles.oracles import Calls
     from saddleslide.planner.adaptive import adaptive_plan
     from saddleslide.planner.plans import plan
@@ -45,12 +45,10 @@ __all__ = [
     "adaptive_plan",
     "certify",
     "compare",
-    "component_levels",
     "crossover",
     "distributed",
     "domains",
     "errors",
-    "exact_gap",
     "functions",
     "gallery",
     "methods",
@@ -69,7 +67,7 @@ __all__ = [
 _HOMES = {
     "planner.adaptive": ("adaptive_plan",),
     "api.break_even": ("Crossover", "crossover"),
-    "certificates.certificate": ("certify", "exact_gap"),
+    "certificates.certificate": ("certify",),
     "api.comparison": ("Comparison", "compare"),
     "api.runner": ("run",),
     "theory.holder": ("Holder",),
@@ -80,7 +78,7 @@ _HOMES = {
     "runs.progress": ("Progress",),
     "runs.result": ("Result",),
     "api.resumption": ("resume",),
-    "methods.sliding": ("Component", "component_levels", "slide"),
+    "methods.sliding": ("Component", "slide"),
     "api.solver": ("solve",),
     "certificates.verdict": ("Certificate", "Status"),
 }

@@ -48,7 +48,6 @@ DOORS = {
     "plan_from_dict": (ss.plan_from_dict, {}),
     "resume": (ss.resume, {"path": "no such file", "problem": PROBLEM}),
     "certify": (ss.certify, {"problem": PROBLEM, "x": POINT, "y": POINT}),
-    "exact_gap": (ss.exact_gap, {"problem": PROBLEM, "x": POINT, "y": POINT}),
     "compare": (ss.compare, {"problem": PROBLEM, "tol": 1.0}),
     "SaddleProblem": (ss.SaddleProblem, {"f": F.Zero(), "g": F.Zero(), "B": np.eye(2), "X": BOX, "Y": BOX}),
     "Holder": (ss.Holder, {"nu": 1.0, "H": 1.0}),

@@ -354,9 +354,9 @@ def test_run_names_the_mistake_before_any_oracle_is_called(call, message):
 def test_certificate_refuses_infeasible_points_before_any_oracle_is_called():
     counted = CountedProblem(EYE)
     with pytest.raises(InputError, match=r"^certificate: x lies outside Box.*expected a feasible point"):
-        ss.exact_gap(counted.problem, 2.0 * np.ones(3), np.ones(3))
+        ss.certify(counted.problem, 2.0 * np.ones(3), np.ones(3))
     with pytest.raises(InputError, match=r"^certificate: y: shape is \(2,\); expected \(3,\)"):
-        ss.exact_gap(counted.problem, np.ones(3), np.ones(2))
+        ss.certify(counted.problem, np.ones(3), np.ones(2))
     assert counted.total == 0
 
 
@@ -481,7 +481,7 @@ DOORS = {
     "B": lambda a: ss.operators.as_coupling(a),
     "a list of rows": lambda a: ss.operators.as_coupling([a[0], a[1]]),
     "start: x": lambda a: small(ss.functions.Quadratic(1.0)).start((a[0] / 9.0, np.zeros(2))),
-    "certificate: x": lambda a: ss.exact_gap(small(ss.functions.Quadratic(1.0)), a[0] / 9.0, np.zeros(2)),
+    "certificate: x": lambda a: ss.certify(small(ss.functions.Quadratic(1.0)), a[0] / 9.0, np.zeros(2)),
     "one number": lambda a: ss.functions.Huber(a[0, 1]),
     "constrained: b": lambda a: ss.gallery.constrained(ss.functions.Quadratic(1.0), np.eye(2), a[0]),
     "inpaint: picture": lambda a: ss.gallery.inpaint(a, np.ones((2, 2), bool), weight=0.1),

@@ -434,7 +434,7 @@ def test_a_modulus_that_holds_on_x_only_gives_true_bounds(modulus):
     result = ss.solve(problem, tol=1e-6)
     assert result.status is ss.Status.SOLVED
     assert min(asked) >= 0.1, "f is called on X only when nothing is gained by leaving it"
-    judged = ss.exact_gap(problem, result.x, result.y)
+    judged = ss.certify(problem, result.x, result.y)
     assert result.lower <= judged.upper and judged.lower <= result.upper
     assert result.gap >= 0.0
 

@@ -54,7 +54,7 @@ def test_a_wrong_adjoint_is_found_at_the_start_or_by_the_certificate(kind, metho
 
 
 def test_a_wrong_adjoint_has_no_certificate():
-    assert "adjoint of B" in ss.exact_gap(problem(adjoint=WRONG["sign"]), *START).reason
+    assert "adjoint of B" in ss.certify(problem(adjoint=WRONG["sign"]), *START).reason
 
 
 def test_the_test_at_the_start_costs_two_products_and_can_be_switched_off():
@@ -145,7 +145,7 @@ def test_a_modulus_declared_too_large_never_makes_a_false_claim():
                     ss.solve(free, 1e-3, method=method, max_steps=300, strict=True)
                 met.append(modulus)
             result = ss.solve(bounded, 1e-3, method=method, max_steps=300)
-            known = ss.exact_gap(true, result.x, result.y)
+            known = ss.certify(true, result.x, result.y)
             assert result.lower <= known.upper and result.upper >= known.lower and result.certificate.assumes == ""
             if result.status is ss.Status.SOLVED:
                 assert known.lower >= result.lower - 1e-12 and known.gap <= 1e-3

@@ -134,7 +134,7 @@ def test_runs_have_the_bits_of_one_process_and_the_calls_of_the_plan(sized, work
         solved = ss.solve(there, 1e-6)
         assert solved.success and solved.gap <= 1e-6
         assert answer(solved) == answer(ss.solve(here, 1e-6))
-        assert ss.exact_gap(here, solved.x, solved.y).gap <= 1e-6
+        assert ss.certify(here, solved.x, solved.y).gap <= 1e-6
         assert f.counts.waiting > f.counts.computing > 0.0
 
 

@@ -232,6 +232,6 @@ def test_ctrl_c_in_a_plan_starts_no_search(regime):
         more.append(counted.ran["f"] - k)
         assert more[-1] <= 2
         counted.expect(result.calls + result.certificate_calls, "fg")
-        exact = ss.exact_gap(Counted(domains=domains).problem, result.x, result.y)
+        exact = ss.certify(Counted(domains=domains).problem, result.x, result.y)
         assert result.lower <= exact.upper and exact.lower <= result.upper and result.gap < np.inf
     assert (0 in more) == (regime == "restarts")

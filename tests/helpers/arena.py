@@ -95,7 +95,7 @@ def trace(problem, method, iterations, tol=0.1, start=None):
         for _ in range(until - k):
             method.advance()
         k = until
-        rows.append((k, ss.exact_gap(problem, *method.output()).gap, oracles.calls.copy()))
+        rows.append((k, ss.certify(problem, *method.output()).gap, oracles.calls.copy()))
     return rows
 
 

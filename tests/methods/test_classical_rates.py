@@ -24,7 +24,7 @@ def gaps(problem, name, marks, tol=1e-6, **options):
         for _ in range(mark - done):
             method.advance()
         done = mark
-        found.append(ss.exact_gap(problem, *method.output()).gap)
+        found.append(ss.certify(problem, *method.output()).gap)
     return np.array(found), method
 
 

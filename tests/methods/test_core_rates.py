@@ -67,7 +67,7 @@ def test_games_are_solved_to_rounding():
     game = np.array([[0.0, -2.0, 1.0, 0.3], [2.0, 0.0, -1.0, 0.1], [-1.0, 1.0, 0.0, -0.4]])
     result = ss.solve(ss.gallery.matrix_game(game), tol=1e-10, method="adaptive", max_calls={"B": 6000})
     assert result.status is ss.Status.SOLVED and result.gap <= 1e-10
-    column = ss.exact_gap(ss.gallery.matrix_game(game), result.x, result.y)
+    column = ss.certify(ss.gallery.matrix_game(game), result.x, result.y)
     assert column.gap <= 1e-10
 
 

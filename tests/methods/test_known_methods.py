@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 import saddleslide as ss
-from saddleslide.methods.sliding import Recursion
+from saddleslide.methods.sliding import Recursion, component_levels
 from support import gathered
 from transcriptions import Space, assert_projection_is_active, assert_same_iterates, feasible_start
 
@@ -51,7 +51,7 @@ def library_run(instance, domain, function, operator):
         operator=instance.Q if operator else None,
         lipschitz=instance.M if operator else 0.0,
     )
-    levels = ss.component_levels([component], domain, instance.start, [STEPS])
+    levels = component_levels([component], domain, instance.start, [STEPS])
     writers = [component.gradient_writer(domain.shape)], [component.operator_writer(domain.shape)]
     recursion = Recursion(levels, *writers, ss.domains.Product(domain), instance.start)
     pairs = [(recursion.rungs[0].iterate.copy(), average.copy()) for average in recursion.steps()]

@@ -127,7 +127,7 @@ def test_universal_methods_are_no_slower_than_promised_without_the_exponent(name
         method, oracles = ss.methods.by_name[name](**options), Oracles(problem)
         method.start(oracles, problem.start(), eps)
         steps = 0
-        while ss.exact_gap(problem, *method.output()).gap > eps:
+        while ss.certify(problem, *method.output()).gap > eps:
             for _ in range(1 + steps // 20):
                 method.advance()
                 steps += 1
@@ -157,7 +157,7 @@ def test_after_the_predicted_calls_the_gap_is_below_the_target(name, options, to
     method.start(oracles, problem.start(), tol)
     while oracles.calls.f < promised.f:
         method.advance()
-    assert ss.exact_gap(problem, *method.output()).gap <= tol
+    assert ss.certify(problem, *method.output()).gap <= tol
     # A universal method may stop inside its last search.
     assert oracles.calls.f <= promised.f + 3
     assert oracles.calls.B <= promised.B * 1.1 + 12

@@ -138,7 +138,7 @@ def test_the_whole_plan_ends_within_the_target(nus, seed):
     method.start(oracles, problem.start(), tol)
     while not method.finished:
         method.advance()
-    assert ss.exact_gap(problem, *method.output()).gap <= tol
+    assert ss.certify(problem, *method.output()).gap <= tol
     promised = method.predicted_calls(problem, tol)
     assert (oracles.calls.f, oracles.calls.g) == (promised.f, promised.g)
     assert oracles.calls.B <= promised.B
@@ -158,7 +158,7 @@ def test_restarts_go_through_all_stages_and_end_within_the_target():
     while not method.finished:
         method.advance()
     assert method.done == stages - 1
-    assert ss.exact_gap(problem, *method.output()).gap <= tol
+    assert ss.certify(problem, *method.output()).gap <= tol
     promised = method.predicted_calls(problem, tol)
     assert (oracles.calls.f, oracles.calls.g) == (promised.f + 1, promised.g + 1)
 
@@ -229,7 +229,7 @@ def test_auto_takes_a_plan_of_a_theorem_where_it_is_the_cheapest():
     assert 1.25 * predict(NAME, problem, tol, prices).cost < predict_adaptive(problem, tol, prices).cost
     auto, alone = (ss.solve(problem, tol, costs=prices, method=name) for name in ("auto", "adaptive"))
     assert [plan.method for plan in auto.plans] == [NAME]
-    assert auto.status is ss.Status.SOLVED and ss.exact_gap(problem, auto.x, auto.y).gap <= tol
+    assert auto.status is ss.Status.SOLVED and ss.certify(problem, auto.x, auto.y).gap <= tol
     # What is proved beforehand bounds the run, and here it is cheaper than adaptive sliding, by a factor of two.
     promised = ss.methods.by_name[NAME]().predicted_calls(problem, tol)
     own = auto.calls.B - auto.certificate_calls.B
@@ -267,7 +267,7 @@ def test_what_a_plan_leaves_unsolved_goes_on_with_adaptive_sliding():
     plan = method_plan(problem, NAME, tol)
     result = with_second_try(problem, plan, None, Control(), prices, 0)
     assert [part.method for part in result.plans] == [NAME, "adaptive sliding"]
-    assert result.status is ss.Status.SOLVED and ss.exact_gap(problem, result.x, result.y).gap <= tol
+    assert result.status is ss.Status.SOLVED and ss.certify(problem, result.x, result.y).gap <= tol
     assert any("proved-sliding had a gap of" in reason for reason in result.plans[1].reasons)
     assert result.calls.B < ss.methods.by_name[NAME]().predicted_calls(problem, tol).B
 
@@ -284,7 +284,7 @@ def test_a_plan_is_taken_where_distances_take_a_gradient_too():
     chosen = choose(problem, tol, 0.0, prices, estimated=False)
     assert (chosen.method, chosen.calls) == (NAME, ss.Calls(1, 0, 0))
     auto, alone = (ss.solve(problem, tol, costs=prices, method=name) for name in ("auto", "adaptive"))
-    assert ss.exact_gap(problem, auto.x, auto.y).gap <= tol
+    assert ss.certify(problem, auto.x, auto.y).gap <= tol
     assert auto.calls.f + 20 * auto.calls.B < alone.calls.f + 20 * alone.calls.B
 
 
@@ -316,7 +316,7 @@ def test_a_relative_target_of_simple_functions_is_known_before_the_choice():
     choice = choose(game, 0.0, 1e-3, (1.0, 1.0, 1.0), estimated=False)
     assert choice.calls == ss.Calls(0, 0, 2)
     result = ss.solve(game, rtol=1e-3, costs=(1.0, 1.0, 1.0))
-    predicted = predict_adaptive(game, 1e-3 * ss.exact_gap(game, *game.start()).gap, (1.0, 1.0, 1.0)).cost
+    predicted = predict_adaptive(game, 1e-3 * ss.certify(game, *game.start()).gap, (1.0, 1.0, 1.0)).cost
     assert predicted / 4.0 < result.calls.B < 4.0 * predicted
     assert f"predicted cost {predicted:.4g}" in choice.reason
 

@@ -234,7 +234,7 @@ def test_a_psi_at_its_target_gives_the_gap_on_full_spaces():
         x, y = saddle.near(rng)
         size = math.sqrt(plan.constants["Psi_end"].value / saddle.Psi(x, y, weights_of(plan)))
         x, y = saddle.x + size * (x - saddle.x), saddle.y + size * (y - saddle.y)
-        assert ss.exact_gap(saddle.problem, x, y).gap <= 1e-2
+        assert ss.certify(saddle.problem, x, y).gap <= 1e-2
         assert plan.bound == 1e-2
 
 
@@ -274,7 +274,7 @@ def test_psi_is_at_most_14_gaps(make):
         rng = np.random.default_rng(1000 + seed)
         start = saddle.near(rng, 10.0 ** rng.uniform(-3.0, 1.0))
         plan = ss.plan(saddle.problem, tol=1e-3, regime="restarts", start=start)
-        assert plan.constants["Psi0"].value == 14.0 * ss.exact_gap(saddle.problem, *start).gap
+        assert plan.constants["Psi0"].value == 14.0 * ss.certify(saddle.problem, *start).gap
         tightest = max(tightest, saddle.Psi(*start, weights_of(plan)) / plan.constants["Psi0"].value)
     assert 0.1 < tightest <= 1.0
 
@@ -302,7 +302,7 @@ def test_on_a_bounded_block_the_gap_sees_mu_and_not_what_an_anchor_adds():
     settings = {"tol": 1e-3, "regime": "restarts", "start": start, "anchors": True, "interior": ("y",)}
     plan = ss.plan(saddle.problem, **settings, constants={"mu_y": 0.5})
     Psi = saddle.Psi(*start, weights_of(plan))
-    assert Psi > 5.0 * 14.0 * ss.exact_gap(saddle.problem, *start).gap
+    assert Psi > 5.0 * 14.0 * ss.certify(saddle.problem, *start).gap
     assert plan.constants["Psi0"].value >= Psi
     with pytest.raises(InputError, match="Psi0"):
         ss.plan(saddle.problem, **settings, constants={"mu_x": 0.0, "mu_y": 0.5})
@@ -717,7 +717,7 @@ def test_psi_of_the_regularised_problem_is_at_most_14_of_its_gaps(block):
         saddle = mixed.regularised(plan.regularisation.weight, y)
         curved, flat = weights_of(plan) if block == "y" else weights_of(plan)[::-1]
         assert saddle.Psi(x, y, (curved, flat)) <= plan.constants["Psi0"].value
-        regularised_gap = ss.exact_gap(saddle.problem, x, y).gap
+        regularised_gap = ss.certify(saddle.problem, x, y).gap
         assert plan.constants["Psi0"].value == pytest.approx(14.0 * regularised_gap, rel=1e-9)
 
 
@@ -989,4 +989,4 @@ def test_budgets_rise_only_when_the_certificate_asks_for_it():
     enough = ss.run(saddle.problem, dataclasses.replace(ss.plan(saddle.problem, **settings, factor=4.0), fixed=False))
     assert enough.status is ss.Status.SOLVED
     assert len(enough.plans) == 1
-    assert short.gap < ss.exact_gap(saddle.problem, *saddle.problem.start()).gap
+    assert short.gap < ss.certify(saddle.problem, *saddle.problem.start()).gap

@@ -258,7 +258,7 @@ def test_an_unbounded_inner_problem_has_an_infinite_gap():
         f=Zero(), g=Zero(), B=B[:, :3], X=ss.domains.FullSpace(3), Y=ss.domains.Box(-1.0, 1.0, shape=3)
     )
     y = np.ones(3)
-    certificate = ss.exact_gap(problem, np.zeros(3), y)
+    certificate = ss.certify(problem, np.zeros(3), y)
     assert certificate.gap == math.inf
     assert certificate.kind == "none"
     assert certificate.reason

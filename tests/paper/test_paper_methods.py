@@ -31,7 +31,7 @@ def planned(name, eps, seed):
     method.start(oracles, problem.start(), eps)
     for _ in range(method.left):
         method.advance()
-    return ss.exact_gap(problem, *method.output()).gap, oracles.calls
+    return ss.certify(problem, *method.output()).gap, oracles.calls
 
 
 @pytest.mark.parametrize(

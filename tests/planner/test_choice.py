@@ -290,7 +290,7 @@ def test_compare_runs_every_method_that_applies_to_the_same_certified_gap():
     assert [row.cost for row in solved] == sorted(row.cost for row in solved)
     assert table.best.cost == min(row.cost for row in solved)
     for row in solved:
-        assert ss.exact_gap(smooth(), row.result.x, row.result.y).gap <= 1e-3 * (1 + 1e-9)
+        assert ss.certify(smooth(), row.result.x, row.result.y).gap <= 1e-3 * (1 + 1e-9)
         calls = {"f": row.total.f, "g": row.total.g, "B": row.total.B}
         assert row.cost == pytest.approx(weighted_cost(calls, prices))
         assert row.own_cost < row.cost

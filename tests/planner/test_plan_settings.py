@@ -70,7 +70,7 @@ def lasso(seed=0, n=6, m=5):
 
 def true_gap(problem, result):
     """The exact gap less all that rounding may have added."""
-    certificate = ss.exact_gap(problem, result.x, result.y)
+    certificate = ss.certify(problem, result.x, result.y)
     return certificate.gap - certificate.error
 
 
@@ -270,7 +270,7 @@ def test_a_fitted_norm_saves_gradients_in_a_plan_of_the_theorems(kind):
     problem = ss.SaddleProblem(
         f=f, g=functions.Quadratic(1.0), B=B, X=domains.FullSpace((n, n)), Y=domains.FullSpace(B.y_shape)
     )
-    tol = 1e-3 * ss.exact_gap(problem, *problem.start()).gap
+    tol = 1e-3 * ss.certify(problem, *problem.start()).gap
     plans = {metric: ss.plan(problem, tol, regime="restarts", metric=metric) for metric in (kind, "auto")}
     results = {metric: ss.run(problem, plan) for metric, plan in plans.items()}
     # The modulus of a Hessian that is given as code can only be declared.

@@ -42,7 +42,7 @@ def test_a_named_method_solves_to_a_certified_gap_and_its_plan_replays(name, opt
     problem = smooth_problem()
     result = ss.solve(problem, tol=0.05, method=name, options=options)
     assert result.status is ss.Status.SOLVED
-    assert ss.exact_gap(problem, result.x, result.y).gap <= result.gap + 1e-12 <= 0.05 + 1e-12
+    assert ss.certify(problem, result.x, result.y).gap <= result.gap + 1e-12 <= 0.05 + 1e-12
     assert result.plans[0].method == name
     stored = MethodPlan.from_dict(json.loads(json.dumps(result.plans[0].to_dict())))
     assert stored == result.plans[0]
@@ -56,7 +56,7 @@ def test_a_named_method_solves_to_a_certified_gap_and_its_plan_replays(name, opt
 @family
 def test_relative_targets_are_relative_to_the_gap_at_the_start(name, options):
     problem = smooth_problem(seed=1)
-    at_start = ss.exact_gap(problem, *problem.start()).gap
+    at_start = ss.certify(problem, *problem.start()).gap
     result = ss.solve(problem, rtol=0.01, method=name, options=options)
     assert result.status is ss.Status.SOLVED
     assert result.target == pytest.approx(0.01 * at_start, rel=1e-9)

@@ -57,7 +57,7 @@ def test_a_slow_method_spends_its_allowance_and_adaptive_sliding_finishes():
     result, last = switched(problem, "mirror-prox")
     assert [plan.method for plan in result.plans] == ["mirror-prox", "adaptive sliding"]
     assert result.status is ss.Status.SOLVED
-    assert ss.exact_gap(problem, result.x, result.y).gap <= 1e-6
+    assert ss.certify(problem, result.x, result.y).gap <= 1e-6
     assert any("mirror-prox had a gap of" in reason for reason in result.plans[1].reasons)
     allowance = PATIENCE * predict_adaptive(problem, 1e-6, PRICES).cost
     # Inspections are spaced: the allowance is overdrawn by a part of itself at most.

@@ -11,6 +11,7 @@ import saddleslide as ss
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, PoissonTransmission, Quadratic, Zero
+from saddleslide.methods.sliding import component_levels
 from saddleslide.theory import Term, alpha_sequence, place, sharp_bound
 from saddleslide.theory.hypotheses import Hypothesis
 from saddleslide.theory.restart_plan import RestartPlan
@@ -154,6 +155,6 @@ def test_the_sharp_bound_of_noisy_levels_is_the_theorems_with_the_noise_in_it():
     assert sharp_bound(levels) == pytest.approx(expected, rel=1e-13)
     part = ss.Component(lambda z: L * z, ss.Holder(1.0, L), tau=tau, variance=sigma2)
     domain = Ball(math.sqrt(Omega), shape=2)
-    assert sharp_bound(ss.component_levels([part], domain, np.zeros(2), (T,))) == pytest.approx(expected, rel=1e-13)
+    assert sharp_bound(component_levels([part], domain, np.zeros(2), (T,))) == pytest.approx(expected, rel=1e-13)
     # Without a tau the theorem proves nothing about noise.
-    assert sharp_bound(ss.component_levels([dataclasses.replace(part, tau=0.0)], domain, np.zeros(2), (T,))) == math.inf
+    assert sharp_bound(component_levels([dataclasses.replace(part, tau=0.0)], domain, np.zeros(2), (T,))) == math.inf

@@ -85,7 +85,7 @@ class Saddle:
         """The exact gap, less all that rounding may have added."""
         f = self.f if f_simple is None else self.f + f_simple
         g = self.g if g_simple is None else self.g + g_simple
-        certificate = ss.exact_gap(ss.SaddleProblem(f=f, g=g, B=self.B, X=self.X, Y=self.Y), *point)
+        certificate = ss.certify(ss.SaddleProblem(f=f, g=g, B=self.B, X=self.X, Y=self.Y), *point)
         assert certificate.error <= 1e-9 * (1.0 + abs(certificate.lower))
         return certificate.gap - certificate.error
 

@@ -421,7 +421,7 @@ def test_declared_inexact_oracles_of_f_and_g_follow_theorem_3_3():
     plain = ss.plan(rough, **loops, inexact={"f": (0.0, 2.0 * H)})
     assert plan.printed_bound - plain.printed_bound == pytest.approx(level.N * delta, rel=1e-9)
     result = ss.run(rough, plan)
-    assert ss.exact_gap(clean, result.x, result.y).gap <= plan.bound
+    assert ss.certify(clean, result.x, result.y).gap <= plan.bound
     weighted = ss.plan(rough, order="fgB", loops=(40, 1, 4), metric=(4.0, 1.0), inexact={"f": (delta, 2.0 * H)})
     assert pytest.approx(0.5 * H) == weighted.levels[0].L
     with pytest.raises(ss.errors.InputError, match="regime 'degenerate'"):

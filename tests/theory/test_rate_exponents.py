@@ -77,7 +77,7 @@ def test_one_stage_has_a_certified_gap_of_order_one_over_n_squared_on_quadratic_
             method.advance()
         assert N / 2 <= oracles.calls.f <= 3 * N
         counts.append(oracles.calls.f)
-        found.append(ss.exact_gap(problem, *method.output()).gap / scale)
+        found.append(ss.certify(problem, *method.output()).gap / scale)
     assert_exponent(counts, found, -2.0)
 
 
@@ -104,7 +104,7 @@ def test_gradient_sliding_needs_products_like_one_over_the_squared_target():
         method, oracles = ss.methods.by_name["gradient-sliding"](), Oracles(problem)
         method.start(oracles, problem.start(), tol)
         advance_until(method, lambda m=method: m.k == m.planned and m.t == m.T)
-        assert ss.exact_gap(problem, *method.output()).gap <= tol
+        assert ss.certify(problem, *method.output()).gap <= tol
         products.append(oracles.calls.B)
         gradients.append(oracles.calls.f)
     assert_exponent(targets, products, -2.0)
@@ -180,7 +180,7 @@ def test_universal_primal_dual_takes_one_over_the_squared_target_where_the_dual_
         problem = ss.SaddleProblem(f=ZERO, g=ZERO, B=np.eye(d), X=X, Y=Y)
         method, oracles = ss.methods.by_name["universal-primal-dual"](), Oracles(problem)
         method.start(oracles, problem.start(), eps)
-        advance_until(method, lambda m=method, p=problem, eps=eps: ss.exact_gap(p, *m.output()).gap <= eps)
+        advance_until(method, lambda m=method, p=problem, eps=eps: ss.certify(p, *m.output()).gap <= eps)
         counts.append(oracles.calls.B)
     assert_exponent(targets, counts, -2.0)
 

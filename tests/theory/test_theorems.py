@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saddleslide as ss
-from saddleslide.methods.sliding import Recursion
+from saddleslide.methods.sliding import Recursion, component_levels
 from saddleslide.theory import Term, place, printed_holder_bound, printed_inexact_bound, sharp_bound
 from support import gathered
 
@@ -55,7 +55,7 @@ class Game:
         x, y = z[: self.X.size], z[self.X.size :]
         if isinstance(self.X, ss.domains.Box) and isinstance(self.Y, ss.domains.Box):
             problem = ss.SaddleProblem(f=self.f, g=self.g, B=self.B, X=self.X, Y=self.Y)
-            certificate = ss.exact_gap(problem, x, y)
+            certificate = ss.certify(problem, x, y)
             assert certificate.kind == "exact"
             return certificate.gap - certificate.error
         f_parts = [self.functions["f1"], self.functions["f2"]]
@@ -189,7 +189,7 @@ def test_the_gap_never_exceeds_the_sharp_bound_which_never_exceeds_the_printed_o
     shares, loops = shared
     components = [game.component(pieces, weights) for pieces in shares]
     start = game.domain.project(np.random.default_rng(seed).standard_normal(game.domain.size))
-    levels = ss.component_levels(components, game.domain, start, loops, weights)
+    levels = component_levels(components, game.domain, start, loops, weights)
     z = ss.slide(components, game.domain, start, loops, weights)
     assert game.gap(z) <= sharp_bound(levels) * (1.0 + ROUNDING) + ROUNDING
     assert sharp_bound(levels) <= printed_holder_bound(levels) * (1.0 + ROUNDING)
@@ -234,7 +234,7 @@ def levels_of(game, shares, loops, start):
         *_, z = Recursion(levels, gradients, operators, game.domain, start).steps()
         return z.copy()
 
-    return ss.component_levels(components, game.domain, start, loops), output
+    return component_levels(components, game.domain, start, loops), output
 
 
 def with_smaller_L(levels, position, factor):
@@ -349,7 +349,7 @@ def test_the_bound_holds_for_declared_inexact_oracles(seed, noise, loops, weight
     function = ss.Component(oracle.gradient, inexact=(delta, L / weight))
     operator = ss.Component(operator=lambda z: skew @ z, lipschitz=np.linalg.norm(K, 2) / weight)
     components = [function, operator] if outside else [operator, function]
-    levels = ss.component_levels(components, domain, np.zeros(d), loops, weight)
+    levels = component_levels(components, domain, np.zeros(d), loops, weight)
     z = ss.slide(components, domain, np.zeros(d), loops, weight)
     farthest = domain.project(c - skew.T @ z / q)
     gap = oracle.h(z) - oracle.h(farthest) + float(farthest @ (skew.T @ z))
@@ -364,7 +364,7 @@ def test_without_its_delta_the_bound_of_an_inexact_oracle_is_false():
 
     def bound_and_gap(declared):
         component = ss.Component(oracle.gradient, inexact=(declared, L))
-        levels = ss.component_levels([component], domain, np.zeros(4), (50,))
+        levels = component_levels([component], domain, np.zeros(4), (50,))
         return sharp_bound(levels), oracle.h(ss.slide([component], domain, np.zeros(4), (50,)))
 
     assert np.greater_equal(*bound_and_gap(delta))

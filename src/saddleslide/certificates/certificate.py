@@ -151,20 +151,6 @@ def certified(
     )
 
 
-def exact_gap(problem: SaddleProblem, x: Any, y: Any) -> Certificate:
-    """The primal-dual gap of (x, y) by certified inner solves alone; see `certify`.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[1.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
-    >>> round(ss.exact_gap(game, [0.5, 0.5], [1.0, 0.0]).gap, 12)
-    1.0
-    """
-    return certify(problem, x, y)
-
-
 @dataclass(frozen=True)
 class _Side:
     """A certified lower bound on one inner minimum, and what it took."""

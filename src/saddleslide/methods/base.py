@@ -98,7 +98,7 @@ class Method(ABC):
     >>> for _ in range(200):
     ...     method.advance()
     >>> x, y = method.output()
-    >>> oracles.calls, bool(ss.exact_gap(game, x, y).gap < 0.02)
+    >>> oracles.calls, bool(ss.certify(game, x, y).gap < 0.02)
     (Calls(f=0, g=0, B=800), True)
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.certificates.certificate import exact_gap
+from saddleslide.certificates.certificate import certify
 from saddleslide.functions import Zero
 from saddleslide.functions.at_hand import takes_products
 from saddleslide.methods.base import Method
@@ -224,7 +224,7 @@ def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[f
     """The gap at the start, what it took, and whether it is certified: only where no costly function is called."""
     scale = start_scale(problem)
     if all(isinstance(rest, Zero) for rest in costly_parts(problem)):
-        seen = exact_gap(problem, *problem.start(start))
+        seen = certify(problem, *problem.start(start))
         note(seen.calls)
         if math.isfinite(seen.gap):
             return min(seen.gap, scale), seen.calls, True

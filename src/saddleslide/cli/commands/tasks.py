@@ -10,7 +10,7 @@ from typing import final
 from saddleslide.api.comparison import Comparison, compare
 from saddleslide.api.runner import run
 from saddleslide.api.solver import solve
-from saddleslide.certificates.certificate import exact_gap
+from saddleslide.certificates.certificate import certify
 from saddleslide.distributed import DaskSum, spread
 from saddleslide.distributed.consensus import AgentFunctions
 from saddleslide.planner.adaptive import adaptive_plan
@@ -90,4 +90,4 @@ def papers_plan(problem: SaddleProblem, tol: float) -> Plan:
 
 def _gap_at_start(problem: SaddleProblem) -> float:
     x, y = problem.start()
-    return exact_gap(problem, x, y).gap
+    return certify(problem, x, y).gap

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.certificates.certificate import exact_gap
+from saddleslide.certificates.certificate import certify
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.hypotheses import restart_hypotheses
@@ -153,7 +153,7 @@ def _first_Psi(
         if math.isfinite(bound):
             return bound, "sizes of the domains"
     seen = problem if extra is None else regularised_problem(problem, extra, start)
-    gap = exact_gap(seen, *start).gap
+    gap = certify(seen, *start).gap
     factor = SQUARE_PER_GAP * _uncovered(problem, curvature) + BREGMAN_PER_GAP
     if not math.isfinite(factor * gap):
         raise InputError(

@@ -29,7 +29,8 @@ def slide(
     """Solve the variational inequality of the components by recursive sliding (Algorithm 1).
 
     Finds z in the domain with p(z) - p(u) + <Q(u), z - u> small for all u, where p and Q are the sums over the
-    components; `component_levels` and `saddleslide.theory.sharp_bound` give the bound of Theorem 3.3 or 3.5.
+    components. `saddleslide.theory.sharp_bound` of the levels that `saddleslide.methods.sliding.component_levels` gives
+    is the bound of Theorem 3.3 or 3.5.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def component_levels(
     --------
     >>> import numpy as np, saddleslide as ss
     >>> Q = ss.Component(operator=lambda z: np.array([z[1], -z[0]]), lipschitz=1.0)
-    >>> levels = ss.component_levels([Q], ss.domains.Ball(1.0, shape=2), np.zeros(2), loops=(10,))
+    >>> levels = component_levels([Q], ss.domains.Ball(1.0, shape=2), np.zeros(2), loops=(10,))
     >>> round(ss.theory.sharp_bound(levels), 4)
     0.0841
     """
