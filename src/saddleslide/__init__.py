@@ -18,18 +18,16 @@ if TYPE_CHECKING:
     from saddleslide.certificates.verdict import Certificate, Status
     from saddleslide.methods.sliding import Component, slide
     from saddleslide.oracles.oracles import Calls
-    from saddleslide.planner.adaptive import adaptive_plan
     from saddleslide.planner.plans import plan
     from saddleslide.problem import SaddleProblem
     from saddleslide.runs.progress import Progress
     from saddleslide.runs.result import Result
-    from saddleslide.theory import AdaptivePlan, Plan, RestartPlan, plan_from_dict
+    from saddleslide.theory import Plan
     from saddleslide.theory.holder import Holder
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "AdaptivePlan",
     "Calls",
     "Certificate",
     "Comparison",
@@ -38,11 +36,9 @@ __all__ = [
     "Holder",
     "Plan",
     "Progress",
-    "RestartPlan",
     "Result",
     "SaddleProblem",
     "Status",
-    "adaptive_plan",
     "certify",
     "compare",
     "crossover",
@@ -55,7 +51,6 @@ __all__ = [
     "metrics",
     "operators",
     "plan",
-    "plan_from_dict",
     "resume",
     "run",
     "slide",
@@ -65,14 +60,13 @@ __all__ = [
 
 # Where each name lives. They are loaded when first asked for, so that `import saddleslide` takes no time.
 _HOMES = {
-    "planner.adaptive": ("adaptive_plan",),
     "api.break_even": ("Crossover", "crossover"),
     "certificates.certificate": ("certify",),
     "api.comparison": ("Comparison", "compare"),
     "api.runner": ("run",),
     "theory.holder": ("Holder",),
     "oracles.oracles": ("Calls",),
-    "theory": ("AdaptivePlan", "Plan", "RestartPlan", "plan_from_dict"),
+    "theory": ("Plan",),
     "planner.plans": ("plan",),
     "problem": ("SaddleProblem",),
     "runs.progress": ("Progress",),

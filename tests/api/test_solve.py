@@ -12,7 +12,6 @@ from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.errors import InputError
 from saddleslide.runs.adaptive_run import carry_out
-from saddleslide.theory.adaptive import AdaptivePlan
 from support import Counter, gathered
 
 F, D = ss.functions, ss.domains
@@ -62,7 +61,7 @@ def test_two_runs_give_the_same_bits(seed):
 def test_a_plan_replays_to_the_same_bits(seed):
     # Made anew: what tests the adjoint of an own operator or bounds its norm is made, and counted, once for an object.
     result = ss.solve(planted(seed).problem, rtol=1e-2, method="adaptive")
-    plan = AdaptivePlan.from_dict(result.plans[0].to_dict())
+    plan = ss.Plan.from_dict(result.plans[0].to_dict())
     assert bits(ss.run(planted(seed).problem, plan)) == bits(result)
 
 
@@ -492,7 +491,9 @@ def test_progress_changes_nothing_but_the_screen(capsys):
 
 def test_prices_set_the_inner_work_and_are_kept_in_the_plan():
     problem = quadratic_problem()
-    dear, cheap = (ss.adaptive_plan(problem, tol=1e-6, costs=costs) for costs in [(1e6, 1.0, 1.0), (1.0, 1.0, 1.0)])
+    dear, cheap = (
+        ss.plan(problem, tol=1e-6, costs=costs, method="adaptive") for costs in [(1e6, 1.0, 1.0), (1.0, 1.0, 1.0)]
+    )
     assert dear.inner_steps > cheap.inner_steps
     measured = ss.solve(problem, tol=1e-6, costs="measure")
     again = ss.run(problem, measured.plans[0])

@@ -55,7 +55,8 @@ def test_unknown_constants_are_said_to_be_unknown():
     assert (
         ss.functions.from_callable(by_hand, smoothness=ss.Holder(1.0, 9.0)).smoothness(ss.domains.FullSpace(5)).H == 9.0
     )
-    assert any("smoothness of f was not declared" in why for why in ss.adaptive_plan(problem(f), tol=1e-3).reasons)
+    plan = ss.plan(problem(f), tol=1e-3, method="adaptive")
+    assert any("smoothness of f was not declared" in why for why in plan.reasons)
 
 
 @gathered(
@@ -200,7 +201,8 @@ def test_constants_that_are_not_declared_are_estimated_and_marked(which):
     with pytest.raises(UnknownConstantError, match="was not declared"):
         f.smoothness(ss.domains.FullSpace(5))
     assert "estimate" in ss.plan(problem(f), order="fgB", loops=(4, 2, 3)).explain()
-    assert any("smoothness of f was not declared" in why for why in ss.adaptive_plan(problem(f), tol=1e-3).reasons)
+    plan = ss.plan(problem(f), tol=1e-3, method="adaptive")
+    assert any("smoothness of f was not declared" in why for why in plan.reasons)
 
 
 def test_wrong_torch_code_is_refused():

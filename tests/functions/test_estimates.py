@@ -110,7 +110,7 @@ def test_a_plan_from_estimates_runs_to_a_true_gap():
 def test_solve_needs_no_declared_smoothness(scale):
     f, _ = undeclared(scale * M, scale * SHIFT)
     subject = problem(f)
-    plan = ss.adaptive_plan(subject, rtol=1e-4)
+    plan = ss.plan(subject, rtol=1e-4, method="adaptive")
     assert "smoothness of f was not declared: its curvature is found by backtracking" in plan.reasons
     assert plan.proved is False and math.isinf(plan.bound)
     result = ss.solve(subject, rtol=1e-4, max_calls={"f": 20000})
@@ -122,10 +122,12 @@ def test_solve_needs_no_declared_smoothness(scale):
 def test_declared_smoothness_is_not_said_to_be_missing():
     f, _ = undeclared(M, SHIFT)
     declared = F.Custom(gradient=f.gradient, value=f.value, smoothness=ss.Holder(1.0, 9.0))
-    reasons = ss.adaptive_plan(problem(declared), 0.1).reasons
+    reasons = ss.plan(problem(declared), 0.1, method="adaptive").reasons
     assert not any("not declared" in reason for reason in reasons)
-    both = ss.adaptive_plan(
-        ss.SaddleProblem(f=f, g=f, B=np.eye(4), X=D.Box(-1.0, 1.0, shape=4), Y=D.Box(-1.0, 1.0, shape=4)), 0.1
+    both = ss.plan(
+        ss.SaddleProblem(f=f, g=f, B=np.eye(4), X=D.Box(-1.0, 1.0, shape=4), Y=D.Box(-1.0, 1.0, shape=4)),
+        0.1,
+        method="adaptive",
     )
     assert sum("not declared" in reason for reason in both.reasons) == 2
 

@@ -97,7 +97,8 @@ def test_every_form_of_one_graph_is_the_same_problem():
 
 def test_no_metric_mixes_the_agents():
     local = [ss.functions.LeastSquares(np.eye(4), np.ones(4)) for _ in range(4)]
-    assert ss.adaptive_plan(ss.gallery.consensus(local, nx.path_graph(4)), tol=1e-3).metric in ("blocks", "diagonal")
+    plan = ss.plan(ss.gallery.consensus(local, nx.path_graph(4)), tol=1e-3, method="adaptive")
+    assert plan.metric in ("blocks", "diagonal")
 
 
 def test_a_bound_that_is_too_small_is_reported():

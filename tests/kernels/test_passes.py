@@ -13,7 +13,8 @@ from saddleslide.kernels.threads import WORTHWHILE, working_threads
 from saddleslide.operators import Matrix
 from saddleslide.operators.sparse_rows import SparseRows
 from saddleslide.oracles.oracles import Oracles
-from saddleslide.planner.adaptive import planned
+from saddleslide.planner.adaptive import adaptive_plan
+from saddleslide.planner.request import SolveRequest
 from saddleslide.runs.adaptive_run import AdaptiveRun
 from saddleslide.runs.control import Control
 from support import gathered
@@ -147,7 +148,7 @@ def test_probes_of_a_curved_loss_see_its_hessian_where_it_is_taken():
 def test_gradients_that_come_along_are_those_at_the_iterates():
     """Also after shortened steps, whose gradients are combinations of others."""
     problem = ss.gallery.tomography(n=16)
-    plan = planned(problem, None, 1e-9, "auto", None, None, 0)
+    plan = adaptive_plan(problem, SolveRequest(rtol=1e-9))
     method = AdaptiveRun(problem, plan, problem.start(None), Control())._first_method()
     shortened = 0
     for _ in range(40):

@@ -20,7 +20,7 @@ F, D = ss.functions, ss.domains
 @gathered("kappas", [(10.0, 10.0), (1e3, 1e2), (1e2, 1e4)])
 def test_counts_handed_over_are_exact(kappas, reach):
     both = Both(*kappas, reach=reach)
-    plan = ss.adaptive_plan(both.problem, rtol=1e-6, predict=False)
+    plan = ss.plan(both.problem, rtol=1e-6, method="adaptive")
     assert plan.order == "fgB" and plan.g_steps >= 4 and plan.steps_per_g >= 4
     assert "f and g are costly: g is slid inside the steps on f" in plan.reasons
     before = both.A.products + both.C.products + both.B.products
@@ -70,7 +70,7 @@ def test_the_value_on_a_box_is_that_of_an_independent_solver():
 def method_calls(kappa_y, seed, linearised=False, costs=None):
     """Calls of f' and g' by the method itself, where the coupling is too weak to help g."""
     both = Both(10.0, kappa_y, seed=seed, norm=0.01)
-    plan = ss.adaptive_plan(both.problem, rtol=1e-6, costs=costs)
+    plan = ss.plan(both.problem, rtol=1e-6, costs=costs, method="adaptive")
     if linearised:
         plan = replace(plan, g_steps=0, steps_per_g=0)
     result = ss.run(both.problem, plan, max_calls={"g": 5000})
@@ -102,7 +102,7 @@ def test_a_dear_f_pays_less_for_the_condition_of_g(seed):
 @gathered("prices", [(1.0, 1.0, 1.0), (100.0, 5.0, 1.0), (100.0, 1.0, 1.0), (1.0, 100.0, 1.0), (1e6, 1.0, 0.0)])
 def test_prices_set_the_inner_work(prices):
     """As many steps on g as cost one f', as many coupling steps (two products) as cost one g'; from 4 to 500."""
-    plan = ss.adaptive_plan(Both(10.0, 10.0).problem, 1e-3, costs=prices)
+    plan = ss.plan(Both(10.0, 10.0).problem, 1e-3, costs=prices, method="adaptive")
 
     def limited(ratio):
         return int(min(max(ratio, 4), 500))

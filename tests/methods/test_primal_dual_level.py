@@ -13,8 +13,8 @@ from saddleslide.methods.sliding import bilinear_recursion
 from saddleslide.methods.sliding.view import View
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory import Term, alpha_sequence, place
-from saddleslide.theory.plan import Plan
 from saddleslide.theory.restarts import Stage
+from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered, pairwise
 
 STEP = {"coupling_step": "primal-dual"}
@@ -150,11 +150,11 @@ def test_a_plan_says_it_and_keeps_it():
     plan = ss.plan(planted(1), order="fgB", loops=(2, 2, 2), **STEP)
     assert "primal-dual steps, 2 products each" in plan.explain()
     assert "primal-dual" in plan.theorem
-    again = ss.plan_from_dict(plan.to_dict())
-    assert again == plan and isinstance(again, Plan)
+    again = ss.Plan.from_dict(plan.to_dict())
+    assert again == plan and isinstance(again, SlidingPlan)
     old = plan.to_dict()
     del old["coupling_step"]
-    assert ss.plan_from_dict(old).coupling_step == "extragradient"
+    assert ss.Plan.from_dict(old).coupling_step == "extragradient"
 
 
 def test_what_is_refused():

@@ -369,7 +369,7 @@ def test_anchors_run_algorithm_4_as_printed(beta, bounded):
     stage = Stage(place(terms, (4, 3, 5)), 1.0, *beta)
     start = (X.project(rng.standard_normal(3)), Y.project(rng.standard_normal(2)))
     found = []
-    plan = RestartPlan((stage,), "restarts", UNREACHABLE, False)
+    plan = RestartPlan((stage,), "restarts", tol=UNREACHABLE)
     ss.run(problem, plan, start=start, callback=lambda result: found.append((result.x, result.y)))
     expected = saddles.algorithm_4_with_anchors(problem, stage.levels, beta, start)
     assert len(found) == len(expected) == 4
@@ -895,7 +895,7 @@ def every_kind_of_plan():
 def test_a_plan_survives_json_and_replays_to_the_same_bits(name):
     problem, settings = every_kind_of_plan()[name]
     plan = ss.plan(problem, tol=1e-2, **settings)
-    copy = RestartPlan.from_dict(json.loads(json.dumps(plan.to_dict(), allow_nan=False)))
+    copy = ss.Plan.from_dict(json.loads(json.dumps(plan.to_dict(), allow_nan=False)))
     assert copy == plan
     assert copy.bound == plan.bound
     assert copy.explain() == plan.explain()
@@ -910,11 +910,11 @@ def test_a_plan_survives_json_and_replays_to_the_same_bits(name):
 def test_a_proved_plan_survives_json():
     rough = every_kind_of_plan()["rough"][0]
     plan = ss.plan(rough, tol=1e-1, regime="restarts", proved=True, constants={"H_x": 1e-2, "nu_x": 0.5})
-    assert RestartPlan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
+    assert ss.Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
     broken = plan.to_dict()
     del broken["stages"]
     with pytest.raises(InputError, match="to_dict"):
-        RestartPlan.from_dict(broken)
+        ss.Plan.from_dict(broken)
 
 
 def test_explain_names_regime_theorem_constants_and_bound():

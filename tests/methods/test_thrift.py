@@ -254,7 +254,7 @@ def test_a_run_that_is_taken_up_again_spares_what_it_would_have(tmp_path):
 def test_an_anchored_run_that_is_taken_up_again_knows_its_averages(tmp_path, order, compiled):
     problem, path = problem_with("dense"), tmp_path / "run.npz"
     levels = ss.plan(problem, order=order, loops=(4, 3, 2), metric=(1.0, 2.0)).levels
-    plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", 1e-300, False)
+    plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", tol=1e-300)
     start = start_of(problem, "neither")
 
     with jit(compiled):
@@ -271,7 +271,7 @@ def test_anchors_beside_a_metric_are_refused_before_any_call():
     B = np.random.default_rng(0).standard_normal((3, 5))
     mine = CountedProblem(B, norm=float(np.linalg.norm(B, 2)))
     levels = ss.plan(mine.problem, order="fgB", loops=(2, 2, 2), metric=(1.0, 2.0)).levels
-    plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", 1e-3, False, given=Diagonal(np.ones(5)))
+    plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", tol=1e-3, given=Diagonal(np.ones(5)))
     with pytest.raises(ss.errors.InputError, match="anchors and a metric"):
         ss.run(mine.problem, plan)
     assert mine.total == 0

@@ -18,7 +18,6 @@ from saddleslide.functions import hessian_diagonal
 from saddleslide.metrics import Blocks, Diagonal, Operator, Spectral, fit_spectral, from_dict, shells
 from saddleslide.metrics.shells import shell_average
 from saddleslide.operators import FiniteDifferences, as_coupling
-from saddleslide.theory.adaptive import AdaptivePlan
 from support import Counter, gathered
 
 F, D = ss.functions, ss.domains
@@ -258,7 +257,7 @@ def test_uneven_columns_on_a_box_need_far_fewer_gradients_in_the_diagonal_metric
     weights = hessian_diagonal(problem.f, (20,))
     for metric in ("auto", "diagonal", Diagonal(weights), Diagonal(1e6 * weights), Diagonal(1e-6 * weights)):
         assert 3 * solved_value(problem, truth, metric) <= blocks
-    assert ss.adaptive_plan(problem, 1e-6).metric == "diagonal"
+    assert ss.plan(problem, 1e-6, method="adaptive").metric == "diagonal"
 
 
 def test_periodic_deblurring_needs_far_fewer_gradients_in_the_fourier_metric():
@@ -315,29 +314,29 @@ def opaque(nu=1.0):
 
 
 def test_the_choice_is_explained():
-    plan = ss.adaptive_plan(image(), 1e-3)
+    plan = ss.plan(image(), 1e-3, method="adaptive")
     assert plan.metric == "spectral" and "cosine basis" in plan.reasons[0]
-    boxed = ss.adaptive_plan(image(X=D.Box(0.0, 1.0, shape=(4, 4))), 1e-3)
+    boxed = ss.plan(image(X=D.Box(0.0, 1.0, shape=(4, 4))), 1e-3, method="adaptive")
     assert boxed.metric == "blocks"
     assert "constraint can be active" in boxed.reasons[0] and "differ by 1 only" in boxed.reasons[1]
-    hidden = ss.adaptive_plan(image(f=opaque()), 1e-3)
+    hidden = ss.plan(image(f=opaque()), 1e-3, method="adaptive")
     assert hidden.metric == "blocks" and "no products with its Hessian" in hidden.reasons[0]
     assert "does not show the diagonal" in hidden.reasons[1]
-    uneven = ss.adaptive_plan(uneven_columns()[0], 1e-3)
+    uneven = ss.plan(uneven_columns()[0], 1e-3, method="adaptive")
     assert uneven.metric == "diagonal" and "each has its own weight" in uneven.reasons[1]
     assert uneven.reasons[1] in uneven.explain()
-    assert ss.adaptive_plan(image(), 1e-3, metric="fft").reasons == ("metric fft as asked",)
-    assert ss.adaptive_plan(image(), 1e-3, metric=Diagonal(np.ones((4, 4)))).reasons == ("metric diagonal as given",)
-    simple = ss.adaptive_plan(image(f=F.Power(0.5)), 1e-3, metric="spectral")
+    assert ss.plan(image(), 1e-3, metric="fft", method="adaptive").reasons == ("metric fft as asked",)
+    assert ss.plan(image(), 1e-3, metric=Diagonal(np.ones((4, 4)))).reasons == ("metric diagonal as given",)
+    simple = ss.plan(image(f=F.Power(0.5)), 1e-3, metric="spectral", method="adaptive")
     assert simple.method == "restarted primal-dual" and "has no use" in simple.reasons[0]
-    wide = ss.adaptive_plan(uneven_columns(spread=1.5)[0], 1e-3)
+    wide = ss.plan(uneven_columns(spread=1.5)[0], 1e-3, method="adaptive")
     assert wide.metric == "blocks"
 
 
 def test_a_mirrored_problem_takes_the_metric_of_its_costly_block():
     problem, truth = uneven_columns()
     turned = ss.SaddleProblem(f=problem.g, g=problem.f, B=-problem.coupling.dense().T, X=problem.Y, Y=problem.X)
-    plan = ss.adaptive_plan(turned, 1e-6)
+    plan = ss.plan(turned, 1e-6, method="adaptive")
     assert plan.mirrored and plan.metric == "diagonal"
     straight, back = ss.solve(problem, rtol=1e-7), ss.solve(turned, rtol=1e-7)
     assert back.calls.g == straight.calls.f
@@ -429,7 +428,7 @@ def test_plans_replay_to_the_same_bits_also_from_json(make, metric):
             plan.to_dict()
         return
     written = json.dumps(plan.to_dict())
-    read = AdaptivePlan.from_dict(json.loads(written))
+    read = ss.Plan.from_dict(json.loads(written))
     assert bits(ss.run(make(), read)) == bits(result)
     assert json.dumps(read.to_dict()) == written
 

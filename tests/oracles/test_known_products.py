@@ -15,7 +15,8 @@ from saddleslide.methods.sliding.plain_steps import CouplingProblem
 from saddleslide.methods.sliding.primal_dual import PrimalDual
 from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
-from saddleslide.planner.adaptive import planned
+from saddleslide.planner.adaptive import adaptive_plan
+from saddleslide.planner.request import SolveRequest
 from saddleslide.runs.adaptive_run import AdaptiveRun
 from saddleslide.runs.control import Control
 from watched import Both, Watched
@@ -79,7 +80,7 @@ def test_the_product_of_zero_is_known():
 
 
 def run_of(problem, tol=1e-9, start=None):
-    plan = planned(problem, tol, 0.0, "auto", None, None, 0)
+    plan = adaptive_plan(problem, SolveRequest(tol))
     return AdaptiveRun(problem, plan, problem.start(start), Control())
 
 

@@ -239,7 +239,7 @@ def test_a_relative_target_leads_to_a_choice_too():
 
 def test_predictions_list_every_method_once_cheapest_first():
     rows = predictions(smooth(), 1e-3, ONES)
-    assert sorted(row.method for row in rows) == sorted(["adaptive", "plan", *ss.methods.by_name])
+    assert sorted(row.method for row in rows) == sorted(["adaptive", "paper", *ss.methods.by_name])
     costs = [row.cost for row in rows if row.applies]
     assert costs == sorted(costs)
     assert all(row.why_not and row.bound is None for row in rows if not row.applies)
@@ -321,7 +321,7 @@ def test_compare_draws_one_panel_for_cost_calls_and_time(tmp_path):
 
 
 def test_runs_that_are_judged_once_are_drawn_too():
-    table = ss.compare(ss.gallery.synthetic(1.0, 1.0, d=20), tol=1e-2, run=True, only=("plan",))
+    table = ss.compare(ss.gallery.synthetic(1.0, 1.0, d=20), tol=1e-2, run=True, only=("paper",))
     figure = table.plot()
     for row, line in zip([row for row in table.rows if row.result is not None], figure.axes[0].lines, strict=False):
         assert len(line.get_xdata()) >= 1

@@ -17,9 +17,9 @@ from saddleslide.errors import InputError
 from saddleslide.facts.metric_constants import constants_in, squared_radius_in
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.metrics.base import Metric
-from saddleslide.theory import Plan
 from saddleslide.theory.noise import ESTIMATE
 from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered
 
 functions, domains = ss.functions, ss.domains
@@ -114,7 +114,7 @@ def test_the_bound_holds_with_simple_terms(seed, simple, order):
 def test_a_function_that_is_simple_as_a_whole_costs_no_level_where_that_is_cheaper():
     problem = lasso()
     plan = theorem_plan(problem, 0.05, proved=True)
-    assert isinstance(plan, Plan) and plan.simple == ("f", "g") and sorted(plan.order) == ["B", "f"]
+    assert isinstance(plan, SlidingPlan) and plan.simple == ("f", "g") and sorted(plan.order) == ["B", "f"]
     assert "simple terms of g are in the projection step" in plan.explain()
     costs = dict(plan.alternatives)
     assert min(costs.values()) >= ss.theory.plan.weighted_cost(plan.predicted_calls, plan.costs)
@@ -239,7 +239,7 @@ def test_proved_restarts_contract_in_a_norm():
     metric = ss.metrics.Diagonal(np.sum(A**2, axis=0))
     plan = ss.plan(problem, 1e-1, regime="restarts", metric=metric, proved=True)
     assert isinstance(plan, RestartPlan) and plan.proved
-    short = RestartPlan.from_dict({**plan.to_dict(), "stages": plan.to_dict()["stages"][:1]})
+    short = ss.Plan.from_dict({**plan.to_dict(), "stages": plan.to_dict()["stages"][:1]})
     result = ss.run(problem, short)
     delta_x, delta_y = plan.constants["delta_x"].value, plan.constants["delta_y"].value
     dx, dy = result.x - x, result.y - y
@@ -285,13 +285,13 @@ def test_plans_with_norms_and_simple_terms_are_data():
         ss.plan(problem, metric="diagonal", order="fgB", loops=(3, 2, 4)),
         ss.plan(problem, order="fB", loops=(3, 4), simple=("g",)),
     ):
-        again = Plan.from_dict(json.loads(json.dumps(plan.to_dict())))
+        again = ss.Plan.from_dict(json.loads(json.dumps(plan.to_dict())))
         assert again.explain() == plan.explain()
         first, second = ss.run(problem, plan), ss.run(problem, again)
         assert np.array_equal(first.x, second.x) and first.gap == second.gap
     restarted, A, _ = free()
     plan = ss.plan(restarted, 1e-3, regime="restarts", metric=ss.metrics.Diagonal(np.sum(A**2, axis=0)))
-    again = RestartPlan.from_dict(json.loads(json.dumps(plan.to_dict())))
+    again = ss.Plan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert np.array_equal(ss.run(restarted, plan).x, ss.run(restarted, again).x)
 
 

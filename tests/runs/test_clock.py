@@ -91,7 +91,7 @@ def test_runs_of_plans_and_measured_prices_are_counted():
     asked, A, B, C = problem("boxed")
     result = ss.solve(asked, rtol=1e-2, costs="measure", max_steps=2)
     assert_all_counted(result, A, B, C, "boxed")
-    plan = ss.adaptive_plan(asked, rtol=1e-2, predict=False)
+    plan = ss.plan(asked, rtol=1e-2, method="adaptive")
     fresh, A, B, C = problem("boxed")
     assert_all_counted(ss.run(fresh, plan, max_steps=2), A, B, C, "boxed")
     plan = ss.plan(asked, order="fgB", loops=(2, 2, 3))

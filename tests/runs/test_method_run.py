@@ -44,7 +44,7 @@ def test_a_named_method_solves_to_a_certified_gap_and_its_plan_replays(name, opt
     assert result.status is ss.Status.SOLVED
     assert ss.certify(problem, result.x, result.y).gap <= result.gap + 1e-12 <= 0.05 + 1e-12
     assert result.plans[0].method == name
-    stored = MethodPlan.from_dict(json.loads(json.dumps(result.plans[0].to_dict())))
+    stored = ss.Plan.from_dict(json.loads(json.dumps(result.plans[0].to_dict())))
     assert stored == result.plans[0]
     again = ss.run(problem, stored)
     assert again.x.tobytes() == result.x.tobytes()
@@ -320,8 +320,8 @@ def test_silent_functions_unknown_names_and_options_are_refused_before_any_call(
     mute = ss.SaddleProblem(f=silent, g=silent, B=np.eye(3), X=problem.X, Y=problem.Y)
     assert "f has no value" in refused(mute, "mirror-prox")
     assert counted.total == 0
-    with pytest.raises(InputError, match=r"MethodPlan\.from_dict"):
-        MethodPlan.from_dict({"method": "mirror-prox"})
+    with pytest.raises(InputError, match=r"Plan\.from_dict"):
+        ss.Plan.from_dict({"options": "mirror-prox"})
 
 
 def test_the_collection_reads_like_a_dictionary_and_prints_as_a_table():

@@ -93,7 +93,7 @@ def test_a_plan_for_less_noise_promises_nothing():
 def test_restarts_from_another_start_promise_nothing():
     problem = curved(0.1)
     plan = ss.plan(problem, 2.0, regime="restarts", proved=True)
-    again = ss.plan_from_dict(json.loads(json.dumps(plan.to_dict())))
+    again = ss.Plan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert ss.run(problem, again).expected_gap == plan.bound == 2.0
     far = (np.full(4, 1e3), np.full(4, 1e3))
     assert ss.run(problem, again, start=far).expected_gap == np.inf

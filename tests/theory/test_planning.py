@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import saddleslide as ss
 from saddleslide.theory import (
     Constant,
-    Plan,
     Term,
     alpha_sequence,
     budget,
@@ -30,6 +29,7 @@ from saddleslide.theory import (
     sorted_by_budget,
 )
 from saddleslide.theory.alphas import last_alpha
+from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered, paper_plan
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -259,14 +259,16 @@ PLANS = {
     "from a target": lambda: paper_plan(boxes_problem(), tol=0.5),
     "explicit, in a metric": lambda: paper_plan(boxes_problem(), order="gBf", loops=(2, 3, 4), metric=(0.1, 0.7)),
     "declared": lambda: paper_plan(boxes_problem(), tol=1.0, constants={"L_xy": 7.0}, kappa=3.0),
-    "inexact": lambda: Plan(place([Term("f", inexact=(0.1, 2.0), tau=0.3, Omega=1.0), Term("B", M=1.0)], (3, 4))),
+    "inexact": lambda: SlidingPlan(
+        place([Term("f", inexact=(0.1, 2.0), tau=0.3, Omega=1.0), Term("B", M=1.0)], (3, 4))
+    ),
 }
 
 
 @gathered("make", PLANS.values(), ids=PLANS)
 def test_a_plan_survives_json(make):
     plan = make()
-    again = Plan.from_dict(json.loads(json.dumps(plan.to_dict())))
+    again = ss.Plan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan
     assert (again.bound, again.loops, again.order) == (plan.bound, plan.loops, plan.order)
 
@@ -276,7 +278,7 @@ def test_incomplete_plan_data_is_refused_by_name(key):
     data = paper_plan(boxes_problem(), tol=0.5).to_dict()
     del data[key]
     with pytest.raises(ss.errors.InputError, match=key):
-        Plan.from_dict(data)
+        ss.Plan.from_dict(data)
 
 
 def test_an_explanation_says_order_loops_bound_calls_and_where_constants_come_from():

@@ -8,12 +8,12 @@ import pytest
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, MiniBatch, Noisy, Power, Quadratic
-from saddleslide.theory import Plan, Term, deviations, place
+from saddleslide.theory import Term, deviations, place
 from saddleslide.theory import noise as theory
 from saddleslide.theory import noisy_restarts as restarts
 from saddleslide.theory.curvature import Curvature
-from saddleslide.theory.restart_plan import RestartPlan
 from saddleslide.theory.restarts import practical_stage
+from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered
 
 LOOPS = (5, 3, 7)
@@ -58,8 +58,8 @@ def test_the_printed_bound_is_the_uniform_theorem_and_its_corollary():
         theorem += (v * a / (2 * t) if v else 0.0) + math.sqrt(OMEGA) * 2 ** (i / 2) * sigma / math.sqrt(a)
         corollary += 2 ** (2 * i - 1) * L * OMEGA / a**2 + 2 ** (i - 1) * M * OMEGA / a
         corollary += (2**i + 2 ** (i / 2)) * sigma * math.sqrt(OMEGA) / math.sqrt(a)
-    assert Plan(levels(tau)).printed_bound == pytest.approx(theorem, rel=1e-13)
-    assert Plan(levels()).printed_bound == pytest.approx(corollary, rel=1e-13)
+    assert SlidingPlan(levels(tau)).printed_bound == pytest.approx(theorem, rel=1e-13)
+    assert SlidingPlan(levels()).printed_bound == pytest.approx(corollary, rel=1e-13)
 
 
 @gathered("loops", [(1, 1, 1), (5, 3, 7), (40, 1, 9)])
@@ -129,10 +129,10 @@ def test_explain_names_the_noise_its_oracle_and_the_samples():
 
 def test_plans_with_noise_survive_json():
     plan = ss.plan(problem(), 0.4, regime="degenerate")
-    assert Plan.from_dict(plan.to_dict()) == plan
+    assert ss.Plan.from_dict(plan.to_dict()) == plan
     free = ss.domains.FullSpace
     other = ss.plan(problem(X=free(4), Y=free(3)), 0.1, anchors=True)
-    assert RestartPlan.from_dict(other.to_dict()) == other
+    assert ss.Plan.from_dict(other.to_dict()) == other
 
 
 def test_an_estimated_variance_is_marked_and_proves_nothing():

@@ -20,11 +20,13 @@ from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.oracles.oracles import Calls
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.planner.candidates import ADAPTIVE
-from saddleslide.planner.choice import choose
-from saddleslide.planner.forecast import PLAN, Prediction, predictions
+from saddleslide.planner.forecast import PAPER, Prediction, predictions
+from saddleslide.planner.plans import plan
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.plot import draw_comparison
 from saddleslide.runs.result import Result
+from saddleslide.theory import Plan
+from saddleslide.theory.method_plan import MethodPlan
 from saddleslide.theory.plan import weighted_cost
 
 Prices = tuple[float, float, float]
@@ -68,7 +70,7 @@ class Row:
     def total(self) -> Calls:
         """Calls of the run; `run` of a plan counts its certificate apart."""
         assert self.result is not None
-        apart = self.method == PLAN
+        apart = self.method == PAPER
         return self.result.calls + (self.result.certificate_calls if apart else Calls())
 
     @property
@@ -122,9 +124,13 @@ class Comparison:
     rows: tuple[Row, ...]
     tol: float
     costs: Prices
-    # What `method="auto"` takes at these prices, and why: it adds vector work where prices are estimated.
-    auto: str = ADAPTIVE
-    reason: str = "nothing else applies"
+    # What `method="auto"` begins with at these prices: it adds vector work where prices are estimated.
+    plan: Plan
+
+    @property
+    def auto(self) -> str:
+        """The method that `ss.solve` takes, and the row of it."""
+        return self.plan.method if isinstance(self.plan, MethodPlan) else ADAPTIVE
 
     @property
     def best(self) -> Row:
@@ -137,7 +143,7 @@ class Comparison:
         widths = [max(len(line[i]) for line in cells) for i in range(len(HEADINGS))]
         lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in cells]
         prices = ", ".join(f"{price:g}" for price in self.costs)
-        head, taken = f"target {self.tol:g}, prices of f', g', B: {prices}", f"auto takes {self.auto}: {self.reason}"
+        head, taken = f"target {self.tol:g}, prices of f', g', B: {prices}", self._taken()
         return "\n".join([head, *lines, taken, *self._refusals()])
 
     def _repr_html_(self) -> str:
@@ -146,9 +152,12 @@ class Comparison:
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in _cells(row)) + "</tr>" for row in self._shown()
         )
-        taken = f"auto takes {self.auto}: {self.reason}"
+        taken = self._taken()
         rest = "".join(f"<p>{escape(line)}</p>" for line in [taken, *self._refusals()])
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+
+    def _taken(self) -> str:
+        return f"auto takes {self.auto}: {self.plan.reasons[0]}"
 
     def _shown(self) -> list[Row]:
         return [row for row in self.rows if row.prediction.applies]
@@ -221,7 +230,7 @@ def compare(
     run : bool, optional
         Run every method that applies, to the target or to 20 times the cost of adaptive sliding.
     only : collection of str, optional
-        Names to run, out of `ss.methods` and "plan"; adaptive sliding always runs. All when missing.
+        Names to run, out of `ss.methods` and "paper"; adaptive sliding always runs. All when missing.
     start : (x, y), optional
         Feasible starting point of the runs.
 
@@ -238,7 +247,7 @@ def compare(
     if target == 0.0:
         raise InputError("compare: tol is 0; expected a target > 0.")
     if only is not None:
-        as_names(only, "compare: only", {*by_name, PLAN, ADAPTIVE})
+        as_names(only, "compare: only", {*by_name, PAPER, ADAPTIVE})
     as_flag(run, "compare: run")
     if not isinstance(problem, SaddleProblem):
         raise InputError(f"compare: problem is {type(problem).__name__}; expected a SaddleProblem.")
@@ -249,9 +258,9 @@ def compare(
         )
     prices = chosen_costs(problem, costs, "compare")
     found = predictions(problem, target, prices)
-    choice = choose(problem, target, 0.0, prices, costs is None, start)
+    chosen = plan(problem, target, costs=None if costs is None else prices, start=start)
     if not run:
-        return Comparison(tuple(Row(row, prices) for row in found), target, prices, choice.method, choice.reason)
+        return Comparison(tuple(Row(row, prices) for row in found), target, prices, chosen)
     first = solve(problem, target, method=ADAPTIVE, costs=prices, start=start)
     limit = _PATIENCE * _cost(first.calls, prices)
     rows = []
@@ -262,7 +271,7 @@ def compare(
             result = _result(problem, row, target, prices, limit, start)
         rows.append(Row(row, prices, result))
     rows.sort(key=lambda row: (_key(row, target), row.prediction.cost))
-    return Comparison(tuple(rows), target, prices, choice.method, choice.reason)
+    return Comparison(tuple(rows), target, prices, chosen)
 
 
 def _key(row: Row, tol: float) -> tuple[int, float]:
@@ -280,7 +289,7 @@ def _result(
     limit: float,
     start: tuple[Any, Any] | None,
 ) -> Result | None:
-    if row.method == PLAN:
+    if row.method == PAPER:
         # A plan can not be stopped by calls: it is run only if it is meant to end within the limit.
         made = theorem_plan(problem, tol, costs=prices, start=start) if row.cost <= limit else None
         return None if made is None else run_plan(problem, made, start=start)

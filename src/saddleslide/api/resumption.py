@@ -29,9 +29,10 @@ from saddleslide.runs.method_run import MethodRun
 from saddleslide.runs.plan_run import PlanRun
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import Snapshot, fresh_generator, restore
+from saddleslide.theory import Plan
 from saddleslide.theory.adaptive import AdaptivePlan
 from saddleslide.theory.method_plan import MethodPlan
-from saddleslide.theory.stored import plan_from_dict
+from saddleslide.theory.sliding_plan import Schedule
 
 AnyRun = AdaptiveRun | MethodRun | PlanRun | Ladder
 _Found = TypeVar("_Found")
@@ -191,10 +192,11 @@ def _fresh(problem: SaddleProblem, header: Mapping[str, Any], control: Control) 
     if header["plan"] is None:
         generator = fresh_generator(header["state"])
         return Ladder(problem, math.nan, math.nan, True, start, None, control, generator)
-    plan = plan_from_dict(header["plan"])
+    plan = Plan.from_dict(header["plan"])
     if isinstance(plan, AdaptivePlan):
         return AdaptiveRun(problem, plan, start, control)
     if isinstance(plan, MethodPlan):
         return MethodRun(problem, plan, start, control)
+    assert isinstance(plan, Schedule)
     generator = fresh_generator(header["state"])
     return PlanRun(problem, plan, start, control, generator)

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from saddleslide.api.second_try import with_second_try
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.arrays.remote import Traffic, traffic
 from saddleslide.certificates.candidate import Split
@@ -22,9 +23,10 @@ from saddleslide.errors import InputError
 from saddleslide.functions import split_simple
 from saddleslide.kernels.threads import working_threads
 from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.reach import assumed_distances
 from saddleslide.operators.call import under_way
 from saddleslide.oracles.oracles import Calls, RunEnded
-from saddleslide.oracles.sampling import as_generator, is_sampled
+from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.adaptive_run import carry_out
 from saddleslide.runs.checkpoint import fingerprint
@@ -37,13 +39,12 @@ from saddleslide.runs.single import returned
 from saddleslide.theory import Plan
 from saddleslide.theory.adaptive import AdaptivePlan
 from saddleslide.theory.method_plan import MethodPlan
-from saddleslide.theory.restart_plan import RestartPlan
-from saddleslide.theory.stored import AnyPlan
+from saddleslide.theory.sliding_plan import Schedule
 
 
 def run(
     problem: SaddleProblem,
-    plan: Plan | RestartPlan | AdaptivePlan | MethodPlan,
+    plan: Plan,
     *,
     start: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
@@ -64,7 +65,7 @@ def run(
     ----------
     problem : SaddleProblem
         The problem the plan was made for.
-    plan : Plan, RestartPlan, AdaptivePlan or MethodPlan
+    plan : Plan
         From `ss.plan`, or from the `plans` of an earlier result: the same plan gives the same bits.
     start : (x, y), optional
         Feasible starting point; the projections of 0 when missing.
@@ -97,23 +98,30 @@ def run(
     >>> result.x.round(2).tolist(), result.gap < 0.02
     ([0.4, 0.6], True)
     """
-    if not isinstance(problem, SaddleProblem) or not isinstance(plan, Plan | RestartPlan | AdaptivePlan | MethodPlan):
+    if not isinstance(problem, SaddleProblem) or not isinstance(plan, Plan):
         raise InputError(
             f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
         )
     if max_steps is None:
-        max_steps = sys.maxsize if isinstance(plan, Plan | RestartPlan) else MOST_STEPS
+        max_steps = sys.maxsize if isinstance(plan, Schedule) else MOST_STEPS
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, strict=strict,
     )  # fmt: skip
-    if is_sampled(problem) and not (isinstance(plan, Plan | RestartPlan) and plan.sampled):
+    if is_sampled(problem) and not plan.sampled:
         raise InputError(
             "run: f or g has a sampled gradient, and the plan was made for exact ones; expected a plan with variances. "
             "Plan this problem anew."
         )
-    goal = (plan.tol or 0.0, getattr(plan, "rtol", 0.0))
+    shapes = (problem.X.shape, problem.Y.shape)
+    if plan.shapes is not None and plan.shapes != shapes:
+        raise InputError(
+            f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}. Plan this problem anew."
+        )
+    problem, goal = quiet_problem(problem), (plan.tol or 0.0, plan.rtol)
+    # What making the plan took is counted as in `solve`, which makes its own.
+    control.books.note(Calls(*plan.spent))
     with working_threads(threads, "run"):
         work = partial(carried_out, problem, plan, start, with_header(control, problem, plan, start), rng)
         result = held_to_limits(problem, start, control, goal, work)
@@ -173,13 +181,13 @@ def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
     return returned(replace(as_meant(result, problem), transfers=copied.total, on_host=parts), problem)
 
 
-def _of_scipy(plan: AnyPlan) -> TypeGuard[MethodPlan]:
+def _of_scipy(plan: Plan) -> TypeGuard[MethodPlan]:
     return isinstance(plan, MethodPlan) and by_name[plan.method].on_host
 
 
 def carried_out(
     problem: SaddleProblem,
-    plan: AnyPlan,
+    plan: Plan,
     start: tuple[Any, Any] | None,
     control: Control,
     rng: int | np.random.Generator = 0,
@@ -188,12 +196,17 @@ def carried_out(
     if isinstance(plan, AdaptivePlan):
         return carry_out(problem, plan, start, control)
     if isinstance(plan, MethodPlan):
+        # A checkpoint holds one run, so a preferred method then has no allowance.
+        if plan.on_allowance and plan.costs is not None and control.checkpoint is None:
+            with assumed_distances(problem, plan.distances):
+                return with_second_try(problem, plan, start, control, plan.costs, plan.seed)
         return carry_out_method(problem, plan, start, control)
+    assert isinstance(plan, Schedule)
     return PlanRun(problem, plan, start, control, as_generator(rng, "run")).carry_out()
 
 
 def with_header(
-    control: Control, problem: SaddleProblem, plan: AnyPlan, start: tuple[Any, Any] | None, **more: Any
+    control: Control, problem: SaddleProblem, plan: Plan, start: tuple[Any, Any] | None, **more: Any
 ) -> Control:
     """The control with what a checkpoint says of problem, plan and start; what can not be written is refused."""
     if control.checkpoint is None:

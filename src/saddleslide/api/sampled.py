@@ -23,8 +23,7 @@ from saddleslide.runs.checkpoint import fingerprint
 from saddleslide.runs.control import Control
 from saddleslide.runs.plan_run import PlanRun
 from saddleslide.runs.result import Moment, Result
-from saddleslide.theory import Plan
-from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.sliding_plan import Schedule
 
 # Each plan aims at half the accuracy of the one before: four times the samples, so all before cost a third of it.
 RATIO = 0.5
@@ -109,9 +108,9 @@ class Ladder:
         self.spared, self.climbed, self.climbing = 0, 0, False
         # The certified gap at the point: Psi need not be judged again.
         self.gap = math.inf
-        self.plans: list[Plan | RestartPlan] = []
+        self.plans: list[Schedule] = []
         self.history: list[Moment] = []
-        self.made: Plan | RestartPlan | None = None
+        self.made: Schedule | None = None
         self.rung: PlanRun | None = None
 
     def rebuild(self) -> None:
@@ -136,7 +135,7 @@ class Ladder:
                 return found
             self._keep(found)
 
-    def _planned(self) -> Plan | RestartPlan:
+    def _planned(self) -> Schedule:
         if not self.known:
             # What it promises is an average over all draws.
             return theorem_plan(self.problem, self.target, start=self.point, costs=self.costs, proved=True)
@@ -163,7 +162,7 @@ class Ladder:
         self.control.books.take()
         self.samples, self.spared = found.samples, found.spared
         self.plans, self.history = (
-            [plan for plan in found.plans if isinstance(plan, Plan | RestartPlan)],
+            [plan for plan in found.plans if isinstance(plan, Schedule)],
             [*found.history],
         )
         self.accuracy, self.point, self.gap = RATIO * self.accuracy, (found.x, found.y), found.gap

@@ -9,8 +9,9 @@ from typing import Any
 from saddleslide.certificates.verdict import Status
 from saddleslide.methods.catalogue import by_name
 from saddleslide.oracles.oracles import Calls
-from saddleslide.planner.adaptive import planned
+from saddleslide.planner.adaptive import adaptive_plan
 from saddleslide.planner.forecast import predict_adaptive
+from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.adaptive_run import carry_out
 from saddleslide.runs.control import Callback, Control
@@ -105,7 +106,7 @@ def with_second_try(
 def _followed(problem: SaddleProblem, first: Result, control: Control, prices: Prices, rng: int, reason: str) -> Result:
     """Adaptive sliding from where the first run ended, with what is left of the limits."""
     start = (first.x, first.y)
-    following = planned(problem, first.target, None, "auto", start, prices, rng)
+    following = adaptive_plan(problem, SolveRequest(first.target, start=start, costs=prices, seed=rng))
     following = replace(following, reasons=(*following.reasons, reason))
     then = control.callback
     watching = None if then is None else (lambda result: then(joined(first, result)))

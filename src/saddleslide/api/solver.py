@@ -13,22 +13,16 @@ import numpy as np
 
 from saddleslide.api.runner import carried_out, held_to_limits, with_header
 from saddleslide.api.sampled import solve_sampled
-from saddleslide.api.second_try import with_second_try
-from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.costs import chosen_costs
+from saddleslide.errors import InputError
 from saddleslide.kernels.threads import working_threads
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
-from saddleslide.planner.adaptive import planned, targets
-from saddleslide.planner.candidates import ADAPTIVE
-from saddleslide.planner.choice import Choice, choose
+from saddleslide.planner.plans import solve_plan
+from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
-from saddleslide.runs.method_run import method_plan
 from saddleslide.runs.progress import Progress
 from saddleslide.runs.result import Result
-from saddleslide.theory.adaptive import AdaptivePlan
-from saddleslide.theory.method_plan import MethodPlan
 
 
 def solve(
@@ -128,15 +122,14 @@ def solve(
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
-    if not isinstance(method, str):
-        raise InputError(f"solve: method is {method!r}; expected 'auto', 'adaptive' or a name in ss.methods.")
     with (
         working_threads(threads, "solve"),
         Progress(then=callback) if progress else nullcontext(callback) as watched,
     ):
         control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
-            goal = targets(problem, tol, rtol, metric, 0 if isinstance(rng, np.random.Generator) else rng)
+            seed = 0 if isinstance(rng, np.random.Generator) else rng
+            goal = SolveRequest(tol, rtol, metric=metric, seed=seed).targets(problem)
             if method != "auto" or options is not None:
                 raise InputError(
                     f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
@@ -144,68 +137,16 @@ def solve(
                 )
             work = partial(solve_sampled, problem, tol, rtol, metric, start, costs, control, rng)
         else:
-            goal = targets(problem, tol, rtol, metric, seed := as_seed(rng))
+            request = SolveRequest(tol, rtol, method, options, metric, start, costs, as_seed(rng))
+            goal = request.targets(problem)
             problem = quiet_problem(problem)
-            work = partial(_solve_exact, problem, tol, rtol, method, options, metric, start, costs, control, seed)
+            work = partial(_solve_exact, problem, request, control)
         result = held_to_limits(problem, start, control, goal, work)
     return result.or_raise() if strict else result
 
 
-def _solve_exact(
-    problem: SaddleProblem,
-    tol: float | None,
-    rtol: float | None,
-    method: str,
-    options: Mapping[str, Any] | None,
-    metric: str | Metric,
-    start: tuple[Any, Any] | None,
-    costs: Any,
-    control: Control,
-    seed: int,
-) -> Result:
-    unnamed = method in ("auto", ADAPTIVE)
-    raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
-    choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
-    plan: AdaptivePlan | MethodPlan
-    if choice.method == ADAPTIVE:
-        plan = planned(problem, tol, rtol, metric, start, costs, seed)
-    else:
-        plan = _named_plan(problem, tol, rtol, choice.method, options, metric, seed)
-    control = with_header(control, problem, plan, start)
-    if method == "auto" and isinstance(plan, MethodPlan) and control.checkpoint is None:
-        return with_second_try(problem, plan, start, control, choice.prices, seed)
-    # A checkpoint holds one run, so a preferred method then has no allowance.
-    return carried_out(problem, plan, start, control)
-
-
-def _chosen(
-    problem: SaddleProblem,
-    tol: float | None,
-    rtol: float | None,
-    metric: str | Metric,
-    start: tuple[Any, Any] | None,
-    costs: Any,
-    rng: int,
-) -> Choice:
-    """What "auto" stands for; a metric that was asked for belongs to adaptive sliding."""
-    absolute, relative = targets(problem, tol, rtol, metric, rng)
-    if start is not None:
-        # All that can be wrong is refused before any oracle is called.
-        problem.start(start)
-    if metric != "auto":
-        return Choice(ADAPTIVE, "a metric was asked for")
-    return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), costs is None, start)
-
-
-def _named_plan(
-    problem: SaddleProblem,
-    tol: float | None,
-    rtol: float | None,
-    method: str,
-    options: Mapping[str, Any] | None,
-    metric: str | Metric,
-    rng: int,
-) -> MethodPlan:
-    absolute, relative = targets(problem, tol, rtol, metric, rng)
-    raise_all("solve", [f"metric is {metric!r}; expected 'auto' with a named method."] * (metric != "auto"))
-    return method_plan(problem, method, absolute, relative, options)
+def _solve_exact(problem: SaddleProblem, request: SolveRequest, control: Control) -> Result:
+    made = solve_plan(problem, request)
+    spent = control.books.calls
+    made = replace(made, spent=(spent.f, spent.g, spent.B))
+    return carried_out(problem, made, request.start, with_header(control, problem, made, request.start))

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saddleslide.runs.result import Result
-from saddleslide.theory import Plan
-from saddleslide.theory.adaptive import AdaptivePlan
-from saddleslide.theory.method_plan import MethodPlan
+from saddleslide.theory.sliding_plan import Schedule, SlidingPlan
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -60,13 +58,13 @@ def _said(value: object) -> str:
 
 def _title(result: Result) -> str:
     used = result.plans[-1]
-    if isinstance(used, Plan):
+    if isinstance(used, SlidingPlan):
         return f"levels {used.order}, loops {used.loops}"
     return used.explain().splitlines()[0].removeprefix("Plan: ")
 
 
 def _target(result: Result) -> str:
-    target, rtol = result.known_target, getattr(result.plans[-1], "rtol", 0.0)
+    target, rtol = result.known_target, result.plans[-1].rtol
     words = [f"{target:.4g}"] if math.isfinite(target) else []
     words += [f"{rtol:g} of the gap at the start"] if rtol > 0.0 else []
     return " = ".join(words) or "none"
@@ -74,7 +72,7 @@ def _target(result: Result) -> str:
 
 def _where(result: Result) -> str:
     """`solve` counts the certificate's calls with the others, `run` apart."""
-    return "included above" if isinstance(result.plans[-1], AdaptivePlan | MethodPlan) else "on top"
+    return "on top" if isinstance(result.plans[-1], Schedule) else "included above"
 
 
 def _certificate_calls(result: Result) -> str:

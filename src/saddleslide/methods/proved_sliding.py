@@ -17,10 +17,10 @@ from saddleslide.methods.schedule.request import SHARP
 from saddleslide.methods.staged import Staged
 from saddleslide.oracles.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Level, Plan
+from saddleslide.theory import Level
 from saddleslide.theory.curvature import Curvature
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.sliding_plan import Schedule
 
 
 @final
@@ -123,7 +123,7 @@ class ProvedSliding(Staged):
 
     def _plan(
         self, problem: SaddleProblem, origin: tuple[Array, Array], tol: float, distances: tuple[float, float]
-    ) -> Plan | RestartPlan:
+    ) -> Schedule:
         """The plan, made without any call: the distances to the solution are known."""
         if _bounded(problem):
             metric = str(self.options["metric"])
@@ -137,8 +137,8 @@ def _bounded(problem: SaddleProblem) -> bool:
     return problem.X.bounded and problem.Y.bounded
 
 
-def _stages(plan: Plan | RestartPlan) -> tuple[tuple[Level, ...], ...]:
-    return (plan.levels,) if isinstance(plan, Plan) else tuple(stage.levels for stage in plan.stages)
+def _stages(plan: Schedule) -> tuple[tuple[Level, ...], ...]:
+    return tuple(stage.levels for stage in plan.runs)
 
 
 def _curvature(problem: SaddleProblem) -> Curvature:

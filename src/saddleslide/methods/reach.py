@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
@@ -82,8 +82,7 @@ def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
     return _KNOWN[problem]
 
 
-@contextmanager
-def assumed_slopes(problem: SaddleProblem, slopes: tuple[float, float]) -> Iterator[None]:
+def assumed_slopes(problem: SaddleProblem, slopes: tuple[float, float]) -> AbstractContextManager[None]:
     """Within it `reach_from_start` is what it would be if both parts of the operator at the start had these norms.
 
     Examples
@@ -97,7 +96,23 @@ def assumed_slopes(problem: SaddleProblem, slopes: tuple[float, float]) -> Itera
     >>> reach_from_start(problem)
     (0.0, 0.0)
     """
-    before = _ASSUMED.set((problem, _within(sizes_of(problem), slopes)))
+    return assumed_distances(problem, _within(sizes_of(problem), slopes))
+
+
+@contextmanager
+def assumed_distances(problem: SaddleProblem, distances: tuple[float, float]) -> Iterator[None]:
+    """Within it `reach_from_start` gives these distances, which a plan knows already: nothing is called.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> q, free = ss.functions.Quadratic(2.0), ss.domains.FullSpace(1)
+    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(1), X=free, Y=free)
+    >>> with assumed_distances(problem, (3.0, 4.0)):
+    ...     reach_from_start(problem)
+    (3.0, 4.0)
+    """
+    before = _ASSUMED.set((problem, distances))
     try:
         yield
     finally:

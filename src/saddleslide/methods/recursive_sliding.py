@@ -11,7 +11,8 @@ from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.staged import Staged
 from saddleslide.oracles.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Level, Plan
+from saddleslide.theory import Level
+from saddleslide.theory.sliding_plan import SlidingPlan
 
 
 @final
@@ -50,7 +51,7 @@ class RecursiveSliding(Staged):
     def levels(self, problem: SaddleProblem, origin: tuple[Array, Array], eps: float) -> tuple[Level, ...]:
         metric = str(self.options["metric"])
         made = theorem_plan(problem, eps, metric=metric, start=origin, regime="degenerate")
-        assert isinstance(made, Plan)
+        assert isinstance(made, SlidingPlan)
         return made.levels
 
     def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:

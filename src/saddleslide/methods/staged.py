@@ -17,7 +17,8 @@ from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_write
 from saddleslide.methods.sliding.component import Writer
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Level, Plan, Term, place
+from saddleslide.theory import Level, Term, place
+from saddleslide.theory.sliding_plan import SlidingPlan
 
 
 class Staged(Method):
@@ -87,7 +88,7 @@ def problem_terms(problem: SaddleProblem, origin: tuple[Array, Array], eps: floa
     made = theorem_plan(
         problem, eps, order="fgB", loops=(1, 1, 1), metric=str(metric), start=origin, regime="degenerate"
     )
-    assert isinstance(made, Plan)
+    assert isinstance(made, SlidingPlan)
     return {level.term.name: level.term for level in made.levels}
 
 

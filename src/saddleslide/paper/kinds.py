@@ -24,8 +24,7 @@ from saddleslide.paper.one_level import OneLevel
 from saddleslide.paper.sampled import sampled
 from saddleslide.paper.spec import Run
 from saddleslide.runs.result import Result
-from saddleslide.theory import Plan
-from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.sliding_plan import Schedule, SlidingPlan
 
 
 def carried_out(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -54,21 +53,21 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
         _require_all_steps(intended, result)
         seconds.append(result.timings["method"])
     more = {"status_of_run": result.status.name, **about(intended, result.nit)}
-    bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
-    data = intended.to_dict() if isinstance(intended, Plan) else None
+    bound = intended.printed_bound if isinstance(intended, SlidingPlan) else intended.bound
+    data = intended.to_dict() if isinstance(intended, SlidingPlan) else None
     return Outcome(result.x, result.y, result.counted, seconds, data, intended.order, bound, curve, more)
 
 
-def _require_all_steps(intended: Plan | RestartPlan, result: Result) -> None:
+def _require_all_steps(intended: Schedule, result: Result) -> None:
     """A plan of one stage that something cut short is no evidence of its counts: the run has failed."""
-    if isinstance(intended, Plan) and result.counted != Calls(**intended.predicted_calls):
+    if isinstance(intended, SlidingPlan) and result.counted != Calls(**intended.predicted_calls):
         raise RuntimeError(f"{result.nit} of {intended.levels[0].T} outer steps were made: {result.message}")
 
 
 def _plan_only(run: Run, given: Instance, judge: Judge) -> Outcome:
     """No run: the plan and what it promises, at the starting point."""
     intended = intended_plan(given, run)
-    bound = intended.printed_bound if isinstance(intended, Plan) else intended.bound
+    bound = intended.printed_bound if isinstance(intended, SlidingPlan) else intended.bound
     more = {"planned": intended.predicted_calls, **about(intended, 0)}
     return Outcome(*given.problem.start(), Calls(), [0.0], None, intended.order, bound, more=more)
 

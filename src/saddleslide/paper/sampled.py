@@ -14,9 +14,9 @@ from saddleslide.paper.intended import about, intended_plan
 from saddleslide.paper.judge import Judge, Outcome
 from saddleslide.paper.spec import Run
 from saddleslide.runs.result import Result
-from saddleslide.theory import Plan
 from saddleslide.theory.restart_plan import RestartPlan
 from saddleslide.theory.restarts import CONTRACTION
+from saddleslide.theory.sliding_plan import Schedule, SlidingPlan
 
 # A mean lies below a bound when it does so with this many standard errors added.
 ERRORS = 2.0
@@ -26,11 +26,12 @@ def sampled(run: Run, given: Instance, judge: Judge) -> Outcome:
     """`draws` runs of one plan: means with their standard errors beside what the theory promises of them."""
     intended = intended_plan(given, run)
     draws = range(int(run.settings["draws"]))
-    if isinstance(intended, Plan):
+    if isinstance(intended, SlidingPlan):
         results = [carry_out(given.problem, intended, rng=draw) for draw in draws]
         measured = compared([[result.gap] for result in results], [intended.bound])
     else:
         # A target that no certificate meets: all stages are carried out, and the counts can be compared.
+        assert isinstance(intended, RestartPlan)
         every = replace(intended, tol=5e-324)
         pairs = [_traced(given, every, draw) for draw in draws]
         results = [result for result, _ in pairs]
@@ -76,7 +77,7 @@ def _traced(given: Instance, intended: RestartPlan, draw: int) -> tuple[Result, 
     return carry_out(given.problem, intended, callback=look, rng=draw), trace
 
 
-def _as_planned(result: Result, intended: Plan | RestartPlan) -> bool:
+def _as_planned(result: Result, intended: Schedule) -> bool:
     """Whether a run made exactly the planned calls and drew exactly the planned samples."""
     calls, samples = intended.predicted_calls, intended.predicted_samples
     return vars(result.counted) == calls and asdict(result.samples) == samples

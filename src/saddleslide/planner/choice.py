@@ -46,7 +46,7 @@ _VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
 
 @dataclass(frozen=True)
 class Choice:
-    """What `method="auto"` stands for, why, the calls that finding out took, and the prices it went by.
+    """What `method="auto"` stands for, why, the calls that finding out took, and all predictions that were made.
 
     Examples
     --------
@@ -57,7 +57,22 @@ class Choice:
     method: str
     reason: str
     calls: Calls = field(default_factory=Calls)
-    prices: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    rows: tuple[Prediction, ...] = ()
+
+    @property
+    def predicted(self) -> dict[str, float] | None:
+        """Calls that the method is expected to take, judging included; None where nothing was predicted."""
+        own = next((row for row in self.rows if row.method == self.method), None)
+        if own is None or own.expected is None:
+            return None
+        calls = own.expected + own.judging
+        return {"f": float(calls.f), "g": float(calls.g), "B": float(calls.B)}
+
+    @property
+    def alternatives(self) -> tuple[tuple[str, float], ...]:
+        """The other methods with their predicted costs, cheapest first; without what has none."""
+        others = [(row.method, row.cost) for row in self.rows if row.method != self.method]
+        return tuple(sorted((pair for pair in others if math.isfinite(pair[1])), key=lambda pair: pair[1]))
 
 
 def choose(
@@ -100,53 +115,45 @@ def choose(
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
     # A whole bound must hold its own where sizes overstate the target.
     strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
-    own, best, name = _cheapest(problem, (target, strict), costs, estimated, rivals, promised)
-    if best * MARGIN < own:
-        return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", spent, costs)
-    return Choice(ADAPTIVE, f"predicted cost {own:.4g} against at least {best:.4g} of {name}", spent)
-
-
-def _cheapest(
-    problem: SaddleProblem,
-    targets: tuple[float, float],
-    costs: tuple[float, float, float],
-    estimated: bool,
-    rivals: list[Method],
-    promised: list[Method],
-) -> tuple[float, float, str]:
-    """Predicted cost of adaptive sliding, and cost and name of the cheapest other method."""
     try:
-        own, others = _all_costs(problem, targets, costs, estimated, rivals, promised)
+        rows = _predictions(problem, (target, strict), costs, estimated, rivals, promised)
     except ArithmeticError:
         # Powers of sizes such as 1e150. Predictions call no oracle, so no error of the caller's is hidden.
-        return math.inf, math.inf, (rivals + promised)[0].description.name
+        return Choice(ADAPTIVE, "the numbers of the predictions leave the range of double precision", spent)
+    own, *others = (_total(row, problem, estimated) for row in rows)
     best = min(others)
-    return own, best, (rivals + promised)[others.index(best)].description.name
+    name, known = rows[1 + others.index(best)].method, tuple(rows)
+    if best * MARGIN < own:
+        return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", spent, known)
+    return Choice(ADAPTIVE, f"predicted cost {own:.4g} against at least {best:.4g} of {name}", spent, known)
 
 
-def _all_costs(
+def _predictions(
     problem: SaddleProblem,
     targets: tuple[float, float],
     costs: tuple[float, float, float],
     estimated: bool,
     rivals: list[Method],
     promised: list[Method],
-) -> tuple[float, list[float]]:
-    """Predicted costs of adaptive sliding, and of the others in their order.
+) -> list[Prediction]:
+    """Predictions for adaptive sliding, and for the others in their order.
 
     A method that is sure to cost more than adaptive sliding stands there with what is sure.
     """
-    (target, strict), size = targets, problem.X.size + problem.Y.size
-
-    def total(row: Prediction) -> float:
-        return row.cost + (_vector_work(row, size) if estimated else 0.0)
-
-    own = total(predict_adaptive(problem, target, costs))
-    others = [total(foretell(method, problem, target, costs)) for method in rivals]
+    target, strict = targets
+    rows = [predict_adaptive(problem, target, costs)]
+    own = _total(rows[0], problem, estimated)
+    rows += [foretell(method, problem, target, costs) for method in rivals]
     for method in promised:
-        sure = total(at_least(method, problem, strict, costs))
-        others.append(sure if sure >= own else total(foretell(method, problem, strict, costs)))
-    return own, others
+        sure = at_least(method, problem, strict, costs)
+        dear = _total(sure, problem, estimated) >= own
+        rows.append(sure if dear else foretell(method, problem, strict, costs))
+    return rows
+
+
+def _total(row: Prediction, problem: SaddleProblem, estimated: bool) -> float:
+    """The cost that decides: prices that were estimated are in operations, and vector work is added to them."""
+    return row.cost + (_vector_work(row, problem.X.size + problem.Y.size) if estimated else 0.0)
 
 
 def _adaptive_anyway(
@@ -179,9 +186,10 @@ def _adaptive_anyway(
                 continue
             strict = target if tol >= wanted else _OVERSTATED * target
             try:
-                own, others = _all_costs(problem, (target, strict), costs, estimated, [], asked)
+                rows = _predictions(problem, (target, strict), costs, estimated, [], asked)
             except ArithmeticError:
                 continue
+        own, *others = (_total(row, problem, estimated) for row in rows)
         if min(others) * MARGIN < own:
             return False
         near += [

@@ -24,11 +24,10 @@ from saddleslide.methods.sliding.primal_dual import CHUNK
 from saddleslide.oracles.oracles import Calls
 from saddleslide.planner.candidates import ADAPTIVE, SHARES, costly_parts, kind_of, pdhg_variant
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Plan
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.plan import weighted_cost
 
-PLAN = "plan"
+PAPER = "paper"
 # Coupling steps per outer step of adaptive sliding, two products each; gradients that a certificate may always take.
 _INNER_STEPS, _FEWEST_GRADIENTS = 12, 25
 # Of one stretch of primal-dual steps.
@@ -47,7 +46,7 @@ class Prediction:
     Parameters
     ----------
     method : str
-        "adaptive", "plan", or a name in `ss.methods`.
+        "adaptive", "paper", or a name in `ss.methods`.
     bound : Calls or None
         Calls that its own bound asks for; None where it promises nothing.
     share : float
@@ -179,10 +178,10 @@ def predict_plan(problem: SaddleProblem, tol: float, costs: tuple[float, float, 
     try:
         made = theorem_plan(problem, tol, costs=costs)
     except InputError as error:
-        return Prediction(PLAN, None, 1.0, Calls(), math.inf, (str(error).splitlines()[0],))
-    share = 1.0 if isinstance(made, Plan) else made.expected_share
+        return Prediction(PAPER, None, 1.0, Calls(), math.inf, (str(error).splitlines()[0],))
+    share = made.expected_share
     calls = made.predicted_calls
-    return _priced(PLAN, Calls(calls["f"], calls["g"], int(calls["B"])), share, Calls(), costs)
+    return _priced(PAPER, Calls(calls["f"], calls["g"], int(calls["B"])), share, Calls(), costs)
 
 
 def predict_adaptive(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:

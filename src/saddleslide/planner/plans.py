@@ -1,4 +1,4 @@
-"""`plan`: the cheapest of the theorems' plans and adaptive sliding."""
+"""`plan`: what `solve` will do, or the schedule of a theorem."""
 
 from __future__ import annotations
 
@@ -7,32 +7,47 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
+
 from saddleslide.arrays.arguments import as_word
-from saddleslide.errors import InputError
-from saddleslide.methods.metric_choice import METRICS as ADAPTIVE_METRICS
+from saddleslide.errors import InputError, raise_all
+from saddleslide.facts.costs import chosen_costs
+from saddleslide.methods.metric_choice import METRICS
+from saddleslide.methods.reach import reach_from_start
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.methods.schedule.request import Request
 from saddleslide.metrics import Metric
-from saddleslide.oracles.sampling import is_sampled
+from saddleslide.operators.call import under_way
+from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.planner.adaptive import adaptive_plan
+from saddleslide.planner.candidates import ADAPTIVE
+from saddleslide.planner.choice import choose
+from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Plan
+from saddleslide.runs.clock import Clock
+from saddleslide.runs.control import Books
+from saddleslide.runs.method_run import method_plan
+from saddleslide.theory import Constant, Plan
 from saddleslide.theory.adaptive import AdaptivePlan
-from saddleslide.theory.plan import weighted_cost
-from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.method_plan import DISTANCES, MethodPlan
 
-ADAPTIVE = "adaptive"
+AUTO, PAPER = "auto", "paper"
 
 
 def plan(
     problem: SaddleProblem,
     tol: float | None = None,
     *,
-    order: str | None = None,
-    loops: Sequence[int] | None = None,
+    rtol: float | None = None,
+    method: str = "auto",
+    options: Mapping[str, Any] | None = None,
     metric: str | float | Sequence[float] | Metric = "auto",
     start: tuple[Any, Any] | None = None,
+    costs: Sequence[float] | str | None = None,
+    rng: int | np.random.Generator = 0,
+    order: str | None = None,
+    loops: Sequence[int] | None = None,
     kappa: float | None = None,
     proved: bool | str = False,
     constants: Mapping[str, float] | None = None,
@@ -42,36 +57,43 @@ def plan(
     range_conditions: Collection[str] = (),
     interior: Collection[str] = (),
     Psi0: float | None = None,
-    costs: Sequence[float] | str | None = None,
     inexact: Mapping[str, Sequence[float]] | None = None,
     anchor_batch: int | None = None,
     simple: str | Collection[str] = "auto",
     coupling_step: str = "auto",
-) -> Plan | RestartPlan | AdaptivePlan:
-    """Plan a run: explicit order and loops, or both from the target `tol`.
+) -> Plan:
+    """What `ss.solve` will do, with the reasons; or the schedule of recursive sliding that a theorem sets.
 
-    Three regimes of the paper: "degenerate" (bounded domains, Theorem 3.5 and Corollary 3.6), "restarts" (both
-    effective moduli of curvature positive, Theorem 4.4 and Corollary 4.5) and "mixed" (one of them zero, regularised);
-    and "adaptive", the plan of `ss.solve`, which promises nothing beforehand and is proved by its certificate.
+    The plan is the one that `ss.solve` begins with for the same arguments, and `ss.run` carries it out to the same bits
+    and calls. All settings from `order` on ask for recursive sliding by a theorem instead, in one of three regimes of
+    the paper: "degenerate" (bounded domains, Theorem 3.5 and Corollary 3.6), "restarts" (both effective moduli of
+    curvature positive, Theorem 4.4 and Corollary 4.5) and "mixed" (one of them zero, regularised). So does a problem
+    with sampled gradients or without values, where nothing can be judged on the way.
 
     Parameters
     ----------
     problem : SaddleProblem
         What is to be solved.
-    tol : float, optional
-        Target gap. Needed unless `order` and `loops` are given.
+    tol, rtol : float, optional
+        Target gap, absolute and relative to the gap at the start. A schedule takes `tol`; it needs it unless `order`
+        and `loops` are given.
+    method, options, rng : optional
+        As in `ss.solve`.
+    metric : "auto", "identity", "balanced", "levelwise", "diagonal", "spectral", "fft", weights or one of `ss.metrics`
+        As in `ss.solve`, where no theorem is asked for. Of a schedule: weights w or (w_x, w_y) of P on the two blocks.
+        "balanced" makes both equally large, "levelwise" gives each level its own norm (both for bounded domains).
+        "diagonal" is read off f; "spectral" and "fft" are fitted to its Hessian in the cosine or Fourier basis, by a
+        few products that no result counts; these and those of `ss.metrics` are norms of x, with the weight of y chosen
+        beside them. "auto" takes the smallest predicted cost, or for explicit loops the smallest bound.
+    start : (x, y), optional
+        Starting point, as for `run`.
+    costs : (c_f, c_g, c_B) or "measure", optional
+        Prices of one gradient of f, one of g and one product; estimated from sizes when missing. Measuring makes three
+        calls of each; the plan records what was measured.
     order : str, optional
         A permutation of "fgB", outermost level first. Sorted by budget when missing.
     loops : sequence of int, optional
         T_1, T_2, T_3, one per level. From the budgets when missing.
-    metric : "auto", "identity", "balanced", "levelwise", "diagonal", "spectral", "fft", weights or one of `ss.metrics`
-        Weights w or (w_x, w_y) of P on the two blocks. "balanced" makes both equally large, "levelwise" gives each
-        level its own norm (both for bounded domains). "diagonal" is read off f; "spectral" and "fft" are fitted to its
-        Hessian in the cosine or Fourier basis, by a few products that no result counts; these and those of
-        `ss.metrics` are norms of x, with the weight of y chosen beside them. "auto" takes the smallest predicted cost,
-        or for explicit loops the smallest bound.
-    start : (x, y), optional
-        Starting point, as for `run`.
     kappa : float, optional
         kappa_n of Corollary 3.6; 1 unless given.
     proved : bool or "sharp", optional
@@ -79,9 +101,9 @@ def plan(
         with kappa_n = 1, whose own bound by Theorem 3.5 meets `tol`: as much is proved, with far fewer calls.
     constants : mapping, optional
         Declared values of nu_x, H_x, nu_y, H_y (a nu only with its H), L_xy, mu_x and mu_y, in place of computed ones.
-    regime : "auto", "degenerate", "restarts", "mixed" or "adaptive"
-        What to plan by; "auto" takes the one with the smallest predicted cost that applies. Settings that only a
-        theorem knows leave adaptive sliding out; a metric of x, unless a theorem is named, is for adaptive sliding.
+    regime : "auto", "paper", "degenerate", "restarts", "mixed" or "adaptive"
+        "paper" takes the regime with the smallest predicted cost that applies, and so does "auto" once another setting
+        of a theorem is given. "adaptive" is `method="adaptive"`.
     anchors : bool, optional
         Use the anchor terms p_3 of Theorem 4.4; refused where a constraint can be active. The default is beta = 0.
     factor : float, optional
@@ -93,9 +115,6 @@ def plan(
         Blocks whose constraint you declare to be inactive at the solution (anchors need that).
     Psi0 : float, optional
         Bound on Psi at the start; 14 times the certified gap there when missing.
-    costs : (c_f, c_g, c_B) or "measure", optional
-        Prices of one gradient of f, one of g and one product; estimated from sizes when missing. Measuring makes a few
-        calls of each that no result counts.
     inexact : mapping, optional
         (delta, L) of "f" and "g" whose values and gradients are (delta, L)-oracles (Definition inexact_oracle), in
         place of their smoothness. Theorem 3.3 then gives the bound, with the sum of N_i delta_i.
@@ -104,8 +123,7 @@ def plan(
         Refused where the plan has no sampled anchors.
     simple : "auto" or collection of "f", "g", optional
         Functions whose simple terms go into the projection step instead of costing a level (docs/theory.md). "auto" is
-        where that is cheaper, and nowhere once a regime, a metric, an order or loops are asked for. Adaptive sliding
-        always does so.
+        where that is cheaper, and nowhere once a regime, a metric, an order or loops are asked for.
     coupling_step : "auto", "extragradient" or "primal-dual", optional
         What an innermost coupling does: the paper's step with four products, or a primal-dual one with two, which has
         the same bound (docs/theory.md) and needs exact gradients. "auto" is the paper's step wherever a regime, an
@@ -113,8 +131,9 @@ def plan(
 
     Returns
     -------
-    Plan, RestartPlan or AdaptivePlan
-        For `ss.run`; all have `explain`, `to_dict` and `from_dict`.
+    Plan
+        For `ss.run`, with `explain` and `to_dict`; `ss.Plan.from_dict` reads it back. `plan.spent` are the calls that
+        making it took.
 
     Notes
     -----
@@ -135,61 +154,96 @@ def plan(
     'balanced'
     >>> loss = ss.functions.Logistic(np.eye(60), np.ones(60))
     >>> automatic = ss.plan(ss.SaddleProblem(f=loss, g=g, B=B, X=box, Y=box), tol=0.01)
-    >>> automatic.regime, automatic.order, len(automatic.simple_terms)
-    ('adaptive', 'fB', 1)
+    >>> automatic.method, automatic.order, len(automatic.simple_terms)
+    ('adaptive sliding', 'fB', 1)
     """
-    asked = Request(
+    schedule = Request(
         tol, order, loops, metric, start, kappa, proved, constants, regime, anchors, factor, range_conditions, interior,
         Psi0, costs, inexact, anchor_batch, simple, coupling_step,
     )  # fmt: skip
-    if as_word(regime, "plan: regime", ("auto", ADAPTIVE, *REGIMES)) == ADAPTIVE:
-        return _adaptive(problem, asked)
-    if regime == "auto" and _is_norm_of_x(metric) and not asked.theorem_settings:
-        return _adaptive(problem, asked)
-    made = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
-    if regime != "auto" or asked.theorem_settings or not asked.plain_metric or not _can_adapt(problem):
-        return made
-    return _cheaper(made, _adaptive(problem, asked))
+    as_word(regime, "plan: regime", (AUTO, ADAPTIVE, PAPER, *REGIMES))
+    if _asks_for_a_schedule(problem, schedule, rtol, method):
+        idle = {"rtol": rtol, "options": options, "method": None if method == AUTO else method}
+        wrong = [f"{name} is {given!r}; a schedule has none." for name, given in idle.items() if given is not None]
+        raise_all("plan", wrong)
+        asked = replace(schedule, regime=AUTO) if regime == PAPER else schedule
+        return theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
+    _check_adaptive(problem, schedule)
+    if regime == ADAPTIVE and method == AUTO:
+        method = ADAPTIVE
+    norm: Any = metric
+    request = SolveRequest(tol, rtol, method, options, norm, start, costs, as_seed(rng), "plan")
+    books = Books({}, math.inf, Clock())
+    books.problem = problem
+    with under_way(books):
+        made = solve_plan(quiet_problem(problem), request)
+    return replace(made, spent=(books.calls.f, books.calls.g, books.calls.B))
 
 
-def _is_norm_of_x(metric: Any) -> bool:
-    return isinstance(metric, Metric) or (isinstance(metric, str) and metric in ADAPTIVE_METRICS and metric != "auto")
+def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, rtol: float | None, method: str) -> bool:
+    """Whether recursive sliding by a theorem is asked for, or is all that can be done."""
+    if asked.regime != AUTO or not isinstance(problem, SaddleProblem):
+        return asked.regime != ADAPTIVE
+    norm_of_x = isinstance(asked.metric, Metric) or (isinstance(asked.metric, str) and asked.metric in METRICS)
+    if asked.theorem_settings or not norm_of_x or (asked.tol is None and rtol is None):
+        return True
+    # Adaptive sliding and the methods are judged on the way, which takes values and exact gradients.
+    judged = problem.f.has_value and problem.g.has_value and not is_sampled(problem)
+    return not judged and method == AUTO
 
 
-def _can_adapt(problem: SaddleProblem) -> bool:
-    """Adaptive sliding is judged on the way, which takes values and exact gradients."""
-    return problem.f.has_value and problem.g.has_value and not is_sampled(problem)
-
-
-def _adaptive(problem: SaddleProblem, asked: Request) -> AdaptivePlan:
+def _check_adaptive(problem: SaddleProblem, asked: Request) -> None:
     if asked.theorem_settings:
         raise InputError(
             f"plan: {', '.join(asked.theorem_settings)} are settings of the theorems; expected none of them for "
             "adaptive sliding. Name a regime of the paper, or leave them out."
         )
-    if is_sampled(problem):
+    if isinstance(problem, SaddleProblem) and is_sampled(problem):
         raise InputError(
             "plan: regime 'adaptive' needs exact gradients; expected a regime of the paper for sampled ones."
         )
-    metric: Any = asked.metric
-    return adaptive_plan(problem, asked.tol, metric=metric, start=asked.start, costs=asked.costs)
 
 
-def _cheaper(made: Plan | RestartPlan, other: AdaptivePlan) -> Plan | RestartPlan | AdaptivePlan:
-    """The plan with the smaller expected cost, the other one in its list of alternatives.
+def solve_plan(problem: SaddleProblem, request: SolveRequest) -> AdaptivePlan | MethodPlan:
+    """What `solve` begins with: the one answer of `plan`, `solve`, `compare` and the command line.
 
-    One run of the recursion ends after its loops, whether or not the target is met, so it must prove it. Restarts are
-    judged after every stage, as adaptive sliding is after every step.
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+    >>> solve_plan(game, SolveRequest(1e-3, method="pdhg")).method
+    'pdhg'
     """
-    assert made.costs is not None
-    kept = made.proved or (isinstance(made, RestartPlan) and other.predicted is not None)
-    share = made.expected_share if isinstance(made, RestartPlan) else 1.0
-    own = share * weighted_cost(made.predicted_calls, made.costs)
-    rival = math.inf if other.predicted is None else weighted_cost(other.predicted, made.costs)
-    if kept and own < rival:
-        # Why adaptive sliding would not use the better metrics belongs to what was rejected.
-        label = f"{other.method}, metric {other.metric} ({'; '.join(other.reasons)})"
-        return replace(made, alternatives=((label, rival), *made.alternatives))
-    label = f"plan {made.regime}" if isinstance(made, RestartPlan) else f"plan degenerate, metric {made.metric}"
-    rejected = tuple((f"plan {name}", cost) for name, cost in made.alternatives)
-    return replace(other, alternatives=((label, own), *rejected, *other.alternatives))
+    targets, method = request.targets(problem), request.method
+    complaint = "options is given; expected a named method with it."
+    raise_all(request.caller, [complaint] * (method in (AUTO, ADAPTIVE) and request.options is not None))
+    # All that can be wrong is refused before any oracle is called.
+    problem.start(request.start)
+    plain = isinstance(request.metric, str) and request.metric == AUTO
+    if method == AUTO and plain:
+        return _cheapest(problem, request, targets)
+    if method in (AUTO, ADAPTIVE):
+        # A metric that was asked for belongs to adaptive sliding.
+        return adaptive_plan(problem, request)
+    complaint = f"metric is {request.metric!r}; expected 'auto' with a named method."
+    raise_all(request.caller, [complaint] * (not plain))
+    return replace(method_plan(problem, method, *targets, request.options), seed=request.seed)
+
+
+def _cheapest(problem: SaddleProblem, request: SolveRequest, targets: tuple[float, float]) -> AdaptivePlan | MethodPlan:
+    """What `method="auto"` stands for."""
+    prices = chosen_costs(problem, request.costs, request.caller)
+    estimated = request.costs is None
+    choice = choose(problem, *targets, prices, estimated, request.start)
+    made: AdaptivePlan | MethodPlan
+    if choice.method == ADAPTIVE:
+        # What was measured is not measured again.
+        made = adaptive_plan(problem, replace(request, costs=None if estimated else prices))
+    else:
+        distances = zip(DISTANCES, reach_from_start(problem), strict=True)
+        known = {name: Constant(D, "seen from the start") for name, D in distances if math.isfinite(D)}
+        made = replace(method_plan(problem, choice.method, *targets), seed=request.seed, constants=known)
+        made = replace(made, on_allowance=True)
+    reasons = (choice.reason, *made.reasons)
+    return replace(made, costs=prices, reasons=reasons, predicted=choice.predicted, alternatives=choice.alternatives)

@@ -28,8 +28,8 @@ from saddleslide.runs.checkpoint import check_place, write_checkpoint
 from saddleslide.runs.clock import Clock
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import Snapshot, snapshot
+from saddleslide.theory import Plan
 from saddleslide.theory.method_plan import MethodPlan
-from saddleslide.theory.stored import AnyPlan
 
 Callback = Callable[[Result], object]
 LIMITS = ("f", "g", "B")
@@ -487,7 +487,7 @@ def aside_place(name: str) -> str:
 
 
 def where_in(
-    plan: AnyPlan,
+    plan: Plan,
     steps: int,
     oracles: Oracles,
     judging: Oracles | None = None,
@@ -519,7 +519,7 @@ def where_in(
     return f"by {oracle} in call {number:g} of {_level(plan, name)}, {step}"
 
 
-def _level(plan: AnyPlan, name: str) -> str:
+def _level(plan: Plan, name: str) -> str:
     if isinstance(plan, MethodPlan):
         return f"the method {plan.method}"
     order = plan.order

@@ -18,8 +18,7 @@ from saddleslide.operators import Coupling
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import Enclosure, SaddleProblem
 from saddleslide.runs.result import Result
-from saddleslide.theory import Plan
-from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.sliding_plan import Schedule
 
 # A hyperplane separates when it does by more than this part of its terms.
 _MARGIN = 1e-9
@@ -42,7 +41,7 @@ def as_meant(result: Result, problem: SaddleProblem) -> Result:
     outside = _excluded(oracles, around, result)
     seen = replace(result.certificate, calls=result.certificate_calls + oracles.calls)
     # The plans of the theorems count their own calls alone.
-    own = bool(result.plans) and isinstance(result.plans[-1], Plan | RestartPlan)
+    own = bool(result.plans) and isinstance(result.plans[-1], Schedule)
     counted = replace(result, certificate=seen, calls=result.calls if own else result.calls + oracles.calls)
     if outside:
         reason = f"no x in X satisfies {around.constraint}: a separating hyperplane proves it"

@@ -56,7 +56,7 @@ def method_plan(
     silent = [part for part, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
     complaints = [f"{part} has no value, so no gap can be certified; pass value=." for part in silent]
     raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(problem))
-    return MethodPlan(name, method.options, tol, rtol, every, shapes=(problem.X.shape, problem.Y.shape))
+    return MethodPlan(name, method.options, every, tol=tol, rtol=rtol, shapes=(problem.X.shape, problem.Y.shape))
 
 
 def carry_out_method(
@@ -72,11 +72,8 @@ def carry_out_method(
     >>> carry_out_method(game, method_plan(game, "mirror-prox", tol=1e-2)).status.name
     'SOLVED'
     """
-    shapes = (problem.X.shape, problem.Y.shape)
-    if plan.shapes is not None and plan.shapes != shapes:
-        raise InputError(f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}.")
     # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
-    full = method_plan(problem, plan.method, plan.tol, plan.rtol, plan.options, plan.every)
+    full = replace(plan, options=method_plan(problem, plan.method, options=plan.options).options)
     return MethodRun(problem, full, problem.start(start), control or Control()).carry_out()
 
 

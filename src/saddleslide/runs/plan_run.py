@@ -30,12 +30,12 @@ from saddleslide.oracles.sampling import Samples, drawn_problem
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EARLY, Control, Watch, where_in
 from saddleslide.runs.result import Moment, Result
-from saddleslide.theory import Constant, Level, Plan
+from saddleslide.theory import Constant, Level
 from saddleslide.theory.hypotheses import all_hold
 from saddleslide.theory.noise import rests_on_estimate
-from saddleslide.theory.plan import PRIMAL_DUAL
 from saddleslide.theory.restart_plan import RestartPlan
 from saddleslide.theory.restarts import Stage
+from saddleslide.theory.sliding_plan import PRIMAL_DUAL, Schedule, SlidingPlan
 
 # A certificate may always take this many gradients; beyond, no more than the plan itself.
 _FEWEST_GRADIENTS = 25
@@ -53,7 +53,7 @@ class PlanRun:
     def __init__(
         self,
         problem: SaddleProblem,
-        plan: Plan | RestartPlan,
+        plan: Schedule,
         start: tuple[Any, Any] | None,
         control: Control,
         rng: np.random.Generator,
@@ -70,7 +70,7 @@ class PlanRun:
         whole = seen if extra is None else regularised_problem(seen, extra, origin)
         self.oracles = Oracles(whole, self.watch.gate, control.dry, guarded=True)
         self.last_finite = np.concatenate([part.ravel() for part in problem.placed(origin)])
-        self.plans: list[Plan | RestartPlan] = [plan]
+        self.plans: list[Schedule] = [plan]
         self.raises = 0
         self.history: list[Moment] = []
         self.judged = Certificate(reason="not judged yet")
@@ -85,7 +85,7 @@ class PlanRun:
     def rebuild(self) -> None:
         """The recursion of the stage under way, before its state is restored."""
         if self.stage_start is not None:
-            stage, sizes = self._stages()[self.done], (self.problem.X.size, self.problem.Y.size)
+            stage, sizes = self.plan.runs[self.done], (self.problem.X.size, self.problem.Y.size)
             assert self.anchors is not None
             # Compiled loops read as many entries as the blocks have.
             if tuple(part.size for part in (*self.stage_start, self.anchors.at_f, self.anchors.at_g)) != 2 * sizes:
@@ -159,7 +159,7 @@ class PlanRun:
     def _judge_from_memory(self) -> None:
         """Judge the last point where f was called: its value is known, and the lower model of all calls so far."""
         if self.recursion is not None:
-            self._keep_models(self.recursion, self._stages()[self.done])
+            self._keep_models(self.recursion, self.plan.runs[self.done])
         heard = self.oracles.heard
         if heard.point is None or "f" not in self.models or self.plan.sampled:
             return
@@ -179,8 +179,8 @@ class PlanRun:
     def _work(self) -> Status:
         if self.control.check_adjoint and not self.history:
             check_adjoint_of(self.oracles)
-        while self.done < len(self._stages()):
-            outcome = self._carry_out_stage(self._stages()[self.done])
+        while self.done < len(self.plan.runs):
+            outcome = self._carry_out_stage(self.plan.runs[self.done])
             if outcome in _UNJUDGED:
                 return outcome
             self.done += 1
@@ -197,9 +197,6 @@ class PlanRun:
             return Status.COMPLETED
         promised = self.plan.tol is not None and self._expected_gap() <= self.plan.tol
         return Status.EXPECTED if promised else Status.NO_CERTIFICATE
-
-    def _stages(self) -> tuple[Stage, ...]:
-        return (Stage(self.plan.levels, math.nan),) if isinstance(self.plan, Plan) else self.plan.stages
 
     def _raise_budgets(self, done: int, before: float) -> None:
         """Longer stages from here on, when the certificate says that a practical stage gained too little."""
@@ -321,28 +318,25 @@ class PlanRun:
         )
 
 
-def _metric(plan: Plan | RestartPlan, problem: SaddleProblem) -> Metric | None:
+def _metric(plan: Schedule, problem: SaddleProblem) -> Metric | None:
     if plan.given is None or isinstance(plan.given, Metric):
         return plan.given
     return from_dict(plan.given).attached(problem.coupling)
 
 
-def _view(problem: SaddleProblem, plan: Plan | RestartPlan) -> View:
+def _view(problem: SaddleProblem, plan: Schedule) -> View:
     """What the recursion of a plan sees of the problem."""
-    metric = _metric(plan, problem)
-    if isinstance(plan, RestartPlan):
-        return view_of(problem, metric=metric)
-    return view_of(problem, plan.simple, metric, plan.coupling_step == PRIMAL_DUAL)
+    return view_of(problem, plan.simple, _metric(plan, problem), plan.coupling_step == PRIMAL_DUAL)
 
 
-def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> Plan | RestartPlan:
+def _fitted(plan: Schedule, problem: SaddleProblem, origin: tuple[Array, Array]) -> Schedule:
     """The plan for this problem and start: refused if made for another problem, its Omegas those of this start."""
     shapes = (problem.X.shape, problem.Y.shape)
     if plan.shapes is not None and plan.shapes != shapes:
         raise InputError(
             f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}. Plan this problem anew."
         )
-    levels = plan.levels if isinstance(plan, Plan) else (plan.stages[0].levels if plan.stages else ())
+    levels = plan.runs[0].levels if plan.runs else ()
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
     if isinstance(plan, RestartPlan):
@@ -351,11 +345,12 @@ def _fitted(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Arra
         # Psi at the plan's start says nothing about another one.
         elsewhere = plan.start_key not in ("", key_of(*origin))
         return replace(plan, proof_constants=False) if elsewhere and plan.proof_constants else plan
+    assert isinstance(plan, SlidingPlan)
     squares = Setting(problem, plan.simple, _metric(plan, problem), origin, {}).squares
     return replace(plan, levels=tuple(_measured_from(level, squares) for level in plan.levels))
 
 
-def _promises(plan: Plan | RestartPlan, problem: SaddleProblem, origin: tuple[Array, Array]) -> bool:
+def _promises(plan: Schedule, problem: SaddleProblem, origin: tuple[Array, Array]) -> bool:
     """Whether what the plan proves on average is about this run: no estimate, the plan's start, no more noise."""
     if not plan.sampled or rests_on_estimate(plan.constants) or not all_hold(plan.hypotheses):
         return False

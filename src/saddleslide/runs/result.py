@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, kind_of
@@ -18,11 +18,7 @@ from saddleslide.oracles.oracles import Calls
 from saddleslide.oracles.sampling import Samples
 from saddleslide.runs.clock import PHASES
 from saddleslide.runs.plot import Panel, draw_convergence
-from saddleslide.theory import AdaptivePlan, Plan
-
-if TYPE_CHECKING:
-    from saddleslide.theory.method_plan import MethodPlan
-    from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory import Plan
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ class Result:
     certificate: Certificate
     calls: Calls
     seconds: float
-    plans: tuple[Plan | RestartPlan | AdaptivePlan | MethodPlan, ...]
+    plans: tuple[Plan, ...]
     history: tuple[Moment, ...] = ()
     target: float = math.nan
     samples: Samples = field(default_factory=Samples)
@@ -168,8 +164,7 @@ class Result:
         >>> ss.solve(game, tol=1e-6).simple_terms
         ('g = Quadratic(diagonal, any shape) by its proximal step',)
         """
-        used = self.plans[-1] if self.plans else None
-        return used.simple_terms if isinstance(used, Plan | AdaptivePlan) else ()
+        return self.plans[-1].simple_terms if self.plans else ()
 
     @property
     def success(self) -> bool:
@@ -319,10 +314,9 @@ class Result:
         """The gap that ends the run, where the result knows it; NaN otherwise."""
         if not math.isnan(self.target):
             return self.target
-        plan = self.plans[-1] if self.plans else None
-        relative = getattr(plan, "rtol", 0.0)
-        tol = getattr(plan, "tol", None)
-        return math.nan if tol is None or relative > 0.0 else float(tol)
+        if not self.plans or self.plans[-1].tol is None or self.plans[-1].rtol > 0.0:
+            return math.nan
+        return self.plans[-1].tol
 
 
 def _listed(calls: Calls) -> str:

@@ -32,9 +32,8 @@ from saddleslide.oracles.oracles import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Moment
-from saddleslide.theory import Constant, Level, Term
+from saddleslide.theory import Constant, Level, Plan, Term
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.stored import AnyPlan, plan_from_dict
 
 _KEPT = (Anchors, Calls, Candidate, Certificate, Constant, DualModel, Holder, Level, Linearisation, LowerModel, Moment)
 _RECORDS: dict[str, Any] = {record.__name__: record for record in (*_KEPT, Point, Response, Seconds, Term)}
@@ -154,7 +153,7 @@ class _Writer:
         if isinstance(value, np.random.Generator):
             self.seen[id(value)] = (number, value)
             return {"k": "generator", "n": number, "v": self.node(value.bit_generator.state)}
-        if isinstance(value, AnyPlan):
+        if isinstance(value, Plan):
             return {"k": "plan", "v": self.node(value.to_dict())}
         if not _is_ours(value) or not getattr(type(value), "stored", True):
             return _FRESH
@@ -240,8 +239,8 @@ class _Reader:
         self.seen[node["n"]] = fresh
         return fresh
 
-    def plan(self, node: Mapping[str, Any], fresh: Any) -> AnyPlan:
-        return plan_from_dict(self.value(node["v"]))
+    def plan(self, node: Mapping[str, Any], fresh: Any) -> Plan:
+        return Plan.from_dict(self.value(node["v"]))
 
     def record(self, node: Mapping[str, Any], fresh: Any) -> Any:
         kind = _RECORDS[node["t"]]

@@ -1,30 +1,28 @@
 """The theory as scalar arithmetic: levels, bounds, budgets, plans. No arrays, no NumPy."""
 
-from saddleslide.theory.adaptive import AdaptivePlan
+from saddleslide.theory import adaptive, method_plan, restart_plan, sliding_plan
 from saddleslide.theory.alphas import alpha, alpha_sequence
 from saddleslide.theory.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
 from saddleslide.theory.budgets import budget, loop_counts, proved_kappa, sorted_by_budget
 from saddleslide.theory.levels import Level, Term, place
 from saddleslide.theory.plan import Constant, Plan
-from saddleslide.theory.restart_plan import RestartPlan
-from saddleslide.theory.stored import plan_from_dict
 
 __all__ = [
-    "AdaptivePlan",
     "Constant",
     "Level",
     "Plan",
-    "RestartPlan",
     "Term",
     "alpha",
     "alpha_sequence",
     "budget",
     "loop_counts",
     "place",
-    "plan_from_dict",
     "printed_holder_bound",
     "printed_inexact_bound",
     "proved_kappa",
     "sharp_bound",
     "sorted_by_budget",
 ]
+
+# What `Plan.from_dict` reads: the kinds of plans that are loaded.
+_KINDS = (sliding_plan.SlidingPlan, restart_plan.RestartPlan, adaptive.AdaptivePlan, method_plan.MethodPlan)

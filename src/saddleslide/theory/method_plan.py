@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from saddleslide.errors import InputError, raise_all
-from saddleslide.theory.plan import shapes_from_data
+from saddleslide.errors import raise_all
+from saddleslide.theory.plan import Plan, prediction_lines, target_words
 
 # Inspections come 10 % apart, so that at most a tenth of the work is done after the target was met.
 GROWTH = 1.1
+# Constants of a plan: upper bounds on the distances from the start to the solution.
+DISTANCES = ("D_x", "D_y")
 
 
 @dataclass(frozen=True)
-class MethodPlan:
-    """What `solve(..., method=name)` intends. Running the same plan again gives the same bits.
+class MethodPlan(Plan):
+    """A named method of `ss.methods` and its settings.
 
     Parameters
     ----------
@@ -24,14 +26,15 @@ class MethodPlan:
         A name in `ss.methods`.
     options : dict
         All settings of the method, defaults included: numbers, words or None.
-    tol, rtol : float
-        Absolute target, and target relative to the gap at the start.
     every : int or None
         Iterations between two certificates; None: 10 % more each time.
     notes : tuple of str
-        Constants the run relied on, and where practice leaves the guarantee.
-    shapes : (x shape, y shape) or None
-        Of the problem the plan was made for; `run` refuses others.
+        Constants that a run relied on, and where practice leaves the guarantee: found on the way, no part of the plan.
+    on_allowance : bool
+        Whether the method was preferred by prediction: adaptive sliding goes on once it has cost, at the prices of the
+        plan, what adaptive sliding is predicted to.
+    predicted : mapping or None
+        Calls per oracle that are expected; no promise.
 
     Examples
     --------
@@ -40,13 +43,15 @@ class MethodPlan:
     (2, 110)
     """
 
+    mark = "options"
+
     method: str
     options: dict[str, Any] = field(default_factory=dict)
-    tol: float = 0.0
-    rtol: float = 0.0
     every: int | None = None
-    notes: tuple[str, ...] = ()
-    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    on_allowance: bool = False
+    predicted: Mapping[str, float] | None = None
+    tol: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         complaints = []
@@ -65,14 +70,15 @@ class MethodPlan:
         return max(step + 1, math.floor(GROWTH * step))
 
     @property
-    def proved(self) -> bool:
-        """Nothing is promised for this problem in advance; the certificate is the proof."""
-        return False
+    def predicted_calls(self) -> Mapping[str, float]:
+        """Expected calls per oracle, no promise; empty where nothing was predicted."""
+        return {} if self.predicted is None else dict(self.predicted)
 
     @property
-    def bound(self) -> float:
-        """No bound is promised in advance."""
-        return math.inf
+    def distances(self) -> tuple[float, float]:
+        """How far x and y may be from the solution at the start; infinite where that is not known."""
+        found = [self.constants[name].value if name in self.constants else math.inf for name in DISTANCES]
+        return found[0], found[1]
 
     def explain(self) -> str:
         """The plan as readable lines.
@@ -84,46 +90,31 @@ class MethodPlan:
           target   gap at most 0.001
           inspect  every 10 % more iterations
         """
-        target = [f"gap at most {self.tol:g}"] if self.tol > 0.0 else []
-        target += [f"{self.rtol:g} of the gap at the start"] if self.rtol > 0.0 else []
         chosen = [f", {name} {value}" for name, value in self.options.items() if value is not None]
         lines = [
             f"Plan: {self.method}{''.join(chosen)}",
-            f"  target   {' or '.join(target)}",
+            f"  target   {target_words(self)}",
             f"  inspect  every {'10 % more' if self.every is None else self.every} iterations",
         ]
-        return "\n".join(lines + [f"  because  {note}" for note in self.notes])
+        if self.on_allowance:
+            lines.append("  then     adaptive sliding, where it costs more than that is predicted to, or stands still")
+        lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
+        lines += [f"  because  {why}" for why in (*self.reasons, *self.notes)]
+        return "\n".join(lines + prediction_lines(self))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON.
-
-        Examples
-        --------
-        >>> MethodPlan("mirror-prox", tol=1e-3).to_dict()["method"]
-        'mirror-prox'
-        """
+    def own_data(self) -> dict[str, Any]:
+        """What only this kind of plan has, as plain data."""
         return {
             "method": self.method,
             "options": dict(self.options),
-            "tol": self.tol,
-            "rtol": self.rtol,
             "every": self.every,
             "notes": list(self.notes),
-            "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
+            "on_allowance": self.on_allowance,
+            "predicted": None if self.predicted is None else dict(self.predicted),
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> MethodPlan:
-        """Read what `to_dict` wrote.
-
-        Examples
-        --------
-        >>> plan = MethodPlan("mirror-prox", {"output": "last"}, tol=1e-3, notes=("eta = 1",), shapes=((2,), (3,)))
-        >>> MethodPlan.from_dict(plan.to_dict()) == plan
-        True
-        """
-        try:
-            fixed = {"notes": tuple(data["notes"]), "shapes": shapes_from_data(data["shapes"])}
-            return cls(**{**data, **fixed})
-        except (KeyError, TypeError) as error:
-            raise InputError(f"MethodPlan.from_dict: {error!r} in the data; expected what to_dict wrote.") from error
+    def own_from_data(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that `own_data` wrote."""
+        names = ("method", "options", "every", "on_allowance", "predicted")
+        return {name: data[name] for name in names} | {"notes": tuple(data["notes"])}

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from saddleslide.errors import InputError
-from saddleslide.theory.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.hypotheses import Hypothesis, all_hold, hypotheses_from_data, hypotheses_to_data, missing_words
-from saddleslide.theory.levels import Level, Term, place
-from saddleslide.theory.noise import ESTIMATE, is_noisy, noise_lines, rests_on_estimate, samples_of
-
-PRODUCTS_PER_COUPLING_STEP = 4
-# How an innermost coupling steps, with its products a step: the paper's form, and the one of docs/theory.md.
-EXTRAGRADIENT, PRIMAL_DUAL = "extragradient", "primal-dual"
-COUPLING_STEPS = {EXTRAGRADIENT: PRODUCTS_PER_COUPLING_STEP, PRIMAL_DUAL: 2}
+from saddleslide.theory.hypotheses import Hypothesis, hypotheses_from_data, hypotheses_to_data
+from saddleslide.theory.levels import Term
 
 
 @dataclass(frozen=True)
@@ -34,218 +28,206 @@ class Constant:
     origin: str
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a run intends: order of the levels, loop counts, metric, constants, and the bound they prove.
+@dataclass(frozen=True, kw_only=True)
+class Plan(ABC):
+    """What a run intends: `ss.plan` makes it, `ss.solve` begins with the same one, `ss.run` carries it out.
+
+    A plan is plain data. `to_dict` goes into JSON, `Plan.from_dict` reads any plan back, and the same plan gives the
+    same bits: whatever was random or measured while it was made is written in it.
 
     Parameters
     ----------
-    levels : tuple of Level
-        Outermost first.
+    tol : float or None
+        Target gap.
+    rtol : float
+        Target relative to the gap at the start; the larger of both targets counts.
     constants : dict
         Every constant used, by name, with its origin.
-    tol : float or None
-        Target the plan was made for.
-    kappa : float or None
-        kappa_n of Corollary 3.6, None for explicit loops.
+    hypotheses : tuple of Hypothesis
+        All that a theorem asks for, with how it is known.
+    reasons : tuple of str
+        Why the method and its settings were chosen, and what was rejected.
     costs : (c_f, c_g, c_B) or None
-        Prices of the oracles that the choice was made with.
+        Prices of the oracles that the plan was made with: declared, measured or estimated from sizes.
     alternatives : tuple of (description, predicted cost)
         What else was considered, and what it would have cost.
     shapes : (x shape, y shape) or None
         Of the problem the plan was made for; `run` refuses others.
-    simple : tuple of "f", "g"
-        Functions whose simple terms are in the projection step; one that is simple as a whole has no level.
-    given : object or dict or None
-        Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
-    coupling_step : "extragradient" or "primal-dual"
-        The paper's step, four products, or the one of docs/theory.md with the same bound, two products.
-    hypotheses : tuple of Hypothesis
-        All that the theorem asks for, with how it is known. `proved` needs every one.
+    seed : int
+        Seed of all that is random in the run.
+    spent : (f, g, B)
+        Calls that making the plan took. They are in `result.calls`, of `run` as of `solve`.
 
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
-    >>> plan = ss.plan(ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box), order="fgB", loops=(4, 2, 3))
-    >>> plan.predicted_calls
-    {'f': 4, 'g': 8, 'B': 96}
+    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+    >>> plan = ss.plan(game, tol=1e-3)
+    >>> plan == ss.solve(game, tol=1e-3).plans[0]
+    True
     """
 
-    levels: tuple[Level, ...]
-    constants: dict[str, Constant] = field(default_factory=dict)
-    metric: str = "identity"
+    # A field that only this kind of plan has.
+    mark: ClassVar[str] = ""
+
     tol: float | None = None
-    kappa: float | None = None
+    rtol: float = 0.0
+    constants: dict[str, Constant] = field(default_factory=dict)
+    hypotheses: tuple[Hypothesis, ...] = ()
+    reasons: tuple[str, ...] = ()
     costs: tuple[float, float, float] | None = None
     alternatives: tuple[tuple[str, float], ...] = ()
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-    simple: tuple[str, ...] = ()
-    given: Any = None
-    coupling_step: str = EXTRAGRADIENT
-    hypotheses: tuple[Hypothesis, ...] = ()
+    seed: int = 0
+    spent: tuple[float, float, int] = field(default=(0, 0, 0), compare=False)
 
     @property
     def regime(self) -> str:
-        """One run of the recursion, without restarts."""
-        return "degenerate"
-
-    @property
-    def simple_terms(self) -> tuple[str, ...]:
-        """What is in the projection step instead of costing a level, for people."""
-        return tuple(f"the simple terms of {name} are in the projection step" for name in self.simple)
+        """The regime of the paper, "adaptive" for adaptive sliding, "method" for a named method."""
+        return "method"
 
     @property
     def order(self) -> str:
-        """Names of the levels, outermost first."""
-        return "".join(level.term.name for level in self.levels)
-
-    @property
-    def loops(self) -> tuple[int, ...]:
-        """Iterations per entry of each level, outermost first."""
-        return tuple(level.T for level in self.levels)
+        """Names of the levels, outermost first; empty where the method has none."""
+        return ""
 
     @property
     def bound(self) -> float:
-        """Sharp right-hand side of Theorem 3.5; infinite on unbounded domains.
-
-        With sampled gradients: of Theorem VI_sliding_stochastic_uniform, a bound on the expected gap.
-        """
-        return sharp_bound(self.levels)
-
-    @property
-    def printed_bound(self) -> float:
-        """Right-hand side as printed: of Theorem 3.5, or of Theorem 3.3 for declared inexact oracles and noise."""
-        if any(level.term.inexact is not None or level.term.tau > 0.0 for level in self.levels):
-            return printed_inexact_bound(self.levels)
-        return printed_holder_bound(self.levels)
-
-    @property
-    def theorem(self) -> str:
-        """The statement behind `bound`."""
-        if not math.isfinite(self.bound):
-            return "none: the domain is unbounded"
-        if self.sampled:
-            return "Theorem VI_sliding_stochastic_uniform, in expectation"
-        declared = any(level.term.inexact is not None for level in self.levels)
-        named = "Theorem 3.3 with the declared oracles" if declared else "Theorem 3.5"
-        return named + (", primal-dual steps" if self.coupling_step == PRIMAL_DUAL else "")
-
-    @property
-    def sampled(self) -> bool:
-        """Whether a gradient is sampled, so that `bound` is on the expected gap."""
-        return is_noisy(level.term for level in self.levels)
-
-    @property
-    def predicted_samples(self) -> dict[str, int]:
-        """Samples per oracle: calls times batch for sampled gradients, 0 for exact ones."""
-        return samples_of(self.predicted_calls, self.constants)
+        """Bound on the gap that a theorem promises; infinite where none does."""
+        return math.inf
 
     @property
     def proved(self) -> bool:
-        """Whether the theorem promises `tol` for this plan; without a target, whether the bound is finite."""
-        if rests_on_estimate(self.constants) or not all_hold(self.hypotheses):
-            return False
-        return self.bound <= (math.inf if self.tol is None else self.tol) and math.isfinite(self.bound)
+        """Whether a theorem promises the target; elsewhere the certificate is the proof."""
+        return False
 
     @property
-    def predicted_calls(self) -> dict[str, int]:
-        """Calls per oracle as the theorem counts them: N_i gradients, and 4 products per iteration of the coupling.
+    def sampled(self) -> bool:
+        """Whether a gradient is sampled, so that every bound is in expectation."""
+        return False
 
-        Primal-dual steps take 2 products each. A run makes up to 4 fewer in all: see `Result.spared`.
-        """
-        calls = dict.fromkeys("fgB", 0)
-        for level in self.levels:
-            products = COUPLING_STEPS[self.coupling_step] if level.term.M > 0.0 else 0
-            calls[level.term.name] = level.N * (products if level.term.name == "B" else 1)
-        return calls
+    @property
+    def simple_terms(self) -> tuple[str, ...]:
+        """What is in the projection or proximal step instead of costing calls, for people."""
+        return ()
 
+    @property
+    @abstractmethod
+    def predicted_calls(self) -> Mapping[str, float]:
+        """Calls per oracle: proved, or expected; empty where nothing was predicted."""
+
+    @abstractmethod
     def explain(self) -> str:
         """The plan as readable lines.
 
         Examples
         --------
         >>> import numpy as np, saddleslide as ss
-        >>> f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
-        >>> problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
-        >>> plan = ss.plan(problem, order="fgB", loops=(4, 2, 3), metric="identity")
-        >>> print(plan.explain())  # doctest: +ELLIPSIS
-        Plan fgB, loops (4, 2, 3), metric identity
-        ...
+        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+        >>> print(ss.plan(game, tol=1e-3, method="mirror-prox").explain())
+        Plan: mirror-prox, output average, horizon 0
+          target   gap at most 0.001
+          inspect  every 10 % more iterations
         """
-        calls = self.predicted_calls
-        lines = [
-            f"Plan {self.order}, loops {self.loops}, metric {self.metric}",
-            f"  bound    {self.bound:.4g} ({self.theorem}; as printed {self.printed_bound:.4g})"
-            f"{'; it rests on an estimate: ' + ESTIMATE if rests_on_estimate(self.constants) else ''}",
-            f"  target   {'none' if self.tol is None else f'{self.tol:g}'}"
-            f"{'' if self.tol is None else ', proved' if self.proved else ', not proved: judge by the gap'}",
-            f"  calls    f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}",
-        ]
-        if missing_words(self.hypotheses):
-            lines.append(f"  open     nothing is proved: {missing_words(self.hypotheses)}")
-        lines += [
-            f"  level {i}  {level.term.name}: T = {level.T}, N = {level.N}, L = {level.L:.4g}, "
-            f"M = {level.term.M:.4g}, delta = {level.delta:.3g}, Omega = {level.term.Omega:.4g}"
-            for i, level in enumerate(self.levels, start=1)
-        ]
-        lines += [f"  simple   {term}" for term in self.simple_terms]
-        lines += metric_lines(self.given)
-        if self.coupling_step == PRIMAL_DUAL:
-            lines.append("  coupling primal-dual steps, 2 products each, proved like the paper's 4 (docs/theory.md)")
-        lines += noise_lines(self.levels, self.predicted_samples)
-        lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
-        lines += [one.line for one in self.hypotheses]
-        lines += cost_lines(self.predicted_calls, self.costs, self.alternatives)
-        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON; `Plan.from_dict` reads them back.
 
         Examples
         --------
-        >>> Plan(levels=place([Term("B", M=1.0, Omega=2.0)], (3,))).to_dict()["loops"]
-        [3]
+        >>> import numpy as np, saddleslide as ss
+        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+        >>> ss.plan(game, tol=1e-3).to_dict()["tol"]
+        0.001
         """
         return {
-            "loops": list(self.loops),
-            "metric": self.metric,
             "tol": self.tol,
-            "kappa": self.kappa,
-            "terms": [term_to_dict(level.term) for level in self.levels],
-            "constants": {name: [c.value, c.origin] for name, c in self.constants.items()},
+            "rtol": self.rtol,
+            "constants": {name: [constant.value, constant.origin] for name, constant in self.constants.items()},
+            "hypotheses": hypotheses_to_data(self.hypotheses),
+            "reasons": list(self.reasons),
             "costs": None if self.costs is None else list(self.costs),
             "alternatives": [list(pair) for pair in self.alternatives],
             "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
-            "simple": list(self.simple),
-            "given": metric_to_data(self.given),
-            "coupling_step": self.coupling_step,
-            "hypotheses": hypotheses_to_data(self.hypotheses),
+            "seed": self.seed,
+            "spent": list(self.spent),
+            **self.own_data(),
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Plan:
-        """Read what `to_dict` wrote.
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        """The plan that `to_dict` wrote, of whatever kind.
 
         Examples
         --------
-        >>> plan = Plan(levels=place([Term("B", M=1.0, Omega=2.0)], (3,)))
-        >>> Plan.from_dict(plan.to_dict()) == plan
+        >>> import json, numpy as np, saddleslide as ss
+        >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=simplex, Y=simplex)
+        >>> result = ss.solve(game, 1e-3)
+        >>> text = json.dumps(result.plans[0].to_dict())
+        >>> again = ss.run(game, ss.Plan.from_dict(json.loads(text)))
+        >>> bool((again.x == result.x).all())
         True
         """
-        try:
-            terms = [term_from_dict(term) for term in data["terms"]]
-            constants = {name: Constant(*pair) for name, pair in data["constants"].items()}
-            costs = None if data["costs"] is None else tuple(data["costs"])
-            alternatives = tuple((str(name), float(cost)) for name, cost in data["alternatives"])
-            levels, shapes = place(terms, data["loops"]), shapes_from_data(data["shapes"])
-            return cls(
-                levels, constants, data["metric"], data["tol"], data["kappa"], costs, alternatives, shapes,
-                tuple(data.get("simple", ())), data.get("given"), data.get("coupling_step", EXTRAGRADIENT),
-                hypotheses_from_data(data.get("hypotheses", ())),
-            )  # fmt: skip
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"Plan.from_dict: {error!r} in the data; expected what Plan.to_dict wrote.") from error
+        if not isinstance(data, Mapping):
+            raise InputError(f"Plan.from_dict: received {type(data).__name__}; expected what a plan's to_dict wrote.")
+        for kind in _kinds(cls):
+            if kind.mark in data:
+                try:
+                    return kind(**_common_from_data(data), **kind.own_from_data(data))
+                except (KeyError, TypeError, ValueError) as error:
+                    raise InputError(f"Plan.from_dict: {error!r} in the data; expected what to_dict wrote.") from error
+        raise InputError(f"Plan.from_dict: the data has {sorted(data)}; expected what a plan's to_dict wrote.")
+
+    @abstractmethod
+    def own_data(self) -> dict[str, Any]:
+        """What only this kind of plan has, as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def own_from_data(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that `own_data` wrote."""
+
+
+def _kinds(base: type[Any]) -> list[type[Plan]]:
+    """All kinds of plans that can be made."""
+    found = [base] if base.mark else []
+    return found + [kind for below in base.__subclasses__() for kind in _kinds(below)]
+
+
+def _common_from_data(data: Mapping[str, Any]) -> dict[str, Any]:
+    costs, shapes = data.get("costs"), data.get("shapes")
+    return {
+        "tol": data["tol"],
+        "rtol": data.get("rtol", 0.0),
+        "constants": {name: Constant(*pair) for name, pair in data.get("constants", {}).items()},
+        "hypotheses": hypotheses_from_data(data.get("hypotheses", ())),
+        "reasons": tuple(data.get("reasons", ())),
+        "costs": None if costs is None else tuple(costs),
+        "alternatives": tuple((str(name), float(cost)) for name, cost in data.get("alternatives", ())),
+        "shapes": None if shapes is None else (tuple(shapes[0]), tuple(shapes[1])),
+        "seed": data.get("seed", 0),
+        "spent": tuple(data.get("spent", (0, 0, 0))),
+    }
+
+
+def target_words(plan: Plan) -> str:
+    """The target, for people."""
+    words = [f"gap at most {plan.tol:g}"] if plan.tol else []
+    return " or ".join(words + ([f"{plan.rtol:g} of the gap at the start"] if plan.rtol > 0.0 else []))
+
+
+def prediction_lines(plan: Plan) -> list[str]:
+    """Expected calls and cost, and what else was considered, for people; nothing where nothing was predicted."""
+    calls = plan.predicted_calls
+    if not calls:
+        return []
+    f, g, B = (calls[name] for name in "fgB")
+    about = f"  calls    about f' {f:,.3g}   g' {g:,.3g}   B and B^T {B:,.3g}"
+    return [about, *cost_lines(calls, plan.costs, plan.alternatives)]
 
 
 def weighted_cost(calls: Mapping[str, float], costs: tuple[float, float, float]) -> float:
@@ -284,11 +266,6 @@ def metric_lines(given: Any) -> list[str]:
     if given is None:
         return []
     return [f"  norm     of x: {given['kind'] if isinstance(given, dict) else given.name}"]
-
-
-def shapes_from_data(data: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Shapes of x and y as `to_dict` wrote them."""
-    return None if data is None else (tuple(data[0]), tuple(data[1]))
 
 
 def term_to_dict(term: Term) -> dict[str, Any]:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from saddleslide.errors import InputError
-from saddleslide.theory.hypotheses import Hypothesis, all_hold, hypotheses_from_data, hypotheses_to_data, missing_words
+from saddleslide.theory.hypotheses import all_hold, missing_words
 from saddleslide.theory.levels import Level, place
 from saddleslide.theory.mixed import Regularisation
-from saddleslide.theory.noise import ESTIMATE, is_noisy, rests_on_estimate, samples_of
+from saddleslide.theory.noise import ESTIMATE, is_noisy, rests_on_estimate
 from saddleslide.theory.noisy_restarts import stage_noise_lines
-from saddleslide.theory.plan import (
-    PRODUCTS_PER_COUPLING_STEP,
-    Constant,
-    cost_lines,
-    metric_lines,
-    metric_to_data,
-    shapes_from_data,
-    term_from_dict,
-    term_to_dict,
-)
+from saddleslide.theory.plan import cost_lines, metric_lines, metric_to_data, term_from_dict, term_to_dict
 from saddleslide.theory.restarts import CONTRACTION, Stage, anchor_calls, lengthened
+from saddleslide.theory.sliding_plan import PRODUCTS_PER_COUPLING_STEP, Schedule
 
 # What a practical stage is expected to leave of the gap: measured on quadratics, 0.1 to 0.3.
 PRACTICAL_CONTRACTION = 0.25
@@ -31,21 +23,17 @@ PSI_PER_GAP = 12.0
 
 
 @dataclass(frozen=True)
-class RestartPlan:
+class RestartPlan(Schedule):
     """Stages of Algorithm 1 with restarts (Theorem 4.4, Corollary 4.5), possibly on a regularised problem.
 
     Parameters
     ----------
     stages : tuple of Stage
         In the order of the run.
-    regime : str
+    kind : str
         "restarts" (both effective moduli positive) or "mixed" (one is zero; that block is regularised).
-    tol : float
-        Target gap; the run stops as soon as a certificate meets it.
     proof_constants : bool
         Whether the stages use the constants of the proofs. `proved` says whether they bound the gap by `tol`.
-    constants : dict
-        Every constant used, with its origin.
     regularisation : Regularisation or None
         The mixed regime's quadratic.
     transfers : bool
@@ -54,12 +42,8 @@ class RestartPlan:
     fixed : bool
         Whether the budgets were asked for and stay as they are; else a run lengthens practical stages that gain too
         little.
-    given : object or dict or None
-        Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
     start_key : str
         Which start Psi0 belongs to; from another one nothing is promised.
-    hypotheses : tuple of Hypothesis
-        All that the theorems ask for, with how it is known: `Psi_bound` and `proved` need every one.
 
     Examples
     --------
@@ -71,20 +55,26 @@ class RestartPlan:
     ('restarts', 'fgB')
     """
 
+    mark = "stages"
+
     stages: tuple[Stage, ...]
-    regime: str
-    tol: float
-    proof_constants: bool
-    constants: dict[str, Constant] = field(default_factory=dict)
+    kind: str
+    tol: float = field(kw_only=True)
+    proof_constants: bool = False
     regularisation: Regularisation | None = None
     transfers: bool = False
-    costs: tuple[float, float, float] | None = None
-    alternatives: tuple[tuple[str, float], ...] = ()
-    shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     fixed: bool = False
-    given: Any = None
     start_key: str = ""
-    hypotheses: tuple[Hypothesis, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Stage, ...]:
+        """The stages."""
+        return self.stages
+
+    @property
+    def regime(self) -> str:
+        """The regime of the paper."""
+        return self.kind
 
     @property
     def order(self) -> str:
@@ -138,11 +128,6 @@ class RestartPlan:
         """Whether a gradient is sampled, so that every bound is in expectation."""
         declared = any(self.constants[name].value > 0.0 for name in ("sigma2_x", "sigma2_y") if name in self.constants)
         return declared or any(is_noisy(level.term for level in stage.levels) for stage in self.stages)
-
-    @property
-    def predicted_samples(self) -> dict[str, int]:
-        """Samples per oracle if every stage is needed, anchors included; 0 for exact gradients."""
-        return samples_of(self.predicted_calls, self.constants)
 
     @property
     def bound(self) -> float:
@@ -223,29 +208,17 @@ class RestartPlan:
             return f"nothing is proved, because of: {open_ones}"
         return "nothing is proved beforehand"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON.
-
-        Examples
-        --------
-        >>> RestartPlan((), "restarts", 0.1, False).to_dict()["tol"]
-        0.1
-        """
+    def own_data(self) -> dict[str, Any]:
+        """What only this kind of plan has, as plain data."""
         extra = self.regularisation
         return {
-            "regime": self.regime,
-            "tol": self.tol,
+            "regime": self.kind,
             "proved": self.proof_constants,
             "transfers": self.transfers,
-            "constants": {name: [c.value, c.origin] for name, c in self.constants.items()},
             "regularisation": None if extra is None else [extra.block, extra.weight, extra.target],
-            "costs": None if self.costs is None else list(self.costs),
-            "alternatives": [list(pair) for pair in self.alternatives],
-            "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
             "fixed": self.fixed,
             "given": metric_to_data(self.given),
             "start_key": self.start_key,
-            "hypotheses": hypotheses_to_data(self.hypotheses),
             "stages": [
                 {
                     "loops": [level.T for level in stage.levels],
@@ -259,47 +232,28 @@ class RestartPlan:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> RestartPlan:
-        """Read what `to_dict` wrote.
-
-        Examples
-        --------
-        >>> plan = RestartPlan((), "restarts", 0.1, False)
-        >>> RestartPlan.from_dict(plan.to_dict()) == plan
-        True
-        """
-        try:
-            stages = tuple(
-                Stage(
-                    place([term_from_dict(t) for t in s["terms"]], s["loops"]),
-                    s["Omega"],
-                    *s["beta"],
-                    *s.get("anchors", (1, 0.0)),
-                )
-                for s in data["stages"]
+    def own_from_data(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that `own_data` wrote."""
+        stages = tuple(
+            Stage(
+                place([term_from_dict(term) for term in stage["terms"]], stage["loops"]),
+                stage["Omega"],
+                *stage["beta"],
+                *stage.get("anchors", (1, 0.0)),
             )
-            constants = {name: Constant(*pair) for name, pair in data["constants"].items()}
-            extra = None if data["regularisation"] is None else Regularisation(*data["regularisation"])
-            costs = None if data["costs"] is None else tuple(data["costs"])
-            alternatives = tuple((str(name), float(cost)) for name, cost in data["alternatives"])
-            return cls(
-                stages,
-                data["regime"],
-                data["tol"],
-                data["proved"],
-                constants,
-                extra,
-                data["transfers"],
-                costs,
-                alternatives,
-                shapes_from_data(data["shapes"]),
-                bool(data["fixed"]),
-                data.get("given"),
-                str(data.get("start_key", "")),
-                hypotheses_from_data(data.get("hypotheses", ())),
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"RestartPlan.from_dict: {error!r}; expected what to_dict wrote.") from error
+            for stage in data["stages"]
+        )
+        extra = None if data["regularisation"] is None else Regularisation(*data["regularisation"])
+        return {
+            "stages": stages,
+            "kind": data["regime"],
+            "proof_constants": data["proved"],
+            "regularisation": extra,
+            "transfers": data["transfers"],
+            "fixed": bool(data["fixed"]),
+            "given": data.get("given"),
+            "start_key": str(data.get("start_key", "")),
+        }
 
 
 def stage_products(stage: Stage, level: Level) -> int:

@@ -13,7 +13,6 @@ from saddleslide.api.solver import solve
 from saddleslide.certificates.certificate import certify
 from saddleslide.distributed import DaskSum, spread
 from saddleslide.distributed.consensus import AgentFunctions
-from saddleslide.planner.adaptive import adaptive_plan
 from saddleslide.planner.plans import plan
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
@@ -46,7 +45,7 @@ def absolute(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[a
         problem = on_cluster(make(chosen), chosen)
         return Task(
             problem,
-            lambda: adaptive_plan(problem, chosen.tol).explain(),
+            lambda: plan(problem, chosen.tol).explain(),
             lambda **control: solve(problem, chosen.tol, **control),
             lambda really: compare(problem, chosen.tol, run=really),
         )
@@ -63,7 +62,7 @@ def relative(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[a
         asked = target | {"metric": chosen.metric}
         return Task(
             problem,
-            lambda: adaptive_plan(problem, **asked).explain(),
+            lambda: plan(problem, **asked).explain(),
             lambda **control: solve(problem, **asked, **control),
             lambda really: compare(problem, chosen.tol or chosen.rtol * _gap_at_start(problem), run=really),
         )
@@ -83,9 +82,7 @@ def by_plan(problem: SaddleProblem, intended: Plan, tol: float) -> Task:
 
 def papers_plan(problem: SaddleProblem, tol: float) -> Plan:
     """The plan of the paper's synthetic experiments."""
-    intended = plan(problem, tol, regime="degenerate", metric="identity")
-    assert isinstance(intended, Plan)
-    return intended
+    return plan(problem, tol, regime="degenerate", metric="identity")
 
 
 def _gap_at_start(problem: SaddleProblem) -> float:

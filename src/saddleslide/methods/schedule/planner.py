@@ -20,20 +20,20 @@ from saddleslide.methods.schedule.request import SHARP, Request
 from saddleslide.methods.schedule.settings import Setting, settings
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
+from saddleslide.theory import Constant, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.theory.budgets import PRACTICAL_KAPPA
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.levels import check_loops
 from saddleslide.theory.noise import ESTIMATE, is_noisy, proved_accuracy, steadied
-from saddleslide.theory.plan import EXTRAGRADIENT, PRIMAL_DUAL, weighted_cost
-from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.sliding_plan import EXTRAGRADIENT, PRIMAL_DUAL, Schedule, SlidingPlan
 
 Prices = tuple[float, float, float]
 # Description, plan, and what decides: the predicted cost, or the bound of explicit loops.
-Candidate = tuple[str, Plan | RestartPlan, float]
+Candidate = tuple[str, Schedule, float]
 
 
-def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: Any) -> Plan | RestartPlan:
+def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: Any) -> Schedule:
     """The plan of `ss.plan` among those of the theorems; the options are the fields of `Request`.
 
     Examples
@@ -104,7 +104,7 @@ def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], p
             yield f"degenerate, metric {name}{setting.label}{label}", stepped, merit
 
 
-def _coupling_steps(made: Plan, setting: Setting, request: Request) -> tuple[str, ...]:
+def _coupling_steps(made: SlidingPlan, setting: Setting, request: Request) -> tuple[str, ...]:
     """The steps to compare: the one asked for, or the paper's, and where all is left to the plan also the other."""
     # The outermost loop is seen step by step, so a coupling alone keeps the paper's step.
     inside = len(made.levels) > 1 and made.order.endswith("B")
@@ -191,7 +191,7 @@ def _with_oracles(terms: list[Term], oracles: Mapping[str, tuple[float, float]])
     return placed
 
 
-def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, request: Request) -> Plan:
+def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, request: Request) -> SlidingPlan:
     """One run of Algorithm 1 (Theorem 3.5), with what is missing of order and loops from Corollary 3.6."""
     tol, order, loops, kappa, proved = request.tol, request.order, request.loops, request.kappa, request.proved
     eps = math.nan if tol is None else (tol / len(terms) if proved else tol)
@@ -206,7 +206,7 @@ def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, reque
     if loops is None:
         kappa = (proved_kappa(len(terms)) if proved else PRACTICAL_KAPPA) if kappa is None else float(kappa)
         loops = loop_counts(terms, eps, kappa)
-    return Plan(place(steadied(terms, loops), loops), used, metric, tol, kappa)
+    return SlidingPlan(place(steadied(terms, loops), loops), metric, kappa, constants=used, tol=tol)
 
 
 def _regimes(

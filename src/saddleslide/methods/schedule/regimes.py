@@ -101,7 +101,9 @@ def restarted_plan(
     # Constants of the proofs prove nothing where a constant of the problem is an estimate.
     promised = proved and not rests_on_estimate(used)
     hypotheses = restart_hypotheses(problem, used, bare, extra, interior, ranges)
-    return RestartPlan(stages, regime, tol, promised, used, extra, transfers, fixed=fixed, hypotheses=hypotheses)
+    return RestartPlan(
+        stages, regime, promised, extra, transfers, fixed, tol=tol, constants=used, hypotheses=hypotheses
+    )
 
 
 def _stage(curvature: Curvature, Omega: float, proved: bool, factor: float) -> Stage:

@@ -1,0 +1,115 @@
+"""One planner: `ss.plan` is what `ss.solve` begins with, and `ss.run` repeats it, bit by bit and call by call."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+from planted import planted
+from saddleslide.cli.main import main
+from small_problems import bits, problems
+from support import CountedProblem, gathered
+from truths import FAMILIES
+
+PRICES = (None, (1.0, 1.0, 1.0), (1.0, 1.0, 100.0), (300.0, 1.0, 1.0))
+LIMITS = {"max_steps": 40, "max_calls": {"f": 300, "g": 300, "B": 3000}}
+
+
+def replayed(make, asked):
+    """The results of `solve` and of `run` on the plan of `plan`, each on a problem of its own."""
+    solved, fresh = ss.solve(make(), **asked, **LIMITS), make()
+    plan = ss.plan(fresh, **asked)
+    assert plan == solved.plans[0]
+    stored = ss.Plan.from_dict(json.loads(json.dumps(plan.to_dict(), allow_nan=False)))
+    assert stored == plan and stored.explain() == plan.explain()
+    ran = ss.run(fresh, stored, start=asked.get("start"), **LIMITS)
+    assert bits(ran) == bits(solved)
+    return solved
+
+
+def test_plan_solve_and_run_are_one_answer_on_random_problems_of_all_kinds():
+    methods = set()
+    for seed in range(72):
+        case = planted(seed, largest=16)
+        target = {"rtol": case.rtol} if seed % 2 else {"tol": 10.0 ** -(seed % 5), "rtol": 1e-4}
+        asked = {**target, "costs": PRICES[seed % 4], "rng": seed}
+        if seed % 5 == 0:
+            rng = np.random.default_rng(seed)
+            asked["start"] = tuple(
+                side.project(rng.standard_normal(side.shape)) for side in (case.problem.X, case.problem.Y)
+            )
+        solved = replayed(lambda seed=seed: planted(seed, largest=16).problem, asked)
+        methods.add(tuple(plan.method for plan in solved.plans))
+    assert len(methods) >= 6
+    # A method that did not keep its prediction is in the plan too, with what comes after it.
+    assert any(len(names) == 2 for names in methods)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_plan_solve_and_run_are_one_answer_where_oracles_are_strange(family):
+    """Own classes and products, overstated constants, adjoints that are none, thin boxes, optimal starts."""
+    for seed in range(4):
+        target = FAMILIES[family](np.random.default_rng(seed)).target
+        try:
+            ss.solve(FAMILIES[family](np.random.default_rng(seed)).problem, **target, max_steps=1)
+        except ss.errors.InputError as refused:
+            with pytest.raises(type(refused)):
+                ss.plan(FAMILIES[family](np.random.default_rng(seed)).problem, **target)
+            continue
+        replayed(lambda seed=seed: FAMILIES[family](np.random.default_rng(seed)).problem, target)
+
+
+@pytest.mark.parametrize("name", problems())
+def test_named_methods_and_metrics_are_planned_as_they_are_solved(name):
+    for asked in ({"method": "adaptive"}, {"method": "mirror-prox"}, {"metric": "blocks"}, {"method": "pdhg"}):
+        try:
+            ss.solve(problems()[name], 1e-3, **asked, max_steps=1)
+        except ss.errors.InputError as refused:
+            with pytest.raises(type(refused)):
+                ss.plan(problems()[name], 1e-3, **asked)
+            continue
+        replayed(lambda: problems()[name], {"tol": 1e-3, **asked})
+
+
+@gathered("prices", PRICES)
+def test_compare_and_the_command_line_give_the_same_answer(prices, capsys):
+    problem = problems()["simple"]
+    table, plan = ss.compare(problem, 1e-3, costs=prices), ss.plan(problem, 1e-3, costs=prices)
+    assert table.plan == plan and f"auto takes {table.auto}: {plan.reasons[0]}" in repr(table)
+    assert main(["plan", "tomography", "--size", "8"]) == 0
+    explained = ss.plan(ss.gallery.tomography("standard", n=8), rtol=1e-3).explain()
+    assert explained.splitlines()[0] in capsys.readouterr().out
+
+
+def test_what_making_a_plan_took_is_counted_once_in_every_run_of_it():
+    made = planted(30, largest=20).problem
+    plan = ss.plan(made, 1e-3, costs=(1.0, 1.0, 100.0))
+    assert plan.spent[:2] == (1, 1)
+    first, second = (ss.run(made, plan, max_steps=5) for _ in range(2))
+    assert first.calls == second.calls and first.calls.f > plan.spent[0]
+    # Limits are on all calls, those of the plan included.
+    assert ss.run(made, plan, max_calls={"f": 1}).status is ss.Status.CALL_LIMIT
+
+
+def test_measured_prices_are_measured_once_recorded_and_replayed():
+    counted = CountedProblem(np.eye(3))
+    plan = ss.plan(counted.problem, 1e-3, costs="measure")
+    assert plan.spent == (*counted.gradients, counted.products) and counted.gradients == (3, 3)
+    assert all(price > 0.0 for price in plan.costs)
+    assert ss.Plan.from_dict(plan.to_dict()).costs == plan.costs
+    solved = ss.solve(problems()["custom"], 1e-3, costs="measure")
+    again = ss.run(problems()["custom"], solved.plans[0])
+    assert bits(again) == bits(solved)
+
+
+def test_wrappers_that_never_draw_change_nothing():
+    problem = problems()["costly g"]
+    silent = ss.SaddleProblem(
+        f=ss.functions.Noisy(problem.f, 0.0), g=problem.g, B=problem.coupling, X=problem.X, Y=problem.Y
+    )
+    plan = ss.plan(silent, 1e-3)
+    assert plan == ss.plan(problem, 1e-3)
+    assert bits(ss.run(silent, plan)) == bits(ss.solve(problem, 1e-3))
