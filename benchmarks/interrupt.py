@@ -42,7 +42,7 @@ def prepared(case, problem, answer, outer, inner):
     if case == "plan":
         plan = ss.plan(problem, order="fgB", loops=(outer, 1, inner))
     else:
-        plan = ss.plan(problem, 1e-30)
+        plan = ss.plan(problem, 1e-30, method="adaptive")
     return lambda: ss.run(problem, plan, on_interrupt=answer, max_steps=outer)
 
 

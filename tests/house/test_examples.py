@@ -188,15 +188,13 @@ def test_numbers_of_the_metrics_section_come_from_its_example():
 
 def test_table_of_plan_quality_is_the_stored_measurement():
     stored = json.loads(text("benchmarks/results/plan_quality.json"))["rows"]
-    shown = tables_of_solve_page(columns=9)
+    shown = tables_of_solve_page(columns=6)
     assert len(shown) == len(stored) == 12
     for cells, row in zip(shown, stored, strict=True):
         assert cells[0] == row["problem"]
         assert list(map(float, cells[2:5])) == [row["rtol"], row["grid"], row["solve"]]
         assert cells[5] == f"{row['solve_over_grid']:.2f}"
         assert row["solve_status"] == "SOLVED" and row["solve_over_grid"] <= 1.3
-        assert cells[6:] == [f"{row['plan']:.0f}", row["plan_regime"], f"{row['plan_over_grid']:.2f}"]
-        assert row["plan_gap_over_tol"] <= 1.0 and row["plan_over_grid"] <= 1.3
 
 
 def test_stored_measurement_is_what_the_package_does():

@@ -170,8 +170,11 @@ class Comparison:
 
         Examples
         --------
-        >>> Comparison((), 0.1, (1.0, 1.0, 1.0)).to_dict()
-        {'tol': 0.1, 'costs': [1.0, 1.0, 1.0], 'auto': 'adaptive', 'rows': []}
+        >>> import numpy as np, saddleslide as ss
+        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
+        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
+        >>> ss.compare(game, tol=1e-3).to_dict()["auto"]
+        'adaptive'
         """
         rows = [row.to_dict() for row in self.rows]
         return {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "rows": rows}

@@ -66,7 +66,7 @@ def run(
     problem : SaddleProblem
         The problem the plan was made for.
     plan : Plan
-        From `ss.plan`, or from the `plans` of an earlier result: the same plan gives the same bits.
+        From `ss.plan`, or the first of an earlier result: what `ss.solve` does, with the same bits and calls.
     start : (x, y), optional
         Feasible starting point; the projections of 0 when missing.
     callback : callable, optional
@@ -78,16 +78,17 @@ def run(
     max_steps : int, optional
         Limit on outer steps; without one a plan of the theorems makes all the steps it has.
     max_calls, time_limit, strict, on_interrupt, checkpoint, checkpoint_every : optional
-        As in `ss.solve`. Limits are on the calls of the plan; judging its point comes on top.
+        As in `ss.solve`. Of a schedule of a theorem limits are on its own calls; judging its point comes on top.
     check_adjoint : bool, optional
         As in `ss.solve`; a plan of the theorems makes no call but its own unless this is True.
 
     Returns
     -------
     Result
-        `result.calls` are the calls made, `result.counted` those and the products of the plan that nobody needed,
-        `result.samples` what sampled gradients drew; judging the final point is counted in
-        `result.certificate_calls`.
+        What `ss.solve` gives for the plan that it begins with, `calls` included: those of making the plan
+        (`plan.spent`), of the run and of judging. Of a schedule of a theorem `result.calls` are the calls made,
+        `result.counted` those and the products of the plan that nobody needed, `result.samples` what sampled gradients
+        drew; judging the final point is counted in `result.certificate_calls`.
 
     Examples
     --------

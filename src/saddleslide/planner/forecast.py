@@ -84,10 +84,8 @@ class Prediction:
         return not self.why_not
 
 
-def predictions(
-    problem: SaddleProblem, tol: float, costs: tuple[float, float, float], with_plan: bool = True
-) -> tuple[Prediction, ...]:
-    """Every method and the plan of `ss.plan`, cheapest first; last those without a bound, and those that do not apply.
+def predictions(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> tuple[Prediction, ...]:
+    """Every method and the paper's schedule, cheapest first; last those without a bound, and those that do not apply.
 
     Examples
     --------
@@ -98,8 +96,7 @@ def predictions(
     'adaptive'
     """
     tol = attainable(problem, tol)
-    rows = [predict_adaptive(problem, tol, costs)]
-    rows += [predict_plan(problem, tol, costs)] if with_plan else []
+    rows = [predict_adaptive(problem, tol, costs), predict_plan(problem, tol, costs)]
     rows += [predict(name, problem, tol, costs) for name in by_name]
     return tuple(sorted(rows, key=lambda row: (not row.applies, row.cost)))
 
@@ -165,7 +162,7 @@ def _bound(method: Method, problem: SaddleProblem, tol: float) -> Calls | None:
 
 
 def predict_plan(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """The plan that `ss.plan` makes: the paper's recursion, or its restarts.
+    """The schedule of `ss.plan(..., regime="paper")`: the paper's recursion, or its restarts.
 
     Examples
     --------

@@ -23,6 +23,7 @@ from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.planner.adaptive import adaptive_plan
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.planner.choice import choose
+from saddleslide.planner.forecast import PAPER
 from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.clock import Clock
@@ -32,7 +33,7 @@ from saddleslide.theory import Constant, Plan
 from saddleslide.theory.adaptive import AdaptivePlan
 from saddleslide.theory.method_plan import DISTANCES, MethodPlan
 
-AUTO, PAPER = "auto", "paper"
+AUTO = "auto"
 
 
 def plan(
@@ -123,11 +124,11 @@ def plan(
         Refused where the plan has no sampled anchors.
     simple : "auto" or collection of "f", "g", optional
         Functions whose simple terms go into the projection step instead of costing a level (docs/theory.md). "auto" is
-        where that is cheaper, and nowhere once a regime, a metric, an order or loops are asked for.
+        where that is cheaper, and nowhere once one regime, a metric, an order or loops are asked for.
     coupling_step : "auto", "extragradient" or "primal-dual", optional
         What an innermost coupling does: the paper's step with four products, or a primal-dual one with two, which has
-        the same bound (docs/theory.md) and needs exact gradients. "auto" is the paper's step wherever a regime, an
-        order, loops or anything else of a theorem is asked for, and the cheaper one where all is left to the plan.
+        the same bound (docs/theory.md) and needs exact gradients. "auto" is the paper's, and with regime="paper" the
+        cheaper one.
 
     Returns
     -------
@@ -168,9 +169,8 @@ def plan(
         raise_all("plan", wrong)
         asked = replace(schedule, regime=AUTO) if regime == PAPER else schedule
         return theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
-    _check_adaptive(problem, schedule)
-    if regime == ADAPTIVE and method == AUTO:
-        method = ADAPTIVE
+    method = ADAPTIVE if regime == ADAPTIVE and method == AUTO else method
+    _check_exact(problem, schedule, method)
     norm: Any = metric
     request = SolveRequest(tol, rtol, method, options, norm, start, costs, as_seed(rng), "plan")
     books = Books({}, math.inf, Clock())
@@ -192,7 +192,7 @@ def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, rtol: float | N
     return not judged and method == AUTO
 
 
-def _check_adaptive(problem: SaddleProblem, asked: Request) -> None:
+def _check_exact(problem: SaddleProblem, asked: Request, method: str) -> None:
     if asked.theorem_settings:
         raise InputError(
             f"plan: {', '.join(asked.theorem_settings)} are settings of the theorems; expected none of them for "
@@ -200,7 +200,7 @@ def _check_adaptive(problem: SaddleProblem, asked: Request) -> None:
         )
     if isinstance(problem, SaddleProblem) and is_sampled(problem):
         raise InputError(
-            "plan: regime 'adaptive' needs exact gradients; expected a regime of the paper for sampled ones."
+            f"plan: method {method!r} needs exact gradients; expected a regime of the paper for sampled ones."
         )
 
 

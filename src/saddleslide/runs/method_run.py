@@ -73,7 +73,8 @@ def carry_out_method(
     'SOLVED'
     """
     # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
-    full = replace(plan, options=method_plan(problem, plan.method, options=plan.options).options)
+    checked = method_plan(problem, plan.method, options=plan.options)
+    full = replace(plan, options=checked.options, shapes=checked.shapes)
     return MethodRun(problem, full, problem.start(start), control or Control()).carry_out()
 
 

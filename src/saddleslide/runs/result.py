@@ -51,8 +51,8 @@ class Result:
     certificate : Certificate
         `gap`, `lower` and `upper` come from here.
     calls : Calls
-        Calls of f', g' and B, B^T. `solve` counts everything, judging and probing for a metric included; `run` counts
-        what the plan made. `certificate_calls` shows the share of judging: part of `calls` in `solve`, apart in `run`.
+        Calls of f', g' and B, B^T: everything, from making the plan to judging. Of a schedule of a theorem, what the
+        plan made. `certificate_calls` shows the share of judging: part of `calls`, or apart from those of a schedule.
     seconds : float
         Time of the whole call, from its beginning to its end; of a run that was taken up again, of all its parts.
     plans : tuple of Plan

@@ -127,7 +127,7 @@ class Plan(ABC):
         >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
         >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
         >>> print(ss.plan(game, tol=1e-3, method="mirror-prox").explain())
-        Plan: mirror-prox, output average, horizon 0
+        Plan: mirror-prox, output average, metric balanced
           target   gap at most 0.001
           inspect  every 10 % more iterations
         """
@@ -174,13 +174,15 @@ class Plan(ABC):
         """
         if not isinstance(data, Mapping):
             raise InputError(f"Plan.from_dict: received {type(data).__name__}; expected what a plan's to_dict wrote.")
-        for kind in _kinds(cls):
-            if kind.mark in data:
-                try:
-                    return kind(**_common_from_data(data), **kind.own_from_data(data))
-                except (KeyError, TypeError, ValueError) as error:
-                    raise InputError(f"Plan.from_dict: {error!r} in the data; expected what to_dict wrote.") from error
-        raise InputError(f"Plan.from_dict: the data has {sorted(data)}; expected what a plan's to_dict wrote.")
+        known = {kind.mark: kind for kind in _kinds(cls)}
+        found = [kind for mark, kind in known.items() if mark in data]
+        if not found:
+            names = sorted(map(str, data))
+            raise InputError(f"Plan.from_dict: the data has {names}; expected one of {sorted(known)} among them.")
+        try:
+            return found[0](**_common_from_data(data), **found[0].own_from_data(data))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"Plan.from_dict: {error!r} in the data; expected what to_dict wrote.") from error
 
     @abstractmethod
     def own_data(self) -> dict[str, Any]:
@@ -199,18 +201,18 @@ def _kinds(base: type[Any]) -> list[type[Plan]]:
 
 
 def _common_from_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    costs, shapes = data.get("costs"), data.get("shapes")
+    costs, shapes = data["costs"], data["shapes"]
     return {
         "tol": data["tol"],
-        "rtol": data.get("rtol", 0.0),
-        "constants": {name: Constant(*pair) for name, pair in data.get("constants", {}).items()},
-        "hypotheses": hypotheses_from_data(data.get("hypotheses", ())),
-        "reasons": tuple(data.get("reasons", ())),
+        "rtol": data["rtol"],
+        "constants": {name: Constant(*pair) for name, pair in data["constants"].items()},
+        "hypotheses": hypotheses_from_data(data["hypotheses"]),
+        "reasons": tuple(data["reasons"]),
         "costs": None if costs is None else tuple(costs),
-        "alternatives": tuple((str(name), float(cost)) for name, cost in data.get("alternatives", ())),
+        "alternatives": tuple((str(name), float(cost)) for name, cost in data["alternatives"]),
         "shapes": None if shapes is None else (tuple(shapes[0]), tuple(shapes[1])),
-        "seed": data.get("seed", 0),
-        "spent": tuple(data.get("spent", (0, 0, 0))),
+        "seed": data["seed"],
+        "spent": tuple(data["spent"]),
     }
 
 

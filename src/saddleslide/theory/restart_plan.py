@@ -239,7 +239,7 @@ class RestartPlan(Schedule):
                 place([term_from_dict(term) for term in stage["terms"]], stage["loops"]),
                 stage["Omega"],
                 *stage["beta"],
-                *stage.get("anchors", (1, 0.0)),
+                *stage["anchors"],
             )
             for stage in data["stages"]
         )
@@ -251,8 +251,8 @@ class RestartPlan(Schedule):
             "regularisation": extra,
             "transfers": data["transfers"],
             "fixed": bool(data["fixed"]),
-            "given": data.get("given"),
-            "start_key": str(data.get("start_key", "")),
+            "given": data["given"],
+            "start_key": str(data["start_key"]),
         }
 
 

@@ -231,7 +231,7 @@ class SlidingPlan(Schedule):
             "levels": place([term_from_dict(term) for term in data["terms"]], data["loops"]),
             "metric": data["metric"],
             "kappa": data["kappa"],
-            "simple": tuple(data.get("simple", ())),
-            "given": data.get("given"),
+            "simple": tuple(data["simple"]),
+            "given": data["given"],
             "coupling_step": data.get("coupling_step", EXTRAGRADIENT),
         }

@@ -34,7 +34,7 @@ Candidate = tuple[str, Schedule, float]
 
 
 def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: Any) -> Schedule:
-    """The plan of `ss.plan` among those of the theorems; the options are the fields of `Request`.
+    """The schedule of `ss.plan` where a theorem is asked for; the options are the fields of `Request`.
 
     Examples
     --------
