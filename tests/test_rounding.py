@@ -229,3 +229,28 @@ def test_sums_of_losses_work_in_every_metric():
             f=f, g=F.Zero(), B=rng.standard_normal((3, 16)), X=D.FullSpace(16), Y=D.Box(-1.0, 1.0, shape=3)
         )
         assert ss.solve(problem, 1e-6, metric=metric).success
+
+
+def drifting(drift):
+    """1 + |x|^2 / 2 over a box, as own code whose value is less by `drift` at every call."""
+    calls = []
+
+    def value(x):
+        calls.append(None)
+        return 1.0 + 0.5 * float(x @ x) - drift * len(calls)
+
+    f = F.Custom(lambda x: x, value, smoothness=ss.Holder(1.0, 1.0), strong_convexity=1.0)
+    X, Y = D.Box(-1.0, 1.0, shape=2), D.Box(-1.0, 1.0, shape=1)
+    return ss.SaddleProblem(f=f, g=F.Zero(), B=np.zeros((1, 2)), X=X, Y=Y)
+
+
+def test_a_lower_bound_above_the_upper_one_is_no_gap():
+    found = ss.certify(drifting(1e-3), np.zeros(2), np.zeros(1))
+    assert (found.lower, found.upper, found.kind) == (-np.inf, np.inf, "none")
+    assert "the lower bound 0.999 lies above the upper one 0.998" in found.reason
+    # As little as this may be rounding of the caller's code: each bound is trusted no further than that.
+    found = ss.certify(drifting(1e-8), np.zeros(2), np.zeros(1))
+    assert 1e-8 <= found.gap <= 1e-7
+    result = ss.solve(drifting(1e-8), 1e-13, method="accelerated-gradient", start=(np.full(2, 0.5), np.zeros(1)))
+    assert result.status is ss.Status.NUMERICAL_LIMIT and not result.success
+    assert 1e-8 <= result.gap <= 1e-7
