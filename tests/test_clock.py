@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import time
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import saddleslide as ss
+from saddleslide.reporting import summary
 
 # Above the size at which a norm comes from all singular values.
 N, M, K = 70, 75, 66
@@ -189,6 +192,23 @@ def test_seconds_are_those_of_the_call(monkeypatch):
         assert f"{result.seconds:.3g}" in shown and f"{result.timings['method']:.3g}" in shown
         assert [moment.seconds for moment in result.history] == sorted(moment.seconds for moment in result.history)
         assert result.history[-1].seconds <= result.seconds
+
+
+def test_the_certificate_of_a_plan_is_in_its_seconds_and_both_times_are_printed(monkeypatch):
+    """A plan whose norms are known: what its own calls leave of the time is the judging of its point."""
+    plan = ss.plan(problem("boxed")[0], order="fgB", loops=(2, 2, 3))
+    hands = Hands()
+    monkeypatch.setattr(time, "perf_counter", hands)
+    asked, A, B, C = problem("boxed", hands, 1.0)
+    result = ss.run(asked, plan)
+    assert result.seconds == A.made + B.made + C.made
+    assert result.seconds == sum(result.timings.values())
+    own, judging = (2.0 * calls.f + 2.0 * calls.g + calls.B for calls in (result.calls, result.certificate_calls))
+    assert (result.timings["method"], result.timings["certificate"]) == (own, judging) and judging > own
+    printed = io.StringIO()
+    Console(file=printed, width=100).print(summary(result))
+    for row, number in (("seconds, in all", result.seconds), ("seconds, method", own)):
+        assert f"{number:.3g}" in next(line for line in printed.getvalue().splitlines() if row in line)
 
 
 def test_times_and_norms_of_a_run_that_is_taken_up_again_add_up(monkeypatch, tmp_path):

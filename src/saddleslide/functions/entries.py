@@ -197,7 +197,7 @@ def _searched(slopes: _Slopes, c: Array, lower: Array, upper: Array, share: floa
     for _ in range(_HALVINGS):
         middle = _between(low, high)
         missed = np.minimum(np.abs(at_low.right), np.abs(at_high.left)) * (high - low)
-        enough = np.maximum(share, _EPS * np.abs(middle) * np.maximum(at_low.size, at_high.size))
+        enough = np.maximum(share, _EPS * np.abs(middle) * np.minimum(at_low.size, at_high.size))
         wide = (low < middle) & (middle < high) & ~(missed <= enough)
         if not wide.any():
             break
