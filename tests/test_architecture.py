@@ -37,7 +37,7 @@ LAYERS = [
     {"regimes", "plan_settings"},
     {"stochastic", "plan_norms", "plan_constants", "metric_constants", "snapshot", "hypotheses"},
     {"sliding", "certificate", "work", "residuals", "metric_choice"},
-    {"result", "guards"},
+    {"result", "guards", "books"},
     {"candidate", "verdict"},
     {"oracles", "plotting", "sampling", "checkpoint"},
     {"problem"},

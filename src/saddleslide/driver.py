@@ -16,10 +16,10 @@ import numpy as np
 from saddleslide.adaptive_run import carry_out
 from saddleslide.array_kinds import NUMPY
 from saddleslide.baselines import methods
-from saddleslide.call import under_way
+from saddleslide.books import counted
 from saddleslide.candidate import Split
 from saddleslide.checkpoint import fingerprint
-from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, aside_place, controlled
+from saddleslide.control import EVERY, MOST_STEPS, Callback, Control, controlled
 from saddleslide.elsewhere import Traffic, traffic
 from saddleslide.enclosed import as_meant
 from saddleslide.errors import InputError
@@ -128,18 +128,13 @@ def held_to_limits(
     work: Callable[[], Result],
 ) -> Result:
     """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
-    books, clock, before = control.books, control.clock, traffic()
-    books.problem = problem
-    with under_way(books):
+    clock, before = control.clock, traffic()
+    with counted(problem, control.books):
         try:
             with clock.phase("plan"):
                 result = work()
         except RunEnded as ended:
             result = _start_alone(problem, start, control, goal, Status[ended.status])
-        except Exception as error:
-            if books.active:
-                error.add_note(f"saddleslide: raised {aside_place(books.active)}.")
-            raise
         with clock.phase("certificate"):
             result = at_home(result, problem, traffic() - before)
     return replace(result, seconds=clock.elapsed, timings=clock.timings)

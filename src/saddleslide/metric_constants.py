@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import final
 
 import numpy as np
 import scipy
 
 from saddleslide.arrays import Array
+from saddleslide.call import made
 from saddleslide.couplings import Coupling
 from saddleslide.couplings.spectrum import FACTORISABLE, norm_bound, rounding_margin
 from saddleslide.domains import Box, Domain
@@ -135,7 +137,7 @@ def _ritz_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> tuple[fl
             projected = projected[:k, :k]
             break
         basis.append(v / length)
-        image = f.hessian_product(basis[-1])
+        image = made("f", partial(f.hessian_product, basis[-1]))
         projected[k, : k + 1] = projected[: k + 1, k] = [float(np.vdot(other, image)) for other in basis]
         v = metric.inverse(image)
     values = np.linalg.eigvalsh(projected)

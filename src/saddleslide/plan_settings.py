@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from saddleslide.arrays import Array
+from saddleslide.call import note
 from saddleslide.domains import Ball
 from saddleslide.errors import InputError
 from saddleslide.functions import Zero
@@ -116,7 +117,11 @@ def _built(problem: SaddleProblem, metric: Any, start: tuple[Array, Array]) -> M
         )
     if isinstance(metric, Metric):
         return metric.attached(problem.coupling)
-    return built_metric(metric, Oracles(problem), problem.f, start[0], seed=0)
+    oracles = Oracles(problem)
+    try:
+        return built_metric(metric, oracles, problem.f, start[0], seed=0)
+    finally:
+        note(oracles.calls)
 
 
 def _uneven_norm(problem: SaddleProblem, start: tuple[Array, Array]) -> list[Metric | None]:

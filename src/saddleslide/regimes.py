@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays import Array, as_number
-from saddleslide.certificate import exact_gap
+from saddleslide.call import note
+from saddleslide.certificate import judged
 from saddleslide.couplings import Coupling, Mirrored
 from saddleslide.couplings.spectrum import as_dense
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, Linear, Quadratic
+from saddleslide.functions.base import gradient_aside
 from saddleslide.holder import Holder
 from saddleslide.hypotheses import restart_hypotheses
 from saddleslide.planning import Constant
@@ -153,7 +155,9 @@ def _first_Psi(
         if math.isfinite(bound):
             return bound, "sizes of the domains"
     seen = problem if extra is None else regularised_problem(problem, extra, start)
-    gap = exact_gap(seen, *start).gap
+    found = judged(seen, *start)
+    note(found.calls)
+    gap = found.gap
     factor = SQUARE_PER_GAP * _uncovered(problem, curvature) + BREGMAN_PER_GAP
     if not math.isfinite(factor * gap):
         raise InputError(
@@ -321,7 +325,7 @@ def range_condition(function: Function, domain: Domain, coupling: Coupling) -> b
     # The assumption also wants X + ker B = X, which a bounded set breaks.
     if not function.linear or not isinstance(domain, FullSpace):
         return False
-    gradient = function.gradient(np.zeros(domain.shape)).ravel()
+    gradient = gradient_aside(function, np.zeros(domain.shape)).ravel()
     size = float(np.linalg.norm(gradient))
     if size == 0.0:
         return True

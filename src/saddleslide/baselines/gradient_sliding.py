@@ -11,7 +11,7 @@ from saddleslide.arrays import Array
 from saddleslide.baselines.base import Description, Method
 from saddleslide.baselines.reach import counted_reach, reach_from_start
 from saddleslide.baselines.requirements import smoothness_of
-from saddleslide.functions import Zero, prox, split_simple, tilted_minimum
+from saddleslide.functions import Zero, prox, split_simple
 from saddleslide.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
@@ -98,7 +98,7 @@ class GradientSliding(Method):
         """One step of the prox-sliding procedure: last point, average point, average maximiser."""
         self.t += 1
         t, beta = self.t, 2.0 * self.L / self.k
-        y = tilted_minimum(self.problem.g, -self.oracles.forward(self.u), self.problem.Y).point
+        y = self.oracles.closed_minimum("g", -self.oracles.forward(self.u)).point
         p, theta = 0.5 * t, 2.0 * (t + 1) / (t * (t + 3))
         weight = beta * (1.0 + p)
         middle = (self.x + p * self.u) / (1.0 + p) - (self.slope + self.oracles.adjoint(y)) / weight
