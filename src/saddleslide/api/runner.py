@@ -15,6 +15,7 @@ import numpy as np
 
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.arrays.remote import Traffic, traffic
+from saddleslide.certificates.books import counted
 from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Certificate, Status
@@ -22,13 +23,12 @@ from saddleslide.errors import InputError
 from saddleslide.functions import split_simple
 from saddleslide.kernels.threads import working_threads
 from saddleslide.methods.catalogue import by_name
-from saddleslide.operators.call import under_way
 from saddleslide.oracles.oracles import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.adaptive_run import carry_out
 from saddleslide.runs.checkpoint import fingerprint
-from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, aside_place, controlled
+from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
 from saddleslide.runs.enclosed import as_meant
 from saddleslide.runs.method_run import carry_out_method
 from saddleslide.runs.plan_run import PlanRun
@@ -128,18 +128,13 @@ def held_to_limits(
     work: Callable[[], Result],
 ) -> Result:
     """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
-    books, clock, before = control.books, control.clock, traffic()
-    books.problem = problem
-    with under_way(books):
+    clock, before = control.clock, traffic()
+    with counted(problem, control.books):
         try:
             with clock.phase("plan"):
                 result = work()
         except RunEnded as ended:
             result = _start_alone(problem, start, control, goal, Status[ended.status])
-        except Exception as error:
-            if books.active:
-                error.add_note(f"saddleslide: raised {aside_place(books.active)}.")
-            raise
         with clock.phase("certificate"):
             result = at_home(result, problem, traffic() - before)
     return replace(result, seconds=clock.elapsed, timings=clock.timings)

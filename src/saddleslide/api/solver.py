@@ -165,7 +165,9 @@ def _solve_exact(
 ) -> Result:
     unnamed = method in ("auto", ADAPTIVE)
     raise_all("solve", ["options is given; expected a named method with it."] * (unnamed and options is not None))
-    choice = _chosen(problem, tol, rtol, metric, start, costs, seed) if method == "auto" else Choice(method, "as asked")
+    choice = Choice(method, "as asked")
+    if method == "auto":
+        choice, costs = _chosen(problem, tol, rtol, metric, start, costs, seed)
     plan: AdaptivePlan | MethodPlan
     if choice.method == ADAPTIVE:
         plan = planned(problem, tol, rtol, metric, start, costs, seed)
@@ -186,15 +188,17 @@ def _chosen(
     start: tuple[Any, Any] | None,
     costs: Any,
     rng: int,
-) -> Choice:
-    """What "auto" stands for; a metric that was asked for belongs to adaptive sliding."""
+) -> tuple[Choice, Any]:
+    """What "auto" stands for, and the prices it went by; a metric that was asked for belongs to adaptive sliding."""
     absolute, relative = targets(problem, tol, rtol, metric, rng)
     if start is not None:
         # All that can be wrong is refused before any oracle is called.
         problem.start(start)
     if metric != "auto":
-        return Choice(ADAPTIVE, "a metric was asked for")
-    return choose(problem, absolute, relative, chosen_costs(problem, costs, "solve"), costs is None, start)
+        return Choice(ADAPTIVE, "a metric was asked for"), costs
+    prices = chosen_costs(problem, costs, "solve")
+    # What was measured for the choice is not measured again for the plan.
+    return choose(problem, absolute, relative, prices, costs is None, start), None if costs is None else prices
 
 
 def _named_plan(

@@ -10,6 +10,7 @@ from typing import Any
 
 from saddleslide.arrays.arguments import as_flag
 from saddleslide.arrays.base import as_number
+from saddleslide.certificates.books import counted
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.facts.costs import (
@@ -43,8 +44,9 @@ def adaptive_plan(
 ) -> AdaptivePlan:
     """What `solve` with adaptive sliding would do, and what it and the other methods are expected to cost.
 
-    Arguments are those of `solve`. Predictions take one gradient of each costly function, outside of any run;
-    `predict=False` leaves them out and calls nothing.
+    Arguments are those of `solve`. Predictions take one gradient of each costly function, and products where nobody
+    declared the norm of an operator of yours: `planning_calls` says how many. `predict=False` leaves them out and calls
+    nothing.
 
     Examples
     --------
@@ -54,14 +56,16 @@ def adaptive_plan(
     >>> adaptive_plan(game, tol=1e-6).method
     'restarted primal-dual'
     """
-    plan = planned(problem, tol, rtol, metric, start, costs, rng)
-    if not as_flag(predict, "adaptive_plan: predict"):
-        return plan
-    return _predicted(problem, plan, chosen_costs(problem, plan.costs, "solve"))
+    as_flag(predict, "adaptive_plan: predict")
+    with counted(problem) as books:
+        plan = planned(problem, tol, rtol, metric, start, costs, rng)
+        plan = predicted(problem, plan) if predict else plan
+    return replace(plan, planning_calls=books.calls.by_oracle)
 
 
-def _predicted(problem: SaddleProblem, plan: AdaptivePlan, prices: tuple[float, float, float]) -> AdaptivePlan:
+def predicted(problem: SaddleProblem, plan: AdaptivePlan) -> AdaptivePlan:
     """The plan with its expected calls and what other methods are expected to cost for the same target."""
+    prices = chosen_costs(problem, plan.costs, "solve")
     target = max(plan.tol, plan.rtol * start_scale(problem) if plan.rtol > 0.0 else 0.0)
     if not 0.0 < target < math.inf:
         return replace(plan, costs=prices)

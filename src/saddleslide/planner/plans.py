@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from saddleslide.arrays.arguments import as_word
+from saddleslide.certificates.books import counted
 from saddleslide.errors import InputError
 from saddleslide.methods.metric_choice import METRICS as ADAPTIVE_METRICS
 from saddleslide.methods.schedule.planner import theorem_plan
@@ -15,7 +16,7 @@ from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.methods.schedule.request import Request
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import is_sampled
-from saddleslide.planner.adaptive import adaptive_plan
+from saddleslide.planner.adaptive import planned, predicted
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Plan
 from saddleslide.theory.adaptive import AdaptivePlan
@@ -67,9 +68,9 @@ def plan(
     metric : "auto", "identity", "balanced", "levelwise", "diagonal", "spectral", "fft", weights or one of `ss.metrics`
         Weights w or (w_x, w_y) of P on the two blocks. "balanced" makes both equally large, "levelwise" gives each
         level its own norm (both for bounded domains). "diagonal" is read off f; "spectral" and "fft" are fitted to its
-        Hessian in the cosine or Fourier basis, by a few products that no result counts; these and those of
-        `ss.metrics` are norms of x, with the weight of y chosen beside them. "auto" takes the smallest predicted cost,
-        or for explicit loops the smallest bound.
+        Hessian in the cosine or Fourier basis, by a few products; these and those of `ss.metrics` are norms of x, with
+        the weight of y chosen beside them. "auto" takes the smallest predicted cost, or for explicit loops the smallest
+        bound.
     start : (x, y), optional
         Starting point, as for `run`.
     kappa : float, optional
@@ -95,7 +96,7 @@ def plan(
         Bound on Psi at the start; 14 times the certified gap there when missing.
     costs : (c_f, c_g, c_B) or "measure", optional
         Prices of one gradient of f, one of g and one product; estimated from sizes when missing. Measuring makes a few
-        calls of each that no result counts.
+        calls of each.
     inexact : mapping, optional
         (delta, L) of "f" and "g" whose values and gradients are (delta, L)-oracles (Definition inexact_oracle), in
         place of their smoothness. Theorem 3.3 then gives the bound, with the sum of N_i delta_i.
@@ -114,7 +115,8 @@ def plan(
     Returns
     -------
     Plan, RestartPlan or AdaptivePlan
-        For `ss.run`; all have `explain`, `to_dict` and `from_dict`.
+        For `ss.run`; all have `explain`, `to_dict` and `from_dict`. `planning_calls` are the calls that planning made:
+        norms that nobody declared, gradients at the start, prices that were measured. No result counts them.
 
     Notes
     -----
@@ -142,12 +144,18 @@ def plan(
         tol, order, loops, metric, start, kappa, proved, constants, regime, anchors, factor, range_conditions, interior,
         Psi0, costs, inexact, anchor_batch, simple, coupling_step,
     )  # fmt: skip
-    if as_word(regime, "plan: regime", ("auto", ADAPTIVE, *REGIMES)) == ADAPTIVE:
-        return _adaptive(problem, asked)
-    if regime == "auto" and _is_norm_of_x(metric) and not asked.theorem_settings:
+    as_word(regime, "plan: regime", ("auto", ADAPTIVE, *REGIMES))
+    with counted(problem) as books:
+        made = _planned(problem, asked)
+    return replace(made, planning_calls=books.calls.by_oracle)
+
+
+def _planned(problem: SaddleProblem, asked: Request) -> Plan | RestartPlan | AdaptivePlan:
+    free = asked.regime == "auto" and not asked.theorem_settings
+    if asked.regime == ADAPTIVE or (free and _is_norm_of_x(asked.metric)):
         return _adaptive(problem, asked)
     made = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
-    if regime != "auto" or asked.theorem_settings or not asked.plain_metric or not _can_adapt(problem):
+    if not free or not asked.plain_metric or not _can_adapt(problem):
         return made
     return _cheaper(made, _adaptive(problem, asked))
 
@@ -172,7 +180,7 @@ def _adaptive(problem: SaddleProblem, asked: Request) -> AdaptivePlan:
             "plan: regime 'adaptive' needs exact gradients; expected a regime of the paper for sampled ones."
         )
     metric: Any = asked.metric
-    return adaptive_plan(problem, asked.tol, metric=metric, start=asked.start, costs=asked.costs)
+    return predicted(problem, planned(problem, asked.tol, None, metric, asked.start, asked.costs, 0))
 
 
 def _cheaper(made: Plan | RestartPlan, other: AdaptivePlan) -> Plan | RestartPlan | AdaptivePlan:

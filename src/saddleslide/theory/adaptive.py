@@ -48,6 +48,9 @@ class AdaptivePlan:
         Functions handled by their proximal step.
     reasons : tuple of str
         Why the metric and the method were chosen, and what was rejected.
+    planning_calls : dict or None
+        Calls per oracle that making the plan took, outside of any run; None where that is not known, as of a plan from
+        a file. No part of what `to_dict` writes, and none of what makes two plans equal.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class AdaptivePlan:
     costs: tuple[float, float, float] | None = None
     predicted: dict[str, float] | None = field(default=None, compare=False)
     alternatives: tuple[tuple[str, float], ...] = field(default=(), compare=False)
+    planning_calls: dict[str, float] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -146,7 +150,7 @@ class AdaptivePlan:
         >>> AdaptivePlan("restarted primal-dual", "blocks", False, 1, 1.0, 1e-3, 0.0).to_dict()["metric"]
         'blocks'
         """
-        data = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        data = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "planning_calls"}
         return {**data, "given": metric_to_data(self.given)}
 
     @classmethod

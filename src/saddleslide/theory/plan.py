@@ -62,6 +62,9 @@ class Plan:
         The paper's step, four products, or the one of docs/theory.md with the same bound, two products.
     hypotheses : tuple of Hypothesis
         All that the theorem asks for, with how it is known. `proved` needs every one.
+    planning_calls : dict or None
+        Calls per oracle that making the plan took, outside of any run; None where that is not known, as of a plan from
+        a file. No part of what `to_dict` writes, and none of what makes two plans equal.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Plan:
     given: Any = None
     coupling_step: str = EXTRAGRADIENT
     hypotheses: tuple[Hypothesis, ...] = ()
+    planning_calls: dict[str, float] | None = field(default=None, compare=False, repr=False)
 
     @property
     def regime(self) -> str:

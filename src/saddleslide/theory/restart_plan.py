@@ -60,6 +60,9 @@ class RestartPlan:
         Which start Psi0 belongs to; from another one nothing is promised.
     hypotheses : tuple of Hypothesis
         All that the theorems ask for, with how it is known: `Psi_bound` and `proved` need every one.
+    planning_calls : dict or None
+        Calls per oracle that making the plan took, outside of any run; None where that is not known, as of a plan from
+        a file. No part of what `to_dict` writes, and none of what makes two plans equal.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class RestartPlan:
     given: Any = None
     start_key: str = ""
     hypotheses: tuple[Hypothesis, ...] = ()
+    planning_calls: dict[str, float] | None = field(default=None, compare=False, repr=False)
 
     @property
     def order(self) -> str:
