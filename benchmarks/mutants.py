@@ -51,6 +51,7 @@ KERNELS, INNERMOST, DUAL = (
 )
 FUNCTIONS, REGIMES = ("tests/functions/test_functions.py",), ("tests/methods/test_regimes.py",)
 G = "certificates/certificate.py"
+CONSTRAINED = ("tests/gallery/test_gallery_constrained.py",)
 CERTIFICATE = ("tests/certificates/test_certificate.py",)
 CHECKPOINT = ("tests/runs/test_checkpoint.py",)
 GUARDS = ("tests/certificates/test_guards.py",)
@@ -59,6 +60,16 @@ OWN_CODE = ("tests/functions/test_own_code.py",)
 RESIDUALS = ("tests/certificates/test_residuals.py",)
 RESUME = ("tests/runs/test_resume.py",)
 SOLVE_PLANTED = ("tests/api/test_solve_planted.py",)
+ROUNDING, CLOCK, ENTRIES = (
+    ("tests/functions/test_rounding.py",),
+    ("tests/runs/test_clock.py",),
+    ("tests/functions/test_entries.py",),
+)
+SPARSE, SIZES, FORGED = (
+    ("tests/operators/test_sparse_input.py",),
+    ("tests/arrays/test_file_sizes.py",),
+    ("tests/runs/test_forged_checkpoints.py",),
+)
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, rung.average, self.scratch", "alpha, rung.average, self.scratch", TRANSCRIPTIONS),
@@ -131,6 +142,39 @@ MUTANTS = (
     ("theory/restarts.py", "Omega ** ((nu - 1.0)", "Omega ** ((1.0 - nu)", REGIMES),
     ("theory/mixed.py", "(16.0 * L_xy**2 * diameter**2)", "(4.0 * L_xy**2 * diameter**2)", REGIMES),
     ("methods/schedule/regimes.py", "\"x\" in declared) if free_y", "\"x\" in declared) if free_x", REGIMES),
+    # What makes claims true, taken back.
+    (G, "from_x = errors_at(problem.f, x, f).value + _product", "from_x = _product", ROUNDING),
+    (J, "return candidate.value + simple, error + FEW *", "return candidate.value + simple, FEW *", ROUNDING),
+    (J, "shift * minimiser_reach(function, tilt, domain, shift, found.point, found.error, modulus)",
+     "shift * float(np.linalg.norm(self.x))", ROUNDING),
+    (J, "if not apart > 0.0:", "if not apart > 0.0 or True:", ROUNDING),
+    ("functions/base.py", 'return not type(part).__module__.startswith("saddleslide.")', "return False",
+     ("tests/certificates/test_own_claims.py",)),
+    ("runs/method_run.py", "                self.judge.latest = found\n", "                pass\n",
+     ("tests/runs/test_points.py",)),
+    ("runs/enclosed.py", "    if outside:\n", "    if False:\n", CONSTRAINED),
+    ("runs/enclosed.py", "elif not around.holds(result.y):", "elif False:", CONSTRAINED),
+    ("facts/hypotheses.py", "        return VIOLATED, \"no such constant",
+     "        return COMPUTED, \"no such constant",
+     ("tests/theory/test_hypotheses.py",)),
+    ("certificates/guards.py", "count = int(min(ENOUGH - self.seen, left))", "count = 0", GUARDS),
+    ("planner/forecast.py", "not (math.isfinite(D) and tol > 0.0)", "not math.isfinite(D)",
+     ("tests/runs/test_second_try.py::test_a_relative_target_at_an_optimal_start_is_an_outcome",)),
+    ("certificates/books.py", "self.calls = self.calls + _calls_of(name, part * count)", "pass", CLOCK),
+    ("certificates/books.py", "        self.look()\n        if part > 0.0 and", "        if part > 0.0 and", CLOCK),
+    ("oracles/clock.py", "return time.perf_counter() - self.began\n",
+     "return time.perf_counter() - self.began - self._spent[\"certificate\"]\n", CLOCK),
+    ("operators/spectrum.py", "return math.prod(shape) <= DENSE_ENTRIES", "return min(shape) <= 1200", SPARSE),
+    ("operators/sparse_input.py", "(high := places.max()) < count)", "(high := places.max()) <= count)", SPARSE),
+    ("gallery/pictures.py", "if width * height > MOST_PIXELS else", "if width * height > 10**9 else", SIZES),
+    ("gallery/files.py", "check_size(16.0 * (rows + columns) +", "check_size(0.0 * (rows + columns) +", SIZES),
+    ("runs/checkpoint.py", "    _clear_away(path)\n    handle", "    handle", FORGED),
+    ("api/resumption.py", "    except Exception as error:\n        if theirs",
+     "    except OSError as error:\n        if theirs", FORGED),
+    ("errors.py", "        error.add_note(_COPY)\n", "        pass\n", ("tests/operators/test_read_only.py",)),
+    ("functions/losses.py", 'name="PoissonTransmission: A")', 'name="B")', ("tests/operators/test_read_only.py",)),
+    ("functions/entries.py", "np.where(large > 4.0 * small, mean, low", "np.where(large < 0.0, mean, low", ENTRIES),
+    ("functions/entries.py", "if form is None or f.own_code:", "if True:", ENTRIES),
 )  # fmt: skip
 
 
@@ -149,6 +193,8 @@ def caught(number: int) -> tuple[str, str]:
         command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-p", "no:cacheprovider", *tests]
         command += ["-o", "addopts=-p no:odl_plugins --import-mode=importlib -q"]
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode < 0:
+            return "killed", f"the tests end with signal {-done.returncode}"
         if done.returncode not in (0, 1):
             return "not run", (done.stdout + done.stderr)[-200:]
         failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]

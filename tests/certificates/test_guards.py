@@ -277,6 +277,34 @@ def test_plans_probe_own_code_that_they_hardly_call():
     assert result.status is ss.Status.INCONSISTENT and result.calls.f == 1
 
 
+@pytest.mark.parametrize("kind", CAPS)
+def test_a_certificate_takes_no_convexity_on_trust(kind):
+    cap, bowl = CAPS[kind], ss.functions.Quadratic(1.0)
+    below = ss.SaddleProblem(f=cap, g=bowl, B=B, X=X, Y=Y)
+    above = ss.SaddleProblem(f=bowl, g=cap, B=B.T, X=Y, Y=X)
+    for name, asked in (("f", below), ("g", above)):
+        for found in (ss.certify(asked, *asked.start(), max_gradients=most) for most in (1, 1000)):
+            assert found.kind == "none" and found.reason.startswith(f"{name} is not convex"), name
+            assert (found.lower, found.upper) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("most", [1, 1000])
+def test_a_certificate_probes_true_own_code_at_five_points(most):
+    runs = []
+
+    def both(x):
+        runs.append(x.copy())
+        return 0.5 * float(x @ x), x.copy()
+
+    f = ss.functions.from_callable(both, smoothness=ss.Holder(1.0, 1.0))
+    asked = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
+    first, second = (ss.certify(asked, *asked.start(), max_gradients=most) for _ in range(2))
+    assert first.gap < 1e-6 and first == second
+    assert len(runs) == first.calls.f + second.calls.f
+    assert all(X.contains(point) for point in runs)
+    assert len({point.tobytes() for point in runs}) == 5
+
+
 def test_true_own_code_is_probed_at_a_few_points_only_and_inside_the_limits():
     runs = []
 

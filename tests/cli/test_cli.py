@@ -212,6 +212,6 @@ def test_every_command_on_a_help_page_works_as_printed_in_an_empty_directory(pag
 
 def test_as_a_program_it_writes_no_progress_into_a_pipe(tmp_path):
     command = [sys.executable, "-W", "error", "-m", "saddleslide.cli.main", *SMALL]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "PSNR" in done.stdout and "\r" not in done.stdout

@@ -1,8 +1,9 @@
 """Every run of the caller's own callables is in `calls`, exactly, and no limit on calls is passed by one of them."""
 
-from functools import partial
+from functools import dataclasses
 
 import numpy as np
+import partial
 import pytest
 
 import saddleslide as ss
@@ -147,6 +148,104 @@ def test_every_run_is_counted_by_plans_and_certificates(case):
         counted.expect(result.calls + result.certificate_calls, case[1])
     certificate = ss.certify(counted.problem, *counted.problem.start())
     counted.expect(certificate.calls, case[1])
+
+
+def spent_on(plan):
+    return dict(zip("fgB", plan.spent, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2][0]}")
+def test_every_run_is_counted_by_comparisons_and_plans(case):
+    counted, went = Counted(*case), 0
+    doors = (
+        lambda problem: ss.compare(problem, tol=0.1, costs="measure").calls.by_oracle,
+        lambda problem: ss.compare(problem, tol=1.0, run=True, only=("mirror-prox", "plan")).calls.by_oracle,
+        lambda problem: ss.crossover(problem, tol=2.0).calls.by_oracle,
+        lambda problem: spent_on(ss.plan(problem, tol=0.1, method="adaptive")),
+        lambda problem: spent_on(ss.plan(problem, tol=0.1)),
+        lambda problem: spent_on(ss.plan(problem, tol=0.1, regime="restarts")),
+    )
+    for door in doors:
+        counted.seen()
+        try:
+            calls = door(counted.problem)
+        except ss.errors.InputError:
+            continue
+        ran = counted.seen()
+        assert {name: ran[name] for name in case[1]} == {name: calls[name] for name in case[1]}
+        went += 1
+    assert went >= 4
+
+
+def test_estimates_of_a_plan_are_counted():
+    """Of a function without constants a few gradients are taken, of a sample without a variance many draws."""
+    ran = []
+
+    def gradient(v):
+        ran.append("gradient")
+        return v
+
+    def sample(v, rng):
+        ran.append("sample")
+        return v + 0.1 * rng.standard_normal(v.shape)
+
+    rough = ss.functions.Custom(gradient, lambda v: 0.5 * float(v @ v))
+    drawn = ss.functions.Custom(gradient, smoothness=ss.Holder(1.0, 1.0), sample=sample, variance="estimate")
+    for f in (rough, drawn, 2.0 * drawn + ss.functions.Quadratic(1.0)):
+        ran.clear()
+        plan = ss.plan(ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=B, X=X, Y=Y), order="fgB", loops=(2, 2, 2))
+        assert plan.spent == (len(ran), 0, 0) and ran
+        # What making it took does not make two plans differ, and is written down.
+        again = ss.Plan.from_dict(plan.to_dict())
+        assert again == plan == dataclasses.replace(plan, spent=(0, 0, 0)) and again.spent == plan.spent
+
+
+CLAIMS = {
+    "none": {},
+    "linear": {"linear": True},
+    "separable": {"separable": True},
+    "quadratic": {"quadratic": True},
+    "separable quadratic": {"separable": True, "quadratic": True},
+    "form": {"separable": True, "quadratic": True, "separable_form": ss.functions.Quadratic(1.0).separable_form},
+}
+
+
+def claiming(claims, ran, size):
+    """1/2 |x|^2 (or a linear function) as a class of the caller's that says what it is."""
+
+    def both(v):
+        return (float(v.sum()), np.ones_like(v)) if "linear" in claims else (0.5 * float(v @ v), v.copy())
+
+    f = Own(both, ss.Holder(1.0, 1.0), 0.0 if "linear" in claims else 1.0, ran)
+    f.hessian_product = lambda v: (ran(), v.copy())[1]
+    vars(f).update(claims)
+    return f
+
+
+@pytest.mark.parametrize("side", "fg")
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_what_a_class_says_of_itself_saves_no_count(claim, side):
+    """A closed minimum or a proximal step of the caller's class runs its values and gradients."""
+    claims, made, ran = CLAIMS[claim], [], []
+    own = claiming(claims, lambda: made.append(1), N if side == "f" else M)
+    given = {"f": ss.functions.Quadratic(1.0), "g": ss.functions.Quadratic(1.0), side: own}
+    for domains in ((X, Y), FREE):
+        problem = ss.SaddleProblem(**given, B=B, X=domains[0], Y=domains[1])
+        for method in METHODS:
+            if not applies(problem, method) or (claim == "linear" and domains is FREE):
+                continue
+            made.clear()
+            result = ss.solve(problem, rtol=1e-2, method=method, max_steps=4)
+            assert len(made) == getattr(result.calls, side), method
+            ran.append(method)
+        plan = ss.plan(problem, order="fgB", loops=(2, 2, 2))
+        made.clear()
+        result = ss.run(problem, plan)
+        assert len(made) == getattr(result.calls + result.certificate_calls, side)
+        made.clear()
+        certificate = ss.certify(problem, *problem.start())
+        assert len(made) == getattr(certificate.calls, side)
+    assert len(ran) >= 8
 
 
 @pytest.mark.parametrize(

@@ -80,10 +80,11 @@ def test_least_squares_of_offset_data_on_all_sets(size):
 @pytest.mark.parametrize("method", ["auto", "adaptive", "mirror-prox"])
 def test_sums_and_scalings_of_offset_data(method):
     rng = np.random.default_rng(7)
-    for size in (1e3, 1e7):
+    for size in (1e3, 1e6):
         A, b, x0 = offset_data(rng, 5, 2, size)
-        C, d, _ = offset_data(rng, 3, 2, size)
-        c = rng.standard_normal(2)
+        # The other data come from the same x0, so that all but the noise cancels in the sum too.
+        C, c = rng.standard_normal((3, 2)), rng.standard_normal(2)
+        d = C @ x0 + rng.standard_normal(3)
         f = 0.3 * F.LeastSquares(A, b) + 7.0 * (F.LeastSquares(C, d) + F.Linear(c))
         truth = 0.3 * Bowl.squares(A, b) + 7.0 * (Bowl.squares(C, d) + Bowl.form(np.zeros((2, 2)), c))
         for domain in (D.FullSpace(2), D.Box(x0 - 1.0, x0 + 1.0)):
@@ -93,9 +94,10 @@ def test_sums_and_scalings_of_offset_data(method):
 def test_least_squares_on_both_sides_of_a_coupling():
     rng = np.random.default_rng(3)
     for size in (1e3, 1e6, 1e9):
-        for _ in range(2):
+        # A weak coupling leaves the noise alone to decide; a strong one pulls x away from x0.
+        for strength in (1.0, 1e-6):
             A, b, _ = offset_data(rng, 5, 2, size)
-            B, q = rng.standard_normal((3, 2)), 2.0
+            B, q = strength * rng.standard_normal((3, 2)), 2.0
             half = [[entry / 2 for entry in row] for row in times(transposed(fractions(B)), fractions(B))]
             truth = Bowl.squares(A, b) + Bowl(half, [Fraction(0)] * 2)
             whole, other = D.FullSpace(2), D.FullSpace(3)
@@ -139,17 +141,25 @@ def test_plans_of_the_theorems_and_their_models_hold_for_offset_data():
 
 
 def test_the_size_of_the_minimiser_and_not_of_the_best_point_is_in_the_margin():
-    # x = 0 is close to optimal in value, the minimiser of F(., y) lies 1e8 away.
-    rng = np.random.default_rng(2)
-    B = rng.standard_normal((6, 5))
-    problem = ss.SaddleProblem(f=F.Quadratic(1e-8), g=F.Zero(), B=B, X=D.FullSpace(5), Y=D.Box(-1.0, 1.0, shape=6))
-    for _ in range(20):
-        y = rng.uniform(-1.0, 1.0, 6)
+    # The terms of B^T y cancel, so that rounding is much of it. The point has x = 0, for which rounding in <x, B^T y>
+    # would be none; but the minimiser of F(., y) has entries of the size 1.
+    small, whole, box = F.Quadratic(1e-8), D.FullSpace(5), D.Box(-1.0, 1.0, shape=6)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        B = rng.standard_normal((6, 5))
+        y = np.linalg.svd(B.T)[2][-1] + 1e-8 * rng.standard_normal(6)
         exact = product(transposed(fractions(B)), fractions(y))
         least = -sum(entry * entry for entry in exact) / (2 * Fraction(1e-8))
-        found = ss.certify(problem, np.zeros(5), y)
-        assert Fraction(found.lower) <= least
-        assert float((least - Fraction(found.lower)) / -least) < 1e-12
+        below = ss.SaddleProblem(f=small, g=F.Zero(), B=B, X=whole, Y=box)
+        above = ss.SaddleProblem(f=F.Zero(), g=small, B=-B.T, X=box, Y=whole)
+        bounds = [
+            Fraction(ss.certify(below, np.zeros(5), y).lower),
+            -Fraction(ss.certify(above, y, np.zeros(5)).upper),
+            Fraction(ss.solve(below, tol=1e-12, start=(np.zeros(5), y), max_steps=0).lower),
+            -Fraction(ss.solve(above, tol=1e-12, start=(y, np.zeros(5)), max_steps=0).upper),
+        ]
+        assert max(bounds) <= least
+        assert float((least - min(bounds)) / -least) < 1e-5
 
 
 def test_a_constraint_met_to_the_bit_is_no_bound_over_the_whole_space():
@@ -219,3 +229,28 @@ def test_sums_of_losses_work_in_every_metric():
             f=f, g=F.Zero(), B=rng.standard_normal((3, 16)), X=D.FullSpace(16), Y=D.Box(-1.0, 1.0, shape=3)
         )
         assert ss.solve(problem, 1e-6, metric=metric).success
+
+
+def drifting(drift):
+    """1 + |x|^2 / 2 over a box, as own code whose value is less by `drift` at every call."""
+    calls = []
+
+    def value(x):
+        calls.append(None)
+        return 1.0 + 0.5 * float(x @ x) - drift * len(calls)
+
+    f = F.Custom(lambda x: x, value, smoothness=ss.Holder(1.0, 1.0), strong_convexity=1.0)
+    X, Y = D.Box(-1.0, 1.0, shape=2), D.Box(-1.0, 1.0, shape=1)
+    return ss.SaddleProblem(f=f, g=F.Zero(), B=np.zeros((1, 2)), X=X, Y=Y)
+
+
+def test_a_lower_bound_above_the_upper_one_is_no_gap():
+    found = ss.certify(drifting(1e-3), np.zeros(2), np.zeros(1))
+    assert (found.lower, found.upper, found.kind) == (-np.inf, np.inf, "none")
+    assert "the lower bound 0.999 lies above the upper one 0.998" in found.reason
+    # As little as this may be rounding of the caller's code: each bound is trusted no further than that.
+    found = ss.certify(drifting(1e-8), np.zeros(2), np.zeros(1))
+    assert 1e-8 <= found.gap <= 1e-7
+    result = ss.solve(drifting(1e-8), 1e-13, method="accelerated-gradient", start=(np.full(2, 0.5), np.zeros(1)))
+    assert result.status is ss.Status.NUMERICAL_LIMIT and not result.success
+    assert 1e-8 <= result.gap <= 1e-7

@@ -202,3 +202,27 @@ def test_the_command_line_does_not_call_it_solved(tmp_path, capsys):
     assert main(["solve", "constrained", *files, "--nonnegative"]) == 1
     said = capsys.readouterr().out
     assert "bound_reached" in said and "No x in X has A x = b" in said
+
+
+@pytest.mark.parametrize("bound", [None, 20.0])
+def test_what_building_a_problem_takes_is_in_no_result(bound):
+    rng = np.random.default_rng(3)
+    matrix, made = rng.standard_normal((3, 8)), {"f": 0, "A": 0}
+
+    def counted(name, work):
+        def run(v):
+            made[name] += 1
+            return work(v)
+
+        return run
+
+    A = ss.operators.as_coupling((counted("A", lambda x: matrix @ x), counted("A", lambda y: matrix.T @ y)), (8,), (3,))
+    f = ss.functions.from_callable(
+        counted("f", lambda x: (0.5 * float(x @ x), x.copy())), smoothness=ss.Holder(1.0, 1.0), strong_convexity=1.0
+    )
+    problem = ss.gallery.constrained(f, A, np.ones(3), bound=bound)
+    assert made["A"] > 0 and made["f"] == (bound is None)
+    for _ in range(2):
+        made.update(f=0, A=0)
+        result = ss.solve(problem, tol=1e-4)
+        assert made == {"f": result.calls.f, "A": result.calls.B}

@@ -24,7 +24,7 @@ def lines_of(page):
 def test_lines_of_the_page_make_its_picture(page, tmp_path):
     text, block = lines_of(page)
     command = [sys.executable, "-W", "error", "-c", block]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
     picture = re.findall(r"!\[[^\]]+\]\(pictures/([^)]+)\)", text)[0]
@@ -50,7 +50,7 @@ def test_lines_of_the_realistic_instances_make_their_picture(tmp_path):
     small = block.replace("size = None", "size = 16")
     assert small != block
     command = [sys.executable, "-W", "error", "-c", small]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     assert [line.split("|")[1].strip() for line in done.stdout.splitlines()] == re.findall(
         r"^\| (\w+) \| \d", text, re.M
@@ -66,6 +66,6 @@ def test_lines_on_your_own_operators_and_arrays_run(language, tmp_path):
         pytest.importorskip("torch", reason="install the extra test")
     (block,) = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     command = [sys.executable, "-W", "error", "-c", block]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stderr
     assert ("torch.Tensor" if "torch" in language else "met_as_declared") in done.stdout

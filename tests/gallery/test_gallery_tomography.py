@@ -162,6 +162,7 @@ def test_weight_from_the_noise_and_from_the_truth():
     assert 0.15 < estimated_noise(noisy) < 0.3
     hopeless = ss.gallery.choose_weight(make, noise=1e-6, steps=3)
     assert hopeless.rule.startswith("the smallest") and hopeless.weight == pytest.approx(1e-6)
+    assert hopeless.calls == sum((ss.solve(make(w), rtol=1e-4).calls for w, _ in hopeless.tried), ss.Calls())
 
 
 @gathered(

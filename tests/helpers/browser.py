@@ -31,5 +31,5 @@ def opened(page, *arguments):
     """Standard output of the browser after it has opened a page, and what it logged to the console."""
     with tempfile.TemporaryDirectory() as profile:
         command = [find_browser(), *FLAGS, f"--user-data-dir={profile}", *arguments, page.resolve().as_uri()]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]

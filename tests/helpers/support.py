@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.certificates.books import counted
+from saddleslide.planner.choice import choose
 
 
 def pairwise(**columns):
@@ -166,6 +168,13 @@ def matrix_free(matrix):
 def paper_plan(problem, tol=None, **options):
     """A plan as in the paper's tables: one run of Algorithm 1 in the identity metric unless said otherwise."""
     return ss.plan(problem, tol, **{"metric": "identity", "regime": "degenerate", **options})
+
+
+def chosen(problem, tol, rtol, prices):
+    """The method of "auto" at these prices, and all calls that choosing it took."""
+    with counted(problem) as books:
+        found = choose(problem, tol, rtol, prices, estimated=False)
+    return found.method, books.calls
 
 
 def die_or_double(number):

@@ -153,10 +153,18 @@ def test_a_run_compiles_what_it_uses_and_nothing_else(tmp_path, f, names):
 
 
 def test_the_clock_of_methods_stands_still_while_a_kernel_is_compiled(monkeypatch):
-    monkeypatch.setattr(building, "compiled", lambda made: time.sleep(0.2) or made)
-    before, compiled, wall = clock(), compile_seconds(), time.perf_counter()
+    now = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    def slowly(made):
+        now[0] += 0.25
+        return made
+
+    monkeypatch.setattr(building, "compiled", slowly)
+    before, compiled = clock(), compile_seconds()
     assert Kernels("compiled").combine is importlib.import_module("saddleslide.kernels.compiled").combine
-    spent = time.perf_counter() - wall
-    assert compile_seconds() - compiled >= 0.2 and clock() - before <= spent - 0.2 + 1e-6
+    assert compile_seconds() - compiled == pytest.approx(0.25) and clock() == pytest.approx(before)
+    now[0] += 1.0
+    assert clock() == pytest.approx(before + 1.0)
     with pytest.raises(AttributeError):
         Kernels("compiled").no_such_kernel  # noqa: B018

@@ -344,14 +344,13 @@ def test_l_bfgs_leaves_no_thread_behind(rng):
     A, b, B = rng.standard_normal((60, 40)), rng.standard_normal(60), rng.standard_normal((30, 40))
     X, Y = ss.domains.FullSpace(40), ss.domains.Box(-1.0, 1.0, shape=30)
     problem = ss.SaddleProblem(f=ss.functions.LeastSquares(A, b), g=ss.functions.Quadratic(0.5), B=B, X=X, Y=Y)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     result = ss.solve(problem, tol=1e-3, method="l-bfgs")
     assert result.status is ss.Status.SOLVED
     gc.collect()
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and thread.daemon:
-            thread.join(timeout=5.0)
-    assert threading.active_count() <= before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(timeout=60.0)
+    assert set(threading.enumerate()) <= before
 
 
 def test_l_bfgs_passes_errors_of_the_oracles_on():

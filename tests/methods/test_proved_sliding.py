@@ -19,7 +19,7 @@ from saddleslide.runs.method_run import method_plan
 from saddleslide.theory import loop_counts, place, sorted_by_budget
 from saddleslide.theory.alphas import alpha_sequence, last_alpha, sum_of_inverse_squares
 from saddleslide.theory.bounds import sharp_bound
-from support import gathered
+from support import chosen, gathered
 from transcriptions import Part, Space, algorithm_1
 
 STEPS = 20
@@ -224,8 +224,7 @@ def test_plans_of_the_theorems_are_in_the_table_with_the_cost_that_they_prove():
 
 def test_auto_takes_a_plan_of_a_theorem_where_it_is_the_cheapest():
     problem, prices, tol = dear_products(), (1.0, 1.0, 20.0), 0.5
-    chosen = choose(problem, tol, 0.0, prices, estimated=False)
-    assert chosen.method == NAME and chosen.calls == ss.Calls(0, 0, 0)
+    assert chosen(problem, tol, 0.0, prices) == (NAME, ss.Calls(0, 0, 0))
     assert 1.25 * predict(NAME, problem, tol, prices).cost < predict_adaptive(problem, tol, prices).cost
     auto, alone = (ss.solve(problem, tol, costs=prices, method=name) for name in ("auto", "adaptive"))
     assert [plan.method for plan in auto.plans] == [NAME]
@@ -275,14 +274,12 @@ def test_what_a_plan_leaves_unsolved_goes_on_with_adaptive_sliding():
 @pytest.mark.parametrize("bounded", [False, True])
 def test_where_adaptive_sliding_is_the_cheapest_at_any_distance_nothing_is_called(bounded):
     problem = ss.gallery.tomography(n=8, bounded=bounded)
-    choice = choose(problem, 0.0, 1e-4, (100.0, 1.0, 1.0), estimated=False)
-    assert (choice.method, choice.calls) == ("adaptive", ss.Calls(0, 0, 0))
+    assert chosen(problem, 0.0, 1e-4, (100.0, 1.0, 1.0)) == ("adaptive", ss.Calls(0, 0, 0))
 
 
 def test_a_plan_is_taken_where_distances_take_a_gradient_too():
     problem, prices, tol = dear_products(ridge=0.1), (1.0, 1.0, 20.0), 0.5
-    chosen = choose(problem, tol, 0.0, prices, estimated=False)
-    assert (chosen.method, chosen.calls) == (NAME, ss.Calls(1, 0, 0))
+    assert chosen(problem, tol, 0.0, prices) == (NAME, ss.Calls(1, 0, 0))
     auto, alone = (ss.solve(problem, tol, costs=prices, method=name) for name in ("auto", "adaptive"))
     assert ss.certify(problem, auto.x, auto.y).gap <= tol
     assert auto.calls.f + 20 * auto.calls.B < alone.calls.f + 20 * alone.calls.B
@@ -313,12 +310,11 @@ def test_a_relative_target_of_simple_functions_is_known_before_the_choice():
     rng = np.random.default_rng(5)
     zero, X, Y = ss.functions.Zero(), ss.domains.Simplex(30), ss.domains.Simplex(20)
     game = ss.SaddleProblem(f=zero, g=zero, B=rng.standard_normal((20, 30)), X=X, Y=Y)
-    choice = choose(game, 0.0, 1e-3, (1.0, 1.0, 1.0), estimated=False)
-    assert choice.calls == ss.Calls(0, 0, 2)
+    assert chosen(game, 0.0, 1e-3, (1.0, 1.0, 1.0))[1] == ss.Calls(0, 0, 2)
     result = ss.solve(game, rtol=1e-3, costs=(1.0, 1.0, 1.0))
     predicted = predict_adaptive(game, 1e-3 * ss.certify(game, *game.start()).gap, (1.0, 1.0, 1.0)).cost
     assert predicted / 4.0 < result.calls.B < 4.0 * predicted
-    assert f"predicted cost {predicted:.4g}" in choice.reason
+    assert f"predicted cost {predicted:.4g}" in choose(game, 0.0, 1e-3, (1.0, 1.0, 1.0), estimated=False).reason
 
 
 def test_restarted_primal_dual_steps_are_never_predicted_to_end_before_they_are_judged():

@@ -91,7 +91,7 @@ def test_nothing_is_called_to_get_ready_for_a_resumed_run(method, linear, tmp_pa
 
 
 def test_what_one_thread_assumes_no_other_thread_sees():
-    problem, both_in = Seen().problem, Barrier(2, timeout=20.0)
+    problem, both_in = Seen().problem, Barrier(2, timeout=300.0)
     true = reach_from_start(problem)
 
     def assumed(slope):

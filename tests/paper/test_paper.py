@@ -228,8 +228,9 @@ def started(folder):
 
 
 def wait_for(condition):
-    deadline = time.monotonic() + 120
-    while not condition() and time.monotonic() < deadline:
+    deadline = time.monotonic() + 600
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
 
 
@@ -246,7 +247,7 @@ def ended(number):
 def test_an_interrupted_command_keeps_its_rows_and_goes_on(tmp_path, stop):
     running = started(tmp_path)
     running.send_signal(stop)
-    text, _ = running.communicate(timeout=60)
+    text, _ = running.communicate(timeout=600)
     kept = (tmp_path / FILE).read_bytes()
     rows = read_rows(tmp_path)
     assert running.returncode == 130 and "What is finished is kept" in " ".join(text.split())
@@ -258,7 +259,7 @@ def test_an_interrupted_command_keeps_its_rows_and_goes_on(tmp_path, stop):
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads the list of processes")
 def test_a_killed_command_leaves_no_process_behind():
-    work = "list(in_processes(time.sleep, [90, 90], 2, lambda job, reason: reason))"
+    work = "list(in_processes(time.sleep, [3600, 3600], 2, lambda job, reason: reason))"
     command = [sys.executable, "-c", f"import time; from saddleslide.paper.workers import in_processes; {work}"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE)
     listed = Path(f"/proc/{running.pid}/task/{running.pid}/children")
@@ -267,10 +268,14 @@ def test_a_killed_command_leaves_no_process_behind():
     time.sleep(1.0)
     children = listed.read_text().split()
     running.kill()
-    running.communicate(timeout=60)
-    began = time.monotonic()
-    wait_for(lambda: all(ended(number) for number in children))
-    assert len(children) >= 3 and time.monotonic() - began < 60.0
+    running.communicate(timeout=600)
+    assert len(children) >= 3
+    try:
+        wait_for(lambda: all(ended(number) for number in children))
+    finally:
+        for number in children:
+            if not ended(number):
+                os.kill(int(number), signal.SIGKILL)
 
 
 def test_other_seeds_are_shown_and_not_judged(tmp_path):

@@ -16,7 +16,7 @@ from saddleslide.planner.candidates import ADAPTIVE, SHARES, kind_of, rivals_on
 from saddleslide.planner.choice import choose
 from saddleslide.planner.forecast import predict, predict_adaptive, predictions
 from saddleslide.theory.plan import weighted_cost
-from support import CountedProblem, gathered
+from support import CountedProblem, chosen, gathered
 
 ZERO = ss.functions.Zero()
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
@@ -83,11 +83,9 @@ def fused():
 
 @pytest.mark.parametrize("targets", [(1e-6, 0.0), (0.0, 1e-4)])
 def test_a_gradient_for_the_distance_is_spent_only_where_it_may_change_the_choice(targets):
-    choice = choose(fused(), *targets, ONES, estimated=False)
-    assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(0, 0, 0))
+    assert chosen(fused(), *targets, ONES) == (ADAPTIVE, ss.Calls(0, 0, 0))
     # With dear products a method of few iterations wins where the start meets the target or nearly; here it does not.
-    choice = choose(fused(), *targets, (1.0, 1.0, 1e6), estimated=False)
-    assert (choice.method, choice.calls) == (ADAPTIVE, ss.Calls(int(targets[0] > 0.0), 0, 0))
+    assert chosen(fused(), *targets, (1.0, 1.0, 1e6)) == (ADAPTIVE, ss.Calls(int(targets[0] > 0.0), 0, 0))
 
 
 def test_a_method_that_is_far_too_dear_at_the_farthest_distance_is_asked_at_the_nearest():
@@ -95,7 +93,7 @@ def test_a_method_that_is_far_too_dear_at_the_farthest_distance_is_asked_at_the_
     g = ss.functions.LeastSquares(normal(0, 7, 4), normal(1, 7), ridge=1e-3)
     X, Y = ss.domains.Ball(0.1, shape=3), ss.domains.Box(-0.5, 0.5, shape=4)
     problem = ss.SaddleProblem(f=ss.functions.Power(0.0), g=g, B=1e-3 * normal(2, 4, 3), X=X, Y=Y)
-    assert choose(problem, 0.0, 1e-5, (1.0, 1.0, 1e3), estimated=False).calls.g == 1
+    assert chosen(problem, 0.0, 1e-5, (1.0, 1.0, 1e3))[1].g == 1
 
 
 @pytest.mark.parametrize("exponents", [(1.0, 1.0), (1.0, 0.25), (0.5, 0.5)])
@@ -214,9 +212,9 @@ def test_the_choice_makes_no_calls_that_it_does_not_count(kind, rtol):
     if kind == "simple, not from 0":
         X, Y = ss.domains.Simplex(6), ss.domains.Simplex(4)
     problem = ss.SaddleProblem(f=f, g=g, B=counted.problem.coupling, X=X, Y=Y)
-    found = choose(problem, 1e-3, rtol, ONES, estimated=False)
-    assert (found.calls.f, found.calls.g, found.calls.B) == (*counted.gradients, counted.products)
-    assert (found.calls.f, found.calls.B >= 2) == (
+    _, calls = chosen(problem, 1e-3, rtol, ONES)
+    assert (calls.f, calls.g, calls.B) == (*counted.gradients, counted.products)
+    assert (calls.f, calls.B >= 2) == (
         int(kind == "costly"),
         kind.endswith("0") or (kind, rtol) == ("simple", 1e-3),
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import time
 
 import numpy as np
 import pytest
+import scipy
+from rich.console import Console
 
 import saddleslide as ss
+from saddleslide.cli.reporting import summary
 
 # Above the size at which a norm comes from all singular values.
 N, M, K = 70, 75, 66
@@ -101,6 +105,105 @@ def test_runs_of_plans_and_measured_prices_are_counted():
     assert (A.made / 2, C.made / 2, B.made) == (spent.f, spent.g, spent.B)
 
 
+@pytest.mark.parametrize("kind", ["one", "both", "boxed", "linear", "simple", "operator"])
+def test_every_door_says_what_it_made(kind):
+    """Comparisons, plans and certificates count norms, prices and what they look at, as runs do."""
+    doors = {
+        "compare": lambda asked: ss.compare(asked, tol=0.1).calls,
+        "compare with runs": lambda asked: ss.compare(asked, tol=1.0, run=True, only=("condat-vu", "plan")).calls,
+        "crossover": lambda asked: ss.crossover(asked, tol=20.0).calls,
+        "certify": lambda asked: ss.certify(asked, *asked.start(), max_gradients=20).calls,
+        "adaptive": lambda asked: ss.Calls(*ss.plan(asked, tol=0.1, method="adaptive", costs="measure").spent),
+        "plan": lambda asked: ss.Calls(*ss.plan(asked, tol=0.1, costs="measure").spent),
+        "anchors": lambda asked: ss.Calls(*ss.plan(asked, tol=0.1, regime="restarts", anchors=True).spent),
+        "metric": lambda asked: ss.Calls(*ss.plan(asked, tol=0.1, regime="restarts", metric=twice()).spent),
+    }
+    went = 0
+    for name, door in doors.items():
+        asked, A, B, C = problem(kind)
+        try:
+            calls = door(asked)
+        except ss.errors.InputError:
+            continue
+        calls = calls.by_oracle
+        assert B.made == calls["B"], name
+        assert (A.made if kind == "operator" else A.made / 2) == calls["f"] or A.made == 0, name
+        assert C.made / 2 == calls["g"] or C.made == 0, name
+        went += 1
+    assert went >= 6
+
+
+def twice():
+    return ss.metrics.Operator(lambda x: 2.0 * x, lambda x: 0.5 * x, largest=2.0)
+
+
+def test_products_of_an_operator_with_a_short_side_are_counted():
+    """Too many entries to write out: its norm comes from the products B B^T with the unit vectors of the short side."""
+    rows, columns, made = 60, 100_000, []
+
+    def forward(x):
+        made.append("B")
+        return x[:rows].copy()
+
+    def adjoint(y):
+        made.append("B^T")
+        return np.concatenate([y, np.zeros(columns - rows)])
+
+    q, free = ss.functions.Quadratic(1.0) + ss.functions.Linear(np.ones(columns)), ss.domains.FullSpace(columns)
+    B = ss.operators.as_coupling((forward, adjoint), (columns,), (rows,))
+    asked = ss.SaddleProblem(f=q, g=ss.functions.Quadratic(1.0), B=B, X=free, Y=ss.domains.FullSpace(rows))
+    for _ in range(2):
+        made.clear()
+        result = ss.solve(asked, tol=1e-3, max_steps=2)
+        assert len(made) == result.calls.B
+    assert B.norm.method == "Gram matrix"
+
+
+# Both sides too long for a factorisation.
+LONG = (1300, 1250)
+
+
+def banded(own=False, norm=None):
+    """A problem with a sparse B, or with callables that compute it and count; the norm takes 120 products."""
+    n, m = LONG
+    B = scipy.sparse.diags_array([np.ones(m), np.linspace(0.0, 1.0, m)], offsets=(0, 1), shape=(m, n)).tocsr()
+    made = []
+
+    def counted(matrix):
+        return lambda v: made.append(1) or matrix @ v
+
+    pair = ss.operators.as_coupling((counted(B), counted(B.T)), (n,), (m,))
+    f = ss.functions.Quadratic(1.0) + ss.functions.Linear(np.linspace(-2.0, 1.0, n))
+    X, Y = ss.domains.Box(-1.0, 1.0, shape=n), ss.domains.Box(-1.0, 1.0, shape=m)
+    given = ss.operators.as_coupling(pair if own else B, norm=norm)
+    return ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=given, X=X, Y=Y), made
+
+
+@pytest.mark.parametrize("norm", [None, 2.0])
+def test_products_count_the_same_with_a_matrix_and_with_callables_of_it(norm):
+    asked = {"tol": 1e-3, "costs": (1.0, 1.0, 1.0), "max_steps": 3}
+    for method in ("adaptive", "pdhg", "mirror-prox", "l-bfgs", "universal-gradient"):
+        (matrix, _), (own, made) = banded(norm=norm), banded(own=True, norm=norm)
+        first = ss.solve(matrix, method=method, **asked)
+        second = ss.solve(own, method=method, check_adjoint=False, **asked)
+        assert second.calls == first.calls and len(made) == second.calls.B
+        assert second.certificate_calls == first.certificate_calls
+        assert (first.calls.B >= 120) == (norm is None)
+        # What differs is the test of the adjoint, which a matrix does not need.
+        assert ss.solve(banded(own=True, norm=norm)[0], method=method, **asked).calls.B == first.calls.B + 2
+    plan = ss.plan(banded(norm=norm)[0], order="fgB", loops=(3, 2, 4))
+    assert plan.spent == (0, 0, 120 if norm is None else 0)
+    first, second = ss.run(matrix, plan), ss.run(own, plan)
+    assert first.calls == second.calls
+    assert second.certificate_calls.B == first.certificate_calls.B + 2
+
+
+def test_the_norm_of_a_long_matrix_is_in_the_checkpoint(tmp_path):
+    ss.solve(banded()[0], 1e-9, method="mirror-prox", max_steps=2, checkpoint=tmp_path / "run.npz")
+    on = ss.resume(tmp_path / "run.npz", banded()[0], max_steps=4)
+    assert on.calls == ss.solve(banded()[0], 1e-9, method="mirror-prox", max_steps=4).calls
+
+
 def test_no_norm_is_bounded_that_nobody_needs():
     """Adaptive sliding finds the curvature of f on the way; the norm of B is found once, and changes nothing."""
     asked, A, B, _ = problem("one")
@@ -189,6 +292,23 @@ def test_seconds_are_those_of_the_call(monkeypatch):
         assert f"{result.seconds:.3g}" in shown and f"{result.timings['method']:.3g}" in shown
         assert [moment.seconds for moment in result.history] == sorted(moment.seconds for moment in result.history)
         assert result.history[-1].seconds <= result.seconds
+
+
+def test_the_certificate_of_a_plan_is_in_its_seconds_and_both_times_are_printed(monkeypatch):
+    """A plan whose norms are known: what its own calls leave of the time is the judging of its point."""
+    plan = ss.plan(problem("boxed")[0], order="fgB", loops=(2, 2, 3))
+    hands = Hands()
+    monkeypatch.setattr(time, "perf_counter", hands)
+    asked, A, B, C = problem("boxed", hands, 1.0)
+    result = ss.run(asked, plan)
+    assert result.seconds == A.made + B.made + C.made
+    assert result.seconds == sum(result.timings.values())
+    own, judging = (2.0 * calls.f + 2.0 * calls.g + calls.B for calls in (result.calls, result.certificate_calls))
+    assert (result.timings["method"], result.timings["certificate"]) == (own, judging) and judging > own
+    printed = io.StringIO()
+    Console(file=printed, width=100).print(summary(result))
+    for row, number in (("seconds, in all", result.seconds), ("seconds, method", own)):
+        assert f"{number:.3g}" in next(line for line in printed.getvalue().splitlines() if row in line)
 
 
 def test_times_and_norms_of_a_run_that_is_taken_up_again_add_up(monkeypatch, tmp_path):

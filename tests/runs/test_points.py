@@ -58,16 +58,25 @@ def stop(result):
         raise StopIteration
 
 
-def sleep(result):
-    if len(result.history) == 40:
-        time.sleep(0.6)
+class Hands:
+    """A clock that goes on by a minute after forty steps, and stands still else."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    def turned(self, result):
+        if len(result.history) == 40:
+            self.now += 60.0
 
 
+HANDS = Hands()
 ENDINGS = {
     "NO_CERTIFICATE": {},
     "STEP_LIMIT": {"max_steps": 40},
     "CALL_LIMIT": {"max_calls": {"B": 700}},
-    "TIME_LIMIT": {"time_limit": 0.5, "callback": sleep},
+    "TIME_LIMIT": {"time_limit": 0.5, "callback": HANDS.turned},
     "STOPPED": {"callback": stop},
     "INTERRUPTED": {"f": own(60, raises(KeyboardInterrupt)), "on_interrupt": "return"},
     "NON_FINITE": {"f": own(60, lambda x: np.full(6, np.nan), last=10**9)},
@@ -75,7 +84,8 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("status", ENDINGS)
-def test_the_methods_own_point_comes_back_in_every_status(status):
+def test_the_methods_own_point_comes_back_in_every_status(status, monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", HANDS)
     asked = dict(ENDINGS[status])
     result = ss.solve(constraints(asked.pop("f", None)), tol=1e-8, method="adaptive", **asked)
     assert (result.status.name, result.upper) == (status, np.inf)

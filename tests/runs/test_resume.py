@@ -160,22 +160,22 @@ SCRIPT = """
 import sys, time, saddleslide as ss
 sys.path.insert(0, {tests!r})
 from small_problems import problems
-def slow(result):
-    print(result.nit, flush=True)
-    time.sleep(0.02)
-ss.solve(problems()["costly g"], 1e-9, method="adaptive", checkpoint={path!r}, checkpoint_every=1, callback=slow)
+def told(result):
+    if result.nit == {step}:
+        print("now", flush=True)
+        time.sleep(3600)
+ss.solve(problems()["costly g"], 1e-9, method="adaptive", checkpoint={path!r}, checkpoint_every=1, callback=told)
 """
 
 
 @pytest.mark.parametrize("step", [2, 7])
 def test_a_run_killed_by_the_system_goes_on(step, tmp_path):
     path, problem = tmp_path / "run.npz", PROBLEMS["costly g"]
-    script = textwrap.dedent(SCRIPT.format(tests=os.path.dirname(__file__), path=str(path)))
+    script = textwrap.dedent(SCRIPT.format(tests=os.path.dirname(__file__), path=str(path), step=step))
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as child:
-        for line in child.stdout:
-            if int(line) >= step:
-                child.send_signal(signal.SIGKILL)
-                break
+        assert child.stdout.readline() == "now\n"
+        child.send_signal(signal.SIGKILL)
+    assert child.returncode == -signal.SIGKILL
     assert bits(ss.resume(path, problem)) == bits(ss.solve(problem, 1e-9, method="adaptive"))
     assert [file.name for file in tmp_path.iterdir() if not file.name.endswith(".part")] == ["run.npz"]
 

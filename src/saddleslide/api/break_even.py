@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from saddleslide.api.solver import solve
@@ -26,6 +26,8 @@ class Crossover:
         Calls of both methods at the target, without judging.
     method : str
         The other method.
+    calls : Calls
+        All calls that both runs made, judging included.
 
     Examples
     --------
@@ -37,6 +39,7 @@ class Crossover:
     sliding: Calls
     other: Calls
     method: str
+    calls: Calls = field(default_factory=Calls)
 
     def __repr__(self) -> str:
         counts = " against ".join(f"f' {c.f:g}, g' {c.g:g}, B {c.B:g}" for c in (self.sliding, self.other))
@@ -93,7 +96,7 @@ def crossover(
     ]
     raise_all("crossover", short)
     sliding, other = (_own(result) for result in results)
-    return Crossover(break_even(sliding, other), sliding, other, method)
+    return Crossover(break_even(sliding, other), sliding, other, method, results[0].calls + results[1].calls)
 
 
 def _own(result: Result) -> Calls:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from saddleslide.api.runner import run as run_plan
 from saddleslide.api.solver import solve
 from saddleslide.arrays.arguments import as_flag, as_names
 from saddleslide.arrays.base import as_number
+from saddleslide.certificates.books import counted
 from saddleslide.errors import InputError
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.methods.catalogue import by_name
@@ -126,6 +127,8 @@ class Comparison:
     costs: Prices
     # What `method="auto"` begins with at these prices: it adds vector work where prices are estimated.
     plan: Plan
+    # All that the call of `compare` made: predictions, the choice, and every run with its judging.
+    calls: Calls = field(default_factory=Calls)
 
     @property
     def auto(self) -> str:
@@ -144,7 +147,7 @@ class Comparison:
         lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in cells]
         prices = ", ".join(f"{price:g}" for price in self.costs)
         head, taken = f"target {self.tol:g}, prices of f', g', B: {prices}", self._taken()
-        return "\n".join([head, *lines, taken, *self._refusals()])
+        return "\n".join([head, *lines, taken, self._said_calls(), *self._refusals()])
 
     def _repr_html_(self) -> str:
         """The same table for notebooks: no style sheet, no script."""
@@ -152,12 +155,14 @@ class Comparison:
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in _cells(row)) + "</tr>" for row in self._shown()
         )
-        taken = self._taken()
-        rest = "".join(f"<p>{escape(line)}</p>" for line in [taken, *self._refusals()])
+        rest = "".join(f"<p>{escape(line)}</p>" for line in [self._taken(), self._said_calls(), *self._refusals()])
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
     def _taken(self) -> str:
         return f"auto takes {self.auto}: {self.plan.reasons[0]}"
+
+    def _said_calls(self) -> str:
+        return f"made in all: f' {self.calls.f:g}, g' {self.calls.g:g}, B {self.calls.B:g}"
 
     def _shown(self) -> list[Row]:
         return [row for row in self.rows if row.prediction.applies]
@@ -177,7 +182,8 @@ class Comparison:
         'adaptive'
         """
         rows = [row.to_dict() for row in self.rows]
-        return {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "rows": rows}
+        calls = _listed(self.calls)
+        return {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "calls": calls, "rows": rows}
 
     def _spent(self, calls: Calls, seconds: float) -> tuple[float, ...]:
         return _cost(calls, self.costs), float(calls.f), float(calls.g), float(calls.B), seconds
@@ -237,6 +243,12 @@ def compare(
     start : (x, y), optional
         Feasible starting point of the runs.
 
+    Returns
+    -------
+    Comparison
+        `calls` are all calls that were made: predictions take the norms of operators, a gradient of f and of g and
+        what else `ss.plan` takes; with `run=True` the runs and their judging come on top.
+
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
@@ -259,6 +271,20 @@ def compare(
             "compare: f or g has a sampled gradient, and the methods take exact ones; expected exact functions. "
             "Compare without Noisy, MiniBatch or sample=, and see ss.plan(...).explain() for predicted samples."
         )
+    with counted(problem) as books:
+        table = _compared(problem, target, costs, run, only, start)
+    ran = [row.total for row in table.rows if row.result is not None]
+    return replace(table, calls=sum(ran, books.calls))
+
+
+def _compared(
+    problem: SaddleProblem,
+    target: float,
+    costs: Any,
+    run: bool,
+    only: Collection[str] | None,
+    start: tuple[Any, Any] | None,
+) -> Comparison:
     prices = chosen_costs(problem, costs, "compare")
     found = predictions(problem, target, prices)
     chosen = plan(problem, target, costs=None if costs is None else prices, start=start)

@@ -16,6 +16,7 @@ import numpy as np
 from saddleslide.api.second_try import with_second_try
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.arrays.remote import Traffic, traffic
+from saddleslide.certificates.books import counted
 from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Certificate, Status
@@ -24,13 +25,12 @@ from saddleslide.functions import split_simple
 from saddleslide.kernels.threads import working_threads
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.reach import assumed_distances
-from saddleslide.operators.call import under_way
 from saddleslide.oracles.oracles import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.adaptive_run import carry_out
 from saddleslide.runs.checkpoint import fingerprint
-from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, aside_place, controlled
+from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
 from saddleslide.runs.enclosed import as_meant
 from saddleslide.runs.method_run import carry_out_method
 from saddleslide.runs.plan_run import PlanRun
@@ -121,8 +121,9 @@ def run(
             f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}. Plan this problem anew."
         )
     problem, goal = quiet_problem(problem), (plan.tol or 0.0, plan.rtol)
-    # What making the plan took is counted as in `solve`, which makes its own.
-    control.books.note(Calls(*plan.spent))
+    if not isinstance(plan, Schedule):
+        # What making the plan took is counted as in `solve`, which makes its own.
+        control.books.note(Calls(*plan.spent))
     with working_threads(threads, "run"):
         work = partial(carried_out, problem, plan, start, with_header(control, problem, plan, start), rng)
         result = held_to_limits(problem, start, control, goal, work)
@@ -137,18 +138,13 @@ def held_to_limits(
     work: Callable[[], Result],
 ) -> Result:
     """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
-    books, clock, before = control.books, control.clock, traffic()
-    books.problem = problem
-    with under_way(books):
+    clock, before = control.clock, traffic()
+    with counted(problem, control.books):
         try:
             with clock.phase("plan"):
                 result = work()
         except RunEnded as ended:
             result = _start_alone(problem, start, control, goal, Status[ended.status])
-        except Exception as error:
-            if books.active:
-                error.add_note(f"saddleslide: raised {aside_place(books.active)}.")
-            raise
         with clock.phase("certificate"):
             result = at_home(result, problem, traffic() - before)
     return replace(result, seconds=clock.elapsed, timings=clock.timings)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.certificates.certificate import certify
+from saddleslide.certificates.certificate import judged
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
@@ -59,7 +59,7 @@ def solve_sampled(
         return Result(*point, status, at_start, Calls(), 0.0, (), target=goal, time_limit=control.time_limit)
     gap = math.inf
     if known:
-        found = certify(problem, *point, max_gradients=GRADIENTS)
+        found = judged(problem, *point, max_gradients=GRADIENTS)
         judging, gap = judging + found.calls, found.gap
     # Half the gap at the start where it is known: loose plans warm up the dear ones. At least the target.
     accuracy = max(goal, FIRST * gap) if math.isfinite(gap) else goal
@@ -80,7 +80,7 @@ def _target(
         return absolute, Calls(), None
     complaint = "rtol needs the gap at the start, which is not known; expected tol=, an absolute target."
     raise_all("solve", [complaint] * (not known))
-    found = certify(problem, *problem.start(start))
+    found = judged(problem, *problem.start(start))
     gap = found.gap
     raise_all("solve", [complaint] * (not math.isfinite(gap)))
     return max(absolute, rtol * gap, 0.0), found.calls, found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,14 @@ import numpy as np
 from saddleslide.arrays.arguments import as_mapping, as_whole
 from saddleslide.arrays.base import Array, as_number, as_real, coarseness
 from saddleslide.arrays.remote import Elsewhere
-from saddleslide.certificates.guards import CONVEXITY, adjoint_complaint, check_inner_adjoints, known_mismatch
+from saddleslide.certificates.books import counted
+from saddleslide.certificates.guards import (
+    CONVEXITY,
+    PairGuard,
+    adjoint_complaint,
+    check_inner_adjoints,
+    known_mismatch,
+)
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError, raise_all
@@ -60,7 +67,8 @@ def certify(
     -------
     Certificate
         Rounding and the errors of the inner solves are included in the bounds. `kind` is "exact" (error bars at
-        rounding level), "searched" (an inner solve stopped earlier), "model", or "none" with a `reason`.
+        rounding level), "searched" (an inner solve stopped earlier), "model", or "none" with a `reason`. `calls` are
+        all calls that were made, those that look whether your own code is convex included: five of f and of g.
 
     Examples
     --------
@@ -80,7 +88,44 @@ def certify(
     )
     accuracy = as_number(accuracy, "certificate: accuracy", 0.0)
     max_gradients = as_whole(max_gradients, "certificate: max_gradients", 0)
-    return certified(Oracles(problem), *feasible(problem, x, y), models, accuracy, max_gradients)
+    point, oracles = feasible(problem, x, y), Oracles(problem)
+    with counted(problem) as books:
+        found = certified(oracles, *point, models, accuracy, max_gradients)
+        complaint = _probed(oracles, point) if math.isfinite(found.gap) else ""
+    spent = oracles.calls + books.calls
+    return Certificate(reason=complaint, calls=spent) if complaint else replace(found, calls=spent)
+
+
+def _probed(oracles: Oracles, point: tuple[Array, Array]) -> str:
+    """What is wrong with the caller's own functions at a few points around this one; see `PairGuard.probe`."""
+    problem = oracles.problem
+    sides = ("f", problem.f, problem.X), ("g", problem.g, problem.Y)
+    try:
+        for (name, function, domain), around in zip(sides, point, strict=True):
+            PairGuard(name, function, domain).probe(oracles, around, math.inf)
+    except RunEnded as ended:
+        return ended.reason
+    return ""
+
+
+def judged(
+    problem: SaddleProblem,
+    x: Any,
+    y: Any,
+    models: Mapping[str, LowerModel] | None = None,
+    accuracy: float = 0.0,
+    max_gradients: int = 1000,
+) -> Certificate:
+    """`certify` inside another call, which has the books and looks at the caller's functions itself.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=1)
+    >>> judged(ss.SaddleProblem(f=q, g=q, B=np.eye(1), X=box, Y=box), [0.0], [0.0]).gap < 1e-12
+    True
+    """
+    return certified(Oracles(problem), *feasible(problem, x, y), models or {}, accuracy, max_gradients)
 
 
 def certified(

@@ -21,7 +21,6 @@ from saddleslide.functions.lifted import inner_operators
 from saddleslide.functions.roundings import Errors
 from saddleslide.operators import Coupling, Mirrored
 from saddleslide.operators.base import is_own_code, sign_vector, signs_of, tested
-from saddleslide.operators.call import is_under_way
 from saddleslide.oracles.oracles import Oracles, RunEnded
 from saddleslide.theory.holder import Holder
 
@@ -111,16 +110,17 @@ def known_mismatch(oracles: Oracles) -> float:
     >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
     >>> B = ss.operators.as_coupling((lambda x: 2 * x, lambda y: 2 * y), (2,), (2,), norm=2.0)
     >>> problem = ss.SaddleProblem(f=zero, g=zero, B=B, X=box, Y=box)
-    >>> first, second = Oracles(problem), Oracles(problem)
-    >>> known_mismatch(first), known_mismatch(second), first.calls.B, second.calls.B
-    (0.0, 0.0, 2, 0)
+    >>> from saddleslide.certificates.books import counted
+    >>> with counted(problem) as books:
+    ...     bounds = known_mismatch(Oracles(problem)), known_mismatch(Oracles(problem))
+    >>> bounds, books.calls.B
+    ((0.0, 0.0), 2)
     """
     coupling = _unmirrored(oracles.problem.coupling)
     if not is_own_code(coupling):
         return 0.0
-    # Where a call is under way its books have the products.
-    fresh = "adjoint_test" not in coupling.__dict__ and not is_under_way()
-    test = oracles.made("B", 2 if fresh else 0, lambda: coupling.adjoint_test)
+    # The books of the call under way have the products.
+    test = oracles.made("B", 0, lambda: coupling.adjoint_test)
     if test.relative > ADJOINT:
         raise inconsistent(
             f"<Bx, y> and <x, B^T y> differ by {test.relative:.1e} of their size at one pair: the adjoint of B is not "
@@ -148,8 +148,7 @@ def check_inner_adjoints(oracles: Oracles) -> None:
     """
     for name, function in (("f", oracles.problem.f), ("g", oracles.problem.g)):
         for A in inner_operators(function):
-            fresh = is_own_code(A) and "adjoint_test" not in A.__dict__ and not is_under_way()
-            test = oracles.made(name, 1 if fresh else 0, partial(getattr, A, "adjoint_test"))
+            test = oracles.made(name, 0, partial(getattr, A, "adjoint_test"))
             if test.relative > ADJOINT:
                 raise inconsistent(
                     f"the adjoint of A in {name} is not the transpose of its forward product: <Ax, q> and <x, A^T q> "

@@ -113,7 +113,7 @@ class Inspector:
             lowered = self._lowered(candidate.x, known.gradient + pull)
         here = candidate.value + float(np.vdot(candidate.y, candidate.Bx)) - candidate.g_value
         if not isinstance(self.split.f_simple, Zero):
-            here += self.split.f_simple.value(candidate.x)
+            here += judge.below.simple_value(candidate.x)
         return lowered + (max(judge.upper - here, 0.0) if math.isfinite(judge.upper) else 0.0)
 
     def _lowered(self, x: Array, slope: Array) -> float:
@@ -122,5 +122,5 @@ class Inspector:
         step = prox(simple, x - slope / L, L, self.problem.X) - x
         change = float(np.vdot(slope, step)) + 0.5 * L * float(np.vdot(step, step))
         if not isinstance(simple, Zero):
-            change += simple.value(x + step) - simple.value(x)
+            change += self.judge.below.simple_value(x + step) - self.judge.below.simple_value(x)
         return max(-change, 0.0)

@@ -21,7 +21,7 @@ from saddleslide.domains import Domain
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions import Function, Tally, TiltedMinimum, Zero, bounding_modulus, prox, tilted_minimum
 from saddleslide.functions.at_hand import smoothness_at_hand
-from saddleslide.functions.base import errors_at
+from saddleslide.functions.base import errors_at, runs_own_code
 from saddleslide.functions.minimum import has_closed_minimum, minimiser_reach
 from saddleslide.functions.roundings import FEW
 from saddleslide.operators import Mirrored
@@ -334,10 +334,12 @@ class Judge:
 
     def g_value(self, y: Array) -> float:
         """g(y), counted."""
-        return self.oracles.made("g", self.split.g_rest.lone_value_cost, lambda: self.problem.g.value(read_only(y)))
+        g = self.problem.g
+        return self.oracles.made("g", _value_cost(g, self.split.g_rest), lambda: g.value(read_only(y)))
 
     def _f_value(self, x: Array) -> float:
-        return self.oracles.made("f", self.split.f_rest.lone_value_cost, lambda: self.problem.f.value(read_only(x)))
+        f = self.problem.f
+        return self.oracles.made("f", _value_cost(f, self.split.f_rest), lambda: f.value(read_only(x)))
 
     def _valued(self, candidate: Candidate) -> tuple[float, float]:
         """F at the candidate, and what rounding can have done to it."""
@@ -474,6 +476,11 @@ class Judge:
         bound += margin
         if -math.inf < bound < self.upper:
             self.upper, self.x, self._margin_above = bound, x, margin + inside
+
+
+def _value_cost(function: Function, rest: Function) -> float:
+    """What a value counts: that of its costly part, or a run of the caller's code."""
+    return 1.0 if runs_own_code(function) else rest.lone_value_cost
 
 
 def _first_curvature(f: Function, X: Domain) -> float:

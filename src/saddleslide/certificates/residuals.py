@@ -18,7 +18,7 @@ from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.functions import Function, Zero, bounding_modulus, tilted_minimum
 from saddleslide.functions.at_hand import smoothness_at_hand
-from saddleslide.functions.base import certain_modulus, errors_at, rounding_of
+from saddleslide.functions.base import certain_modulus, errors_at, rounding_of, value_aside
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
 
@@ -99,7 +99,7 @@ class ResidualBound:
 
     def simple_value(self, x: Array) -> float:
         """The simple part at x."""
-        return 0.0 if isinstance(self.simple, Zero) else self.simple.value(x)
+        return 0.0 if isinstance(self.simple, Zero) else value_aside(self.simple, x)
 
     def _linearised(self, base: float, slope: Array, point: Array, made: Errors) -> tuple[float, float]:
         """Minimum over the domain of base + <slope, x - p> + mu/2 |x - p|^2 + simple(x), and what rounding took."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -15,6 +16,7 @@ from saddleslide.functions import Function, hessian_diagonal
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.metrics.base import Symbol
 from saddleslide.operators import Coupling
+from saddleslide.operators.call import made
 from saddleslide.operators.spectrum import FACTORISABLE, norm_bound, rounding_margin
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant
@@ -135,7 +137,7 @@ def _ritz_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> tuple[fl
             projected = projected[:k, :k]
             break
         basis.append(v / length)
-        image = f.hessian_product(basis[-1])
+        image = made("f", partial(f.hessian_product, basis[-1]))
         projected[k, : k + 1] = projected[: k + 1, k] = [float(np.vdot(other, image)) for other in basis]
         v = metric.inverse(image)
     values = np.linalg.eigvalsh(projected)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 
@@ -17,7 +18,10 @@ from saddleslide.functions.roundings import FEW, OWN_CODE, Errors, Rounding, inn
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.functions.variance import EXACT, Variance
 from saddleslide.operators import Coupling
+from saddleslide.operators.call import made
 from saddleslide.theory.holder import Holder
+
+_Answer = TypeVar("_Answer")
 
 
 class Function(Built, ABC):
@@ -180,6 +184,57 @@ def is_own_class(part: object) -> bool:
     False
     """
     return not type(part).__module__.startswith("saddleslide.")
+
+
+def runs_own_code(f: Function) -> bool:
+    """Whether a function is, or is made of, code of the caller's, whatever a class of theirs says.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> runs_own_code(ss.functions.Zero()), runs_own_code(2.0 * ss.functions.Custom(lambda x: x))
+    (False, True)
+    """
+    return is_own_class(f) or f.own_code
+
+
+def run_aside(f: Function, work: Callable[[], _Answer]) -> _Answer:
+    """A value or a gradient that is no call where f is ours: inside a closed form, of a simple term, for an estimate.
+
+    Every run of the caller's code is a call, so there it is counted for the call under way.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> f = ss.functions.Custom(lambda x: x)
+    >>> run_aside(f, lambda: f.gradient(np.ones(1)))
+    array([1.])
+    """
+    return made(f, work) if runs_own_code(f) else work()
+
+
+def value_aside(f: Function, x: Array) -> float:
+    """`run_aside` for a value.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> value_aside(ss.functions.Quadratic(2.0), np.ones(3))
+    3.0
+    """
+    return run_aside(f, lambda: f.value(x))
+
+
+def gradient_aside(f: Function, x: Array) -> Array:
+    """`run_aside` for a gradient.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> gradient_aside(ss.functions.Quadratic(2.0), np.ones(1))
+    array([2.])
+    """
+    return run_aside(f, lambda: f.gradient(x))
 
 
 def certain_modulus(f: Function, domain: Domain) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any, final
 
@@ -14,7 +15,7 @@ from saddleslide.arrays.base import Array, as_number, received, received_number
 from saddleslide.arrays.kinds import NUMPY, ArrayKind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, gradient_aside, run_aside
 from saddleslide.functions.estimates import estimated_smoothness
 from saddleslide.functions.variance import EXACT, Variance, drawn_variance, estimated_variance
 from saddleslide.theory.holder import Holder
@@ -142,14 +143,17 @@ class Custom(Function):
             return EXACT
         if not isinstance(self._variance, str):
             return Variance(as_number(self._variance, "Custom: variance", 0.0), "declared")
-        slope = self.gradient if self._gradient is not None else self._mean
+        slope = partial(gradient_aside, self) if self._gradient is not None else self._mean
         x = domain.project(np.zeros(domain.shape)) if start is None else start
         known = self._smoothness or estimated_smoothness(self, domain, x)
-        return estimated_variance(drawn_variance(self.sample), slope, known.H, domain, x)
+        return estimated_variance(drawn_variance(self._counted_sample), slope, known.H, domain, x)
+
+    def _counted_sample(self, x: Array, rng: np.random.Generator) -> Array:
+        return run_aside(self, lambda: self.sample(x, rng))
 
     def _mean(self, x: Array) -> Array:
         rng = np.random.default_rng(0)
-        mean: Array = np.mean([self.sample(x, rng) for _ in range(_MEAN_DRAWS)], axis=0)
+        mean: Array = np.mean([self._counted_sample(x, rng) for _ in range(_MEAN_DRAWS)], axis=0)
         return mean
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, gradient_aside
 from saddleslide.functions.separable import SeparableForm, balanced_size, form_beside
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -154,7 +154,7 @@ def _plus(both: tuple[Array, Array], term: Array) -> tuple[Array, Array]:
 
 def _own_slopes(f: Function, c: Array) -> _Slopes:
     def at(x: Array) -> _Slope:
-        gradient = f.gradient(x)
+        gradient = gradient_aside(f, x)
         slope = gradient + c
         return _Slope(slope, slope, np.zeros_like(slope), np.abs(gradient) + np.abs(c))
 
@@ -197,7 +197,7 @@ def _searched(slopes: _Slopes, c: Array, lower: Array, upper: Array, share: floa
     for _ in range(_HALVINGS):
         middle = _between(low, high)
         missed = np.minimum(np.abs(at_low.right), np.abs(at_high.left)) * (high - low)
-        enough = np.maximum(share, _EPS * np.abs(middle) * np.maximum(at_low.size, at_high.size))
+        enough = np.maximum(share, _EPS * np.abs(middle) * np.minimum(at_low.size, at_high.size))
         wide = (low < middle) & (middle < high) & ~(missed <= enough)
         if not wide.any():
             break

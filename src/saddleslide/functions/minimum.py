@@ -9,7 +9,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, as_floats, on_host
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions.base import Function, errors_at, rounding_of
+from saddleslide.functions.base import Function, errors_at, gradient_aside, rounding_of, run_aside, value_aside
 from saddleslide.functions.entries import minimal_entries
 from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.quadratic import Quadratic
@@ -148,7 +148,7 @@ def has_closed_minimum(f: Function, domain: Domain) -> bool:
 
 
 def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
-    slope = f.gradient(np.zeros_like(c)) + c
+    slope = gradient_aside(f, np.zeros_like(c)) + c
     point = domain.maximizer(-slope)
     terms = slope * np.where(slope == 0.0, 0.0, point)
     value, roundings = (-math.inf, 0) if np.isneginf(terms).any() else careful_sum(terms.ravel())
@@ -203,9 +203,10 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace, accuracy:
     if point is None:
         return TiltedMinimum(np.clip(np.zeros_like(c), lower, upper), -math.inf, 0.0, found.method)
     # The terms of a value may cancel, so its rounding is relative to their sizes and not to the value.
-    value, size = f.value_and_magnitude(point)
+    value, size = run_aside(f, lambda: f.value_and_magnitude(point))
     value += float(np.vdot(c, point))
-    magnitude = size + float(np.abs(c * point).sum()) + float(np.abs(f.gradient(point) * point).sum())
+    slope = gradient_aside(f, point)
+    magnitude = size + float(np.abs(c * point).sum()) + float(np.abs(slope * point).sum())
     margin = (inner_error(c.size) + FEW) * magnitude
     return TiltedMinimum(point, value, float(found.missed.sum()) + margin, found.method, rounding=margin)
 
@@ -215,7 +216,7 @@ def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | 
     # A proximal step of vanishing weight finds the multiplier; what that weight costs shows in the error.
     weight = 1e-10 * (float(np.max(np.abs(c), initial=0.0)) or 1.0)
     point, multiplier = multiplier_step(form, -c / weight, weight, domain)
-    value = f.value(point) + float(np.vdot(c, point))
+    value = value_aside(f, point) + float(np.vdot(c, point))
     if isinstance(domain, Simplex):
         dual = _separable_minimum(f, c + multiplier, Box(0.0, 1.0, shape=c.shape)).lower - multiplier
         rounding = abs(multiplier)
@@ -234,7 +235,7 @@ def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | 
 def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm) -> TiltedMinimum:
     pull = -(form.linear + c)
     point = domain.project(np.divide(pull, form.quadratic))
-    value = f.value(point) + float(np.vdot(c, point))
+    value = value_aside(f, point) + float(np.vdot(c, point))
     # Where the point is interior, its slope is rounding; the strong convexity bounds what that can hide.
     inside = domain.project(point - (form.quadratic * point - pull) / form.quadratic) - point
     left = float(np.sum(form.quadratic * inside * inside))

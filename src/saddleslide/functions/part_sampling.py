@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from numbers import Integral
 from typing import Any, final
 
@@ -11,6 +12,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError
+from saddleslide.functions.base import gradient_aside, run_aside
 from saddleslide.functions.parts import Partitioned
 from saddleslide.functions.sampled import Sampled
 from saddleslide.functions.variance import EXACT, Variance, estimated_variance
@@ -90,7 +92,8 @@ class SampledParts(Sampled):
         bound = self._bounded(domain, start)
         if math.isfinite(bound):
             return Variance(bound, "bounded on the domain")
-        return estimated_variance(self.variance_at, self.gradient, self._curvature(domain), domain, start)
+        slope = partial(gradient_aside, self)
+        return estimated_variance(self.variance_at, slope, self._curvature(domain), domain, start)
 
     def variance_at(self, x: Array) -> float:
         """The exact variance of a sample at x; costs one gradient of all parts.
@@ -102,7 +105,7 @@ class SampledParts(Sampled):
         >>> SampledParts(ss.functions.PartSum(parts), batch=1).variance_at(np.zeros(1))
         4.0
         """
-        (squares,), gradient = self._sum.reduced("spread", x)
+        (squares,), gradient = run_aside(self, lambda: self._sum.reduced("spread", x))
         assert gradient is not None
         n = self._sum.count
         spread = max(n * squares - float(np.vdot(gradient, gradient)), 0.0)

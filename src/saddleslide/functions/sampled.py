@@ -15,7 +15,7 @@ from saddleslide.arrays.base import Array, Shape, as_number, on_host, received
 from saddleslide.arrays.kinds import ArrayKind, to_host
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, is_own_class, rounding_of
+from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, is_own_class, rounding_of, run_aside
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.roundings import Errors, Rounding
 from saddleslide.functions.separable import SeparableForm
@@ -307,7 +307,7 @@ def check_sample(function: Function, domain: Domain, name: str, start: Array | N
     >>> check_sample(Noisy(ss.functions.Quadratic(1.0), sigma=0.5), ss.domains.FullSpace(3), "f")
     """
     x = domain.project(np.zeros(domain.shape)) if start is None else start
-    drawn: Any = function.sample(x, np.random.default_rng(0))
+    drawn: Any = run_aside(function, lambda: function.sample(x, np.random.default_rng(0)))
     if np.shape(drawn) != domain.shape or not np.isfinite(drawn).all():
         raise InputError(
             f"{name}: its sampled gradient has shape {np.shape(drawn)} or numbers that are not finite; expected finite "

@@ -11,7 +11,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, as_floats
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at
+from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, value_aside
 from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
@@ -116,7 +116,7 @@ def searched_minimum(
                 break
             v, previous, theta = x, x, 1.0
             continue
-        total = value + simple.value(v) + float(np.vdot(c, v))
+        total = value + value_aside(simple, v) + float(np.vdot(c, v))
         if total < best:
             best, point = total, v
         slope = gradient + c
@@ -306,7 +306,7 @@ def model_minimum(
         return value - gain - lost, lost
     x = prox(simple, v - slope / mu, mu, domain)
     step = x - v
-    way, last = float(np.linalg.norm(step)), simple.value(x)
+    way, last = float(np.linalg.norm(step)), value_aside(simple, x)
     found = value + float(np.vdot(slope, step)) + 0.5 * mu * way * way + last
     # Of a point beside the minimiser the slope along the set is lost, and no more than the model rises.
     beside = FEW * (size + mu * way) * (float(np.linalg.norm(x)) + float(np.linalg.norm(v)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
@@ -14,6 +14,7 @@ from saddleslide.arrays.base import Array, as_number
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares
 from saddleslide.gallery.reconstruction import Reconstruction
+from saddleslide.oracles.oracles import Calls
 from saddleslide.problem import SaddleProblem
 
 _RTOL = 1e-4
@@ -24,7 +25,7 @@ _MAD = 1.4826
 @final
 @dataclass(frozen=True)
 class ChosenWeight:
-    """A weight, the rule that chose it, and what was tried: pairs of weight and score.
+    """A weight, the rule that chose it, what was tried (pairs of weight and score), and the calls of all solves.
 
     Examples
     --------
@@ -35,6 +36,7 @@ class ChosenWeight:
     weight: float
     rule: str
     tried: tuple[tuple[float, float], ...]
+    calls: Calls = field(default_factory=Calls)
 
 
 def choose_weight(
@@ -66,7 +68,7 @@ def choose_weight(
     Returns
     -------
     ChosenWeight
-        `weight`, and every weight that was tried with its misfit or PSNR.
+        `weight`, every weight that was tried with its misfit or PSNR, and the calls of all solves.
 
     Examples
     --------
@@ -84,10 +86,13 @@ def choose_weight(
             f"choose_weight: between is {between}, steps is {steps}; expected 0 < low < high and at least 3 steps."
         )
     tried: list[tuple[float, float]] = []
+    made: list[Calls] = []
 
     def solution(weight: float) -> Reconstruction:
         problem = make(weight)
-        found = problem.read(solve(problem, rtol=_RTOL))
+        result = solve(problem, rtol=_RTOL)
+        made.append(result.calls)
+        found = problem.read(result)
         if not isinstance(found, Reconstruction):
             raise InputError(
                 f"choose_weight: make returned a problem that reads as {type(found).__name__}; expected tomography."
@@ -105,12 +110,12 @@ def choose_weight(
     ends = (math.log(low), math.log(high))
     if truth is not None:
         best = _golden(scored(lambda one: one.psnr(truth)), ends, steps)
-        return ChosenWeight(best, "best PSNR", tuple(tried))
+        return ChosenWeight(best, "best PSNR", tuple(tried), sum(made, Calls()))
     target = _noise_of(make(low), noise)
     found = _bisect(scored(lambda one: float(np.sqrt(np.mean(one.residual**2)))), ends, target, steps)
     reached = min(value for _, value in tried) <= target
     rule = f"misfit {target:.4g}" if reached else f"the smallest: no weight brings the misfit down to {target:.4g}"
-    return ChosenWeight(found, rule, tuple(tried))
+    return ChosenWeight(found, rule, tuple(tried), sum(made, Calls()))
 
 
 def estimated_noise(sinogram: Array) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.functions import prox, split_simple
-from saddleslide.functions.base import errors_at, rounding_of
+from saddleslide.functions.base import errors_at, gradient_aside, rounding_of, value_aside
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.field import Mean
@@ -181,8 +181,8 @@ class Admm(Method):
         self._refresh()
         _, simple = split_simple(self.problem.f, self.problem.X)
         # Of the part without a proximal step, as the judge wants them.
-        value = self.constant + float(np.vdot(self.x, 0.5 * self.Hx + self.slope)) - simple.value(self.x)
-        slope = self.Hx + self.slope - simple.gradient(self.x)
+        value = self.constant + float(np.vdot(self.x, 0.5 * self.Hx + self.slope)) - value_aside(simple, self.x)
+        slope = self.Hx + self.slope - gradient_aside(simple, self.x)
         errors = self._errors(value, slope)
         known = Linearisation(self.x, value, slope, errors)
         return (Candidate(self.x, self.y, value, self.Bx, known, error=errors[0], reach=self.reach),)

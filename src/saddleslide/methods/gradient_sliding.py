@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.functions import Zero, prox, split_simple, tilted_minimum
+from saddleslide.functions import Zero, prox, split_simple
 from saddleslide.methods.base import Description, Method
 from saddleslide.methods.reach import counted_reach, reach_from_start
 from saddleslide.methods.requirements import smoothness_of
@@ -98,7 +98,7 @@ class GradientSliding(Method):
         """One step of the prox-sliding procedure: last point, average point, average maximiser."""
         self.t += 1
         t, beta = self.t, 2.0 * self.L / self.k
-        y = tilted_minimum(self.problem.g, -self.oracles.forward(self.u), self.problem.Y).point
+        y = self.oracles.closed_minimum("g", -self.oracles.forward(self.u)).point
         p, theta = 0.5 * t, 2.0 * (t + 1) / (t * (t + 3))
         weight = beta * (1.0 + p)
         middle = (self.x + p * self.u) / (1.0 + p) - (self.slope + self.oracles.adjoint(y)) / weight

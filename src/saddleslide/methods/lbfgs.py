@@ -10,7 +10,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.domains import Box, Domain, FullSpace
-from saddleslide.functions import Zero, tilted_minimum
+from saddleslide.functions import Zero
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.paused import PausedLbfgs
 from saddleslide.methods.reach import reach_from_start
@@ -159,13 +159,13 @@ class _Smooth:
         return found[0] if found else self._evaluated(point)[2]
 
     def _evaluated(self, point: Array) -> tuple[float, Array, Array]:
-        problem, oracles = self.problem, self.oracles
+        oracles = self.oracles
         value, slope = self._outer(point)
         value = self._checked(value, point)
         if self.primal:
-            inner = tilted_minimum(problem.g, -oracles.forward(point), problem.Y)
+            inner = oracles.closed_minimum("g", -oracles.forward(point))
             return value - inner.value, slope + oracles.adjoint(inner.point), inner.point
-        inner = tilted_minimum(problem.f, oracles.adjoint(point), problem.X)
+        inner = oracles.closed_minimum("f", oracles.adjoint(point))
         return value - inner.value, slope - oracles.forward(inner.point), inner.point
 
     def _outer(self, point: Array) -> tuple[float, Array]:

@@ -116,7 +116,7 @@ class Opapc(Method):
         self.tau = min(1.0, 0.5 * math.sqrt(self.polynomial.condition * self.mu / self.L))
         self.eta = 1.0 / (4.0 * self.tau * self.L)
         self.theta = 1.0 / (self.eta * self.polynomial.top)
-        self.b = problem.g.gradient(zeros(problem.Y.shape, origin[1]))
+        self.b = oracles.free_gradient("g", zeros(problem.Y.shape, origin[1]))
         self.x, self.y = origin
         self.x_f = self.x
         self.pull = oracles.adjoint(self.y)

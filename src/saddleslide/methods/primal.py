@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from saddleslide.arrays.base import Array, zeros
 from saddleslide.errors import InputError
-from saddleslide.functions import Zero, tilted_minimum
+from saddleslide.functions import Zero
 from saddleslide.methods.requirements import smoothness_of
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -47,7 +47,7 @@ class Primal:
         if not self.coupled and self._alone is not None:
             return self._alone
         Bx = self.oracles.forward(x) if self.coupled else zeros(self.problem.Y.shape, x)
-        found = tilted_minimum(self.problem.g, -Bx, self.problem.Y)
+        found = self.oracles.closed_minimum("g", -Bx)
         self._alone = Response(found.point, -found.value, Bx)
         return self._alone
 

@@ -65,7 +65,7 @@ def _sizes(problem: SaddleProblem, origin: tuple[Array, Array]) -> Sizes:
 
 
 def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
-    """`reach` from the default start, computed once for a problem.
+    """The distances from the default start, found out once for a problem; see `counted_reach`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def reach_from_start(problem: SaddleProblem) -> tuple[float, float]:
     if assumed is not None and assumed[0] is problem:
         return assumed[1]
     if problem not in _KNOWN:
-        _KNOWN[problem] = reach(problem, problem.start())
+        measured_anew(problem)
     return _KNOWN[problem]
 
 
@@ -137,30 +137,6 @@ def measured_anew(problem: SaddleProblem) -> Calls:
     return oracles.calls
 
 
-def reach(
-    problem: SaddleProblem, origin: tuple[Array, Array], slopes: tuple[float, float] | None = None
-) -> tuple[float, float]:
-    """Upper bounds on the distances from the start to the solution, block by block; infinite where none is known.
-
-    Radii of the domains, or what strong convexity leaves of them: at a saddle point the operator F satisfies
-    mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. Costs one gradient of each function and two products, outside of
-    any run, unless the norms of both parts of F(z_0) are given.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> f = ss.functions.Quadratic(2.0) + ss.functions.Linear(np.array([2.0, 0.0]))
-    >>> X, Y, zero = ss.domains.FullSpace(2), ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
-    >>> problem = ss.SaddleProblem(f=f, g=zero, B=np.zeros((2, 2)), X=X, Y=Y)
-    >>> [round(distance, 6) for distance in reach(problem, problem.start())]
-    [1.0, 1.414214]
-    """
-    sizes = _sizes(problem, origin)
-    if max(sizes.moduli) == 0.0:
-        return sizes.radii
-    return _within(sizes, _slopes(problem, origin) if slopes is None else slopes)
-
-
 def _within(sizes: Sizes, slopes: tuple[float, float]) -> tuple[float, float]:
     """The radii, or what strong convexity leaves of them, given the norms of both parts of F(z_0)."""
     (D_x, D_y), (mu_x, mu_y), (F_x, F_y) = sizes.radii, sizes.moduli, slopes
@@ -175,21 +151,12 @@ def _within(sizes: Sizes, slopes: tuple[float, float]) -> tuple[float, float]:
     return D_x, D_y
 
 
-def _slopes(problem: SaddleProblem, origin: tuple[Array, Array]) -> tuple[float, float]:
-    """Norms of f'(x) + B^T y and g'(y) - Bx at the start."""
-    x, y = origin
-    coupling = problem.coupling
-    # At the default start both products are known to be 0.
-    pull = coupling.adjoint(y.reshape(coupling.y_shape)).reshape(x.shape) if y.any() else np.zeros_like(x)
-    push = coupling.forward(x.reshape(coupling.x_shape)).reshape(y.shape) if x.any() else np.zeros_like(y)
-    F_x = float(np.linalg.norm(problem.f.gradient(x) + pull))
-    return F_x, float(np.linalg.norm(problem.g.gradient(y) - push))
-
-
 def counted_reach(oracles: Oracles, origin: tuple[Array, Array], proximal: bool = True) -> tuple[float, float]:
-    """`reach` within a run: its gradients and products are calls like all others.
+    """Upper bounds on the distances from the start to the solution, block by block; infinite where none is known.
 
-    A method that takes proximal steps makes no calls of functions that have one, here neither.
+    Radii of the domains, or what strong convexity leaves of them: at a saddle point the operator F satisfies
+    mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. That takes a gradient of each function, and products away from 0:
+    calls like all others. A method that takes proximal steps makes no calls of functions that have one, here neither.
 
     Examples
     --------
@@ -201,16 +168,16 @@ def counted_reach(oracles: Oracles, origin: tuple[Array, Array], proximal: bool 
     Calls(f=1, g=0, B=1)
     """
     problem, (x, y) = oracles.problem, origin
-    mu_x, mu_y = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
-    if max(mu_x, mu_y) == 0.0:
-        return reach(problem, origin)
+    sizes = _sizes(problem, origin)
+    if max(sizes.moduli) == 0.0:
+        return sizes.radii
     f_free = isinstance(problem.f, Zero) or (proximal and has_prox(problem.f, problem.X))
     g_free = isinstance(problem.g, Zero) or (proximal and has_prox(problem.g, problem.Y))
-    F_x = problem.f.gradient(x) if f_free else oracles.f_gradient(x)
+    F_x = oracles.free_gradient("f", x) if f_free else oracles.f_gradient(x)
     f_slope = float(np.linalg.norm(F_x + oracles.adjoint(y) if y.any() else F_x))
-    F_y = problem.g.gradient(y) if g_free else oracles.g_gradient(y)
+    F_y = oracles.free_gradient("g", y) if g_free else oracles.g_gradient(y)
     g_slope = float(np.linalg.norm(F_y - oracles.forward(x) if x.any() else F_y))
-    return reach(problem, origin, (f_slope, g_slope))
+    return _within(sizes, (f_slope, g_slope))
 
 
 def step_ratio(distances: tuple[float, float]) -> float:

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.functions import prox, tilted_minimum
+from saddleslide.functions import prox
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.reach import reach_from_start
 from saddleslide.oracles.oracles import Calls, Oracles
@@ -63,13 +63,13 @@ class UniversalPrimalDual(Method):
         self.M = self._first_curvature() if given is None else float(given)
 
     def _first_curvature(self) -> float:
-        slope = float(np.linalg.norm(self.push - self.problem.g.gradient(self.y)))
+        slope = float(np.linalg.norm(self.push - self.oracles.free_gradient("g", self.y)))
         radius = self.problem.Y.radius(self.y)
         return max(_CAREFUL * slope / (radius if 0.0 < radius < math.inf else 1.0), 1e-12)
 
     def _dual(self, pull: Array) -> tuple[float, Array]:
         """The value d and the minimiser at the y with this B^T y."""
-        found = tilted_minimum(self.problem.f, pull, self.problem.X)
+        found = self.oracles.closed_minimum("f", pull)
         return -found.value, found.point
 
     def advance(self) -> None:

@@ -15,6 +15,7 @@ from saddleslide.errors import InputError
 from saddleslide.operators.call import made
 from saddleslide.operators.spectrum import (
     DECLARED,
+    FACTORISABLE,
     NormBound,
     SmallestSingularValue,
     norm_bound,
@@ -103,8 +104,27 @@ class Coupling(Built, ABC):
         >>> [ss.operators.as_coupling(*own, norm=norm).norm_at_hand for norm in (None, 1.0)]
         [False, True]
         """
+        return self._norm_is_given
+
+    @property
+    def _norm_is_given(self) -> bool:
         known = self.__dict__.get("norm")
         return type(self).norm is not Coupling.norm or (known is not None and known.method == DECLARED)
+
+    @property
+    def norm_takes_products(self) -> bool:
+        """Whether bounding `norm` makes products, of whatever code: else entries are factorised, or nothing is done.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> own = ss.operators.as_coupling((np.copy, np.copy), (3,), (3,))
+        >>> [B.norm_takes_products for B in (own, ss.operators.as_coupling(np.eye(3)))]
+        [True, False]
+        """
+        smaller = min(math.prod(self.x_shape), math.prod(self.y_shape))
+        factorised = smaller <= FACTORISABLE and self.dense() is not None
+        return not (self._norm_is_given or smaller == 0 or factorised)
 
     @cached_property
     def norm(self) -> NormBound:

@@ -16,7 +16,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Watcher(Protocol):
-    """Who looks after a call: `control.Books`."""
+    """Who looks after a call: `books.Books`."""
 
     def late(self) -> bool:
         """Whether the time of the call is up."""
@@ -45,17 +45,6 @@ def under_way(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _UNDER_WAY.reset(before)
-
-
-def is_under_way() -> bool:
-    """Whether there is a call that counts what is made aside.
-
-    Examples
-    --------
-    >>> is_under_way()
-    False
-    """
-    return _UNDER_WAY.get() is not None
 
 
 def late() -> bool:

@@ -161,10 +161,10 @@ def gram_norm_bound(coupling: Coupling) -> NormBound:
     columns, rows = math.prod(coupling.x_shape), math.prod(coupling.y_shape)
     if columns <= rows:
         units = np.eye(columns).reshape(-1, *coupling.x_shape)
-        gram = np.array([coupling.adjoint(coupling.forward(unit)).ravel() for unit in units])
+        gram = np.array([_adjoint(coupling, _forward(coupling, unit)).ravel() for unit in units])
     else:
         units = np.eye(rows).reshape(-1, *coupling.y_shape)
-        gram = np.array([coupling.forward(coupling.adjoint(unit)).ravel() for unit in units])
+        gram = np.array([_forward(coupling, _adjoint(coupling, unit)).ravel() for unit in units])
     if not np.isfinite(gram).all():
         return NormBound(math.inf, math.inf, "Gram matrix: a product is not finite")
     estimate = math.sqrt(max(float(scipy.linalg.eigvalsh(0.5 * (gram + gram.T))[-1]), 0.0))

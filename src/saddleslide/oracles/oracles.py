@@ -14,7 +14,8 @@ from saddleslide.arrays.kinds import refuse_masked
 from saddleslide.arrays.remote import Elsewhere
 from saddleslide.domains import Domain
 from saddleslide.errors import explain_read_only
-from saddleslide.functions import Function
+from saddleslide.functions import Function, TiltedMinimum, tilted_minimum
+from saddleslide.functions.base import runs_own_code
 from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, lifted, linear_models
 from saddleslide.functions.remembered import Memory
 from saddleslide.kernels.switch import clock
@@ -56,6 +57,17 @@ class Calls:
 
     def __add__(self, other: Calls) -> Calls:
         return Calls(self.f + other.f, self.g + other.g, self.B + other.B)
+
+    @property
+    def by_oracle(self) -> dict[str, float]:
+        """The same as a dictionary, as plans have it.
+
+        Examples
+        --------
+        >>> Calls(f=2, B=8).by_oracle
+        {'f': 2, 'g': 0, 'B': 8}
+        """
+        return {"f": self.f, "g": self.g, "B": self.B}
 
     def copy(self) -> Calls:
         """A copy that further calls do not change."""
@@ -239,6 +251,20 @@ class Oracles:
         """A (sub)gradient of g at y."""
         return self.made("g", 1, lambda: self.problem.g.gradient(read_only(y), out), lambda: zeros(y.shape, y), y)
 
+    def free_gradient(self, name: str, x: Array) -> Array:
+        """A gradient of f or g that is no call where the function is ours: it is linear, or a simple term."""
+        function = self.problem.f if name == "f" else self.problem.g
+        if not runs_own_code(function):
+            return function.gradient(x)
+        return self.f_gradient(x) if name == "f" else self.g_gradient(x)
+
+    def closed_minimum(self, name: str, tilt: Array) -> TiltedMinimum:
+        """The minimum of f or g plus <tilt, .>, where it has a closed form: no call of a function of ours."""
+        function, domain = (self.problem.f, self.problem.X) if name == "f" else (self.problem.g, self.problem.Y)
+        if self.dry and runs_own_code(function):
+            return TiltedMinimum(zeros(domain.shape, tilt), 0.0, 0.0, "dry")
+        return tilted_minimum(function, tilt, domain)
+
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """B x, in the shape of y."""
         coupling, shape = self.problem.coupling, self.problem.Y.shape
@@ -298,7 +324,7 @@ class Oracles:
     def lifted(self, f: Function) -> CountedLift:
         """(A part of) f through its lift, counted in gradients of f."""
         zero = np.zeros(self.problem.X.shape)
-        own = any(is_own_code(operator) for operator, _ in f.operators)
+        own = runs_own_code(f) or any(is_own_code(operator) for operator, _ in f.operators)
         if linear_models(f) or not (f.quadratic and own):
             return CountedLift(lifted(f, zero), self)
         # What a quadratic is at 0 takes products here.

@@ -15,6 +15,7 @@ from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.functions.at_hand import exponent
+from saddleslide.functions.base import gradient_aside
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.requirements import smoothness_of
 from saddleslide.operators import Coupling, FiniteDifferences, ForeignMatrix, Matrix
@@ -178,7 +179,7 @@ def _well_conditioned(problem: SaddleProblem) -> bool:
 
 def _solvable(problem: SaddleProblem) -> bool:
     """Whether Bx = b may have a solution for g = <b, y>: a multiplier inside Y needs one."""
-    b = problem.g.gradient(np.zeros(problem.Y.shape))
+    b = gradient_aside(problem.g, np.zeros(problem.Y.shape))
     return not b.any() or problem.Y.size <= problem.X.size
 
 

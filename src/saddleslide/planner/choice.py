@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from saddleslide.certificates.certificate import certify
+from saddleslide.certificates.certificate import judged
 from saddleslide.functions import Zero
 from saddleslide.functions.at_hand import takes_products
+from saddleslide.functions.base import gradient_aside
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.reach import assumed_slopes, measured_anew, reach_from_start
 from saddleslide.methods.requirements import smoothness_of
 from saddleslide.operators.call import note
-from saddleslide.oracles.oracles import Calls
 from saddleslide.planner.candidates import ADAPTIVE, costly_parts, free_distances, promised_on, rivals_on
 from saddleslide.planner.forecast import (
     Prediction,
@@ -46,17 +46,16 @@ _VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
 
 @dataclass(frozen=True)
 class Choice:
-    """What `method="auto"` stands for, why, the calls that finding out took, and all predictions that were made.
+    """What `method="auto"` stands for, why, and all predictions that were made; what that took is in the call's books.
 
     Examples
     --------
-    >>> Choice("adaptive", "nothing else applies").calls
-    Calls(f=0, g=0, B=0)
+    >>> Choice("adaptive", "nothing else applies").prices
+    (1.0, 1.0, 1.0)
     """
 
     method: str
     reason: str
-    calls: Calls = field(default_factory=Calls)
     rows: tuple[Prediction, ...] = ()
 
     @property
@@ -108,24 +107,24 @@ def choose(
     if not (rivals or free_distances(problem)) and _adaptive_anyway(problem, tol, rtol, costs, estimated, promised):
         return Choice(ADAPTIVE, "the cheapest by prediction, however far the solution is")
     # Distances from the start may take one gradient of each function, and two products away from 0.
-    spent = measured_anew(problem)
-    scale, looked, certain = _first_gap(problem, start) if rtol > 0.0 else (0.0, Calls(), True)
-    spent, target = spent + looked, attainable(problem, max(tol, rtol * scale))
+    measured_anew(problem)
+    scale, certain = _first_gap(problem, start) if rtol > 0.0 else (0.0, True)
+    target = attainable(problem, max(tol, rtol * scale))
     if not 0.0 < target < math.inf:
-        return Choice(ADAPTIVE, "no target in absolute terms is known beforehand", spent)
+        return Choice(ADAPTIVE, "no target in absolute terms is known beforehand")
     # A whole bound must hold its own where sizes overstate the target.
     strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
     try:
         rows = _predictions(problem, (target, strict), costs, estimated, rivals, promised)
     except ArithmeticError:
         # Powers of sizes such as 1e150. Predictions call no oracle, so no error of the caller's is hidden.
-        return Choice(ADAPTIVE, "the numbers of the predictions leave the range of double precision", spent)
+        return Choice(ADAPTIVE, "the numbers of the predictions leave the range of double precision")
     own, *others = (_total(row, problem, estimated) for row in rows)
     best = min(others)
     name, known = rows[1 + others.index(best)].method, tuple(rows)
     if best * MARGIN < own:
-        return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", spent, known)
-    return Choice(ADAPTIVE, f"predicted cost {own:.4g} against at least {best:.4g} of {name}", spent, known)
+        return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", known)
+    return Choice(ADAPTIVE, f"predicted cost {own:.4g} against at least {best:.4g} of {name}", known)
 
 
 def _predictions(
@@ -213,7 +212,7 @@ def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], 
         (problem.g, problem.Y, g_rest, y, x),
     ):
         if isinstance(rest, Zero) and not other.any():
-            sides.append([float(np.linalg.norm(part.gradient(point)))])
+            sides.append([float(np.linalg.norm(gradient_aside(part, point)))])
             continue
         smoothness = smoothness_of(part, domain)
         H = smoothness.H if smoothness is not None and smoothness.H > 0.0 else 1.0
@@ -228,15 +227,15 @@ def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], 
     return ends, [slopes for slopes in inner if slopes not in ends]
 
 
-def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, Calls, bool]:
-    """The gap at the start, what it took, and whether it is certified: only where no costly function is called."""
+def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, bool]:
+    """The gap at the start, and whether it is certified: only where no costly function is called."""
     scale = start_scale(problem)
     if all(isinstance(rest, Zero) for rest in costly_parts(problem)):
-        seen = certify(problem, *problem.start(start))
+        seen = judged(problem, *problem.start(start))
         note(seen.calls)
         if math.isfinite(seen.gap):
-            return min(seen.gap, scale), seen.calls, True
-    return scale, Calls(), False
+            return min(seen.gap, scale), True
+    return scale, False
 
 
 def _vector_work(row: Prediction, size: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.arguments import as_word
+from saddleslide.certificates.books import counted
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.methods.metric_choice import METRICS
@@ -18,7 +19,6 @@ from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.methods.schedule.request import Request
 from saddleslide.metrics import Metric
-from saddleslide.operators.call import under_way
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.planner.adaptive import adaptive_plan
 from saddleslide.planner.candidates import ADAPTIVE
@@ -26,8 +26,6 @@ from saddleslide.planner.choice import choose
 from saddleslide.planner.forecast import PAPER
 from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.clock import Clock
-from saddleslide.runs.control import Books
 from saddleslide.runs.method_run import method_plan
 from saddleslide.theory import Constant, Plan
 from saddleslide.theory.adaptive import AdaptivePlan
@@ -168,14 +166,14 @@ def plan(
         wrong = [f"{name} is {given!r}; a schedule has none." for name, given in idle.items() if given is not None]
         raise_all("plan", wrong)
         asked = replace(schedule, regime=AUTO) if regime == PAPER else schedule
-        return theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
+        with counted(problem) as books:
+            found = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
+        return replace(found, spent=(books.calls.f, books.calls.g, books.calls.B))
     method = ADAPTIVE if regime == ADAPTIVE and method == AUTO else method
     _check_exact(problem, schedule, method)
     norm: Any = metric
     request = SolveRequest(tol, rtol, method, options, norm, start, costs, as_seed(rng), "plan")
-    books = Books({}, math.inf, Clock())
-    books.problem = problem
-    with under_way(books):
+    with counted(problem) as books:
         made = solve_plan(quiet_problem(problem), request)
     return replace(made, spent=(books.calls.f, books.calls.g, books.calls.B))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,17 +15,14 @@ import numpy as np
 
 from saddleslide.arrays.arguments import as_flag
 from saddleslide.arrays.base import Array, as_number
+from saddleslide.certificates.books import Books, aside_place
 from saddleslide.certificates.guards import check_adjoint_of, check_inner_adjoints
 from saddleslide.certificates.verdict import Status
 from saddleslide.errors import UnreachableError, explain_read_only, raise_all
-from saddleslide.kernels.switch import clock
-from saddleslide.operators import Coupling, ForeignMatrix, Matrix, Mirrored
 from saddleslide.operators.base import is_own_code
-from saddleslide.operators.spectrum import NormBound
+from saddleslide.oracles.clock import Clock
 from saddleslide.oracles.oracles import Calls, Gate, NonFiniteAnswer, Oracles, RunEnded, always_open
-from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import check_place, write_checkpoint
-from saddleslide.runs.clock import Clock
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import Snapshot, snapshot
 from saddleslide.theory import Plan
@@ -42,148 +39,6 @@ BETWEEN = "between two calls"
 IN_CALLBACK = "by the callback"
 # Outer steps between two writes of a checkpoint, and seconds between two states kept in memory for an interrupt.
 EVERY, _FRESH = 10, 0.2
-# Seconds that judging the point may take once the time is up.
-_GRACE = 0.25
-# Seconds of a call that is no burden.
-_QUICK = 0.05
-
-
-class Books:
-    """What a call makes aside from the oracles of its run: norms that are bounded, prices that are measured.
-
-    It is counted like all else, held to the same limits, and may end the call before there is a run.
-
-    Parameters
-    ----------
-    max_calls : mapping
-        Limits on calls by oracle.
-    time_limit : float
-        Seconds on the clock.
-    clock : Clock
-        Of the call.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> from saddleslide.operators.call import under_way
-    >>> zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=3)
-    >>> B = ss.operators.as_coupling((np.copy, np.copy), (3,), (3,))
-    >>> books = Books({}, math.inf, Clock())
-    >>> books.problem = ss.SaddleProblem(f=zero, g=zero, B=B, X=box, Y=box)
-    >>> with under_way(books):
-    ...     norm = B.norm.estimate
-    >>> norm, books.calls
-    (1.0, Calls(f=0, g=0, B=3))
-    """
-
-    stored: ClassVar[bool] = False
-
-    def __init__(self, max_calls: Mapping[str, float], time_limit: float, clock: Clock) -> None:
-        self._max_calls, self._time_limit, self._clock = max_calls, time_limit, clock
-        self._grace = self._longest = 0.0
-        self.problem: SaddleProblem | None = None
-        self.calls = Calls()
-        # All calls so far, the run's included.
-        self.spent: Callable[[], Calls] = lambda: self.calls
-        self.active = ""
-        # The caller's code runs under the caller's settings of NumPy.
-        self._errors: Any = np.geterr()
-
-    def late(self) -> bool:
-        """Whether the time is up."""
-        limit = self._time_limit
-        return math.isfinite(limit) and self._clock.elapsed >= limit + self._grace
-
-    def look(self) -> None:
-        """End the call where the time is up."""
-        if self.late():
-            raise RunEnded(Status.TIME_LIMIT.name)
-
-    def extend(self) -> None:
-        """The time is up, or nearly: a little more of it for judging the point, unless a slow oracle has had that."""
-        passed = self._clock.elapsed - self._time_limit if self._longest <= _QUICK else 0.0
-        self._grace = max(passed, 0.0) + _GRACE
-
-    def lasted(self, seconds: float) -> None:
-        """Hear how long a call of an oracle took."""
-        self._longest = max(self._longest, seconds)
-
-    def made(self, asked: Any, count: float, work: Callable[[], Any]) -> Any:
-        """Count the work and do it, unless a limit would be passed."""
-        name, part = self._named(asked)
-        self.look()
-        if part > 0.0 and part * count > self._max_calls.get(name, math.inf) - getattr(self.spent(), name):
-            raise RunEnded(Status.CALL_LIMIT.name)
-        if part > 0.0:
-            self.active = name
-            self.calls = self.calls + _calls_of(name, part * count)
-        began = clock()
-        with np.errstate(**self._errors):
-            answer = work()
-        self.lasted(clock() - began)
-        self.active = ""
-        return answer
-
-    def note(self, calls: Calls) -> None:
-        """Count what was made through oracles that belong to no run."""
-        self.calls = self.calls + calls
-
-    def follow(self, max_calls: Mapping[str, float], spent: Callable[[], Calls]) -> None:
-        """A run has begun: its limits count, and what it has spent."""
-        self._max_calls, self.spent = max_calls, spent
-
-    def take(self) -> Calls:
-        """What has been made so far, and from now on is in the books of somebody else."""
-        taken, self.calls = self.calls, Calls()
-        return taken
-
-    def _named(self, asked: Any) -> tuple[str, float]:
-        """The oracle that a product belongs to, and the part of a call that it is; 0 where the entries are at hand."""
-        if isinstance(asked, str):
-            return asked, 1.0
-        while (inside := getattr(asked, "original", None) or getattr(asked, "inner", None)) is not None:
-            # Seen from the other side, or in another norm: products are those of the map itself.
-            asked = inside
-        for name, coupling, part in _operators(self.problem):
-            if coupling is asked and not entries_at_hand(coupling):
-                return name, part
-        return "", 0.0
-
-    def norms(self) -> list[list[Any] | None]:
-        """Norms that were bounded by products, for a checkpoint: a run that is taken up again does not do that anew."""
-        found = [coupling.__dict__.get("norm") for _, coupling, _ in _operators(self.problem)]
-        usable = [norm if norm is not None and math.isfinite(norm.upper) else None for norm in found]
-        return [None if norm is None else list(astuple(norm)) for norm in usable]
-
-    def know(self, norms: Sequence[Any]) -> None:
-        """Norms as a checkpoint has them."""
-        for (_, coupling, _), norm in zip(_operators(self.problem), norms, strict=False):
-            if norm is not None and not coupling.norm_at_hand:
-                coupling.__dict__.setdefault("norm", NormBound(*norm))
-
-
-def entries_at_hand(coupling: Coupling) -> bool:
-    """Whether products are no calls of an oracle where a norm is bounded: those with a matrix that is at hand.
-
-    Examples
-    --------
-    >>> from saddleslide.operators import as_coupling
-    >>> entries_at_hand(as_coupling(np.eye(2))), entries_at_hand(as_coupling((np.copy, np.copy), (2,), (2,), norm=1.0))
-    (True, False)
-    """
-    return isinstance(coupling, Matrix | ForeignMatrix)
-
-
-def _calls_of(name: str, count: float) -> Calls:
-    return Calls(B=int(count)) if name == "B" else Calls(count, 0) if name == "f" else Calls(0, count)
-
-
-def _operators(problem: SaddleProblem | None) -> list[tuple[str, Coupling, float]]:
-    if problem is None:
-        return []
-    coupling = problem.coupling.original if isinstance(problem.coupling, Mirrored) else problem.coupling
-    sides = (("f", problem.f), ("g", problem.g))
-    return [("B", coupling, 1.0), *((name, *found) for name, function in sides for found in function.operators)]
 
 
 @dataclass(frozen=True)
@@ -473,17 +328,6 @@ class Watch:
             explain_read_only(error)
             error.add_note(f"saddleslide: raised {self._placed(where)}.")
             raise
-
-
-def aside_place(name: str) -> str:
-    """Where a call was made that belongs to no step, for the note on an exception.
-
-    Examples
-    --------
-    >>> aside_place("B")
-    'by B while its norm was bounded or its price measured'
-    """
-    return f"by {name if name == 'B' else name + chr(39)} while its norm was bounded or its price measured"
 
 
 def where_in(

@@ -11,7 +11,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, key_of, split
 from saddleslide.arrays.kinds import to_host
-from saddleslide.certificates.certificate import certified, certify, feasible
+from saddleslide.certificates.certificate import certified, feasible, judged
 from saddleslide.certificates.guards import PairGuard, check_adjoint_of
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError, UnknownConstantError, UnreachableError
@@ -166,7 +166,7 @@ class PlanRun:
         remembered = Remembered(self.problem.f, heard, self.problem.X)
         point = self.problem.X.project(heard.point), self.point()[1]
         rest = replace(self.problem, f=remembered, B=self.problem.coupling)
-        found = certify(rest, *point, models=self.models)
+        found = judged(rest, *point, models=self.models)
         if found.kind != "none":
             self.judged, self.judged_point = found, point
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.precision import SINGLE
-from saddleslide.certificates.certificate import EPS, certify
+from saddleslide.certificates.certificate import EPS, judged
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.domains import Domain
 from saddleslide.functions import Function
@@ -92,7 +92,7 @@ def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> 
     if not (problem.X.bounded and problem.Y.bounded):
         # Ctrl-C is answered at once: without a search.
         most = 1 if result.status is Status.INTERRUPTED else _GRADIENTS
-        return certify(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=most)
+        return judged(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=most)
     oracles = Oracles(problem)
     step, pull = x - result.x, result.y - y
     above = _reach(oracles.forward(step), step, problem.Y, problem.coupling)

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.certificates.certificate import certify
+from saddleslide.certificates.certificate import judged
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.hypotheses import restart_hypotheses
 from saddleslide.facts.noise import refuse_mixed, variances
 from saddleslide.functions import Function, Linear, Quadratic
+from saddleslide.functions.base import gradient_aside
 from saddleslide.operators import Coupling, Mirrored
+from saddleslide.operators.call import note
 from saddleslide.operators.spectrum import as_dense
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant
@@ -155,7 +157,9 @@ def _first_Psi(
         if math.isfinite(bound):
             return bound, "sizes of the domains"
     seen = problem if extra is None else regularised_problem(problem, extra, start)
-    gap = certify(seen, *start).gap
+    found = judged(seen, *start)
+    note(found.calls)
+    gap = found.gap
     factor = SQUARE_PER_GAP * _uncovered(problem, curvature) + BREGMAN_PER_GAP
     if not math.isfinite(factor * gap):
         raise InputError(
@@ -323,7 +327,7 @@ def range_condition(function: Function, domain: Domain, coupling: Coupling) -> b
     # The assumption also wants X + ker B = X, which a bounded set breaks.
     if not function.linear or not isinstance(domain, FullSpace):
         return False
-    gradient = function.gradient(np.zeros(domain.shape)).ravel()
+    gradient = gradient_aside(function, np.zeros(domain.shape)).ravel()
     size = float(np.linalg.norm(gradient))
     if size == 0.0:
         return True

@@ -16,6 +16,7 @@ from saddleslide.functions import Zero
 from saddleslide.methods.metric_choice import built_metric, choose_metric
 from saddleslide.methods.sliding.view import View, view_of
 from saddleslide.metrics import Metric
+from saddleslide.operators.call import note
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
@@ -116,7 +117,11 @@ def _built(problem: SaddleProblem, metric: Any, start: tuple[Array, Array]) -> M
         )
     if isinstance(metric, Metric):
         return metric.attached(problem.coupling)
-    return built_metric(metric, Oracles(problem), problem.f, start[0], seed=0)
+    oracles = Oracles(problem)
+    try:
+        return built_metric(metric, oracles, problem.f, start[0], seed=0)
+    finally:
+        note(oracles.calls)
 
 
 def _uneven_norm(problem: SaddleProblem, start: tuple[Array, Array]) -> list[Metric | None]:

@@ -16,6 +16,7 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.functions import bounding_modulus
+from saddleslide.functions.base import value_aside
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.methods.sliding.inner import Inner, LinearisedStep
 from saddleslide.metrics import Metric
@@ -155,7 +156,8 @@ class AdaptiveSliding:
             self.gradient_before, self.gradient = self.gradient, found
             errors = self.f.errors(new.x, new.lift, value, found, new.reach)
             known = Linearisation(new.x, value, self.gradient, errors)
-        g_value = None if self.inner.g_value is None else self.inner.g_value + self.split.g_simple.value(y)
+        g_simple, g_value = self.split.g_simple, self.inner.g_value
+        g_value = None if g_value is None else g_value + value_aside(g_simple, y)
         BTy = self.inner.adjoint_product
         at_x = errors if known.point is new.x else self.f.errors(new.x, new.lift, value, None, new.reach)
         return Candidate(
