@@ -26,11 +26,10 @@ from saddleslide.operators.call import under_way
 from saddleslide.oracles.oracles import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.adaptive_run import carry_out
 from saddleslide.runs.checkpoint import fingerprint
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, aside_place, controlled
 from saddleslide.runs.enclosed import as_meant
-from saddleslide.runs.method_run import carry_out_method
+from saddleslide.runs.loop import carry_out
 from saddleslide.runs.plan_run import PlanRun
 from saddleslide.runs.result import Result
 from saddleslide.runs.single import returned
@@ -185,10 +184,8 @@ def carried_out(
     rng: int | np.random.Generator = 0,
 ) -> Result:
     """Carry any plan out under a control."""
-    if isinstance(plan, AdaptivePlan):
+    if isinstance(plan, AdaptivePlan | MethodPlan):
         return carry_out(problem, plan, start, control)
-    if isinstance(plan, MethodPlan):
-        return carry_out_method(problem, plan, start, control)
     return PlanRun(problem, plan, start, control, as_generator(rng, "run")).carry_out()
 
 

@@ -17,6 +17,7 @@ from saddleslide.api.second_try import with_second_try
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.kernels.threads import working_threads
+from saddleslide.methods.catalogue import method_plan
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.planner.adaptive import planned, targets
@@ -24,7 +25,6 @@ from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.planner.choice import Choice, choose
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
-from saddleslide.runs.method_run import method_plan
 from saddleslide.runs.progress import Progress
 from saddleslide.runs.result import Result
 from saddleslide.theory.adaptive import AdaptivePlan

@@ -1,4 +1,4 @@
-"""What a method is: a description, and three verbs: start, advance, output."""
+"""What a method is: a description, and what a run asks of it: start, advance, candidates, learn."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from saddleslide.arrays.base import Array
-from saddleslide.certificates.candidate import Candidate
+from saddleslide.certificates.candidate import Candidate, Split
+from saddleslide.certificates.inspector import Inspector
+from saddleslide.certificates.judge import Judge
+from saddleslide.certificates.verdict import Status
 from saddleslide.errors import raise_all
+from saddleslide.functions import split_simple
 from saddleslide.methods.requirements import missing
 from saddleslide.oracles.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
+from saddleslide.theory.stored import AnyPlan
 
 Value = float | int | str | None
 
@@ -81,6 +86,22 @@ class Description:
     options: tuple[Option, ...] = ()
 
 
+@dataclass(frozen=True)
+class Revision:
+    """A change of course in the middle of a run: the plan from here on, and the method that goes on with it.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> from saddleslide.theory.method_plan import MethodPlan
+    >>> Revision(MethodPlan("pdhg", tol=1e-3), ss.methods.by_name["pdhg"]()).plan.method
+    'pdhg'
+    """
+
+    plan: AnyPlan
+    method: Method
+
+
 class Method(ABC):
     """A method: configured by its options, then `start`, `advance` as often as you like, `output` at any time.
 
@@ -109,6 +130,10 @@ class Method(ABC):
     on_host: ClassVar[bool] = False
     # Whether it ends by itself, with a gap that is proved to meet the target.
     ends_proved: ClassVar[bool] = False
+    # How its points are judged.
+    inspection: ClassVar[type[Inspector]] = Inspector
+    # Oracles of a loop inside, the roles of x and y exchanged, whose last calls have not been handed over yet.
+    inside: Oracles | None = None
 
     def __init__(self, **options: Value) -> None:
         known = {option.name: option for option in self.description.options}
@@ -124,13 +149,17 @@ class Method(ABC):
         """`lacks`, or what of it is quickly found: for forecasts, which ask many methods in vain."""
         return self.lacks(problem)
 
+    def split(self, problem: SaddleProblem) -> Split:
+        """Costly and simple parts of f and g, as the method uses them."""
+        return Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
+
     @abstractmethod
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         """Begin at a feasible point, towards an absolute gap `tol` (0 when only a relative target is known)."""
 
     @abstractmethod
-    def advance(self) -> None:
-        """One iteration."""
+    def advance(self) -> Revision | None:
+        """One iteration; a revision where that has led nowhere, and another plan has to go on."""
 
     @abstractmethod
     def output(self) -> tuple[Array, Array]:
@@ -140,8 +169,9 @@ class Method(ABC):
         """Points to be judged: the output, unless a method has more to offer. A NaN value is filled in, and counted."""
         return (Candidate(*self.output(), math.nan),)
 
-    def learn(self, gaps: Sequence[float]) -> None:  # noqa: B027
-        """Certified gaps of the last candidates, in their order; methods that restart on the gap use them."""
+    def learn(self, gaps: Sequence[float], judge: Judge) -> Status | None:
+        """Hear the certified gaps of the last candidates, in their order; a status where going on would not help."""
+        return None
 
     @property
     def finished(self) -> bool:

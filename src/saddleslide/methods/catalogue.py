@@ -1,13 +1,15 @@
-"""The collection of methods: by name, as a table."""
+"""The collection of methods: by name, as a table, and from a plan."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from saddleslide.errors import InputError
+from saddleslide.errors import InputError, raise_all
 from saddleslide.methods.accelerated_gradient import AcceleratedGradient
 from saddleslide.methods.accelerated_mirror_prox import AcceleratedMirrorProx
+from saddleslide.methods.adaptive_sliding import Adaptive
 from saddleslide.methods.admm import Admm
 from saddleslide.methods.apdg import Apdg
 from saddleslide.methods.base import Method
@@ -21,10 +23,14 @@ from saddleslide.methods.opapc import Opapc
 from saddleslide.methods.pdhg import Pdhg
 from saddleslide.methods.proved_sliding import ProvedSliding
 from saddleslide.methods.recursive_sliding import RecursiveSliding
+from saddleslide.methods.sliding.primal_dual import RestartedPrimalDual
 from saddleslide.methods.two_level import TwoLevelSliding
 from saddleslide.methods.universal_gradient import UniversalGradient
 from saddleslide.methods.universal_mirror_prox import UniversalMirrorProx
 from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
+from saddleslide.problem import SaddleProblem
+from saddleslide.theory.adaptive import METHODS, AdaptivePlan
+from saddleslide.theory.method_plan import MethodPlan
 
 ALL: tuple[type[Method], ...] = (
     MirrorProx,
@@ -111,3 +117,43 @@ def _block(member: type[Method]) -> str:
 
 
 by_name = Methods(ALL)
+
+
+def method_of(plan: AdaptivePlan | MethodPlan) -> Method:
+    """The method that a plan asks for, at its beginning.
+
+    Examples
+    --------
+    >>> method_of(MethodPlan("pdhg", {"variant": "plain"})).options["variant"]
+    'plain'
+    """
+    if isinstance(plan, MethodPlan):
+        return by_name[plan.method](**plan.options)
+    return Adaptive(plan) if plan.method == METHODS[0] else RestartedPrimalDual()
+
+
+def method_plan(
+    problem: SaddleProblem,
+    name: str,
+    tol: float = 0.0,
+    rtol: float = 0.0,
+    options: Mapping[str, Any] | None = None,
+    every: int | None = None,
+) -> MethodPlan:
+    """The plan of a run with a named method, after one error with all that it lacks on this problem.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=simplex, Y=simplex)
+    >>> method_plan(game, "mirror-prox", tol=1e-2).options["output"]
+    'average'
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError(f"solve: options is {options!r}; expected a mapping such as {{'output': 'last'}}.")
+    method = by_name[name](**dict(options or {}))
+    silent = [part for part, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
+    complaints = [f"{part} has no value, so no gap can be certified; pass value=." for part in silent]
+    raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(problem))
+    return MethodPlan(name, method.options, tol, rtol, every, shapes=(problem.X.shape, problem.Y.shape))

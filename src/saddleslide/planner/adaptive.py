@@ -21,12 +21,12 @@ from saddleslide.facts.costs import (
 )
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.functions.at_hand import exponent
+from saddleslide.methods.adaptive_sliding import first_curvature
 from saddleslide.methods.metric_choice import METRICS, choose_metric
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.planner.forecast import predictions, start_scale
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.adaptive_run import first_curvature, mirror
 from saddleslide.theory.adaptive import METHODS, AdaptivePlan
 
 
@@ -103,7 +103,7 @@ def planned(
         why_not = ", and the metric asked for has no use" if unused else ""
         reason = f"f and g are simple terms: no gradient is called{why_not}"
         return AdaptivePlan(METHODS[1], "blocks", False, 1, 1.0, absolute, relative, rng, simple, (reason,))
-    seen = mirror(problem) if mirrored else problem
+    seen = problem.mirrored() if mirrored else problem
     chosen, why = choose_metric(seen, f_rest if not mirrored else g_rest, metric)
     prices = None if costs is None else chosen_costs(problem, costs, "solve")
     steps = inner_steps_per_gradient(seen, _swapped(prices) if mirrored else prices, chosen)
@@ -117,7 +117,7 @@ def planned(
     entrywise = chosen in ("blocks", "diagonal") or isinstance(metric, Entrywise)
     if entrywise and not (isinstance(f_rest, Zero) or isinstance(g_rest, Zero)):
         g_steps = g_steps_per_gradient(prices or estimated_costs(problem))
-        steps_per_g = inner_steps_per_gradient(mirror(problem), _swapped(prices), "blocks", FEWEST_ON_G)
+        steps_per_g = inner_steps_per_gradient(problem.mirrored(), _swapped(prices), "blocks", FEWEST_ON_G)
         reasons = (*reasons, "f and g are costly: g is slid inside the steps on f")
     return AdaptivePlan(
         METHODS[0], chosen, mirrored, steps, first_curvature(seen) if chosen == "blocks" else 1.0,
