@@ -239,6 +239,27 @@ def test_all_methods_have_as_many_steps_to_find_a_first_gap():
         assert 256 <= result.history[-1].step <= 1.1 * 256
 
 
+def test_a_method_is_a_value_and_its_name_a_shorthand():
+    problem, method = smooth_problem(), ss.methods.MirrorProx(output="last")
+    before = dict(vars(method))
+    given = ss.solve(problem, tol=1e-2, method=method)
+    named = ss.solve(problem, tol=1e-2, method="mirror-prox", options={"output": "last"})
+    assert given.plans == named.plans and given.x.tobytes() == named.x.tobytes() and given.calls == named.calls
+    assert vars(method) == before and repr(method) == "MirrorProx(output='last')"
+    assert {method, ss.methods.MirrorProx(output="last"), ss.methods.MirrorProx()} == {method, ss.methods.MirrorProx()}
+    with pytest.raises(TypeError):
+        method.options["output"] = "average"
+    with pytest.raises(InputError, match="which has its own"):
+        ss.solve(problem, tol=1e-2, method=method, options={"output": "last"})
+
+    class Mine(Method):
+        description = method.description
+        start = advance = output = None
+
+    with pytest.raises(InputError, match=r"method is Mine\(\); expected a class that ss.methods lists"):
+        ss.solve(problem, tol=1e-2, method=Mine())
+
+
 def test_numbers_that_are_not_finite_end_the_run():
     calls = []
 

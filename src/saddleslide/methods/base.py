@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from saddleslide.arrays.base import Array
@@ -106,7 +107,8 @@ class Method(ABC):
     """A method: configured by its options, then `start`, `advance` as often as you like, `output` at any time.
 
     It touches the problem only through `Oracles`, so that every call is counted, and reads no clock. A concrete
-    method is final.
+    method is final. Two of them are equal when class and options are; `solve` begins with one of its own that is equal
+    to the one it was given, which stays as it is.
 
     Examples
     --------
@@ -139,7 +141,19 @@ class Method(ABC):
         known = {option.name: option for option in self.description.options}
         if options:
             raise_all(self.description.name, _complaints(options, known))
-        self.options: dict[str, Value] = {name: options.get(name, option.default) for name, option in known.items()}
+        self.options: Mapping[str, Value] = MappingProxyType(
+            {name: options.get(name, option.default) for name, option in known.items()}
+        )
+
+    def __repr__(self) -> str:
+        chosen = [option for option in self.description.options if self.options[option.name] != option.default]
+        return f"{type(self).__name__}({', '.join(f'{o.name}={self.options[o.name]!r}' for o in chosen)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Method) and other.options == self.options
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.options.items())))
 
     def lacks(self, problem: SaddleProblem) -> list[str]:
         """Everything that this method needs and the problem does not offer, one sentence each."""

@@ -36,7 +36,7 @@ class _Side:
 
 
 @final
-class Pdhg(Method):
+class PDHG(Method):
     """v <- prox of v + sigma K (2u - u_old), u <- prox of u - tau K^T v, on the block u with the larger modulus first.
 
     Examples
