@@ -150,7 +150,7 @@ MUTANTS = (
     (J, "if not apart > 0.0:", "if not apart > 0.0 or True:", ROUNDING),
     ("functions/base.py", 'return not type(part).__module__.startswith("saddleslide.")', "return False",
      ("tests/certificates/test_own_claims.py",)),
-    ("runs/method_run.py", "                self.judge.latest = found\n", "                pass\n",
+    ("runs/loop.py", "                self.judge.latest = found\n", "                pass\n",
      ("tests/runs/test_points.py",)),
     ("runs/enclosed.py", "    if outside:\n", "    if False:\n", CONSTRAINED),
     ("runs/enclosed.py", "elif not around.holds(result.y):", "elif False:", CONSTRAINED),

@@ -28,8 +28,8 @@ from tomography_calls import PAIRS, Outside, differences, differences_transposed
 
 import saddleslide as ss
 from saddleslide.gallery.tomography import REGIMES
+from saddleslide.methods import adaptive_sliding
 from saddleslide.methods.sliding.adaptive import AdaptiveSliding
-from saddleslide.runs import adaptive_run
 
 REGIME_TARGETS = (5e-4, 1e-5, 1e-6)
 INSTANCE_TARGETS = (1e-4, 1e-5, 1e-6)
@@ -153,14 +153,14 @@ def measure(
     if isinstance(gap, InstanceGap):
         gap.allowed = 1e-3 * targets[-1] * start
     seen: list[dict[str, float]] = []
-    original = adaptive_run.AdaptiveSliding
-    adaptive_run.AdaptiveSliding = watched(problem, gap, tuple(target * start for target in targets), seen)
+    original = adaptive_sliding.AdaptiveSliding
+    adaptive_sliding.AdaptiveSliding = watched(problem, gap, tuple(target * start for target in targets), seen)
     try:
         ss.solve(problem, rtol=1e-3 * targets[-1], metric=metric, max_calls={"f": 1000})
     except StopIteration:
         pass
     finally:
-        adaptive_run.AdaptiveSliding = original
+        adaptive_sliding.AdaptiveSliding = original
     first = [next((row for row in seen if row["gap"] <= target * start), None) for target in targets]
     return {
         "problem": name, "metric": metric, "targets": list(targets),

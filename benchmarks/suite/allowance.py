@@ -18,9 +18,9 @@ from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import weighted
 from saddleslide.api.second_try import with_second_try
 from saddleslide.facts.costs import estimated_costs
+from saddleslide.methods.catalogue import method_plan
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.runs.control import Control
-from saddleslide.runs.method_run import method_plan
 
 FORCED = ("apdg", "opapc", "l-bfgs", "pdhg", "universal-primal-dual", "condat-vu", "mirror-prox", "admm")
 # Where gradients are rough, none of these comes near the target on its allowance.

@@ -17,7 +17,7 @@ from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions import Function, rests_on_declaration
 from saddleslide.functions.base import is_own_class
 from saddleslide.functions.moduli import declared_forms
-from saddleslide.operators import Coupling, as_coupling
+from saddleslide.operators import Coupling, Mirrored, as_coupling
 
 
 def as_it_is(result: Any) -> Any:
@@ -243,6 +243,20 @@ class SaddleProblem:
         array([1., 1.])
         """
         return self.arrays.placed(point[0]), self.arrays.placed(point[1])
+
+    def mirrored(self) -> SaddleProblem:
+        """The same problem with the roles of x and y exchanged: min over y of g(y) + <x, -B^T y> - f(x), over y and x.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
+        >>> ss.SaddleProblem(f=zero, g=ss.functions.Huber(1.0), B=np.eye(2), X=box, Y=box).mirrored().f
+        Huber(1)
+        """
+        return SaddleProblem(
+            f=self.g, g=self.f, B=Mirrored(self.coupling), X=self.Y, Y=self.X, arrays=self.arrays
+        )  # fmt: skip
 
 
 def _plain(shape: Any) -> Any:

@@ -11,7 +11,7 @@ from planted import planted
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.errors import InputError
-from saddleslide.runs.adaptive_run import carry_out
+from saddleslide.runs.loop import carry_out
 from support import Counter, gathered
 
 F, D = ss.functions, ss.domains

@@ -358,13 +358,13 @@ def test_numba_is_imported_by_the_first_run_and_not_without_compiling():
 
 TRANSFORMED = """
 import sys, saddleslide as ss
-from saddleslide.adaptive_run import AdaptiveRun
-problem, timed, seen = ss.gallery.tomography(n=8), AdaptiveRun._timed, []
+from saddleslide.methods.adaptive_sliding import Adaptive
+problem, start, seen = ss.gallery.tomography(n=8), Adaptive.start, []
 assert "scipy.fft" not in sys.modules
-def watched(self, work):
+def watched(self, *given):
     seen.append("scipy.fft" in sys.modules)
-    return timed(self, work)
-AdaptiveRun._timed = watched
+    return start(self, *given)
+Adaptive.start = watched
 result = ss.solve(problem, rtol=1e-3, metric=sys.argv[1])
 print(seen[0], result.timings["compile"] > 0.0)
 """

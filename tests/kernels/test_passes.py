@@ -10,13 +10,12 @@ from saddleslide.functions import LeastSquares, PoissonTransmission
 from saddleslide.functions.losses import _beyond_linear
 from saddleslide.kernels.switch import jit
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
+from saddleslide.methods.adaptive_sliding import Adaptive
 from saddleslide.operators import Matrix
 from saddleslide.operators.sparse_rows import SparseRows
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.adaptive import adaptive_plan
 from saddleslide.planner.request import SolveRequest
-from saddleslide.runs.adaptive_run import AdaptiveRun
-from saddleslide.runs.control import Control
 from support import gathered
 
 WIDE = 2**16 + 3
@@ -148,8 +147,9 @@ def test_probes_of_a_curved_loss_see_its_hessian_where_it_is_taken():
 def test_gradients_that_come_along_are_those_at_the_iterates():
     """Also after shortened steps, whose gradients are combinations of others."""
     problem = ss.gallery.tomography(n=16)
-    plan = adaptive_plan(problem, SolveRequest(rtol=1e-9))
-    method = AdaptiveRun(problem, plan, problem.start(None), Control())._first_method()
+    adaptive = Adaptive(adaptive_plan(problem, SolveRequest(rtol=1e-9)))
+    adaptive.start(Oracles(problem), problem.start(), tol=1e-9)
+    method = adaptive.iteration
     shortened = 0
     for _ in range(40):
         method.L *= 0.6

@@ -22,6 +22,7 @@ from classical import (
     restarted_pdhg,
     universal_primal_dual,
 )
+from saddleslide.certificates.judge import Judge
 from saddleslide.oracles.oracles import Oracles
 
 STEPS = 20
@@ -127,10 +128,11 @@ def test_pdhg_restarted(rng):
     expected = restarted_pdhg(f, g, B, x, y, 0.7, gap)
     method = ss.methods.by_name["pdhg"](variant="restarted", weight=0.7)
     method.start(Oracles(problem), (x, y), 1e-3)
+    judge = Judge(problem, method.split(problem), 1e-3, 0.0, (x, y))
     found = []
     for _ in range(STEPS):
         method.advance()
-        method.learn([gap(candidate.x, candidate.y) for candidate in method.candidates()])
+        method.learn([gap(candidate.x, candidate.y) for candidate in method.candidates()], judge)
         found.append(method.output())
     assert 1 < method.restarting.restarts < STEPS
     # Rounding grows over some 300 steps.

@@ -8,8 +8,8 @@ import pytest
 import scipy.optimize
 
 import saddleslide as ss
+from saddleslide.methods import adaptive_sliding
 from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
-from saddleslide.runs import adaptive_run
 from support import Counter, gathered
 from watched import Both
 
@@ -132,8 +132,8 @@ def test_a_dear_f_is_called_less():
 def test_how_g_is_treated(g, Y, metric, kind, monkeypatch):
     seen = []
     for name in ("Proximal", "Linearised", "Slid"):
-        original = getattr(adaptive_run, name)
-        monkeypatch.setattr(adaptive_run, name, lambda *a, made=original: seen.append(made) or made(*a))
+        original = getattr(adaptive_sliding, name)
+        monkeypatch.setattr(adaptive_sliding, name, lambda *a, made=original: seen.append(made) or made(*a))
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((9, 5)), rng.standard_normal((4, 5))
     problem = ss.SaddleProblem(f=F.LeastSquares(A, np.ones(9)), g=g, B=B, X=D.FullSpace(5), Y=Y)

@@ -10,12 +10,12 @@ import pytest
 import saddleslide as ss
 from arena import Arena
 from saddleslide.api.second_try import with_second_try
+from saddleslide.methods.catalogue import method_plan
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.choice import choose
 from saddleslide.planner.forecast import predict, predict_adaptive, predictions, start_scale
 from saddleslide.runs.control import Control
-from saddleslide.runs.method_run import method_plan
 from saddleslide.theory import loop_counts, place, sorted_by_budget
 from saddleslide.theory.alphas import alpha_sequence, last_alpha, sum_of_inverse_squares
 from saddleslide.theory.bounds import sharp_bound

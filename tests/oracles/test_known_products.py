@@ -8,6 +8,7 @@ import pytest
 import saddleslide as ss
 from saddleslide.certificates.candidate import Split
 from saddleslide.kernels.switch import jit
+from saddleslide.methods.adaptive_sliding import Adaptive
 from saddleslide.methods.sliding.adaptive import AdaptiveSliding
 from saddleslide.methods.sliding.coupling_loop import CouplingLoop
 from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
@@ -17,8 +18,8 @@ from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.adaptive import adaptive_plan
 from saddleslide.planner.request import SolveRequest
-from saddleslide.runs.adaptive_run import AdaptiveRun
 from saddleslide.runs.control import Control
+from saddleslide.runs.loop import Run
 from watched import Both, Watched
 
 F, D = ss.functions, ss.domains
@@ -81,7 +82,7 @@ def test_the_product_of_zero_is_known():
 
 def run_of(problem, tol=1e-9, start=None):
     plan = adaptive_plan(problem, SolveRequest(tol))
-    return AdaptiveRun(problem, plan, problem.start(start), Control())
+    return Run(problem, plan, problem.start(start), Control())
 
 
 def costly_prox(kind):
@@ -101,10 +102,12 @@ def test_candidates_bring_both_products_along(kind, inner):
         problem, B = both.problem, both.B
     else:
         problem, B = costly_prox(kind)
-    run = run_of(problem)
+    plan = adaptive_plan(problem, SolveRequest(1e-9))
     if kind == "linearised":
-        run.plan = replace(run.plan, g_steps=0)
-    method = run._first_method()
+        plan = replace(plan, g_steps=0)
+    adaptive = Adaptive(plan)
+    adaptive.start(Oracles(problem), problem.start(), tol=1e-9)
+    method = adaptive.iteration
     assert isinstance(method, AdaptiveSliding) and isinstance(method.inner, inner)
     shown = 0
     for _ in range(12):
@@ -124,7 +127,7 @@ def test_the_judge_of_a_run_makes_no_product_of_its_own():
     assert result.success and len(result.history) > 3
     assert run.oracles.calls.B + run.judge.oracles.calls.B == result.calls.B == B.products - before
     # After a shortened step x is a point between others, and its image is asked for.
-    assert run.method.violations >= run.judge.oracles.calls.B
+    assert run.method.iteration.violations >= run.judge.oracles.calls.B
 
 
 def test_a_restart_from_the_last_point_keeps_its_product():

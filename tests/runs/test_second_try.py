@@ -11,9 +11,9 @@ import numpy as np
 
 import saddleslide as ss
 from saddleslide.api.second_try import PATIENCE, with_second_try
+from saddleslide.methods.catalogue import method_plan
 from saddleslide.planner.forecast import predict, predict_adaptive
 from saddleslide.runs.control import Control
-from saddleslide.runs.method_run import method_plan
 from saddleslide.theory.plan import weighted_cost
 
 PRICES = (2.0, 3.0, 1.0)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from saddleslide.api.solver import solve
 from saddleslide.errors import raise_all
+from saddleslide.methods.base import Method
+from saddleslide.methods.catalogue import as_named
 from saddleslide.oracles.oracles import Calls
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.problem import SaddleProblem
@@ -64,7 +67,10 @@ def break_even(sliding: Calls, other: Calls) -> float:
 
 
 def crossover(
-    problem: SaddleProblem, tol: float, method: str = "mirror-prox", options: dict[str, Any] | None = None
+    problem: SaddleProblem,
+    tol: float,
+    method: str | Method = "mirror-prox",
+    options: Mapping[str, Any] | None = None,
 ) -> Crossover:
     """Run adaptive sliding and another method to the same certified gap, and compare their calls.
 
@@ -74,10 +80,10 @@ def crossover(
         The problem.
     tol : float
         Target gap.
-    method : str, optional
-        A name in `ss.methods`; the paper's choice is Mirror-Prox.
+    method : str or Method, optional
+        A method of `ss.methods` or its name; the paper's choice is Mirror-Prox.
     options : mapping, optional
-        Settings of that method.
+        Settings of a method that was given by its name.
 
     Examples
     --------
@@ -88,6 +94,7 @@ def crossover(
     >>> ss.crossover(problem, tol=1e-2).ratio < 1.0
     True
     """
+    method, options = as_named(method, options, "crossover")
     results = solve(problem, tol, method=ADAPTIVE), solve(problem, tol, method=method, options=options)
     short = [
         f"{name} ended with status {result.status.name}; expected SOLVED. Ask for a larger gap."

@@ -22,10 +22,9 @@ from saddleslide.oracles.clock import Clock
 from saddleslide.oracles.oracles import Calls
 from saddleslide.oracles.sampling import quiet_problem
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.adaptive_run import AdaptiveRun
 from saddleslide.runs.checkpoint import fingerprint, read_checkpoint
 from saddleslide.runs.control import Callback, Control, controlled
-from saddleslide.runs.method_run import MethodRun
+from saddleslide.runs.loop import Run
 from saddleslide.runs.plan_run import PlanRun
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import Snapshot, fresh_generator, restore
@@ -34,7 +33,7 @@ from saddleslide.theory.adaptive import AdaptivePlan
 from saddleslide.theory.method_plan import MethodPlan
 from saddleslide.theory.sliding_plan import Schedule
 
-AnyRun = AdaptiveRun | MethodRun | PlanRun | Ladder
+AnyRun = Run | PlanRun | Ladder
 _Found = TypeVar("_Found")
 # Packages whose code is not the caller's.
 _OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
@@ -193,10 +192,8 @@ def _fresh(problem: SaddleProblem, header: Mapping[str, Any], control: Control) 
         generator = fresh_generator(header["state"])
         return Ladder(problem, math.nan, math.nan, True, start, None, control, generator)
     plan = Plan.from_dict(header["plan"])
-    if isinstance(plan, AdaptivePlan):
-        return AdaptiveRun(problem, plan, start, control)
-    if isinstance(plan, MethodPlan):
-        return MethodRun(problem, plan, start, control)
+    if isinstance(plan, AdaptivePlan | MethodPlan):
+        return Run(problem, plan, start, control)
     assert isinstance(plan, Schedule)
     generator = fresh_generator(header["state"])
     return PlanRun(problem, plan, start, control, generator)

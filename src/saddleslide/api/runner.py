@@ -28,11 +28,10 @@ from saddleslide.methods.reach import assumed_distances
 from saddleslide.oracles.oracles import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.adaptive_run import carry_out
 from saddleslide.runs.checkpoint import fingerprint
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
 from saddleslide.runs.enclosed import as_meant
-from saddleslide.runs.method_run import carry_out_method
+from saddleslide.runs.loop import carry_out
 from saddleslide.runs.plan_run import PlanRun
 from saddleslide.runs.result import Result
 from saddleslide.runs.single import returned
@@ -190,14 +189,12 @@ def carried_out(
     rng: int | np.random.Generator = 0,
 ) -> Result:
     """Carry any plan out under a control."""
-    if isinstance(plan, AdaptivePlan):
-        return carry_out(problem, plan, start, control)
-    if isinstance(plan, MethodPlan):
+    if isinstance(plan, MethodPlan) and plan.on_allowance and plan.costs is not None and control.checkpoint is None:
         # A checkpoint holds one run, so a preferred method then has no allowance.
-        if plan.on_allowance and plan.costs is not None and control.checkpoint is None:
-            with assumed_distances(problem, plan.distances):
-                return with_second_try(problem, plan, start, control, plan.costs, plan.seed)
-        return carry_out_method(problem, plan, start, control)
+        with assumed_distances(problem, plan.distances):
+            return with_second_try(problem, plan, start, control, plan.costs, plan.seed)
+    if isinstance(plan, AdaptivePlan | MethodPlan):
+        return carry_out(problem, plan, start, control)
     assert isinstance(plan, Schedule)
     return PlanRun(problem, plan, start, control, as_generator(rng, "run")).carry_out()
 

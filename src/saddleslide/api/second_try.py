@@ -13,9 +13,8 @@ from saddleslide.planner.adaptive import adaptive_plan
 from saddleslide.planner.forecast import predict_adaptive
 from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.adaptive_run import carry_out
 from saddleslide.runs.control import Callback, Control
-from saddleslide.runs.method_run import carry_out_method
+from saddleslide.runs.loop import carry_out
 from saddleslide.runs.result import Moment, Result
 from saddleslide.theory.method_plan import MethodPlan
 from saddleslide.theory.plan import weighted_cost
@@ -76,7 +75,7 @@ def with_second_try(
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> from saddleslide.runs.method_run import method_plan
+    >>> from saddleslide.methods.catalogue import method_plan
     >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
     >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.diag([1.0, 2.0, 3.0]), X=simplex, Y=simplex)
     >>> asked = method_plan(game, "mirror-prox", tol=1e-3)
@@ -85,7 +84,7 @@ def with_second_try(
     (['mirror-prox', 'restarted primal-dual'], 'SOLVED')
     """
     watched = Allowance(problem, prices, control.callback, by_name[plan.method].ends_proved)
-    first = carry_out_method(problem, plan, start, replace(control, callback=watched))
+    first = carry_out(problem, plan, start, replace(control, callback=watched))
     if first.gap <= first.target or not (watched.used_up or first.status in _UNFINISHED):
         return first
     if not first.target > 0.0:

@@ -15,6 +15,8 @@ from saddleslide.api.runner import carried_out, held_to_limits, with_header
 from saddleslide.api.sampled import solve_sampled
 from saddleslide.errors import InputError
 from saddleslide.kernels.threads import working_threads
+from saddleslide.methods.base import Method
+from saddleslide.methods.catalogue import as_named
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.planner.plans import solve_plan
@@ -30,7 +32,7 @@ def solve(
     tol: float | None = None,
     *,
     rtol: float | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     options: Mapping[str, Any] | None = None,
     metric: str | Metric = "auto",
     start: tuple[Any, Any] | None = None,
@@ -58,10 +60,11 @@ def solve(
         Target gap.
     rtol : float, optional
         Target relative to the gap at the start. At least one of the two is needed; the larger target counts.
-    method : str, optional
-        "auto" (the cheapest by prediction; see `ss.compare`), "adaptive" (adaptive sliding), or a name in `ss.methods`.
+    method : str or Method, optional
+        "auto" (the cheapest by prediction; see `ss.compare`), "adaptive" (adaptive sliding), or a method of
+        `ss.methods`: one such as `ss.methods.PDHG(variant="restarted")`, or its name.
     options : mapping, optional
-        Settings of the named method.
+        Settings of a method that was given by its name.
     metric : "auto", "blocks", "diagonal", "spectral", "fft" or Metric
         Norm of the block with the costly function, or one of your own from `ss.metrics`; for adaptive sliding.
     start : (x, y), optional
@@ -122,6 +125,7 @@ def solve(
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
+    method, options = as_named(method, options, "solve")
     with (
         working_threads(threads, "solve"),
         Progress(then=callback) if progress else nullcontext(callback) as watched,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import final
 
 import numpy as np
 
@@ -55,6 +56,11 @@ class Inspector:
         if smoothness is None:
             return math.inf
         return smoothness.H if smoothness.nu == 1.0 else math.inf
+
+    def open(self, start: tuple[Array, Array], own: Calls) -> None:
+        """Judge the start, before the first step: a relative target needs its gap."""
+        if self.judge.rtol > 0.0:
+            self.exact_gap_of(Candidate(*start, math.nan), own)
 
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Certified gap of one candidate, given the calls that the method has made."""
@@ -124,3 +130,28 @@ class Inspector:
         if not isinstance(simple, Zero):
             change += self.judge.below.simple_value(x + step) - self.judge.below.simple_value(x)
         return max(-change, 0.0)
+
+
+@final
+class ExactInspector(Inspector):
+    """For simple f and g: certified inner solves call no gradient, so that every point has both of its bounds."""
+
+    def open(self, start: tuple[Array, Array], own: Calls) -> None:
+        self.gap_of(Candidate(*start, 0.0), own)
+
+    def gap_of(self, candidate: Candidate, own: Calls) -> float:
+        return self.judge.gap_at(candidate)
+
+
+@final
+class BoundsInspector(Inspector):
+    """For a method that brings gradients and products along: the best bounds of all its points, none judged alone."""
+
+    def open(self, start: tuple[Array, Array], own: Calls) -> None:
+        """Nothing: the first step brings the first bounds."""
+
+    def gap_of(self, candidate: Candidate, own: Calls) -> float:
+        """Certified gap of the run, this candidate included."""
+        self.judge.allowance = own.copy()
+        self.judge.consider(candidate)
+        return self.judge.gap

@@ -2,18 +2,18 @@
 
 from saddleslide.methods.accelerated_gradient import AcceleratedGradient
 from saddleslide.methods.accelerated_mirror_prox import AcceleratedMirrorProx
-from saddleslide.methods.admm import Admm as ADMM
-from saddleslide.methods.apdg import Apdg as APDG
+from saddleslide.methods.admm import ADMM
+from saddleslide.methods.apdg import APDG
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.catalogue import Methods, by_name
 from saddleslide.methods.condat_vu import CondatVu
 from saddleslide.methods.gradient_sliding import GradientSliding
-from saddleslide.methods.lbfgs import Lbfgs as LBFGS
+from saddleslide.methods.lbfgs import LBFGS
 from saddleslide.methods.lockstep import Lockstep
 from saddleslide.methods.mirror_prox import MirrorProx
 from saddleslide.methods.mirror_prox_sliding import MirrorProxSliding
-from saddleslide.methods.opapc import Opapc as OPAPC
-from saddleslide.methods.pdhg import Pdhg as PDHG
+from saddleslide.methods.opapc import OPAPC
+from saddleslide.methods.pdhg import PDHG
 from saddleslide.methods.proved_sliding import ProvedSliding
 from saddleslide.methods.recursive_sliding import RecursiveSliding
 from saddleslide.methods.two_level import TwoLevelSliding

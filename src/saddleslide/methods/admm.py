@@ -28,7 +28,7 @@ _SETTLED = 1e-8
 
 
 @final
-class Admm(Method):
+class ADMM(Method):
     """x: CG on f + rho/2 |Bx - z + y/rho|^2 from the last x; z, y: one proximal step of g.
 
     A CG step costs one gradient of f (one product with its Hessian) and two products; all else follows from these.

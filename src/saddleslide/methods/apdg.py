@@ -43,7 +43,7 @@ class _Constants:
 
 
 @final
-class Apdg(Method):
+class APDG(Method):
     """Nesterov's momentum in both blocks, and an extrapolated y in the coupling; one f', one g', two products.
 
     Examples

@@ -1,19 +1,25 @@
-"""What a method is: a description, and three verbs: start, advance, output."""
+"""What a method is: a description, and what a run asks of it: start, advance, candidates, learn."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 from saddleslide.arrays.base import Array
-from saddleslide.certificates.candidate import Candidate
+from saddleslide.certificates.candidate import Candidate, Split
+from saddleslide.certificates.inspector import Inspector
+from saddleslide.certificates.judge import Judge
+from saddleslide.certificates.verdict import Status
 from saddleslide.errors import raise_all
+from saddleslide.functions import split_simple
 from saddleslide.methods.requirements import missing
 from saddleslide.oracles.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
+from saddleslide.theory.plan import Plan
 
 Value = float | int | str | None
 
@@ -81,11 +87,28 @@ class Description:
     options: tuple[Option, ...] = ()
 
 
+@dataclass(frozen=True)
+class Revision:
+    """A change of course in the middle of a run: the plan from here on, and the method that goes on with it.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> from saddleslide.theory.method_plan import MethodPlan
+    >>> Revision(MethodPlan("pdhg", tol=1e-3), ss.methods.by_name["pdhg"]()).plan.method
+    'pdhg'
+    """
+
+    plan: Plan
+    method: Method
+
+
 class Method(ABC):
     """A method: configured by its options, then `start`, `advance` as often as you like, `output` at any time.
 
     It touches the problem only through `Oracles`, so that every call is counted, and reads no clock. A concrete
-    method is final.
+    method is final. Two of them are equal when class and options are; `solve` begins with one of its own that is equal
+    to the one it was given, which stays as it is.
 
     Examples
     --------
@@ -109,12 +132,28 @@ class Method(ABC):
     on_host: ClassVar[bool] = False
     # Whether it ends by itself, with a gap that is proved to meet the target.
     ends_proved: ClassVar[bool] = False
+    # How its points are judged.
+    inspection: ClassVar[type[Inspector]] = Inspector
+    # Oracles of a loop inside, the roles of x and y exchanged, whose last calls have not been handed over yet.
+    inside: Oracles | None = None
 
     def __init__(self, **options: Value) -> None:
         known = {option.name: option for option in self.description.options}
         if options:
             raise_all(self.description.name, _complaints(options, known))
-        self.options: dict[str, Value] = {name: options.get(name, option.default) for name, option in known.items()}
+        self.options: Mapping[str, Value] = MappingProxyType(
+            {name: options.get(name, option.default) for name, option in known.items()}
+        )
+
+    def __repr__(self) -> str:
+        chosen = [option for option in self.description.options if self.options[option.name] != option.default]
+        return f"{type(self).__name__}({', '.join(f'{o.name}={self.options[o.name]!r}' for o in chosen)})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Method) and other.options == self.options
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.options.items())))
 
     def lacks(self, problem: SaddleProblem) -> list[str]:
         """Everything that this method needs and the problem does not offer, one sentence each."""
@@ -124,13 +163,17 @@ class Method(ABC):
         """`lacks`, or what of it is quickly found: for forecasts, which ask many methods in vain."""
         return self.lacks(problem)
 
+    def split(self, problem: SaddleProblem) -> Split:
+        """Costly and simple parts of f and g, as the method uses them."""
+        return Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
+
     @abstractmethod
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         """Begin at a feasible point, towards an absolute gap `tol` (0 when only a relative target is known)."""
 
     @abstractmethod
-    def advance(self) -> None:
-        """One iteration."""
+    def advance(self) -> Revision | None:
+        """One iteration; a revision where that has led nowhere, and another plan has to go on."""
 
     @abstractmethod
     def output(self) -> tuple[Array, Array]:
@@ -140,8 +183,9 @@ class Method(ABC):
         """Points to be judged: the output, unless a method has more to offer. A NaN value is filled in, and counted."""
         return (Candidate(*self.output(), math.nan),)
 
-    def learn(self, gaps: Sequence[float]) -> None:  # noqa: B027
-        """Certified gaps of the last candidates, in their order; methods that restart on the gap use them."""
+    def learn(self, gaps: Sequence[float], judge: Judge) -> Status | None:
+        """Hear the certified gaps of the last candidates, in their order; a status where going on would not help."""
+        return None
 
     @property
     def finished(self) -> bool:

@@ -1,39 +1,45 @@
-"""The collection of methods: by name, as a table."""
+"""The collection of methods: by name, as a table, and from a plan."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from saddleslide.errors import InputError
+from saddleslide.errors import InputError, raise_all
 from saddleslide.methods.accelerated_gradient import AcceleratedGradient
 from saddleslide.methods.accelerated_mirror_prox import AcceleratedMirrorProx
-from saddleslide.methods.admm import Admm
-from saddleslide.methods.apdg import Apdg
+from saddleslide.methods.adaptive_sliding import Adaptive
+from saddleslide.methods.admm import ADMM
+from saddleslide.methods.apdg import APDG
 from saddleslide.methods.base import Method
 from saddleslide.methods.condat_vu import CondatVu
 from saddleslide.methods.gradient_sliding import GradientSliding
-from saddleslide.methods.lbfgs import Lbfgs
+from saddleslide.methods.lbfgs import LBFGS
 from saddleslide.methods.lockstep import Lockstep
 from saddleslide.methods.mirror_prox import MirrorProx
 from saddleslide.methods.mirror_prox_sliding import MirrorProxSliding
-from saddleslide.methods.opapc import Opapc
-from saddleslide.methods.pdhg import Pdhg
+from saddleslide.methods.opapc import OPAPC
+from saddleslide.methods.pdhg import PDHG
 from saddleslide.methods.proved_sliding import ProvedSliding
 from saddleslide.methods.recursive_sliding import RecursiveSliding
+from saddleslide.methods.sliding.primal_dual import RestartedPrimalDual
 from saddleslide.methods.two_level import TwoLevelSliding
 from saddleslide.methods.universal_gradient import UniversalGradient
 from saddleslide.methods.universal_mirror_prox import UniversalMirrorProx
 from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
+from saddleslide.problem import SaddleProblem
+from saddleslide.theory.adaptive import METHODS, AdaptivePlan
+from saddleslide.theory.method_plan import MethodPlan
 
 ALL: tuple[type[Method], ...] = (
     MirrorProx,
-    Pdhg,
+    PDHG,
     CondatVu,
-    Admm,
-    Opapc,
-    Lbfgs,
-    Apdg,
+    ADMM,
+    OPAPC,
+    LBFGS,
+    APDG,
     GradientSliding,
     UniversalPrimalDual,
     AcceleratedMirrorProx,
@@ -111,3 +117,69 @@ def _block(member: type[Method]) -> str:
 
 
 by_name = Methods(ALL)
+
+
+def as_named(
+    method: str | Method, options: Mapping[str, Any] | None, name: str
+) -> tuple[str, Mapping[str, Any] | None]:
+    """Name and options of a method, which may be given by its name or as a value.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> as_named(ss.methods.PDHG(variant="plain"), None, "solve")[1]["variant"]
+    'plain'
+    """
+    if isinstance(method, str):
+        return method, options
+    if not isinstance(method, Method):
+        raise InputError(
+            f"{name}: method is {method!r}; expected 'auto', 'adaptive', a name in ss.methods or one of its methods."
+        )
+    listed = method.description.name
+    complaints = [f"options is {options!r} beside {method!r}, which has its own; expected one of them."]
+    complaints *= options is not None
+    if listed not in by_name or by_name[listed] is not type(method):
+        complaints.append(f"method is {method!r}; expected a class that ss.methods lists.")
+    raise_all(name, complaints)
+    return listed, method.options
+
+
+def method_of(plan: AdaptivePlan | MethodPlan) -> Method:
+    """The method that a plan asks for, at its beginning.
+
+    Examples
+    --------
+    >>> method_of(MethodPlan("pdhg", {"variant": "plain"})).options["variant"]
+    'plain'
+    """
+    if isinstance(plan, MethodPlan):
+        return by_name[plan.method](**plan.options)
+    return Adaptive(plan) if plan.method == METHODS[0] else RestartedPrimalDual()
+
+
+def method_plan(
+    problem: SaddleProblem,
+    name: str,
+    tol: float = 0.0,
+    rtol: float = 0.0,
+    options: Mapping[str, Any] | None = None,
+    every: int | None = None,
+) -> MethodPlan:
+    """The plan of a run with a named method, after one error with all that it lacks on this problem.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
+    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=simplex, Y=simplex)
+    >>> method_plan(game, "mirror-prox", tol=1e-2).options["output"]
+    'average'
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise InputError(f"solve: options is {options!r}; expected a mapping such as {{'output': 'last'}}.")
+    method = by_name[name](**dict(options or {}))
+    silent = [part for part, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
+    complaints = [f"{part} has no value, so no gap can be certified; pass value=." for part in silent]
+    raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(problem))
+    return MethodPlan(name, dict(method.options), every, tol=tol, rtol=rtol, shapes=(problem.X.shape, problem.Y.shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -159,7 +160,7 @@ def calls_of(problem: SaddleProblem, f: float, g: float, B: float) -> Calls | No
 METRIC = Option("metric", "balanced", "both domains equally large, or the Euclidean norm", ("balanced", "identity"))
 
 
-def field_of(oracles: Oracles, origin: Point, options: dict[str, Value]) -> Field:
+def field_of(oracles: Oracles, origin: Point, options: Mapping[str, Value]) -> Field:
     """The operator in the norm that the option "metric" asks for."""
     return Field(oracles, chosen_norm(oracles.problem, origin, options["metric"]))
 

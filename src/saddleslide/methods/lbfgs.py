@@ -26,7 +26,7 @@ _DUAL = ("smooth g", "strong convexity of f", "closed minimum of f")
 
 
 @final
-class Lbfgs(Method):
+class LBFGS(Method):
     """SciPy's L-BFGS-B on the outer block; the inner block is the exact maximiser (or minimiser).
 
     The iterates are those of one uninterrupted run of SciPy.

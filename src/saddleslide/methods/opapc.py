@@ -74,7 +74,7 @@ class Chebyshev:
 
 
 @final
-class Opapc(Method):
+class OPAPC(Method):
     """Accelerated gradients of f with a dual variable u = B^T y, moved by a Chebyshev polynomial of B^T B.
 
     Examples

@@ -9,6 +9,7 @@ from typing import final
 
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.candidate import Candidate
+from saddleslide.certificates.judge import Judge
 from saddleslide.domains import Domain
 from saddleslide.functions import Function, prox
 from saddleslide.methods.base import Description, Method, Option
@@ -19,9 +20,6 @@ from saddleslide.oracles.oracles import Calls, Oracles
 from saddleslide.problem import SaddleProblem
 
 VARIANTS = ("auto", "plain", "accelerated", "linear", "restarted")
-# Applegate et al. (2021): restart when the gap has fallen by this factor, or after this part of all steps.
-_SUFFICIENT, _LONGEST = 0.2, 0.36
-_MOST_STEPS = 1024
 
 
 @dataclass
@@ -38,7 +36,7 @@ class _Side:
 
 
 @final
-class Pdhg(Method):
+class PDHG(Method):
     """v <- prox of v + sigma K (2u - u_old), u <- prox of u - tau K^T v, on the block u with the larger modulus first.
 
     Examples
@@ -86,8 +84,6 @@ class Pdhg(Method):
         self.restarting: PrimalDual | None = None
         if self.variant == "restarted":
             self.restarting = PrimalDual(oracles, origin, self.norm, self.weight)
-            self.points: tuple[Candidate, ...] = (Candidate(*origin, 0.0),)
-            self.best, self.previous, self.restart_gap, self.rounds = origin, math.inf, math.inf, 0
             return
         x = _Side(problem.f, problem.X, origin[0], oracles.forward)
         y = _Side(problem.g, problem.Y, origin[1], oracles.adjoint)
@@ -106,8 +102,7 @@ class Pdhg(Method):
 
     def advance(self) -> None:
         if self.restarting is not None:
-            self.points = self.restarting.advance()
-            self.rounds += 1
+            self.restarting.advance()
             return
         u, v, sign = self.u, self.v, self.sign
         v.point = v.step(-sign * u.product(self.ahead), 1.0 / self.sigma)
@@ -132,29 +127,18 @@ class Pdhg(Method):
 
     def output(self) -> tuple[Array, Array]:
         if self.restarting is not None:
-            return self.best
+            return self.restarting.best
         last = self.options["output"] == "last"
         u, v = (self.u.point, self.v.point) if last else self.mean.point
         u, v = self.u.domain.project(u), self.v.domain.project(v)
         return (v, u) if self.swapped else (u, v)
 
     def candidates(self) -> tuple[Candidate, ...]:
-        return super().candidates() if self.restarting is None else self.points
+        return super().candidates() if self.restarting is None else self.restarting.points
 
-    def learn(self, gaps: Sequence[float]) -> None:
-        if self.restarting is None:
-            return
-        method, best = self.restarting, min(gaps)
-        chosen = self.points[list(gaps).index(best)]
-        self.best = (chosen.x, chosen.y)
-        stalled = self.previous < best < 0.8 * self.restart_gap
-        long = method.length >= _LONGEST * method.chunk * self.rounds
-        if best <= _SUFFICIENT * self.restart_gap or stalled or long:
-            method.restart(self.best)
-            self.restart_gap, self.previous = best, math.inf
-        else:
-            self.previous = best
-        method.chunk = min(_MOST_STEPS, max(16, self.rounds))
+    def learn(self, gaps: Sequence[float], judge: Judge) -> None:
+        if self.restarting is not None:
+            self.restarting.learn(gaps)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -15,11 +15,11 @@ from saddleslide.facts.costs import (
 )
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.functions.at_hand import exponent
+from saddleslide.methods.adaptive_sliding import first_curvature
 from saddleslide.methods.metric_choice import choose_metric
 from saddleslide.metrics import Entrywise
 from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.adaptive_run import first_curvature, mirror
 from saddleslide.theory.adaptive import METHODS, AdaptivePlan
 
 Prices = tuple[float, float, float]
@@ -64,7 +64,7 @@ def adaptive_plan(problem: SaddleProblem, request: SolveRequest) -> AdaptivePlan
         reason = f"f and g are simple terms: no gradient is called{why_not}"
         costs = _prices(problem, request) or estimated_costs(problem)
         return AdaptivePlan(METHODS[1], "blocks", False, 1, 1.0, reasons=(reason,), costs=costs, **shared)
-    seen = mirror(problem) if mirrored else problem
+    seen = problem.mirrored() if mirrored else problem
     chosen, why = choose_metric(seen, f_rest if not mirrored else g_rest, metric)
     prices = _prices(problem, request)
     steps = inner_steps_per_gradient(seen, _swapped(prices) if mirrored else prices, chosen)
@@ -78,7 +78,7 @@ def adaptive_plan(problem: SaddleProblem, request: SolveRequest) -> AdaptivePlan
     entrywise = chosen in ("blocks", "diagonal") or isinstance(metric, Entrywise)
     if entrywise and not (isinstance(f_rest, Zero) or isinstance(g_rest, Zero)):
         g_steps = g_steps_per_gradient(prices or estimated_costs(problem))
-        steps_per_g = inner_steps_per_gradient(mirror(problem), _swapped(prices), "blocks", FEWEST_ON_G)
+        steps_per_g = inner_steps_per_gradient(problem.mirrored(), _swapped(prices), "blocks", FEWEST_ON_G)
         reasons = (*reasons, "f and g are costly: g is slid inside the steps on f")
     curvature = first_curvature(seen) if chosen == "blocks" else 1.0
     given = None if isinstance(metric, str) else metric

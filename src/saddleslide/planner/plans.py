@@ -13,6 +13,8 @@ from saddleslide.arrays.arguments import as_word
 from saddleslide.certificates.books import counted
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
+from saddleslide.methods.base import Method
+from saddleslide.methods.catalogue import as_named, method_plan
 from saddleslide.methods.metric_choice import METRICS
 from saddleslide.methods.reach import reach_from_start
 from saddleslide.methods.schedule.planner import theorem_plan
@@ -26,7 +28,6 @@ from saddleslide.planner.choice import choose
 from saddleslide.planner.forecast import PAPER
 from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.method_run import method_plan
 from saddleslide.theory import Constant, Plan
 from saddleslide.theory.adaptive import AdaptivePlan
 from saddleslide.theory.method_plan import DISTANCES, MethodPlan
@@ -39,7 +40,7 @@ def plan(
     tol: float | None = None,
     *,
     rtol: float | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     options: Mapping[str, Any] | None = None,
     metric: str | float | Sequence[float] | Metric = "auto",
     start: tuple[Any, Any] | None = None,
@@ -156,6 +157,7 @@ def plan(
     >>> automatic.method, automatic.order, len(automatic.simple_terms)
     ('adaptive sliding', 'fB', 1)
     """
+    method, options = as_named(method, options, "plan")
     schedule = Request(
         tol, order, loops, metric, start, kappa, proved, constants, regime, anchors, factor, range_conditions, interior,
         Psi0, costs, inexact, anchor_batch, simple, coupling_step,

@@ -172,11 +172,12 @@ def test_a_closed_minimum_is_one_without_gradients(domain):
 
 def test_a_method_hears_what_its_candidates_were_worth(monkeypatch):
     heard = []
-    monkeypatch.setattr(Method, "learn", lambda self, gaps: heard.append(list(gaps)))
+    monkeypatch.setattr(Method, "learn", lambda self, gaps, judge: heard.append(list(gaps)))
     result = ss.solve(smooth_problem(), tol=0.5, method="mirror-prox")
-    assert len(heard) == result.nit
+    # The last ones met the target: there is nothing left to learn.
+    assert len(heard) == result.nit - 1
     best = np.minimum.accumulate([gaps[0] for gaps in heard])
-    assert all(moment.gap <= gap for moment, gap in zip(result.history, best, strict=True))
+    assert all(moment.gap <= gap for moment, gap in zip(result.history[:-1], best, strict=True))
     assert heard[0][0] == result.history[0].gap
 
 
@@ -226,6 +227,37 @@ def test_a_fixed_length_ends_completed_and_a_lost_certificate_says_so():
     assert lost.status is ss.Status.NO_CERTIFICATE
     # The point is the method's, not the start.
     assert np.max(np.abs(lost.x)) < 0.5
+
+
+def test_all_methods_have_as_many_steps_to_find_a_first_gap():
+    free, box = ss.domains.FullSpace(2), ss.domains.Box(-0.5, 0.5, shape=2)
+    f = ss.functions.Custom(np.tanh, lambda x: float(np.sum(np.log(np.cosh(x)))), smoothness=ss.Holder(1.0, 1.0))
+    problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=free, Y=box)
+    for method in ("adaptive", "mirror-prox", "condat-vu"):
+        result = ss.solve(problem, tol=1e-6, method=method)
+        assert result.status is ss.Status.NO_CERTIFICATE and math.isinf(result.gap)
+        assert 256 <= result.history[-1].step <= 1.1 * 256
+
+
+def test_a_method_is_a_value_and_its_name_a_shorthand():
+    problem, method = smooth_problem(), ss.methods.MirrorProx(output="last")
+    before = dict(vars(method))
+    given = ss.solve(problem, tol=1e-2, method=method)
+    named = ss.solve(problem, tol=1e-2, method="mirror-prox", options={"output": "last"})
+    assert given.plans == named.plans and given.x.tobytes() == named.x.tobytes() and given.calls == named.calls
+    assert vars(method) == before and repr(method) == "MirrorProx(output='last')"
+    assert {method, ss.methods.MirrorProx(output="last"), ss.methods.MirrorProx()} == {method, ss.methods.MirrorProx()}
+    with pytest.raises(TypeError):
+        method.options["output"] = "average"
+    with pytest.raises(InputError, match="which has its own"):
+        ss.solve(problem, tol=1e-2, method=method, options={"output": "last"})
+
+    class Mine(Method):
+        description = method.description
+        start = advance = output = None
+
+    with pytest.raises(InputError, match=r"method is Mine\(\); expected a class that ss.methods lists"):
+        ss.solve(problem, tol=1e-2, method=Mine())
 
 
 def test_numbers_that_are_not_finite_end_the_run():
