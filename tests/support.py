@@ -11,6 +11,7 @@ import signal
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import saddleslide as ss
 
@@ -22,6 +23,14 @@ def need(library):
         if os.environ.get("CI") == "true":
             return importlib.import_module(library)
         return pytest.importorskip(library, reason="install the extra test")
+
+
+def scattered(shape, density, rng):
+    """A sparse array with uniform entries at random places. (SciPy calls the generator of its own `rng` since 1.15.)"""
+    cells = math.prod(shape)
+    places = rng.choice(cells, size=round(density * cells), replace=False)
+    indices = tuple(index.astype(np.int32) for index in np.unravel_index(places, shape, order="F"))
+    return scipy.sparse.coo_array((rng.uniform(size=len(places)), indices), shape=shape).tocsr()
 
 
 def pairwise(**columns):

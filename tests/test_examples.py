@@ -176,9 +176,9 @@ def test_numbers_of_the_metrics_section_come_from_its_example():
         "correlated": f"{runs['operator']:g} with the operator against ",
     }
     for name, words in said.items():
-        # Runs of hundreds of steps depend on the order of sums: with and without compiled kernels, about the same.
-        found = re.search(re.escape(words) + r"about (\d+)", prose)
-        assert found is not None and abs(int(found[1]) - plain[name]) <= 0.05 * plain[name]
+        # Runs of hundreds of steps depend on the order of sums: on the processor, and on compiled kernels.
+        found = re.search(re.escape(words) + r"(\d+) to (\d+)", prose)
+        assert found is not None and int(found[1]) <= plain[name] <= int(found[2]) <= 1.4 * int(found[1]), plain
 
 
 def test_table_of_plan_quality_is_the_stored_measurement():
