@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.kernels import kinds
@@ -17,12 +16,12 @@ from saddleslide.planning.restarts import Stage
 from saddleslide.sliding import Recursion, bilinear_recursion
 from saddleslide.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
 from saddleslide.sliding.view import View
-from support import CountedProblem, gathered, pairwise
+from support import CountedProblem, gathered, pairwise, scattered
 
 PICTURE = (5, 4)
 RNG = np.random.default_rng(4)
 DIFFERENCES = ss.couplings.FiniteDifferences(PICTURE)
-LARGE = scipy.sparse.random_array((40, 20), density=0.4, rng=np.random.default_rng(5), format="csr")
+LARGE = scattered((40, 20), 0.4, np.random.default_rng(5))
 COUPLINGS = {
     "differences": DIFFERENCES,
     "sparse": ss.couplings.as_coupling(LARGE, PICTURE, (2, *PICTURE)),
