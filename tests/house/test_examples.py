@@ -246,6 +246,19 @@ def test_dependencies_are_justified_and_no_others_are():
     assert names == set(re.findall(r"^\| `([\w-]+)` \|", text("docs/dependencies.md"), flags=re.MULTILINE))
 
 
+def test_parts_of_the_page_on_extending_work_and_are_short():
+    parts, names = blocks("docs/extending.md", "python extending"), {}
+    assert len(parts) == 5 and all(part.count("\n") <= 40 for part in parts)
+    for part in parts:
+        exec(compile(part, "extending.md", "exec"), names)
+    assert [names[f"with_{name}"].status.name for name in ("function", "set", "operator")] == [
+        "SOLVED",
+        "MET_AS_DECLARED",
+        "SOLVED",
+    ]
+    assert 0.0 <= names["with_method"].gap < 1e-9
+
+
 def test_architecture_page_shows_the_floors_that_the_tests_enforce():
     (listing,) = blocks("docs/architecture.md", "text floors")
     tree = ast.parse(text("tests/house/test_architecture.py"))
