@@ -1,9 +1,9 @@
 """Every run of the caller's own callables is in `calls`, exactly, and no limit on calls is passed by one of them."""
 
-from functools import dataclasses
+import dataclasses
+from functools import partial
 
 import numpy as np
-import partial
 import pytest
 
 import saddleslide as ss
