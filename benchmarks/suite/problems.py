@@ -100,7 +100,10 @@ def two_players() -> SaddleProblem:
     """Two learners with data of their own and different conditioning, cheaply coupled."""
     f = LeastSquares(normal(8, 200, 60) / 10, normal(9, 200), ridge=0.05)
     g = LeastSquares(normal(10, 200, 40) / 20, normal(11, 200), ridge=0.5)
-    B = scipy.sparse.random_array((40, 60), density=0.05, rng=np.random.default_rng(12)).tocsr()
+    # Uniform entries at random places; SciPy before 1.15 calls the generator of its own function otherwise.
+    rng = np.random.default_rng(12)
+    places = rng.choice(40 * 60, size=120, replace=False).astype(np.int32)
+    B = scipy.sparse.coo_array((rng.uniform(size=120), (places % 40, places // 40)), shape=(40, 60)).tocsr()
     return SaddleProblem(f=f, g=g, B=B, X=FullSpace(60), Y=FullSpace(40))
 
 

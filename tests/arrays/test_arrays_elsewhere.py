@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import sys
 from dataclasses import replace
 
@@ -14,19 +12,13 @@ import saddleslide as ss
 from accelerated import Accelerated, Cupy
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of, origin_of, to_host
 from saddleslide.errors import CheckpointError, InputError, MissingExtraError
+from support import need
 
 LIBRARIES = ["torch", "jax"]
 # One operation takes JAX as long as a whole step takes PyTorch: less accuracy and fewer steps show the same.
 TOL, STEPS = {"torch": 1e-8, "jax": 1e-3}, {"torch": 1000, "jax": 3}
 rng = np.random.default_rng(0)
 A, b, B = rng.standard_normal((12, 5)), rng.standard_normal(12), rng.standard_normal((3, 5))
-
-
-def need(library):
-    """The library; a missing one is a failure in CI, where the extra `test` has them."""
-    if os.environ.get("CI") == "true":
-        return importlib.import_module(library)
-    return pytest.importorskip(library, reason="install the extra test")
 
 
 def there(library, array):

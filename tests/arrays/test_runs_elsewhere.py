@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import saddleslide as ss
 from libraries import KINDS, kind
@@ -18,14 +17,14 @@ from saddleslide.methods.sliding.adaptive import AdaptiveSliding
 from saddleslide.methods.sliding.primal_dual import PrimalDual
 from saddleslide.methods.sliding.recursion import Recursion
 from saddleslide.metrics.spectral import from_coordinates, to_coordinates
-from support import gathered
+from support import gathered, scattered
 
 F, D, C = ss.functions, ss.domains, ss.operators
 rng = np.random.default_rng(0)
 A, b, B = rng.standard_normal((12, 5)), rng.standard_normal(12), rng.standard_normal((3, 5))
 SIGNS, G = np.sign(b), rng.standard_normal((4, 3))
 PICTURE, DATA = rng.standard_normal((15, 20)) / 4.0, rng.standard_normal(15)
-SPARSE = scipy.sparse.random_array((9, 5), density=0.4, format="csr", rng=np.random.default_rng(1))
+SPARSE = scattered((9, 5), 0.4, np.random.default_rng(1))
 
 
 def saddle(f, g, B, X, Y):
@@ -415,10 +414,10 @@ def test_variational_inequalities_are_solved_where_they_start(library):
 
 
 def test_arrays_on_request_run_elsewhere_too():
-    ours = PROBLEMS["picture, box"](lambda array: array)
+    torch, ours = kind("torch"), PROBLEMS["picture, box"](lambda array: array)
     asked = ss.SaddleProblem(f=ours.f, g=ours.g, B=ours.B, X=ours.X, Y=ours.Y, arrays="torch")
     same(ss.solve(ours, tol=1e-4, method="adaptive"), ss.solve(asked, tol=1e-4, method="adaptive"), "torch")
-    theirs = PROBLEMS["picture, box"](kind("torch").uploaded)
+    theirs = PROBLEMS["picture, box"](torch.uploaded)
     home = ss.SaddleProblem(f=theirs.f, g=theirs.g, B=theirs.B, X=theirs.X, Y=theirs.Y, arrays="numpy")
     result = ss.solve(home, tol=1e-4, method="adaptive")
     # The steps are on the host, the products of the least squares are not.

@@ -18,10 +18,9 @@ from remote_parts import PARTS, SIZE, Broken, Doomed, Own, Rows, Sleeper, answer
 from saddleslide.distributed import mailbox
 from saddleslide.distributed.placement import levelled, placed
 from saddleslide.functions.trees import whole_blocks
-from support import gathered
+from support import gathered, need
 
-if os.environ.get("CI") != "true":
-    pytest.importorskip("distributed", reason="install the extra test")
+need("distributed")
 
 DaskSum, PartSum = ss.distributed.DaskSum, ss.functions.PartSum
 

@@ -20,10 +20,9 @@ from saddleslide.cli.main import main
 from saddleslide.distributed import calling, network
 from saddleslide.distributed.loaders import row_blocks
 from saddleslide.runs.checkpoint import fingerprint
-from support import gathered
+from support import gathered, need
 
-if os.environ.get("CI") != "true":
-    pytest.importorskip("distributed", reason="install the extra test")
+need("distributed")
 
 TESTS = str(Path(__file__).parents[1] / "helpers")
 
@@ -65,7 +64,7 @@ def test_shards_are_read_on_the_workers(client, tmp_path):
 
 
 def test_shards_of_zarr_are_read_on_the_workers(client, tmp_path):
-    zarr = pytest.importorskip("zarr", reason="install the extra test")
+    zarr = need("zarr")
     A, labels = shards(tmp_path)
     # One array with all rows, and one group per shard; a group may hold a number, and groups that are not asked for.
     whole = zarr.open_array(str(tmp_path / "all.zarr"), mode="w", shape=A.shape, chunks=(20, 5), dtype="f8")

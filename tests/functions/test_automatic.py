@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import sys
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError
-from support import gathered
+from support import gathered, need
 
 rng = np.random.default_rng(0)
 A, b, B = rng.standard_normal((12, 5)), rng.standard_normal(12), rng.standard_normal((3, 5))
@@ -97,13 +95,6 @@ def test_jax_differentiates_to_rounding_and_leaves_its_precision_alone():
     first, second = (ss.solve(problem(h), tol=1e-8, method="adaptive", max_steps=5) for h in (f, twin))
     assert first.calls == second.calls and first.x == pytest.approx(second.x, abs=1e-12)
     assert ss.solve(problem(f), tol=1e-8, method="adaptive").status is ss.Status.SOLVED
-
-
-def need(library):
-    """The library; a missing one is a failure in CI, where the extra `test` has them."""
-    if os.environ.get("CI") == "true":
-        return importlib.import_module(library)
-    return pytest.importorskip(library, reason="install the extra test")
 
 
 def huber_fit(module, A, b):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.optimize
@@ -10,7 +9,9 @@ import scipy.sparse as sp
 
 import saddleslide as ss
 from saddleslide.errors import InputError
-from support import gathered
+from support import gathered, need
+
+nx = need("networkx")
 
 GRAPHS = {
     "ring": nx.cycle_graph(9),

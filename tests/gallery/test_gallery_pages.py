@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["tomography", "games", "constrained", "transport", "pictures", "consensus", "inverse", "synthetic"]
@@ -62,8 +63,8 @@ def test_lines_of_the_realistic_instances_make_their_picture(tmp_path):
 @pytest.mark.parametrize("language", ["python", "python torch"])
 def test_lines_on_your_own_operators_and_arrays_run(language, tmp_path):
     text = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
-    if "torch" in language and os.environ.get("CI") != "true":
-        pytest.importorskip("torch", reason="install the extra test")
+    if "torch" in language:
+        need("torch")
     (block,) = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     command = [sys.executable, "-W", "error", "-c", block]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=False)

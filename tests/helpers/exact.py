@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import mpmath
 import numpy as np
 
+from support import need
+
+mpmath = need("mpmath")
 mpmath.mp.prec = 400
 mpf = mpmath.mpf
 SLACK = mpf(10) ** -40

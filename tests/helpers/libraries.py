@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-
 import numpy as np
-import pytest
 
 from saddleslide.arrays.kinds import ArrayKind, kind_of
+from support import need
 
 KINDS = ["torch", "jax", "array_api_strict"]
-
-
-def need(library):
-    """The library; a missing one is a failure in CI, where the extra `test` has them."""
-    if os.environ.get("CI") == "true":
-        return importlib.import_module(library)
-    return pytest.importorskip(library, reason="install the extra test")
 
 
 def kind(library):

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import importlib
 import inspect
 import itertools
 import math
@@ -10,10 +11,28 @@ import signal
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.certificates.books import counted
 from saddleslide.planner.choice import choose
+
+
+def need(library):
+    """The library; a missing one skips the test, and is a failure in CI, where the extra `test` has them all."""
+    # Importing ODL changes how NumPy prints arrays, which doctests would see.
+    with np.printoptions():
+        if os.environ.get("CI") == "true":
+            return importlib.import_module(library)
+        return pytest.importorskip(library, reason="install the extra test")
+
+
+def scattered(shape, density, rng):
+    """A sparse array with uniform entries at random places. (SciPy calls the generator of its own `rng` since 1.15.)"""
+    cells = math.prod(shape)
+    places = rng.choice(cells, size=round(density * cells), replace=False)
+    indices = tuple(index.astype(np.int32) for index in np.unravel_index(places, shape, order="F"))
+    return scipy.sparse.coo_array((rng.uniform(size=len(places)), indices), shape=shape).tocsr()
 
 
 def pairwise(**columns):
@@ -49,7 +68,7 @@ def covering_rows(values):
 
 
 def gathered(names, cases, ids=None):
-    """Parametrise like pytest, but as one test: all cases run, and the failure lists every one that fails."""
+    """Parametrise like pytest, but as one test: all cases run; what fails, or is skipped, is listed."""
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     cases = list(cases)
     given = [case.values if isinstance(case, type(pytest.param())) else case for case in cases]
@@ -59,7 +78,7 @@ def gathered(names, cases, ids=None):
     def decorated(test):
         @functools.wraps(test)
         def all_cases(**others):
-            failures = []
+            failures, skipped = [], []
             for title, row in zip(titles, rows, strict=True):
                 # Each case draws the same numbers as if it were alone.
                 fresh = {
@@ -67,12 +86,16 @@ def gathered(names, cases, ids=None):
                 }
                 try:
                     test(**fresh, **dict(zip(names, row, strict=True)))
+                except pytest.skip.Exception as reason:
+                    skipped.append(f"{title}: {reason}")
                 except (Exception, pytest.fail.Exception) as error:
                     failures.append((title, error))
             if failures:
                 lines = [f"{title}: {type(error).__name__}: {error}" for title, error in failures]
                 message = f"{len(failures)} of {len(rows)} cases fail\n" + "\n".join(lines)
                 raise AssertionError(message) from failures[0][1]
+            if skipped:
+                pytest.skip(f"{len(skipped)} of {len(rows)} cases, the others pass\n" + "\n".join(skipped))
 
         own = inspect.signature(test)
         all_cases.__signature__ = own.replace(parameters=[p for p in own.parameters.values() if p.name not in names])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.kernels.switch import jit_enabled
+from support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "saddleslide"
@@ -47,19 +47,14 @@ def run_example(name: str, arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def need(name: str) -> None:
-    """Skip where a package of the example is missing; in CI that is a failure."""
-    if name in NEEDS and os.environ.get("CI") != "true":
-        pytest.importorskip(NEEDS[name], reason="install the extra test")
-
-
 def test_every_example_is_listed():
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_runs_and_writes_only_what_it_was_told_to(name, tmp_path):
-    need(name)
+    if name in NEEDS:
+        need(NEEDS[name])
     before = {path: path.stat().st_mtime_ns for path in (ROOT / "docs" / "pictures").iterdir()}
     assert run_example(name, EXAMPLES[name], tmp_path)
     expected = {"small.png"} if "small.png" in EXAMPLES[name] else set()
@@ -100,7 +95,7 @@ def test_numbers_of_the_method_page_come_from_the_example(tmp_path):
 
 
 def test_numbers_of_the_page_on_sampling_come_from_the_example(tmp_path):
-    need("sampled_digits.py")
+    need("sklearn")
     out = run_example("sampled_digits.py", ["--out", "full.png", "--tol", "0.1", "0.05", "0.025"], tmp_path)
     rows = [line.split() for line in out.splitlines()[1:]]
     # Loops are printed as (1, 56, 15), three words; gap, bound, images and products come after them.
@@ -181,9 +176,9 @@ def test_numbers_of_the_metrics_section_come_from_its_example():
         "correlated": f"{runs['operator']:g} with the operator against ",
     }
     for name, words in said.items():
-        # Runs of hundreds of steps depend on the order of sums: with and without compiled kernels, about the same.
-        found = re.search(re.escape(words) + r"about (\d+)", prose)
-        assert found is not None and abs(int(found[1]) - plain[name]) <= 0.05 * plain[name]
+        # Runs of hundreds of steps depend on the order of sums: on the processor, and on compiled kernels.
+        found = re.search(re.escape(words) + r"(\d+) to (\d+)", prose)
+        assert found is not None and int(found[1]) <= plain[name] <= int(found[2]) <= 1.4 * int(found[1]), plain
 
 
 def test_table_of_plan_quality_is_the_stored_measurement():

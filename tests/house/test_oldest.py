@@ -25,7 +25,7 @@ def test_the_oldest_versions_are_the_floors():
     floors = dict(requirement.split(">=") for requirement in DATA["project"]["dependencies"])
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
     tried = dict(line.split("==") for line in lines if not line.startswith("#"))
-    assert set(tried) == set(floors)
+    assert set(floors) <= set(tried)
     for name, floor in floors.items():
         assert numbers(tried[name])[: len(numbers(floor))] == numbers(floor), name
         assert not any(numbers(tried[name])[len(numbers(floor)) :]), name

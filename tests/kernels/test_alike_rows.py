@@ -12,6 +12,7 @@ from saddleslide.kernels.threads import WORTHWHILE, working_threads
 from saddleslide.operators import Matrix
 from saddleslide.operators.alike_rows import AlikeRows, alike_rows, passes_of
 from saddleslide.operators.sparse_rows import SparseRows
+from support import scattered
 
 
 def normal(seed, *shape):
@@ -68,8 +69,8 @@ def test_which_matrices_are_kept_as_patterns():
         and found.patterns.begins.tolist() == [0, 4, 90]
         and len(found.patterns.weights) == 9
     )
-    scattered = scipy.sparse.random_array((500, 500), density=0.05, rng=np.random.default_rng(0), format="csr")
-    assert alike_rows(Matrix(scattered).matrix) is None
+    unlike = scattered((500, 500), 0.05, np.random.default_rng(0))
+    assert alike_rows(Matrix(unlike).matrix) is None
     # As many entries in every row, the same weights, other places.
     places = scipy.sparse.csr_array(np.eye(500)[np.random.default_rng(1).permutation(500)])
     assert alike_rows(Matrix(places).matrix) is None

@@ -6,7 +6,6 @@ import tracemalloc
 import numba
 import numpy as np
 import pytest
-import scipy.sparse
 from numba.core.runtime import _nrt_python as runtime
 
 import saddleslide as ss
@@ -17,7 +16,7 @@ from saddleslide.metrics import Diagonal
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory import Term, place
 from saddleslide.theory.restarts import Stage
-from support import is_compiled
+from support import is_compiled, scattered
 
 ROWS, COLUMNS = 240, 250
 SIZE = ROWS * COLUMNS
@@ -27,9 +26,7 @@ F, D = ss.functions, ss.domains
 COUPLINGS = {
     "differences": ss.operators.FiniteDifferences(PICTURE),
     "dense": ss.operators.Matrix(RNG.standard_normal((3, SIZE)) / SIZE, PICTURE, (3,)),
-    "sparse": ss.operators.Matrix(
-        scipy.sparse.random_array((2 * SIZE, SIZE), density=2.0 / SIZE, rng=RNG, format="csr"), PICTURE, (2 * SIZE,)
-    ),
+    "sparse": ss.operators.Matrix(scattered((2 * SIZE, SIZE), 2.0 / SIZE, RNG), PICTURE, (2 * SIZE,)),
 }
 TERMS = [
     Term("f", ss.Holder(1.0, 2.0), weights=(1.0, 0.0)),

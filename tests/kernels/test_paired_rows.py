@@ -12,7 +12,7 @@ from saddleslide.kernels.switch import jit, load
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
 from saddleslide.operators import Matrix
 from saddleslide.operators.sparse_rows import SparseRows
-from support import gathered
+from support import gathered, scattered
 
 WIDE = 2**16 + 5
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="loops written for LLVM have no Python form")
@@ -118,7 +118,7 @@ def test_threads_change_no_bit(threads):
 
 
 def test_scattered_columns_are_not_paired_and_give_the_same_products():
-    S = scipy.sparse.random_array((60, 300), density=0.05, rng=np.random.default_rng(0)).tocsr()
+    S = scattered((60, 300), 0.05, np.random.default_rng(0))
     made, stack, weights = SparseRows(S), normal(10, 3, 300), normal(11, 60)
     assert not made.paired and made.rows.data is S.data
     expected = np.stack([S.T @ (weights * (S @ v)) for v in stack])

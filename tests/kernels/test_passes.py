@@ -16,13 +16,13 @@ from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.adaptive import planned
 from saddleslide.runs.adaptive_run import AdaptiveRun
 from saddleslide.runs.control import Control
-from support import gathered
+from support import gathered, scattered
 
 WIDE = 2**16 + 3
 
 
 def sparse(rows, columns, density, seed=0):
-    return scipy.sparse.random_array((rows, columns), density=density, rng=np.random.default_rng(seed)).tocsr()
+    return scattered((rows, columns), density, np.random.default_rng(seed))
 
 
 def normal(seed, *shape):
@@ -189,7 +189,8 @@ def test_vectors_of_another_size_are_refused_and_of_another_type_are_read(matrix
     with jit(compiled):
         for size in (10, 61):
             for call in (A.forward, A.adjoint, f.value, f.gradient, lambda v: A.there_and_back(v, b)):
-                with pytest.raises(ValueError, match="60"):
+                # SciPy before 1.15 says no more about a sparse matrix.
+                with pytest.raises(ValueError, match=r"60|^dimension mismatch$"):
                     call(np.ones(size))
             with pytest.raises(ValueError, match=r"60|wrong dimensions"):
                 A.forward(x, out=np.empty(size))

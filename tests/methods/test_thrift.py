@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.kernels import kinds
@@ -17,12 +16,12 @@ from saddleslide.metrics import Diagonal, Spectral
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory.restart_plan import RestartPlan
 from saddleslide.theory.restarts import Stage
-from support import CountedProblem, gathered, pairwise
+from support import CountedProblem, gathered, pairwise, scattered
 
 PICTURE = (5, 4)
 RNG = np.random.default_rng(4)
 DIFFERENCES = ss.operators.FiniteDifferences(PICTURE)
-LARGE = scipy.sparse.random_array((40, 20), density=0.4, rng=np.random.default_rng(5), format="csr")
+LARGE = scattered((40, 20), 0.4, np.random.default_rng(5))
 COUPLINGS = {
     "differences": DIFFERENCES,
     "sparse": ss.operators.as_coupling(LARGE, PICTURE, (2, *PICTURE)),

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pylops
 import pytest
 import scipy.linalg
 import scipy.sparse
@@ -13,7 +12,7 @@ import saddleslide as ss
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.operators import FiniteDifferences, adjoint_mismatch, as_coupling, check_adjoint
 from saddleslide.operators.spectrum import FAILURE_PROBABILITY, lanczos_norm_bound
-from support import Counter, gathered, matrix_free, with_spectrum
+from support import Counter, gathered, matrix_free, need, with_spectrum
 
 ROWS, COLUMNS = 6, 4
 A = np.random.default_rng(5).standard_normal((ROWS, COLUMNS))
@@ -50,9 +49,9 @@ FORMS = {
     ),
     "scaled scipy operator": lambda: 2.0 * aslinearoperator(0.5 * A),
     "transposed scipy operator": lambda: aslinearoperator(np.array(A.T)).T,
-    "pylops": lambda: pylops.MatrixMult(A),
-    "pylops function operator": lambda: pylops.FunctionOperator(lambda x: A @ x, lambda y: A.T @ y, *A.shape),
-    "scaled pylops": lambda: 2.0 * pylops.MatrixMult(0.5 * A),
+    "pylops": lambda: need("pylops").MatrixMult(A),
+    "pylops function operator": lambda: need("pylops").FunctionOperator(lambda x: A @ x, lambda y: A.T @ y, *A.shape),
+    "scaled pylops": lambda: 2.0 * need("pylops").MatrixMult(0.5 * A),
     "duck-typed operator": WithRmatvec,
     "pair of callables": lambda: (lambda x: A @ x.ravel(), lambda y: A.T @ y.ravel()),
     "coupling": lambda: as_coupling(A),
@@ -91,7 +90,7 @@ def test_flat_shapes_may_be_numbers():
 
 
 def test_finite_differences_agree_with_pylops_blocks(rng):
-    shape = (4, 5)
+    pylops, shape = need("pylops"), (4, 5)
     horizontal = pylops.FirstDerivative(shape, axis=1, kind="forward")
     vertical = pylops.FirstDerivative(shape, axis=0, kind="forward")
     stacked, D = as_coupling(pylops.VStack([horizontal, vertical]), shape, (2, *shape)), FiniteDifferences(shape)
@@ -180,7 +179,7 @@ NO_ADJOINT = {
     "multiple of such": lambda: 2.0 * MatvecOnly(),
     "sum with such": lambda: MatvecOnly() + aslinearoperator(A),
     "product with such": lambda: MatvecOnly() @ aslinearoperator(np.eye(COLUMNS)),
-    "pylops function operator": lambda: pylops.FunctionOperator(lambda x: A @ x, *A.shape),
+    "pylops function operator": lambda: need("pylops").FunctionOperator(lambda x: A @ x, *A.shape),
     "duck-typed operator": WithoutRmatvec,
     "one callable": lambda: lambda x: A @ x,
 }
@@ -196,7 +195,7 @@ COMPLEX = {
     "dense": lambda: 1j * A,
     "sparse": lambda: scipy.sparse.csr_array(1j * A),
     "scipy operator": lambda: aslinearoperator(1j * A),
-    "pylops": lambda: pylops.MatrixMult(1j * A, dtype="complex128"),
+    "pylops": lambda: need("pylops").MatrixMult(1j * A, dtype="complex128"),
 }
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +9,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import saddleslide as ss
 from saddleslide.errors import InputError, MissingAdjointError
-from support import gathered
+from support import gathered, need
 
 SHAPE = (5, 7)
 FORMS = ["dense", "sparse", "scipy", "pylops", "odl", "callables", "torch", "jax"]
@@ -21,15 +18,6 @@ UNKNOWN = ("scipy", "pylops", "odl", "callables")
 rng = np.random.default_rng(0)
 MATRIX = rng.standard_normal((6, 35)) * (rng.random((6, 35)) < 0.5)
 TARGET = rng.standard_normal(6)
-
-
-def need(library):
-    """The library; a missing one is a failure in CI, where the extra `test` has them."""
-    # Importing ODL changes how NumPy prints arrays, which doctests would see.
-    with np.printoptions():
-        if os.environ.get("CI") == "true":
-            return importlib.import_module(library)
-        return pytest.importorskip(library, reason="install the extra test")
 
 
 def form(name):

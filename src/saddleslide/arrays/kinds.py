@@ -148,7 +148,11 @@ def to_host(value: Any) -> Any:
     if library == "cupy":
         return value.get()
     if library not in ("numpy", "jax"):
-        return np.from_dlpack(value)
+        try:
+            return np.from_dlpack(value)
+        except BufferError:
+            # NumPy 2.0 has no word for read-only memory, and what can not be handed over can be copied where it lies.
+            return np.from_dlpack(value.__array_namespace__().asarray(value, copy=True))
     refuse_masked(value)
     return np.asarray(value)
 

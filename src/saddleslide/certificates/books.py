@@ -203,5 +203,9 @@ def aside_place(name: str) -> str:
     --------
     >>> aside_place("B")
     'by B while its norm was bounded or its price measured'
+    >>> aside_place("f")
+    "by f' aside from the steps: a norm, a price, an estimate or a closed form"
     """
-    return f"by {name if name == 'B' else name + chr(39)} while its norm was bounded or its price measured"
+    if name == "B":
+        return "by B while its norm was bounded or its price measured"
+    return f"by {name}' aside from the steps: a norm, a price, an estimate or a closed form"

@@ -251,7 +251,7 @@ class MiniBatch(Sampled):
     def _ranges(self, domain: Domain) -> tuple[Array, Array]:
         low, high = np.empty(self.rows), np.empty(self.rows)
         for i in range(self.rows):
-            row = self._matrix[i].toarray() if scipy.sparse.issparse(self._matrix) else self._matrix[i]
+            row = self._matrix[[i]].toarray() if scipy.sparse.issparse(self._matrix) else self._matrix[i]
             direction = np.reshape(row, domain.shape)
             low[i], high[i] = -domain.support(-direction), domain.support(direction)
         return low, high

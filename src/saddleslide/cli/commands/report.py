@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,7 +52,10 @@ def _written(folder: Path, problem: SaddleProblem, result: Result, asked: Mappin
     }
     text = json.dumps(plain(record | as_record(result)), indent=1, allow_nan=False)
     (folder / SOLUTION_FILES[0]).write_text(text + "\n", encoding="utf-8")
-    np.savez(folder / SOLUTION_FILES[1], **(solution.arrays() if spoken else {"x": result.x, "y": result.y}))
+    # In memory first: on a full disk, older versions of NumPy leave an archive open that complains when it is dropped.
+    arrays = io.BytesIO()
+    np.savez(arrays, **(solution.arrays() if spoken else {"x": result.x, "y": result.y}))
+    (folder / SOLUTION_FILES[1]).write_bytes(arrays.getbuffer())
     written = list(SOLUTION_FILES if spoken else (*SOLUTION_FILES[:2], SOLUTION_FILES[3]))
     if spoken:
         solution.plot(folder / SOLUTION_FILES[2])
