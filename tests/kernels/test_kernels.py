@@ -358,7 +358,7 @@ def test_numba_is_imported_by_the_first_run_and_not_without_compiling():
 
 TRANSFORMED = """
 import sys, saddleslide as ss
-from saddleslide.adaptive_run import AdaptiveRun
+from saddleslide.runs.adaptive_run import AdaptiveRun
 problem, timed, seen = ss.gallery.tomography(n=8), AdaptiveRun._timed, []
 assert "scipy.fft" not in sys.modules
 def watched(self, work):

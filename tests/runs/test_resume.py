@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+import small_problems
 from saddleslide.cli.main import main
 from saddleslide.kernels.switch import jit
 from saddleslide.oracles.oracles import Oracles
@@ -172,7 +173,7 @@ ss.solve(problems()["costly g"], 1e-9, method="adaptive", checkpoint={path!r}, c
 @pytest.mark.parametrize("step", [2, 7])
 def test_a_run_killed_by_the_system_goes_on(step, tmp_path):
     path, problem = tmp_path / "run.npz", PROBLEMS["costly g"]
-    script = textwrap.dedent(SCRIPT.format(tests=os.path.dirname(__file__), path=str(path), step=step))
+    script = textwrap.dedent(SCRIPT.format(tests=os.path.dirname(small_problems.__file__), path=str(path), step=step))
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "now\n"
         child.send_signal(signal.SIGKILL)

@@ -310,7 +310,7 @@ sys.modules["numpy"] = sys.modules["scipy"] = None
 parent = types.ModuleType("saddleslide")
 parent.__path__ = [{str(source)!r}]
 sys.modules["saddleslide"] = parent
-from saddleslide.planning import Term, place, sharp_bound
+from saddleslide.theory import Term, place, sharp_bound
 assert sharp_bound(place([Term("B", M=2.0, Omega=4.0)], loops=(1,))) == 4.0
 """
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
