@@ -171,7 +171,7 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path):
         import os, signal
         from pathlib import Path
         import numpy as np
-        from saddleslide.checkpoint import write_checkpoint
+        from saddleslide.runs.checkpoint import write_checkpoint
         os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
         write_checkpoint(Path({str(path)!r}), {{}}, [np.ones(3)])
     """)
