@@ -159,7 +159,7 @@ def test_every_run_is_counted_by_comparisons_and_plans(case):
     counted, went = Counted(*case), 0
     doors = (
         lambda problem: ss.compare(problem, tol=0.1, costs="measure").calls.by_oracle,
-        lambda problem: ss.compare(problem, tol=1.0, run=True, only=("mirror-prox", "plan")).calls.by_oracle,
+        lambda problem: ss.compare(problem, tol=1.0, run=True, only=("mirror-prox", "paper")).calls.by_oracle,
         lambda problem: ss.crossover(problem, tol=2.0).calls.by_oracle,
         lambda problem: spent_on(ss.plan(problem, tol=0.1, method="adaptive")),
         lambda problem: spent_on(ss.plan(problem, tol=0.1)),

@@ -110,7 +110,7 @@ def test_every_door_says_what_it_made(kind):
     """Comparisons, plans and certificates count norms, prices and what they look at, as runs do."""
     doors = {
         "compare": lambda asked: ss.compare(asked, tol=0.1).calls,
-        "compare with runs": lambda asked: ss.compare(asked, tol=1.0, run=True, only=("condat-vu", "plan")).calls,
+        "compare with runs": lambda asked: ss.compare(asked, tol=1.0, run=True, only=("condat-vu", "paper")).calls,
         "crossover": lambda asked: ss.crossover(asked, tol=20.0).calls,
         "certify": lambda asked: ss.certify(asked, *asked.start(), max_gradients=20).calls,
         "adaptive": lambda asked: ss.Calls(*ss.plan(asked, tol=0.1, method="adaptive", costs="measure").spent),

@@ -274,7 +274,8 @@ def compare(
     with counted(problem) as books:
         table = _compared(problem, target, costs, run, only, start)
     ran = [row.total for row in table.rows if row.result is not None]
-    return replace(table, calls=sum(ran, books.calls))
+    # The plan keeps its own books.
+    return replace(table, calls=sum(ran, books.calls + Calls(*table.plan.spent)))
 
 
 def _compared(

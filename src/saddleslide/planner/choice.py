@@ -50,8 +50,8 @@ class Choice:
 
     Examples
     --------
-    >>> Choice("adaptive", "nothing else applies").prices
-    (1.0, 1.0, 1.0)
+    >>> Choice("adaptive", "nothing else applies").alternatives
+    ()
     """
 
     method: str

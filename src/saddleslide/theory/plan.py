@@ -178,7 +178,9 @@ class Plan(ABC):
         found = [kind for mark, kind in known.items() if mark in data]
         if not found:
             names = sorted(map(str, data))
-            raise InputError(f"Plan.from_dict: the data has {names}; expected one of {sorted(known)} among them.")
+            raise InputError(
+                f"Plan.from_dict: the data has {names}; expected what to_dict wrote, with one of {sorted(known)}."
+            )
         try:
             return found[0](**_common_from_data(data), **found[0].own_from_data(data))
         except (KeyError, TypeError, ValueError) as error:
