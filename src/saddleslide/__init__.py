@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from saddleslide.certificates.certificate import certify
     from saddleslide.certificates.verdict import Certificate, Status
     from saddleslide.methods.sliding import Component, slide
-    from saddleslide.oracles.oracles import Calls
+    from saddleslide.oracles.calls import Calls
     from saddleslide.planner.plans import plan
     from saddleslide.problem import SaddleProblem
     from saddleslide.runs.progress import Progress

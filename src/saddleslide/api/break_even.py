@@ -11,7 +11,7 @@ from saddleslide.api.solver import solve
 from saddleslide.errors import raise_all
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import as_named
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result

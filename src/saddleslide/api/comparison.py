@@ -18,7 +18,7 @@ from saddleslide.errors import InputError
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.planner.forecast import PAPER, Prediction, predictions

@@ -18,8 +18,8 @@ from saddleslide.api.sampled import Ladder
 from saddleslide.arrays.arguments import as_flag, as_path, as_whole
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.errors import CheckpointError, InputError, SaddleslideError, UnreachableError
+from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.clock import Clock
-from saddleslide.oracles.oracles import Calls
 from saddleslide.oracles.sampling import quiet_problem
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import fingerprint, read_checkpoint

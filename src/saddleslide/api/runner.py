@@ -25,7 +25,7 @@ from saddleslide.functions import split_simple
 from saddleslide.kernels.threads import working_threads
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.reach import assumed_distances
-from saddleslide.oracles.oracles import Calls, RunEnded
+from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import fingerprint

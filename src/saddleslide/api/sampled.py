@@ -16,7 +16,7 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import BREGMAN_PER_GAP, SQUARE_PER_GAP
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.sampling import Samples, as_generator
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import fingerprint

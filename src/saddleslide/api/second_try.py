@@ -8,7 +8,7 @@ from typing import Any
 
 from saddleslide.certificates.verdict import Status
 from saddleslide.methods.catalogue import by_name
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.planner.adaptive import adaptive_plan
 from saddleslide.planner.forecast import predict_adaptive
 from saddleslide.planner.request import SolveRequest

@@ -18,8 +18,8 @@ from saddleslide.kernels.switch import clock
 from saddleslide.operators import Coupling, ForeignMatrix, Matrix, Mirrored
 from saddleslide.operators.call import under_way
 from saddleslide.operators.spectrum import NormBound
+from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.clock import Clock
-from saddleslide.oracles.oracles import Calls, RunEnded
 from saddleslide.problem import SaddleProblem
 
 # Seconds that judging the point may take once the time is up.

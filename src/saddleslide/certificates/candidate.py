@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.functions import Function
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.functions.base import Function
 
 
 @dataclass(frozen=True)

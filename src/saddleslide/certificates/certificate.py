@@ -27,7 +27,8 @@ from saddleslide.functions import Function, LowerModel, Tally, Zero, bounding_mo
 from saddleslide.functions.base import errors_at
 from saddleslide.functions.minimum import minimiser_reach
 from saddleslide.operators.base import is_own_code, pair_mismatch
-from saddleslide.oracles.oracles import Oracles, RunEnded
+from saddleslide.oracles.calls import RunEnded
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 EPS = float(np.finfo(np.float64).eps)

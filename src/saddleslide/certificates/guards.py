@@ -21,7 +21,8 @@ from saddleslide.functions.lifted import inner_operators
 from saddleslide.functions.roundings import Errors
 from saddleslide.operators import Coupling, Mirrored
 from saddleslide.operators.base import is_own_code, sign_vector, signs_of, tested
-from saddleslide.oracles.oracles import Oracles, RunEnded
+from saddleslide.oracles.calls import RunEnded
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory.holder import Holder
 
 # Relative to the sizes of the terms: what is above can not be rounding.

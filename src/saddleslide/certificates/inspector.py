@@ -20,7 +20,7 @@ from saddleslide.certificates.judge import Judge
 from saddleslide.functions import Zero, prox
 from saddleslide.functions.at_hand import smoothness_at_hand
 from saddleslide.functions.minimum import has_closed_minimum
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 
 # Part of the target that a certified inner solve may leave open.
@@ -155,3 +155,7 @@ class BoundsInspector(Inspector):
         self.judge.allowance = own.copy()
         self.judge.consider(candidate)
         return self.judge.gap
+
+
+# How a method asks for its points to be judged (`Method.judged`).
+INSPECTORS: dict[str, type[Inspector]] = {"points": Inspector, "exactly": ExactInspector, "bounds": BoundsInspector}

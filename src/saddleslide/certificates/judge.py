@@ -26,7 +26,8 @@ from saddleslide.functions.minimum import has_closed_minimum, minimiser_reach
 from saddleslide.functions.roundings import FEW
 from saddleslide.operators import Mirrored
 from saddleslide.operators.base import is_own_code, pair_mismatch
-from saddleslide.oracles.oracles import Calls, Gate, Oracles, RunEnded, always_open, no_limit
+from saddleslide.oracles.calls import Calls, RunEnded
+from saddleslide.oracles.oracles import Gate, Oracles, always_open, no_limit
 from saddleslide.problem import SaddleProblem
 
 # Part of the target that an iterative inner maximum may leave open.

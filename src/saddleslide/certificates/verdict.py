@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 
 # Gaps below this part of the bounds are rounding.
 ROUNDING = 1e-13

@@ -14,7 +14,7 @@ from saddleslide.arrays.base import Array, as_number
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares
 from saddleslide.gallery.reconstruction import Reconstruction
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 
 _RTOL = 1e-4

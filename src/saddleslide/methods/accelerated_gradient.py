@@ -10,7 +10,8 @@ from saddleslide.methods.base import Description, Method
 from saddleslide.methods.field import calls_of, unpromised
 from saddleslide.methods.primal import Primal, is_coupled, primal_smoothness
 from saddleslide.methods.reach import sizes_of
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 

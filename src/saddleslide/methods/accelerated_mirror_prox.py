@@ -9,7 +9,8 @@ from saddleslide.arrays.base import Array
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.fewest import fewest_on_bounded
 from saddleslide.methods.field import METRIC, Point, calls_of, field_of, unpromised
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 

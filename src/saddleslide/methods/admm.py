@@ -17,7 +17,8 @@ from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.field import Mean
 from saddleslide.methods.reach import reach_from_start
 from saddleslide.metrics import Metric, fit_spectral
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 # The penalty follows the distances travelled until it has changed so often; then it stays, as the theory wants.

@@ -9,7 +9,8 @@ from typing import final
 from saddleslide.arrays.base import Array
 from saddleslide.methods.base import Description, Method
 from saddleslide.methods.reach import reach_from_start
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 

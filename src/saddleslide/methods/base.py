@@ -1,32 +1,40 @@
-"""What a method is: a description, and what a run asks of it: start, advance, candidates, learn."""
+"""What a method is: frozen settings, and functions of an explicit state. What the loop of a run asks of it.
+
+    state = method.init(oracles, facts, start, tol)
+    state = method.step(state, oracles)          as often as you like
+    x, y = method.point(state, oracles)         at any time
+
+A method touches the problem only through its oracles, so that every call is counted, and reads no clock.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from saddleslide.arrays.base import Array
 from saddleslide.certificates.candidate import Candidate, Split
-from saddleslide.certificates.inspector import Inspector
-from saddleslide.certificates.judge import Judge
-from saddleslide.certificates.verdict import Status
 from saddleslide.errors import raise_all
-from saddleslide.functions import split_simple
-from saddleslide.methods.requirements import missing
-from saddleslide.oracles.oracles import Calls, Oracles
-from saddleslide.problem import SaddleProblem
-from saddleslide.theory.plan import Plan
+from saddleslide.oracles.calls import Calls
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.certificates.judge import Judge
+    from saddleslide.certificates.verdict import Status
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.theory.plan import Plan
 
 Value = float | int | str | None
+# How the points of a method are judged: see certificates/inspector.py.
+POINTS, EXACTLY, BOUNDS = "points", "exactly", "bounds"
 
 
 @dataclass(frozen=True)
 class Option:
-    """One setting of a method: a number, or one of a few words. None means that the method's theory decides.
+    """What may be given for one setting of a method: a number, or one of a few words.
 
     Examples
     --------
@@ -56,6 +64,24 @@ class Option:
         return f"{self.name} is {value!r}; expected {kind} > {self.minimum:g}."
 
 
+def option(
+    default: Value, meaning: str, choices: tuple[str, ...] = (), minimum: float = 0.0, whole: bool = False
+) -> Any:
+    """A field of a method: its default, what it means, and what may be given. None: the method's theory decides.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Mine(Method):
+    ...     step: float | None = option(None, "length of a step")
+    ...     init = step_ = point = None
+    >>> Mine.options()[0].meaning
+    'length of a step'
+    """
+    rules = {"meaning": meaning, "choices": choices, "minimum": minimum, "whole": whole}
+    return field(default=default, metadata=rules)
+
+
 @dataclass(frozen=True)
 class Description:
     """What people and the choice between methods need to know of one.
@@ -65,13 +91,11 @@ class Description:
     name : str
         As in `ss.solve(problem, tol, method=name)`.
     needs : tuple of str
-        Names of requirements; `saddleslide.methods.requirements` says what each means.
+        Names of requirements; `saddleslide.facts.requirements` says what each means.
     guarantee : str
         One sentence with the rate.
     reference : str
         The paper it was written from.
-    options : tuple of Option
-        Its settings, each with a default.
 
     Examples
     --------
@@ -84,132 +108,116 @@ class Description:
     needs: tuple[str, ...]
     guarantee: str
     reference: str
-    options: tuple[Option, ...] = ()
+
+
+@dataclass
+class State:
+    """Where a method stands: a dataclass of arrays, numbers, words, tuples of them, and other states.
+
+    A checkpoint is its fields, and nothing else: what can be had from the problem or the settings is no part of it.
+    """
 
 
 @dataclass(frozen=True)
 class Revision:
-    """A change of course in the middle of a run: the plan from here on, and the method that goes on with it.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> from saddleslide.theory.method_plan import MethodPlan
-    >>> Revision(MethodPlan("pdhg", tol=1e-3), ss.methods.by_name["pdhg"]()).plan.method
-    'pdhg'
-    """
+    """A change of course in the middle of a run: the plan from here on, its method, and where that begins."""
 
     plan: Plan
     method: Method
+    state: State
 
 
+@dataclass(frozen=True)
 class Method(ABC):
-    """A method: configured by its options, then `start`, `advance` as often as you like, `output` at any time.
-
-    It touches the problem only through `Oracles`, so that every call is counted, and reads no clock. A concrete
-    method is final. Two of them are equal when class and options are; `solve` begins with one of its own that is equal
-    to the one it was given, which stays as it is.
+    """A method: its fields are its settings.
 
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
+    >>> from saddleslide.facts.facts import Facts
     >>> from saddleslide.oracles.oracles import Oracles
     >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
     >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[2.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
-    >>> method, oracles = ss.methods.by_name["mirror-prox"](), Oracles(game)
-    >>> method.start(oracles, game.start(), tol=1e-3)
+    >>> method, oracles = ss.methods.MirrorProx(), Oracles(game)
+    >>> state = method.init(oracles, Facts(game), game.start(), tol=1e-3)
     >>> for _ in range(200):
-    ...     method.advance()
-    >>> x, y = method.output()
+    ...     state = method.step(state, oracles)
+    >>> x, y = method.point(state, oracles)
     >>> oracles.calls, bool(ss.certify(game, x, y).gap < 0.02)
     (Calls(f=0, g=0, B=800), True)
     """
 
     description: ClassVar[Description]
-    # Whether its attributes are its state. Else a resumed run repeats its iterations.
+    # Whether a state can be stored. Else a resumed run repeats the steps.
     storable: ClassVar[bool] = True
     # Whether it computes with NumPy's arrays alone, wherever those of the problem lie.
     on_host: ClassVar[bool] = False
     # Whether it ends by itself, with a gap that is proved to meet the target.
     ends_proved: ClassVar[bool] = False
     # How its points are judged.
-    inspection: ClassVar[type[Inspector]] = Inspector
-    # Oracles of a loop inside, the roles of x and y exchanged, whose last calls have not been handed over yet.
-    inside: Oracles | None = None
+    judged: ClassVar[str] = POINTS
 
-    def __init__(self, **options: Value) -> None:
-        known = {option.name: option for option in self.description.options}
-        if options:
-            raise_all(self.description.name, _complaints(options, known))
-        self.options: Mapping[str, Value] = MappingProxyType(
-            {name: options.get(name, option.default) for name, option in known.items()}
-        )
+    def __post_init__(self) -> None:
+        given = [(entry, getattr(self, entry.name)) for entry in self.options()]
+        raise_all(self.description.name, [note for entry, value in given if (note := entry.complaint(value))])
+
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """The settings, with what may be given for each."""
+        return tuple(Option(entry.name, entry.default, **entry.metadata) for entry in fields(cls) if entry.metadata)
+
+    def settings(self) -> dict[str, Value]:
+        """Names and values of all settings."""
+        return {entry.name: getattr(self, entry.name) for entry in self.options()}
 
     def __repr__(self) -> str:
-        chosen = [option for option in self.description.options if self.options[option.name] != option.default]
-        return f"{type(self).__name__}({', '.join(f'{o.name}={self.options[o.name]!r}' for o in chosen)})"
+        chosen = [entry for entry in self.options() if getattr(self, entry.name) != entry.default]
+        return f"{type(self).__name__}({', '.join(f'{o.name}={getattr(self, o.name)!r}' for o in chosen)})"
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and isinstance(other, Method) and other.options == self.options
-
-    def __hash__(self) -> int:
-        return hash((type(self), tuple(self.options.items())))
-
-    def lacks(self, problem: SaddleProblem) -> list[str]:
+    def lacks(self, facts: Facts) -> list[str]:
         """Everything that this method needs and the problem does not offer, one sentence each."""
-        return missing(self.description.needs, problem)
+        return facts.missing(self.description.needs)
 
-    def lacks_at_a_glance(self, problem: SaddleProblem) -> list[str]:
+    def lacks_at_a_glance(self, facts: Facts) -> list[str]:
         """`lacks`, or what of it is quickly found: for forecasts, which ask many methods in vain."""
-        return self.lacks(problem)
+        return self.lacks(facts)
 
-    def split(self, problem: SaddleProblem) -> Split:
+    def split(self, facts: Facts) -> Split:
         """Costly and simple parts of f and g, as the method uses them."""
-        return Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
+        return Split(facts.f.rest.function, facts.f.simple.function, facts.g.rest.function, facts.g.simple.function)
 
     @abstractmethod
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> State:
         """Begin at a feasible point, towards an absolute gap `tol` (0 when only a relative target is known)."""
 
     @abstractmethod
-    def advance(self) -> Revision | None:
+    def step(self, state: Any, oracles: Oracles) -> State | Revision:
         """One iteration; a revision where that has led nowhere, and another plan has to go on."""
 
     @abstractmethod
-    def output(self) -> tuple[Array, Array]:
+    def point(self, state: Any, oracles: Oracles) -> tuple[Array, Array]:
         """The point that the method would return now. Feasible, and not changed by later iterations."""
 
-    def candidates(self) -> tuple[Candidate, ...]:
+    def candidates(self, state: Any, oracles: Oracles) -> tuple[Candidate, ...]:
         """Points to be judged: the output, unless a method has more to offer. A NaN value is filled in, and counted."""
-        return (Candidate(*self.output(), math.nan),)
+        return (Candidate(*self.point(state, oracles), math.nan),)
 
-    def learn(self, gaps: Sequence[float], judge: Judge) -> Status | None:
+    def learn(self, state: Any, gaps: Sequence[float], judge: Judge, oracles: Oracles) -> State | Revision | Status:
         """Hear the certified gaps of the last candidates, in their order; a status where going on would not help."""
-        return None
+        return state  # type: ignore[no-any-return]
 
-    @property
-    def finished(self) -> bool:
+    def is_finished(self, state: Any) -> bool:
         """Whether further iterations would change nothing."""
         return False
 
-    @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self, state: Any, facts: Facts) -> tuple[str, ...]:
         """Constants the run relies on, and where practice leaves the guarantee; kept with the result."""
         return ()
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
         """Calls after which the method's own bound is at most `tol`; None where it promises nothing."""
         return None
 
-    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        """Calls that `predicted_calls` is sure to ask for, where quicker to find, else 0; None where that is None."""
+    def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:
+        """Calls that `calls` is sure to ask for, where quicker to find, else 0; None where that is None."""
         return Calls()
-
-
-def _complaints(options: dict[str, Value], known: dict[str, Option]) -> list[str]:
-    """Everything that is wrong with the options given."""
-    unknown = sorted(set(options) - set(known))
-    complaints = [f"option {name!r} is unknown; expected one of {sorted(known)}." for name in unknown]
-    return complaints + [
-        note for name, value in options.items() if name in known and (note := known[name].complaint(value))
-    ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from saddleslide.errors import InputError, raise_all
+from saddleslide.facts.facts import Facts
 from saddleslide.methods.accelerated_gradient import AcceleratedGradient
 from saddleslide.methods.accelerated_mirror_prox import AcceleratedMirrorProx
 from saddleslide.methods.adaptive_sliding import Adaptive
@@ -23,7 +24,7 @@ from saddleslide.methods.opapc import OPAPC
 from saddleslide.methods.pdhg import PDHG
 from saddleslide.methods.proved_sliding import ProvedSliding
 from saddleslide.methods.recursive_sliding import RecursiveSliding
-from saddleslide.methods.sliding.primal_dual import RestartedPrimalDual
+from saddleslide.methods.restarted_primal_dual import RestartedPrimalDual
 from saddleslide.methods.two_level import TwoLevelSliding
 from saddleslide.methods.universal_gradient import UniversalGradient
 from saddleslide.methods.universal_mirror_prox import UniversalMirrorProx
@@ -119,6 +120,15 @@ def _block(member: type[Method]) -> str:
 by_name = Methods(ALL)
 
 
+def named_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
+    """The method of a name with these settings; one error with all of them that it does not have."""
+    member, given = by_name[name], dict(options or {})
+    known = [option.name for option in member.options()]
+    unknown = sorted(set(given) - set(known), key=str)
+    raise_all(name, [f"option {entry!r} is unknown; expected one of {sorted(known)}." for entry in unknown])
+    return member(**given)
+
+
 def as_named(
     method: str | Method, options: Mapping[str, Any] | None, name: str
 ) -> tuple[str, Mapping[str, Any] | None]:
@@ -142,7 +152,7 @@ def as_named(
     if listed not in by_name or by_name[listed] is not type(method):
         complaints.append(f"method is {method!r}; expected a class that ss.methods lists.")
     raise_all(name, complaints)
-    return listed, method.options
+    return listed, method.settings()
 
 
 def method_of(plan: AdaptivePlan | MethodPlan) -> Method:
@@ -150,11 +160,11 @@ def method_of(plan: AdaptivePlan | MethodPlan) -> Method:
 
     Examples
     --------
-    >>> method_of(MethodPlan("pdhg", {"variant": "plain"})).options["variant"]
-    'plain'
+    >>> method_of(MethodPlan("pdhg", {"variant": "plain"}))
+    PDHG(variant='plain')
     """
     if isinstance(plan, MethodPlan):
-        return by_name[plan.method](**plan.options)
+        return named_method(plan.method, plan.options)
     return Adaptive(plan) if plan.method == METHODS[0] else RestartedPrimalDual()
 
 
@@ -178,8 +188,8 @@ def method_plan(
     """
     if options is not None and not isinstance(options, Mapping):
         raise InputError(f"solve: options is {options!r}; expected a mapping such as {{'output': 'last'}}.")
-    method = by_name[name](**dict(options or {}))
+    method = named_method(name, options)
     silent = [part for part, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
     complaints = [f"{part} has no value, so no gap can be certified; pass value=." for part in silent]
-    raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(problem))
-    return MethodPlan(name, dict(method.options), every, tol=tol, rtol=rtol, shapes=(problem.X.shape, problem.Y.shape))
+    raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(Facts(problem)))
+    return MethodPlan(name, method.settings(), every, tol=tol, rtol=rtol, shapes=(problem.X.shape, problem.Y.shape))

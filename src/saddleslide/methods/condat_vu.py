@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
-from typing import final
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
-import numpy as np
+from saddleslide.methods.base import Description, Method, State, option
+from saddleslide.methods.mean import Mean
+from saddleslide.oracles.calls import Calls
 
-from saddleslide.arrays.base import Array
-from saddleslide.domains import Domain
-from saddleslide.functions import Function, Zero, prox, split_simple
-from saddleslide.methods.base import Description, Method, Option
-from saddleslide.methods.field import Mean
-from saddleslide.methods.reach import counted_reach, reach_from_start, step_ratio
-from saddleslide.methods.requirements import smoothness_of
-from saddleslide.oracles.oracles import Calls, Oracles
-from saddleslide.problem import SaddleProblem
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
+
+
+@dataclass
+class CondatVuState(State):
+    """The last point, the mean of all, and the two steps: 1/tau and 1/sigma with the ratio w behind them."""
+
+    x: Array
+    y: Array
+    mean: Mean
+    weight_x: float
+    weight_y: float
+    ratio: float
 
 
 @final
+@dataclass(frozen=True)
 class CondatVu(Method):
     """x+ = prox of x - tau (f'(x) + B^T y), y+ = prox of y + sigma (B (2x+ - x) - g'(y)).
 
@@ -30,7 +42,7 @@ class CondatVu(Method):
     >>> f = ss.functions.LeastSquares(np.array([[2.0, 0.0], [1.0, 1.0]]), [1.0, -1.0])
     >>> X, Y = ss.domains.FullSpace(2), ss.domains.Box(-0.5, 0.5, shape=1)
     >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.array([[1.0, -1.0]]), X=X, Y=Y)
-    >>> ss.solve(problem, tol=1e-6, method="condat-vu", options={"output": "last"}).status.name
+    >>> ss.solve(problem, tol=1e-6, method=ss.methods.CondatVu(output="last")).status.name
     'SOLVED'
     """
 
@@ -41,82 +53,50 @@ class CondatVu(Method):
         "1/tau = L_f + |B| w and 1/sigma = L_g + |B| / w; the last point converges.",
         reference="Condat, A primal-dual splitting method for convex optimization involving Lipschitzian, proximable "
         "and linear composite terms, J. Optim. Theory Appl. 158 (2013); Vu, Adv. Comput. Math. 38 (2013)",
-        options=(
-            Option("output", "average", "the mean of the points, or the last one", ("average", "last")),
-            Option("weight", None, "w = |dy| / |dx|; by default from what is known of both distances"),
-        ),
     )
+    output: str = option("average", "the mean of the points, or the last one", ("average", "last"))
+    weight: float | None = option(None, "w = |dy| / |dx|; by default from what is known of both distances")
 
-    def lacks(self, problem: SaddleProblem) -> list[str]:
+    def lacks(self, facts: Facts) -> list[str]:
+        blocks = (("f", facts.f.rest), ("g", facts.g.rest))
         return [
-            f"{name} has a part {part!r} without a proximal step and without a Lipschitz gradient on {domain}."
-            for name, part, domain in _costly(problem)
-            if not math.isfinite(_lipschitz(part, domain))
+            f"{name} has a part {rest.function!r} without a proximal step and without a Lipschitz gradient on "
+            f"{rest.domain}."
+            for name, rest in blocks
+            if not math.isfinite(rest.lipschitz)
         ]
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        problem = oracles.problem
-        self.oracles, self.problem = oracles, problem
-        self.f_rest, self.f_simple = split_simple(problem.f, problem.X)
-        self.g_rest, self.g_simple = split_simple(problem.g, problem.Y)
-        self.lift = oracles.lifted(self.f_rest)
-        given = self.options["weight"]
-        self.weight = step_ratio(counted_reach(oracles, origin)) if given is None else float(given)
-        self.weight_x, self.weight_y = _weights(problem, self.weight)
-        self.x, self.y = origin
-        self.mean = Mean()
-        self.mean.add(origin, 0.0)
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> CondatVuState:
+        ratio = facts.step_ratio(oracles, start) if self.weight is None else float(self.weight)
+        return CondatVuState(*start, Mean(*start), *_weights(facts, ratio), ratio)
 
-    def advance(self) -> None:
-        x, y, problem = self.x, self.y, self.problem
-        slope = self.oracles.adjoint(y)
-        if not isinstance(self.f_rest, Zero):
-            slope = slope + self.lift.gradient(x, self.lift.lift(x))
-        self.x = prox(self.f_simple, x - slope / self.weight_x, self.weight_x, problem.X)
-        push = self.oracles.forward(2.0 * self.x - x)
-        if not isinstance(self.g_rest, Zero):
-            push = push - self.oracles.g_value_and_gradient(self.g_rest, y)[1]
-        self.y = prox(self.g_simple, y + push / self.weight_y, self.weight_y, problem.Y)
-        self.mean.add((self.x, self.y))
+    def step(self, state: CondatVuState, oracles: Oracles) -> CondatVuState:
+        slope = oracles.adjoint(state.y) + oracles.f_rest_gradient(state.x)
+        x = oracles.prox_f(state.x - slope / state.weight_x, state.weight_x)
+        push = oracles.forward(2.0 * x - state.x) - oracles.g_rest_gradient(state.y)
+        y = oracles.prox_g(state.y + push / state.weight_y, state.weight_y)
+        return CondatVuState(x, y, state.mean.plus(x, y), state.weight_x, state.weight_y, state.ratio)
 
-    def output(self) -> tuple[Array, Array]:
-        if self.options["output"] == "last":
-            return self.x, self.y
-        x, y = self.mean.point
-        return self.problem.X.project(x), self.problem.Y.project(y)
+    def point(self, state: CondatVuState, oracles: Oracles) -> tuple[Array, Array]:
+        if self.output == "last":
+            return state.x, state.y
+        return oracles.problem.X.project(state.mean.x), oracles.problem.Y.project(state.mean.y)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        about = f"1/tau = {self.weight_x:.6g}, 1/sigma = {self.weight_y:.6g}, w = {self.weight:.4g}"
-        last = ("the last point: the rate is that of the average",) if self.options["output"] == "last" else ()
+    def notes(self, state: CondatVuState, facts: Facts) -> tuple[str, ...]:
+        about = f"1/tau = {state.weight_x:.6g}, 1/sigma = {state.weight_y:.6g}, w = {state.ratio:.4g}"
+        last = ("the last point: the rate is that of the average",) if self.output == "last" else ()
         return (about, *last)
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D_x, D_y = reach_from_start(problem)
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        D_x, D_y = facts.distances
         if not (math.isfinite(D_x) and math.isfinite(D_y)):
             return None
-        given = self.options["weight"]
-        weights = _weights(problem, step_ratio((D_x, D_y)) if given is None else float(given))
+        weights = _weights(facts, facts.ratio if self.weight is None else float(self.weight))
         N = max(1, math.ceil((weights[0] * D_x**2 + weights[1] * D_y**2) / (2.0 * tol)))
-        f, g = (0 if isinstance(part, Zero) else N for _, part, _ in _costly(problem))
-        return Calls(f, g, 2 * N)
+        return Calls(0 if facts.f.rest.is_zero else N, 0 if facts.g.rest.is_zero else N, 2 * N)
 
 
-def _costly(problem: SaddleProblem) -> tuple[tuple[str, Function, Domain], tuple[str, Function, Domain]]:
-    """The parts of f and g that need gradients."""
-    f_rest, _ = split_simple(problem.f, problem.X)
-    g_rest, _ = split_simple(problem.g, problem.Y)
-    return ("f", f_rest, problem.X), ("g", g_rest, problem.Y)
-
-
-def _lipschitz(part: Function, domain: Domain) -> float:
-    found = smoothness_of(part, domain)
-    return found.H if found is not None and found.nu == 1.0 else math.inf
-
-
-def _weights(problem: SaddleProblem, ratio: float) -> tuple[float, float]:
+def _weights(facts: Facts, ratio: float) -> tuple[float, float]:
     """1/tau and 1/sigma: (1/tau - L_f) (1/sigma - L_g) = |B|^2."""
-    norm = problem.coupling.norm.upper
-    L_f, L_g = (_lipschitz(part, domain) for _, part, domain in _costly(problem))
-    tiny = float(np.finfo(np.float64).tiny)
-    return max(L_f + norm * ratio, tiny), max(L_g + norm / ratio, tiny)
+    L_f, L_g, tiny = facts.f.rest.lipschitz, facts.g.rest.lipschitz, sys.float_info.min
+    return max(L_f + facts.norm * ratio, tiny), max(L_g + facts.norm / ratio, tiny)

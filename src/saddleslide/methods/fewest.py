@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from saddleslide.methods.field import calls_of
 from saddleslide.methods.reach import sizes_of
 from saddleslide.methods.requirements import smoothness_of
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Term
 from saddleslide.theory.budgets import budget

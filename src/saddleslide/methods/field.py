@@ -13,7 +13,8 @@ from saddleslide.errors import InputError
 from saddleslide.functions import Zero
 from saddleslide.methods.base import Option, Value
 from saddleslide.methods.requirements import smoothness_of
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.holder import Holder
 

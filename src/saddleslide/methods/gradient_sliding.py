@@ -12,7 +12,8 @@ from saddleslide.functions import Zero, prox, split_simple
 from saddleslide.methods.base import Description, Method
 from saddleslide.methods.reach import counted_reach, reach_from_start
 from saddleslide.methods.requirements import smoothness_of
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 # Inner steps after which `advance` hands control back, so that limits hold inside a long outer step too.

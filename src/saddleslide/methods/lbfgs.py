@@ -15,7 +15,8 @@ from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.paused import PausedLbfgs
 from saddleslide.methods.reach import reach_from_start
 from saddleslide.methods.requirements import missing
-from saddleslide.oracles.oracles import MOST_SHORTENED, Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import MOST_SHORTENED, Oracles
 from saddleslide.problem import SaddleProblem
 
 SIDES = ("auto", "primal", "dual")

@@ -9,7 +9,8 @@ from saddleslide.arrays.base import Array
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.fewest import fewest_on_bounded
 from saddleslide.methods.field import METRIC, Field, Mean, Point, calls_of, field_of, unpromised
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 # Steps of at most 1/L are proved for the average; the last iterate needs room below 1/L to contract.

@@ -12,7 +12,8 @@ import numpy as np
 from saddleslide.arrays.base import Array, zeros
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.reach import reach_from_start
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 

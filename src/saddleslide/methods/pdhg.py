@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
 
-from saddleslide.arrays.base import Array
-from saddleslide.certificates.candidate import Candidate
-from saddleslide.certificates.judge import Judge
-from saddleslide.domains import Domain
-from saddleslide.functions import Function, prox
-from saddleslide.methods.base import Description, Method, Option
-from saddleslide.methods.field import Mean
-from saddleslide.methods.reach import counted_reach, reach_from_start, step_ratio
-from saddleslide.methods.sliding.primal_dual import PrimalDual
-from saddleslide.oracles.oracles import Calls, Oracles
-from saddleslide.problem import SaddleProblem
+from saddleslide.methods.base import Description, Method, State, option
+from saddleslide.methods.mean import Mean
+from saddleslide.methods.restarted_primal_dual import PrimalDualState, advance, begin, restart
+from saddleslide.oracles.calls import Calls
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.certificates.candidate import Candidate
+    from saddleslide.certificates.judge import Judge
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
 
 VARIANTS = ("auto", "plain", "accelerated", "linear", "restarted")
 
 
 @dataclass
-class _Side:
-    """A block with its function, and the signed product that leads to the other block."""
+class PDHGState(State):
+    """u is the block that goes second and is extrapolated: x, or y where the acceleration comes from g.
 
-    function: Function
-    domain: Domain
-    point: Array
-    product: Callable[[Array], Array]
+    `modulus` is that of the function of u, `share` the weight of the next point in the mean.
+    """
 
-    def step(self, slope: Array, weight: float) -> Array:
-        return prox(self.function, self.point - slope / weight, weight, self.domain)
+    variant: str
+    swapped: bool
+    u: Array
+    v: Array
+    ahead: Array
+    mean: Mean
+    tau: float
+    sigma: float
+    theta: float
+    share: float
+    modulus: float
+    norm: float
+    weight: float
 
 
 @final
+@dataclass(frozen=True)
 class PDHG(Method):
     """v <- prox of v + sigma K (2u - u_old), u <- prox of u - tau K^T v, on the block u with the larger modulus first.
 
@@ -57,113 +67,87 @@ class PDHG(Method):
         "promised here, linear on problems with sharp gaps.",
         reference="Chambolle and Pock, On the ergodic convergence rates of a first-order primal-dual algorithm, Math. "
         "Program. 159 (2016); restarts: Applegate, Hinder, Lu and Lubin, Math. Program. 201 (2023)",
-        options=(
-            Option("variant", "auto", "auto takes what the moduli allow, and restarts where there are none", VARIANTS),
-            Option("output", "average", "the weighted average, or the last point", ("average", "last")),
-            Option("weight", None, "|dy| / |dx|; by default from what is known of both distances"),
-        ),
     )
+    variant: str = option("auto", "auto takes what the moduli allow, and restarts where there are none", VARIANTS)
+    output: str = option("average", "the weighted average, or the last point", ("average", "last"))
+    weight: float | None = option(None, "|dy| / |dx|; by default from what is known of both distances")
 
-    def lacks(self, problem: SaddleProblem) -> list[str]:
-        found = super().lacks(problem)
-        moduli = _moduli(problem)
-        variant = self.options["variant"]
-        if variant == "accelerated" and max(moduli) == 0.0:
+    def lacks(self, facts: Facts) -> list[str]:
+        found, moduli = super().lacks(facts), facts.moduli
+        if self.variant == "accelerated" and max(moduli) == 0.0:
             found.append("neither f nor g is known to be strongly convex; expected one modulus > 0.")
-        if variant == "linear" and min(moduli) == 0.0:
+        if self.variant == "linear" and min(moduli) == 0.0:
             found.append(f"the moduli of f and g are {moduli[0]:g} and {moduli[1]:g}; expected both > 0.")
         return found
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        problem = oracles.problem
-        self.variant = _variant(self.options["variant"], problem)
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> State:
         # With B = 0 any step will do; one from the smallest norm would overflow.
-        self.norm = problem.coupling.norm.upper or 1.0
-        given = self.options["weight"]
-        self.weight = step_ratio(counted_reach(oracles, origin)) if given is None else float(given)
-        self.restarting: PrimalDual | None = None
-        if self.variant == "restarted":
-            self.restarting = PrimalDual(oracles, origin, self.norm, self.weight)
-            return
-        x = _Side(problem.f, problem.X, origin[0], oracles.forward)
-        y = _Side(problem.g, problem.Y, origin[1], oracles.adjoint)
-        mu_x, mu_y = _moduli(problem)
-        # Acceleration comes from the modulus of the first block.
-        self.swapped = self.variant == "accelerated" and mu_x == 0.0
-        self.u, self.v = (y, x) if self.swapped else (x, y)
-        self.sign = -1.0 if self.swapped else 1.0
-        self.modulus = mu_y if self.swapped else mu_x
-        weight = 1.0 / self.weight if self.swapped else self.weight
-        self.tau, self.sigma, self.theta = _steps(self.variant, self.norm, weight, self.modulus, mu_y)
-        self.ahead = self.u.point
-        self.share = 1.0
-        self.mean = Mean()
-        self.mean.add((self.u.point, self.v.point), 0.0)
+        norm, variant = facts.norm or 1.0, self._variant(facts)
+        weight = facts.step_ratio(oracles, start) if self.weight is None else float(self.weight)
+        if variant == "restarted":
+            return begin(oracles, start, norm, weight)
+        mu_x, mu_y = facts.moduli
+        # Acceleration comes from the modulus of the block that goes second.
+        swapped = variant == "accelerated" and mu_x == 0.0
+        u, v = (start[1], start[0]) if swapped else start
+        modulus = mu_y if swapped else mu_x
+        tau, sigma, theta = _steps(variant, norm, 1.0 / weight if swapped else weight, modulus, mu_y)
+        return PDHGState(variant, swapped, u, v, u, Mean(u, v), tau, sigma, theta, 1.0, modulus, norm, weight)
 
-    def advance(self) -> None:
-        if self.restarting is not None:
-            self.restarting.advance()
-            return
-        u, v, sign = self.u, self.v, self.sign
-        v.point = v.step(-sign * u.product(self.ahead), 1.0 / self.sigma)
-        new = u.step(sign * v.product(v.point), 1.0 / self.tau)
-        if self.variant == "accelerated":
-            self.theta = 1.0 / math.sqrt(1.0 + 2.0 * self.modulus * self.tau)
-        self.ahead = new + self.theta * (new - u.point)
-        u.point = new
-        self.mean.add((u.point, v.point), self.share)
-        self._next_weights()
+    def step(self, state: Any, oracles: Oracles) -> State:
+        if isinstance(state, PrimalDualState):
+            return advance(state, oracles)
+        weight_v, weight_u = 1.0 / state.sigma, 1.0 / state.tau
+        if state.swapped:
+            v = oracles.prox_f(state.v - oracles.adjoint(state.ahead) / weight_v, weight_v)
+            u = oracles.prox_g(state.u + oracles.forward(v) / weight_u, weight_u)
+        else:
+            v = oracles.prox_g(state.v + oracles.forward(state.ahead) / weight_v, weight_v)
+            u = oracles.prox_f(state.u - oracles.adjoint(v) / weight_u, weight_u)
+        theta, tau, sigma = state.theta, state.tau, state.sigma
+        mean, share = state.mean.plus(u, v, state.share), state.share
+        if state.variant == "accelerated":
+            theta = 1.0 / math.sqrt(1.0 + 2.0 * state.modulus * tau)
+            tau, sigma = theta * tau, sigma / theta
+        ahead = u + theta * (u - state.u)
+        if state.variant != "plain":
+            share /= theta
+        if state.variant == "linear" and share > 1e200:
+            # Only ratios of the weights matter.
+            mean, share = replace(mean, weight=mean.weight / share), 1.0
+        return replace(state, u=u, v=v, ahead=ahead, mean=mean, tau=tau, sigma=sigma, theta=theta, share=share)
 
-    def _next_weights(self) -> None:
-        if self.variant == "accelerated":
-            self.tau, self.sigma = self.theta * self.tau, self.sigma / self.theta
-            self.share /= self.theta
-        elif self.variant == "linear":
-            self.share /= self.theta
-            if self.share > 1e200:
-                # Only ratios of the weights matter.
-                self.mean.weight /= self.share
-                self.share = 1.0
+    def point(self, state: Any, oracles: Oracles) -> tuple[Array, Array]:
+        if isinstance(state, PrimalDualState):
+            return state.best
+        u, v = (state.u, state.v) if self.output == "last" else (state.mean.x, state.mean.y)
+        x, y = (v, u) if state.swapped else (u, v)
+        return oracles.problem.X.project(x), oracles.problem.Y.project(y)
 
-    def output(self) -> tuple[Array, Array]:
-        if self.restarting is not None:
-            return self.restarting.best
-        last = self.options["output"] == "last"
-        u, v = (self.u.point, self.v.point) if last else self.mean.point
-        u, v = self.u.domain.project(u), self.v.domain.project(v)
-        return (v, u) if self.swapped else (u, v)
+    def candidates(self, state: Any, oracles: Oracles) -> tuple[Candidate, ...]:
+        return state.points if isinstance(state, PrimalDualState) else super().candidates(state, oracles)
 
-    def candidates(self) -> tuple[Candidate, ...]:
-        return super().candidates() if self.restarting is None else self.restarting.points
+    def learn(self, state: Any, gaps: Sequence[float], judge: Judge, oracles: Oracles) -> State:
+        return restart(state, gaps, oracles) if isinstance(state, PrimalDualState) else state
 
-    def learn(self, gaps: Sequence[float], judge: Judge) -> None:
-        if self.restarting is not None:
-            self.restarting.learn(gaps)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        about = f"variant {self.variant}, |B| = {self.norm:.6g}, first weight {self.weight:.4g}"
-        free = ("restarts on the gap: no rate is promised",) if self.variant == "restarted" else ()
-        last = self.options["output"] == "last" and self.variant != "restarted"
+    def notes(self, state: Any, facts: Facts) -> tuple[str, ...]:
+        restarted = isinstance(state, PrimalDualState)
+        variant = "restarted" if restarted else state.variant
+        about = f"variant {variant}, |B| = {state.norm:.6g}, first weight {state.weight:.4g}"
+        free = ("restarts on the gap: no rate is promised",) if restarted else ()
+        last = self.output == "last" and not restarted
         return (about, *free, *(("the last point: the guarantee is for the average",) if last else ()))
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D_x, D_y = reach_from_start(problem)
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        D_x, D_y = facts.distances
         if not (math.isfinite(D_x) and math.isfinite(D_y)):
             return None
-        N = _iterations(_variant(self.options["variant"], problem), problem, D_x, D_y, tol)
-        return Calls(0, 0, 2 * max(1, math.ceil(N)))
+        return Calls(0, 0, 2 * max(1, math.ceil(_iterations(self._variant(facts), facts, D_x, D_y, tol))))
 
-
-def _moduli(problem: SaddleProblem) -> tuple[float, float]:
-    return problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
-
-
-def _variant(wanted: object, problem: SaddleProblem) -> str:
-    if wanted != "auto":
-        return str(wanted)
-    strong = sum(modulus > 0.0 for modulus in _moduli(problem))
-    return ("restarted", "accelerated", "linear")[strong]
+    def _variant(self, facts: Facts) -> str:
+        if self.variant != "auto":
+            return self.variant
+        return ("restarted", "accelerated", "linear")[sum(modulus > 0.0 for modulus in facts.moduli)]
 
 
 def _contraction(norm: float, mu_x: float, mu_y: float) -> float:
@@ -180,9 +164,9 @@ def _steps(variant: str, norm: float, weight: float, mu_x: float, mu_y: float) -
     return 1.0 / (norm * weight), weight / norm, 1.0
 
 
-def _iterations(variant: str, problem: SaddleProblem, D_x: float, D_y: float, tol: float) -> float:
+def _iterations(variant: str, facts: Facts, D_x: float, D_y: float, tol: float) -> float:
     """Iterations after which the bound on the average is `tol`."""
-    norm, (mu_x, mu_y) = problem.coupling.norm.upper, _moduli(problem)
+    norm, (mu_x, mu_y) = facts.norm, facts.moduli
     if norm == 0.0 or D_x * D_y == 0.0:
         return 1.0
     plain = norm * D_x * D_y / tol

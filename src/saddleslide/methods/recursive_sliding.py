@@ -9,7 +9,8 @@ from saddleslide.methods.base import Description, Option
 from saddleslide.methods.field import calls_of
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.staged import Staged
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Level
 from saddleslide.theory.sliding_plan import SlidingPlan

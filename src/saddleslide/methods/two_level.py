@@ -10,7 +10,7 @@ from saddleslide.arrays.base import Array
 from saddleslide.methods.base import Description, Option
 from saddleslide.methods.field import METRIC, calls_of
 from saddleslide.methods.staged import Staged, placed, problem_terms
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Level, Term, budget
 

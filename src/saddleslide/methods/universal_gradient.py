@@ -13,7 +13,8 @@ from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.field import calls_of, unpromised
 from saddleslide.methods.primal import Primal, Response, is_coupled, primal_smoothness
 from saddleslide.methods.reach import sizes_of
-from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Oracles
 from saddleslide.problem import SaddleProblem
 
 _MOST_DOUBLINGS = 200

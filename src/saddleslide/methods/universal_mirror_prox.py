@@ -12,7 +12,8 @@ from saddleslide.arrays.base import Array
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.fewest import fewest_on_bounded
 from saddleslide.methods.field import METRIC, Mean, Point, calls_of, field_of, unpromised
-from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Oracles
 from saddleslide.problem import SaddleProblem
 
 # Doublings after which an operator is taken to be broken; rounding can not need more.

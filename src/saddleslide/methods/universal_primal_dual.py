@@ -11,7 +11,8 @@ from saddleslide.arrays.base import Array
 from saddleslide.functions import prox
 from saddleslide.methods.base import Description, Method, Option
 from saddleslide.methods.reach import reach_from_start
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 
 _LARGEST = 1e100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,13 +14,14 @@ from saddleslide.arrays.kinds import refuse_masked
 from saddleslide.arrays.remote import Elsewhere
 from saddleslide.domains import Domain
 from saddleslide.errors import explain_read_only
-from saddleslide.functions import Function, TiltedMinimum, tilted_minimum
+from saddleslide.functions import Function, TiltedMinimum, Zero, prox, split_simple, tilted_minimum
 from saddleslide.functions.base import runs_own_code
 from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, lifted, linear_models
 from saddleslide.functions.remembered import Memory
 from saddleslide.kernels.switch import clock
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.call import lasted, look
+from saddleslide.oracles.calls import Calls, NonFiniteAnswer, RunEnded, Seconds, as_count
 from saddleslide.problem import SaddleProblem
 
 _Answer = TypeVar("_Answer")
@@ -28,74 +29,6 @@ _Answer = TypeVar("_Answer")
 SHORTER, MOST_SHORTENED = 16.0, 60
 # Called with the oracle and what the next call counts.
 Gate = Callable[[str, float], None]
-
-
-def _plain(count: float) -> float:
-    """Whole numbers are integers, so that counts print as counts."""
-    return int(count) if type(count) is not int and count == int(count) else count
-
-
-@dataclass
-class Calls:
-    """Calls of each oracle: gradients of f, gradients of g, products with B or B^T.
-
-    Where f = loss(Ax), a product with A and one with A^T are half a gradient each. A value alone is half a gradient,
-    of the caller's own code a whole call.
-
-    Examples
-    --------
-    >>> Calls(f=2, g=3, B=8) + Calls(f=1, g=0, B=2)
-    Calls(f=3, g=3, B=10)
-    """
-
-    f: float = 0
-    g: float = 0
-    B: int = 0
-
-    def __post_init__(self) -> None:
-        self.f, self.g = _plain(self.f), _plain(self.g)
-
-    def __add__(self, other: Calls) -> Calls:
-        return Calls(self.f + other.f, self.g + other.g, self.B + other.B)
-
-    @property
-    def by_oracle(self) -> dict[str, float]:
-        """The same as a dictionary, as plans have it.
-
-        Examples
-        --------
-        >>> Calls(f=2, B=8).by_oracle
-        {'f': 2, 'g': 0, 'B': 8}
-        """
-        return {"f": self.f, "g": self.g, "B": self.B}
-
-    def copy(self) -> Calls:
-        """A copy that further calls do not change."""
-        return Calls(self.f, self.g, self.B)
-
-
-@dataclass
-class Seconds:
-    """Time spent inside each oracle."""
-
-    f: float = 0.0
-    g: float = 0.0
-    B: float = 0.0
-
-
-class RunEnded(Exception):
-    """The run can not go on: a limit, or oracles that contradict each other; `status` is the name of a status."""
-
-    def __init__(self, status: str, reason: str = "") -> None:
-        super().__init__(reason or status)
-        self.status, self.reason = status, reason
-
-
-class NonFiniteAnswer(RunEnded):
-    """An oracle answered with NaN or infinities at a finite point; a trial step that is ours is shortened then."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__("NON_FINITE", reason)
 
 
 def always_open(name: str, count: float) -> None:
@@ -155,6 +88,9 @@ class Oracles:
         self.seconds = Seconds()
         self.heard = Memory()
         self.active = ""
+        # Value and gradient at 0 of a quadratic of the caller's, once they have been asked for.
+        self.at_zero: tuple[float, Array] | None = None
+        self._f_lift: CountedLift | None = None
         # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
         self._errors: Any = np.geterr()
         own = problem.f.own_code, problem.g.own_code, is_own_code(problem.coupling)
@@ -241,7 +177,7 @@ class Oracles:
 
     def add(self, name: str, count: float) -> None:
         """Count calls."""
-        setattr(self.calls, name, _plain(getattr(self.calls, name) + count))
+        setattr(self.calls, name, as_count(getattr(self.calls, name) + count))
 
     def f_gradient(self, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of f at x."""
@@ -264,6 +200,42 @@ class Oracles:
         if self.dry and runs_own_code(function):
             return TiltedMinimum(zeros(domain.shape, tilt), 0.0, 0.0, "dry")
         return tilted_minimum(function, tilt, domain)
+
+    @cached_property
+    def f_parts(self) -> tuple[Function, Function]:
+        """F as a costly rest and a simple part with a proximal step."""
+        return split_simple(self.problem.f, self.problem.X)
+
+    @cached_property
+    def g_parts(self) -> tuple[Function, Function]:
+        """G as a costly rest and a simple part with a proximal step."""
+        return split_simple(self.problem.g, self.problem.Y)
+
+    def prox_f(self, center: Array, weight: float) -> Array:
+        """The point of X that minimises the simple part of f + weight/2 |x - center|^2; f itself where it is simple."""
+        return prox(self.f_parts[1], center, weight, self.problem.X)
+
+    def prox_g(self, center: Array, weight: float) -> Array:
+        """The point of Y that minimises the simple part of g + weight/2 |y - center|^2; g itself where it is simple."""
+        return prox(self.g_parts[1], center, weight, self.problem.Y)
+
+    @property
+    def f_lift(self) -> CountedLift:
+        """The costly rest of f through its lift; made once, but for what stands in for it while nothing is called."""
+        if self._f_lift is None or self.dry:
+            self._f_lift = self.lifted(self.f_parts[0])
+        return self._f_lift
+
+    def f_rest_gradient(self, x: Array) -> Array | float:
+        """A gradient of the costly rest of f at x: one call of f', none where there is no rest."""
+        if isinstance(self.f_parts[0], Zero):
+            return 0.0
+        return self.f_lift.gradient(x, self.f_lift.lift(x))
+
+    def g_rest_gradient(self, y: Array) -> Array | float:
+        """A gradient of the costly rest of g at y: one call of g', none where there is no rest."""
+        rest = self.g_parts[0]
+        return 0.0 if isinstance(rest, Zero) else self.g_value_and_gradient(rest, y)[1]
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """B x, in the shape of y."""
@@ -328,7 +300,10 @@ class Oracles:
         if linear_models(f) or not (f.quadratic and own):
             return CountedLift(lifted(f, zero), self)
         # What a quadratic is at 0 takes products here.
-        known = self.made("f", 1, lambda: f.value_and_gradient(read_only(zero)), lambda: (0.0, zero))
+        known = self.at_zero
+        if known is None:
+            known = self.made("f", 1, lambda: f.value_and_gradient(read_only(zero)), lambda: (0.0, zero))
+            self.at_zero = None if self.dry else known
         return CountedLift(QuadraticLift(f, zero, known), self)
 
     def finite(self, *arrays: Array) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.certificate import certify
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.paper.instances import Instance
 
 # Inner solves of a relative gap stop at this part of the gap at the start: four digits below the smallest target.

@@ -16,7 +16,8 @@ from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, 
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.staged import Staged
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.paper.instances import Instance
 from saddleslide.paper.intended import about, intended_plan
 from saddleslide.paper.judge import Curve, Judge, Outcome

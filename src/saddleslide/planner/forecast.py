@@ -21,7 +21,7 @@ from saddleslide.methods.reach import reach_from_start
 from saddleslide.methods.requirements import smoothness_of
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.sliding.primal_dual import CHUNK
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.planner.candidates import ADAPTIVE, SHARES, costly_parts, kind_of, pdhg_variant
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.holder import Holder

@@ -20,8 +20,9 @@ from saddleslide.certificates.guards import check_adjoint_of, check_inner_adjoin
 from saddleslide.certificates.verdict import Status
 from saddleslide.errors import UnreachableError, explain_read_only, raise_all
 from saddleslide.operators.base import is_own_code
+from saddleslide.oracles.calls import Calls, NonFiniteAnswer, RunEnded
 from saddleslide.oracles.clock import Clock
-from saddleslide.oracles.oracles import Calls, Gate, NonFiniteAnswer, Oracles, RunEnded, always_open
+from saddleslide.oracles.oracles import Gate, Oracles, always_open
 from saddleslide.runs.checkpoint import check_place, write_checkpoint
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import Snapshot, snapshot

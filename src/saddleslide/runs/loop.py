@@ -15,11 +15,14 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.candidate import Candidate
+from saddleslide.certificates.inspector import INSPECTORS
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Certificate, Status
-from saddleslide.methods.base import Method, Revision
+from saddleslide.facts.facts import Facts
+from saddleslide.methods.base import Method, Revision, State
 from saddleslide.methods.catalogue import method_of, method_plan
-from saddleslide.oracles.oracles import Calls, Oracles, RunEnded
+from saddleslide.oracles.calls import Calls, RunEnded
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EARLY, Control, Watch, where_in
 from saddleslide.runs.orientation import Orientation, exchanged
@@ -71,12 +74,14 @@ class Run:
         self.origin = self.orientation.point(problem.placed(origin))
         self.watch = Watch(control, self, self._calls, self.orientation.mirrored)
         self.oracles = Oracles(self.problem, self.watch.gate, control.dry, guarded=True)
+        self.facts = Facts(self.problem)
         self.method: Method = method_of(plan)
-        split = self.method.split(self.problem)
+        self.state: State | None = None
+        split = self.method.split(self.facts)
         self.judge = Judge(
             self.problem, split, plan.tol, plan.rtol, self.origin, control.dry, self.watch.gate, self.watch.left
         )
-        self.inspector = self.method.inspection(self.problem, split, self.judge)
+        self.inspector = INSPECTORS[self.method.judged](self.problem, split, self.judge)
         self.history: list[Moment] = []
         self.steps = 0
         self.begun, self.tol_at_start = False, 0.0
@@ -96,9 +101,9 @@ class Run:
         if not self.begun:
             return
         self.oracles.dry = self.method.storable
-        self.method.start(self.oracles, self.origin, self.tol_at_start)
+        self.state = self.method.init(self.oracles, self.facts, self.origin, self.tol_at_start)
         for _ in range(0 if self.method.storable else self.steps):
-            self.method.advance()
+            self.state = self.method.step(self.state, self.oracles)
 
     def carry_out(self) -> Result:
         """Run to the target or a limit, from where the run stands."""
@@ -137,10 +142,10 @@ class Run:
             return Status.NUMERICAL_LIMIT
         self.tol_at_start = self.judge.target
         with self.control.clock.phase("method"):
-            self.method.start(self.oracles, self.origin, self.tol_at_start)
+            self.state = self.method.init(self.oracles, self.facts, self.origin, self.tol_at_start)
         self.begun = True
         if isinstance(self.plan, MethodPlan):
-            self.plans[-1] = replace(self.plan, notes=self.method.notes)
+            self.plans[-1] = replace(self.plan, notes=self.method.notes(self.state, self.facts))
         return None
 
     def _step(self) -> Status | None:
@@ -150,22 +155,24 @@ class Run:
             unseen = stop is Status.STEP_LIMIT and not self._inspected
             return (self._inspect() if unseen else None) or stop
         with self.control.clock.phase("method"):
-            revision = self.method.advance()
-        if revision is not None:
-            self._revise(revision)
+            found = self.method.step(self.state, self.oracles)
+        if isinstance(found, Revision):
+            self._revise(found)
             return None
+        self.state = found
         self.steps += 1
-        if not (self._is_due() or self.method.finished):
+        finished = self.method.is_finished(self.state)
+        if not (self._is_due() or finished):
             return None
         status = self._inspect()
-        if status is None and self.method.finished:
+        if status is None and self.method.is_finished(self.state):
             return Status.COMPLETED if math.isfinite(self.judge.gap) else Status.NO_CERTIFICATE
         self.due = self._next_inspection()
         return status
 
     def _inspect(self) -> Status | None:
         """Judge the method's candidates, and let it learn from their gaps; a status when the run ends here."""
-        candidates = self.method.candidates()
+        candidates = self.method.candidates(self.state, self.oracles)
         if not all(self.oracles.finite(c.x, c.y) for c in candidates):
             # Oracles are asked first, so these numbers are our own.
             return Status.NUMERICAL_LIMIT
@@ -187,19 +194,28 @@ class Run:
         if self.steps >= _HOPELESS and not math.isfinite(self.judge.gap):
             return Status.NO_CERTIFICATE
         with self.control.clock.phase("certificate"):
-            return self.method.learn(gaps, self.judge)
+            learnt = self.method.learn(self.state, gaps, self.judge, self.oracles)
+        match learnt:
+            case Status():
+                return learnt
+            case Revision():
+                self._revise(learnt)
+            case _:
+                self.state = learnt
+        return None
 
     def _revise(self, revision: Revision) -> None:
         """Another plan from here on; the step that asked for it does not count."""
         assert isinstance(revision.plan, AdaptivePlan | MethodPlan)
         self.plans.append(revision.plan)
         self._go_on_with(revision.method)
+        self.state = revision.state
 
     def _go_on_with(self, method: Method) -> None:
         """Judge as this method asks from now on."""
-        self.method, split = method, method.split(self.problem)
+        self.method, split = method, method.split(self.facts)
         self.judge.resplit(split)
-        self.inspector = method.inspection(self.problem, split, self.judge)
+        self.inspector = INSPECTORS[method.judged](self.problem, split, self.judge)
 
     @property
     def _every(self) -> int | None:
@@ -250,9 +266,9 @@ class Run:
     def _last_point(self) -> tuple[Array, Array]:
         """The method's point, without what it would have to ask to be judged there."""
         try:
-            found = self.method.candidates()[0]
+            found = self.method.candidates(self.state, self.oracles)[0]
         except RunEnded:
-            return self.method.output()
+            return self.method.point(self.state, self.oracles)
         return found.x, found.y
 
     def _confirmed(self) -> Status:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.verdict import Certificate
-from saddleslide.oracles.oracles import Calls
+from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 
 

@@ -25,7 +25,8 @@ from saddleslide.methods.sliding.bilinear import taken_anchors
 from saddleslide.methods.sliding.innermost import Anchors
 from saddleslide.methods.sliding.view import View, view_of
 from saddleslide.metrics import Metric, from_dict
-from saddleslide.oracles.oracles import Calls, Oracles
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import Samples, drawn_problem
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EARLY, Control, Watch, where_in

@@ -14,8 +14,8 @@ from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError, OutcomeError
+from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.clock import PHASES
-from saddleslide.oracles.oracles import Calls
 from saddleslide.oracles.sampling import Samples
 from saddleslide.runs.plot import Panel, draw_convergence
 from saddleslide.theory import Plan

@@ -15,7 +15,8 @@ from saddleslide.domains import Domain
 from saddleslide.functions import Function
 from saddleslide.functions.base import errors_at
 from saddleslide.operators import Coupling
-from saddleslide.oracles.oracles import Calls, Oracles, RunEnded
+from saddleslide.oracles.calls import Calls, RunEnded
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
 from saddleslide.theory.sliding_plan import Schedule

@@ -28,7 +28,7 @@ from saddleslide.methods.sliding.adaptive import Point
 from saddleslide.methods.sliding.innermost import Anchors
 from saddleslide.methods.sliding.plain_steps import DualModel
 from saddleslide.operators import Coupling
-from saddleslide.oracles.oracles import Calls, Seconds
+from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Moment

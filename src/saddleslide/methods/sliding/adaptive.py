@@ -20,7 +20,8 @@ from saddleslide.functions.base import value_aside
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.methods.sliding.inner import Inner, LinearisedStep
 from saddleslide.metrics import Metric
-from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Oracles, RunEnded
+from saddleslide.oracles.calls import RunEnded
+from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Oracles
 
 # Relative size below which a difference of two numbers is rounding.
 _NOISE = 1e-14

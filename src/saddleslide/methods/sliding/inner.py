@@ -21,7 +21,8 @@ from saddleslide.functions import Function
 from saddleslide.methods.sliding.coupling_loop import CouplingLoop
 from saddleslide.methods.sliding.plain_steps import CouplingProblem, DualModel
 from saddleslide.metrics import Entrywise
-from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Calls, Oracles, Seconds
+from saddleslide.oracles.calls import Calls, Seconds
+from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Oracles
 
 if TYPE_CHECKING:
     from saddleslide.methods.sliding.adaptive import AdaptiveSliding
