@@ -65,7 +65,7 @@ _HOMES = {
     "api.comparison": ("Comparison", "compare"),
     "api.runner": ("run",),
     "theory.holder": ("Holder",),
-    "oracles.oracles": ("Calls",),
+    "oracles.calls": ("Calls",),
     "theory": ("Plan",),
     "planner.plans": ("plan",),
     "problem": ("SaddleProblem",),

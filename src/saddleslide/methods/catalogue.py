@@ -2,57 +2,41 @@
 
 from __future__ import annotations
 
+import importlib
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.facts import Facts
-from saddleslide.methods.accelerated_gradient import AcceleratedGradient
-from saddleslide.methods.accelerated_mirror_prox import AcceleratedMirrorProx
-from saddleslide.methods.adaptive_sliding import Adaptive
-from saddleslide.methods.admm import ADMM
-from saddleslide.methods.apdg import APDG
+from saddleslide.methods.adaptive_sliding import AdaptiveSliding
 from saddleslide.methods.base import Method
-from saddleslide.methods.condat_vu import CondatVu
-from saddleslide.methods.gradient_sliding import GradientSliding
-from saddleslide.methods.lbfgs import LBFGS
-from saddleslide.methods.lockstep import Lockstep
-from saddleslide.methods.mirror_prox import MirrorProx
-from saddleslide.methods.mirror_prox_sliding import MirrorProxSliding
-from saddleslide.methods.opapc import OPAPC
-from saddleslide.methods.pdhg import PDHG
-from saddleslide.methods.proved_sliding import ProvedSliding
-from saddleslide.methods.recursive_sliding import RecursiveSliding
 from saddleslide.methods.restarted_primal_dual import RestartedPrimalDual
-from saddleslide.methods.two_level import TwoLevelSliding
-from saddleslide.methods.universal_gradient import UniversalGradient
-from saddleslide.methods.universal_mirror_prox import UniversalMirrorProx
-from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.adaptive import METHODS, AdaptivePlan
 from saddleslide.theory.method_plan import MethodPlan
 
-ALL: tuple[type[Method], ...] = (
-    MirrorProx,
-    PDHG,
-    CondatVu,
-    ADMM,
-    OPAPC,
-    LBFGS,
-    APDG,
-    GradientSliding,
-    UniversalPrimalDual,
-    AcceleratedMirrorProx,
-    MirrorProxSliding,
-    UniversalMirrorProx,
-    RecursiveSliding,
-    ProvedSliding,
-    TwoLevelSliding,
-    Lockstep,
-    AcceleratedGradient,
-    UniversalGradient,
-)
+# Where each method is: a module of its own, loaded when it is asked for.
+HOMES = {
+    "mirror-prox": ("mirror_prox", "MirrorProx"),
+    "pdhg": ("pdhg", "PDHG"),
+    "condat-vu": ("condat_vu", "CondatVu"),
+    "admm": ("admm", "ADMM"),
+    "opapc": ("opapc", "OPAPC"),
+    "l-bfgs": ("lbfgs", "LBFGS"),
+    "apdg": ("apdg", "APDG"),
+    "gradient-sliding": ("gradient_sliding", "GradientSliding"),
+    "universal-primal-dual": ("universal_primal_dual", "UniversalPrimalDual"),
+    "accelerated-mirror-prox": ("accelerated_mirror_prox", "AcceleratedMirrorProx"),
+    "mirror-prox-sliding": ("mirror_prox_sliding", "MirrorProxSliding"),
+    "universal-mirror-prox": ("universal_mirror_prox", "UniversalMirrorProx"),
+    "recursive-sliding": ("recursive_sliding", "RecursiveSliding"),
+    "proved-sliding": ("proved_sliding", "ProvedSliding"),
+    "two-level-sliding": ("two_level", "TwoLevelSliding"),
+    "lockstep": ("lockstep", "Lockstep"),
+    "accelerated-gradient": ("accelerated_gradient", "AcceleratedGradient"),
+    "universal-gradient": ("universal_gradient", "UniversalGradient"),
+}
 
 
 class Methods(Mapping[str, type[Method]]):
@@ -67,25 +51,24 @@ class Methods(Mapping[str, type[Method]]):
     'Nemirovski'
     """
 
-    def __init__(self, members: tuple[type[Method], ...]) -> None:
-        self._members = {member.description.name: member for member in members}
-
     def __getitem__(self, name: str) -> type[Method]:
-        if not isinstance(name, str) or name not in self._members:
+        if not isinstance(name, str) or name not in HOMES:
             raise InputError(f"method: {name!r} is unknown; expected one of {', '.join(self)}.")
-        return self._members[name]
+        module, kind = HOMES[name]
+        found: type[Method] = getattr(importlib.import_module(f"saddleslide.methods.{module}"), kind)
+        return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._members
+        return name in HOMES
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
+        return iter(HOMES)
 
     def __len__(self) -> int:
-        return len(self._members)
+        return len(HOMES)
 
     def __repr__(self) -> str:
-        return "\n".join(_block(member) for member in self._members.values())
+        return "\n".join(_block(member) for member in self.values())
 
     def markdown(self) -> str:
         """The table of docs/methods.md: one row a method.
@@ -97,7 +80,7 @@ class Methods(Mapping[str, type[Method]]):
         '| method | needs | guarantee | from |'
         """
         rows = ["| method | needs | guarantee | from |", "|---|---|---|---|"]
-        for name, member in self._members.items():
+        for name, member in self.items():
             about = member.description
             cells = (f"`{name}`", _needs(member), about.guarantee, about.reference)
             rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
@@ -117,7 +100,7 @@ def _block(member: type[Method]) -> str:
     return "\n".join(lines)
 
 
-by_name = Methods(ALL)
+by_name = Methods()
 
 
 def named_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
@@ -165,7 +148,9 @@ def method_of(plan: AdaptivePlan | MethodPlan) -> Method:
     """
     if isinstance(plan, MethodPlan):
         return named_method(plan.method, plan.options)
-    return Adaptive(plan) if plan.method == METHODS[0] else RestartedPrimalDual()
+    if plan.method == METHODS[1]:
+        return RestartedPrimalDual()
+    return AdaptiveSliding.of(plan)
 
 
 def method_plan(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Mean(State):
-    """The mean of all points so far, and the sum of their weights; with the weight 0 it is where the next one begins."""
+    """The mean of all points so far, and the sum of their weights: 0 where there is none yet."""
 
     x: Array
     y: Array
