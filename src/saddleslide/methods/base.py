@@ -127,7 +127,7 @@ class Revision:
     state: State
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Method(ABC):
     """A method: its fields are its settings.
 

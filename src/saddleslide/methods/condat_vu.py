@@ -30,7 +30,7 @@ class CondatVuState(State):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CondatVu(Method):
     """x+ = prox of x - tau (f'(x) + B^T y), y+ = prox of y + sigma (B (2x+ - x) - g'(y)).
 

@@ -45,7 +45,7 @@ class PDHGState(State):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PDHG(Method):
     """v <- prox of v + sigma K (2u - u_old), u <- prox of u - tau K^T v, on the block u with the larger modulus first.
 

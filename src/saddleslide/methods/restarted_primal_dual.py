@@ -109,7 +109,7 @@ def restart(state: PrimalDualState, gaps: Sequence[float], oracles: Oracles) -> 
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RestartedPrimalDual(Method):
     """What `solve` makes of simple f and g: the iteration, judged exactly after every chunk.
 
