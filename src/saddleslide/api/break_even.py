@@ -10,11 +10,10 @@ from typing import Any
 from saddleslide.api.solver import solve
 from saddleslide.errors import raise_all
 from saddleslide.methods.base import Method
-from saddleslide.methods.catalogue import as_named
+from saddleslide.methods.catalogue import as_method
 from saddleslide.oracles.calls import Calls
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Result
 
 
 @dataclass(frozen=True)
@@ -94,18 +93,14 @@ def crossover(
     >>> ss.crossover(problem, tol=1e-2).ratio < 1.0
     True
     """
-    method, options = as_named(method, options, "crossover")
-    results = solve(problem, tol, method=ADAPTIVE), solve(problem, tol, method=method, options=options)
+    rival = as_method(method, options, "crossover")
+    name = rival if isinstance(rival, str) else rival.description.name
+    results = solve(problem, tol, method=ADAPTIVE), solve(problem, tol, method=rival)
     short = [
-        f"{name} ended with status {result.status.name}; expected SOLVED. Ask for a larger gap."
-        for name, result in zip((ADAPTIVE, method), results, strict=True)
+        f"{tried} ended with status {result.status.name}; expected SOLVED. Ask for a larger gap."
+        for tried, result in zip((ADAPTIVE, name), results, strict=True)
         if not result.gap <= tol
     ]
     raise_all("crossover", short)
-    sliding, other = (_own(result) for result in results)
-    return Crossover(break_even(sliding, other), sliding, other, method, results[0].calls + results[1].calls)
-
-
-def _own(result: Result) -> Calls:
-    judging = result.certificate_calls
-    return Calls(result.calls.f - judging.f, result.calls.g - judging.g, result.calls.B - judging.B)
+    sliding, other = (result.calls - result.certificate_calls for result in results)
+    return Crossover(break_even(sliding, other), sliding, other, name, results[0].calls + results[1].calls)

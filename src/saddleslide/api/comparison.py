@@ -16,6 +16,7 @@ from saddleslide.arrays.base import as_number
 from saddleslide.certificates.books import counted
 from saddleslide.errors import InputError
 from saddleslide.facts.costs import chosen_costs
+from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.oracles.calls import Calls
@@ -27,7 +28,6 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.runs.plot import draw_comparison
 from saddleslide.runs.result import Result
 from saddleslide.theory import Plan
-from saddleslide.theory.method_plan import MethodPlan
 from saddleslide.theory.plan import weighted_cost
 
 Prices = tuple[float, float, float]
@@ -69,10 +69,9 @@ class Row:
 
     @property
     def total(self) -> Calls:
-        """Calls of the run; `run` of a plan counts its certificate apart."""
+        """All calls of the run."""
         assert self.result is not None
-        apart = self.method == PAPER
-        return self.result.calls + (self.result.certificate_calls if apart else Calls())
+        return self.result.calls
 
     @property
     def course(self) -> list[tuple[Calls, float, float]]:
@@ -133,7 +132,7 @@ class Comparison:
     @property
     def auto(self) -> str:
         """The method that `ss.solve` takes, and the row of it."""
-        return self.plan.method if isinstance(self.plan, MethodPlan) else ADAPTIVE
+        return self.plan.method if self.plan.regime == "method" else ADAPTIVE
 
     @property
     def best(self) -> Row:
@@ -287,7 +286,7 @@ def _compared(
     start: tuple[Any, Any] | None,
 ) -> Comparison:
     prices = chosen_costs(problem, costs, "compare")
-    found = predictions(problem, target, prices)
+    found = predictions(Facts(problem), target, prices)
     chosen = plan(problem, target, costs=None if costs is None else prices, start=start)
     if not run:
         return Comparison(tuple(Row(row, prices) for row in found), target, prices, chosen)
@@ -328,7 +327,7 @@ def _result(
 
 
 def _cost(calls: Calls, prices: Prices) -> float:
-    return weighted_cost({"f": calls.f, "g": calls.g, "B": calls.B}, prices)
+    return weighted_cost(calls.by_oracle, prices)
 
 
 def _known(value: float) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 import traceback
@@ -14,26 +13,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from saddleslide.api.runner import held_to_limits
-from saddleslide.api.sampled import Ladder
 from saddleslide.arrays.arguments import as_flag, as_path, as_whole
-from saddleslide.arrays.base import Array, as_number, as_real
+from saddleslide.arrays.base import as_number, as_real
 from saddleslide.errors import CheckpointError, InputError, SaddleslideError, UnreachableError
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.clock import Clock
 from saddleslide.oracles.sampling import quiet_problem
+from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import fingerprint, read_checkpoint
 from saddleslide.runs.control import Callback, Control, controlled
 from saddleslide.runs.loop import Run
-from saddleslide.runs.plan_run import PlanRun
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import Snapshot, fresh_generator, restore
 from saddleslide.theory import Plan
-from saddleslide.theory.adaptive import AdaptivePlan
-from saddleslide.theory.method_plan import MethodPlan
-from saddleslide.theory.sliding_plan import Schedule
 
-AnyRun = Run | PlanRun | Ladder
 _Found = TypeVar("_Found")
 # Packages whose code is not the caller's.
 _OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
@@ -152,7 +146,7 @@ def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[
 
 def _restored(
     header: Mapping[str, Any], arrays: list[Any], problem: SaddleProblem, control: Control, path: Path
-) -> tuple[SaddleProblem, AnyRun]:
+) -> tuple[SaddleProblem, Run]:
     """The run of a checkpoint as it was, with nothing called."""
     known = _same_problem(header["problem"], problem, path)
     f, g, B = header["before"]
@@ -168,8 +162,8 @@ def _restored(
         dry=True,
     )
     run = _fresh(known, header, control)
-    # Points of either block, and the same as vectors.
-    shapes = {known.X.shape, known.Y.shape, (known.X.size,), (known.Y.size,)}
+    # Points of either block, and the same as vectors, alone and together.
+    shapes = {known.X.shape, known.Y.shape, (known.X.size,), (known.Y.size,), (known.X.size + known.Y.size,)}
     restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays, shapes)
     return known, run
 
@@ -184,16 +178,9 @@ def _same_problem(stored: str, problem: SaddleProblem, path: str | PathLike[str]
     )
 
 
-def _fresh(problem: SaddleProblem, header: Mapping[str, Any], control: Control) -> AnyRun:
-    """A run of the same kind at its start, with nothing called."""
+def _fresh(problem: SaddleProblem, header: Mapping[str, Any], control: Control) -> Run:
+    """The run at its start, with nothing called."""
     assert control.start is not None
-    start: tuple[Array, Array] = control.start
-    if header["plan"] is None:
-        generator = fresh_generator(header["state"])
-        return Ladder(problem, math.nan, math.nan, True, start, None, control, generator)
     plan = Plan.from_dict(header["plan"])
-    if isinstance(plan, AdaptivePlan | MethodPlan):
-        return Run(problem, plan, start, control)
-    assert isinstance(plan, Schedule)
-    generator = fresh_generator(header["state"])
-    return PlanRun(problem, plan, start, control, generator)
+    generator = fresh_generator(header["state"]) if plan.sampled else None
+    return Run(problem, plan, control.start, control, generator, course_of(problem, plan))

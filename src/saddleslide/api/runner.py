@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
-from saddleslide.api.second_try import with_second_try
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.arrays.remote import Traffic, traffic
 from saddleslide.certificates.books import counted
@@ -21,24 +20,20 @@ from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError
-from saddleslide.functions import split_simple
+from saddleslide.facts.facts import Facts
 from saddleslide.kernels.threads import working_threads
-from saddleslide.methods.catalogue import by_name
-from saddleslide.methods.reach import assumed_distances
+from saddleslide.methods.catalogue import method_of, method_plan
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
+from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import fingerprint
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
 from saddleslide.runs.enclosed import as_meant
-from saddleslide.runs.loop import carry_out
-from saddleslide.runs.plan_run import PlanRun
+from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
 from saddleslide.runs.single import returned
 from saddleslide.theory import Plan
-from saddleslide.theory.adaptive import AdaptivePlan
-from saddleslide.theory.method_plan import MethodPlan
-from saddleslide.theory.sliding_plan import Schedule
 
 
 def run(
@@ -84,10 +79,9 @@ def run(
     Returns
     -------
     Result
-        What `ss.solve` gives for the plan that it begins with, `calls` included: those of making the plan
-        (`plan.spent`), of the run and of judging. Of a schedule of a theorem `result.calls` are the calls made,
-        `result.counted` those and the products of the plan that nobody needed, `result.samples` what sampled gradients
-        drew; judging the final point is counted in `result.certificate_calls`.
+        What `ss.solve` gives for the plan that it begins with. `result.calls` are all calls: those of making the plan
+        (`plan.spent`), of the run and of judging. `result.certificate_calls` are those of judging, `result.counted` the
+        method's own with the products of a schedule that nobody needed, `result.samples` what sampled gradients drew.
 
     Examples
     --------
@@ -103,7 +97,7 @@ def run(
             f"run: received {type(problem).__name__} and {type(plan).__name__}; expected a SaddleProblem and a Plan."
         )
     if max_steps is None:
-        max_steps = sys.maxsize if isinstance(plan, Schedule) else MOST_STEPS
+        max_steps = MOST_STEPS if plan.schedule is None else sys.maxsize
     control = controlled(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
@@ -120,11 +114,11 @@ def run(
             f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}. Plan this problem anew."
         )
     problem, goal = quiet_problem(problem), (plan.tol or 0.0, plan.rtol)
-    if not isinstance(plan, Schedule):
+    if plan.schedule is None or plan.schedule.accuracy is not None:
         # What making the plan took is counted as in `solve`, which makes its own.
         control.books.note(Calls(*plan.spent))
     with working_threads(threads, "run"):
-        work = partial(carried_out, problem, plan, start, with_header(control, problem, plan, start), rng)
+        work = partial(carry_out, problem, plan, start, with_header(control, problem, plan, start), rng)
         result = held_to_limits(problem, start, control, goal, work)
     return result.or_raise() if strict else result
 
@@ -157,46 +151,41 @@ def _start_alone(
     seen, target, spent = Certificate(reason="the time was up before the start was judged."), math.nan, Calls()
     control.books.extend()
     with contextlib.suppress(RunEnded):
-        split = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
-        judge = Judge(problem, split, *goal, point)
+        facts = Facts(problem)
+        blocks = (facts.f.rest, facts.f.simple, facts.g.rest, facts.g.simple)
+        judge = Judge(problem, Split(*(part.function for part in blocks)), *goal, point)
         if problem.f.has_value and problem.g.has_value:
             control.judge_late(judge.judge_start)
         seen, target, spent = judge.certificate(), judge.target, judge.oracles.calls
         status = seen.claim if judge.solved else status
     return Result(
         np.array(point[0]), np.array(point[1]), status, seen, control.spent_before + spent, control.clock.elapsed, (),
-        target=target, time_limit=control.time_limit,
+        target=target, time_limit=control.time_limit, aside=control.spent_before,
     )  # fmt: skip
 
 
 def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
     """The result of the problem that was meant, as arrays of its kind, with what was copied to or from the host."""
     elsewhere = problem.arrays != NUMPY
-    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and _of_scipy(plan)]
+    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and method_of(plan).on_host]
     parts = (*problem.on_host, *theirs)
     return returned(replace(as_meant(result, problem), transfers=copied.total, on_host=parts), problem)
 
 
-def _of_scipy(plan: Plan) -> TypeGuard[MethodPlan]:
-    return isinstance(plan, MethodPlan) and by_name[plan.method].on_host
-
-
-def carried_out(
+def carry_out(
     problem: SaddleProblem,
     plan: Plan,
     start: tuple[Any, Any] | None,
     control: Control,
     rng: int | np.random.Generator = 0,
 ) -> Result:
-    """Carry any plan out under a control."""
-    if isinstance(plan, MethodPlan) and plan.on_allowance and plan.costs is not None and control.checkpoint is None:
-        # A checkpoint holds one run, so a preferred method then has no allowance.
-        with assumed_distances(problem, plan.distances):
-            return with_second_try(problem, plan, start, control, plan.costs, plan.seed)
-    if isinstance(plan, AdaptivePlan | MethodPlan):
-        return carry_out(problem, plan, start, control)
-    assert isinstance(plan, Schedule)
-    return PlanRun(problem, plan, start, control, as_generator(rng, "run")).carry_out()
+    """Run a plan to its target or a limit, and what may follow it; every call is counted."""
+    generator = as_generator(rng, "run")
+    if plan.regime == "method":
+        # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
+        checked = method_plan(Facts(problem), method_of(plan))
+        plan = replace(plan, settings=checked.settings, shapes=checked.shapes)
+    return Run(problem, plan, problem.start(start), control, generator, course_of(problem, plan)).carry_out()
 
 
 def with_header(

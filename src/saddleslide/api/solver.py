@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.api.runner import carried_out, held_to_limits, with_header
-from saddleslide.api.sampled import solve_sampled
-from saddleslide.errors import InputError
+from saddleslide.api.runner import carry_out, held_to_limits, with_header
+from saddleslide.api.sampled import refuse_settings, solve_sampled
+from saddleslide.facts.facts import Facts
 from saddleslide.kernels.threads import working_threads
 from saddleslide.methods.base import Method
-from saddleslide.methods.catalogue import as_named
+from saddleslide.methods.catalogue import as_method
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.planner.plans import solve_plan
@@ -106,8 +106,7 @@ def solve(
 
     Notes
     -----
-    Where f or g has a sampled gradient, plans of `ss.plan` are run instead (docs/stochastic.md), and `calls` leaves out
-    the exact gradients that judging takes: they are in `certificate_calls`.
+    Where f or g has a sampled gradient, plans of `ss.plan` are run instead (docs/stochastic.md).
 
     Examples
     --------
@@ -125,7 +124,7 @@ def solve(
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
-    method, options = as_named(method, options, "solve")
+    chosen = as_method(method, options, "solve")
     with (
         working_threads(threads, "solve"),
         Progress(then=callback) if progress else nullcontext(callback) as watched,
@@ -134,14 +133,10 @@ def solve(
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
             seed = 0 if isinstance(rng, np.random.Generator) else rng
             goal = SolveRequest(tol, rtol, metric=metric, seed=seed).targets(problem)
-            if method != "auto" or options is not None:
-                raise InputError(
-                    f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
-                    "functions for a method by name."
-                )
-            work = partial(solve_sampled, problem, tol, rtol, metric, start, costs, control, rng)
+            refuse_settings(method, options, metric)
+            work = partial(solve_sampled, problem, goal, start, costs, control, rng)
         else:
-            request = SolveRequest(tol, rtol, method, options, metric, start, costs, as_seed(rng))
+            request = SolveRequest(tol, rtol, chosen, metric, start, costs, as_seed(rng))
             goal = request.targets(problem)
             problem = quiet_problem(problem)
             work = partial(_solve_exact, problem, request, control)
@@ -150,7 +145,7 @@ def solve(
 
 
 def _solve_exact(problem: SaddleProblem, request: SolveRequest, control: Control) -> Result:
-    made = solve_plan(problem, request)
+    made = solve_plan(Facts(problem), request)
     spent = control.books.calls
     made = replace(made, spent=(spent.f, spent.g, spent.B))
-    return carried_out(problem, made, request.start, with_header(control, problem, made, request.start))
+    return carry_out(problem, made, request.start, with_header(control, problem, made, request.start))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
     from saddleslide.functions.base import Function
+    from saddleslide.functions.models import LowerModel
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Candidate:
         Sizes of the points whose products add up to Bx, where these are more than x.
     g_error : float or None
         The same as `error`, of `g_value`.
+    models : mapping
+        Lower models of f and of g, by name, that the method has carried along.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class Candidate:
     error: float | None = None
     reach: float = 0.0
     g_error: float | None = None
+    models: Mapping[str, LowerModel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

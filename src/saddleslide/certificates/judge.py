@@ -118,6 +118,11 @@ class Judge:
         self.above = ResidualBound(split.g_rest, split.g_simple, self.problem.Y)
 
     @property
+    def calls(self) -> Calls:
+        """What judging has taken."""
+        return self.oracles.calls
+
+    @property
     def gap(self) -> float:
         """Certified gap of the best pair; by how much its bounds contradict each other where they do."""
         known = math.isfinite(self.upper) and math.isfinite(self.lower)

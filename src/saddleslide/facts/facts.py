@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from saddleslide.errors import InputError
+from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.facts.distances import Sizes, counted_distances, sizes_at, step_ratio
 from saddleslide.facts.requirements import missing
 from saddleslide.functions.at_hand import exponent, smoothness_at_hand
@@ -62,6 +62,17 @@ class FunctionFacts:
         except InputError:
             return math.nan
 
+    @cached_property
+    def is_undeclared(self) -> bool:
+        """Whether the condition is for the caller to declare, and was not; else it may still be that there is none."""
+        try:
+            exponent(self.function, self.domain)
+        except UnknownConstantError:
+            return True
+        except InputError:
+            return False
+        return False
+
     @property
     def lipschitz(self) -> float:
         """The Lipschitz constant of the gradient; infinite where none is known."""
@@ -110,6 +121,9 @@ class Facts:
     distances : (D_x, D_y), optional
         From the default start to the solution, where they are known already, or to be assumed.
     """
+
+    # What is known of a problem is found out again where a run is taken up again.
+    stored: ClassVar[bool] = False
 
     def __init__(self, problem: SaddleProblem, distances: tuple[float, float] | None = None) -> None:
         self.problem, self._distances = problem, distances

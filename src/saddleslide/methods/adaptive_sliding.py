@@ -16,7 +16,7 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import to_host
 from saddleslide.certificates.candidate import Candidate, Split
-from saddleslide.certificates.inspector import BoundsInspector
+from saddleslide.methods.base import BOUNDS
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Status
 from saddleslide.errors import InputError, UnknownConstantError
@@ -31,7 +31,7 @@ from saddleslide.methods.sliding.inner import Inner, Linearised, Proximal, Slid
 from saddleslide.metrics import Blocks, Entrywise, Metric, Spectral, from_dict
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory.adaptive import AdaptivePlan
+from saddleslide.theory.plan import Plan as AdaptivePlan
 
 # Steps without a better gap after which the inner work is doubled.
 _PATIENCE = 12
@@ -84,7 +84,7 @@ class Adaptive(Method):
         guarantee="None in advance: the certificate is the proof.",
         reference="Algorithm 1 with two or three levels, in practice (docs/solve.md)",
     )
-    inspection = BoundsInspector
+    judged = BOUNDS
 
     def __init__(self, plan: AdaptivePlan) -> None:
         super().__init__()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from saddleslide.certificates.judge import Judge
     from saddleslide.certificates.verdict import Status
     from saddleslide.facts.facts import Facts
+    from saddleslide.functions.models import LowerModel
     from saddleslide.oracles.oracles import Oracles
     from saddleslide.theory.plan import Plan
 
 Value = float | int | str | None
-# How the points of a method are judged: see certificates/inspector.py.
-POINTS, EXACTLY, BOUNDS = "points", "exactly", "bounds"
+# How the points of a method are judged: see certificates/inspector.py; at the end of its stages: runs/stages.py.
+POINTS, EXACTLY, BOUNDS, STAGES = "points", "exactly", "bounds", "stages"
 
 
 @dataclass(frozen=True)
@@ -206,9 +207,21 @@ class Method(ABC):
         """Hear the certified gaps of the last candidates, in their order; a status where going on would not help."""
         return state  # type: ignore[no-any-return]
 
+    def is_due(self, state: Any) -> bool:
+        """Whether a method that is judged by stages is at the end of one."""
+        return True
+
     def is_finished(self, state: Any) -> bool:
         """Whether further iterations would change nothing."""
         return False
+
+    def cuts(self, state: Any, oracles: Oracles) -> Mapping[str, LowerModel]:
+        """Lower models of f and g, by name, from all calls so far."""
+        return {}
+
+    def left_behind(self, state: Any, oracles: Oracles) -> Sequence[tuple[Array, Array]]:
+        """Points of a step that was cut short: better than the start, where nothing was judged."""
+        return ()
 
     def notes(self, state: Any, facts: Facts) -> tuple[str, ...]:
         """Constants the run relies on, and where practice leaves the guarantee; kept with the result."""

@@ -9,12 +9,9 @@ from typing import Any
 
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.facts import Facts
-from saddleslide.methods.adaptive_sliding import AdaptiveSliding
 from saddleslide.methods.base import Method
 from saddleslide.methods.restarted_primal_dual import RestartedPrimalDual
-from saddleslide.problem import SaddleProblem
-from saddleslide.theory.adaptive import METHODS, AdaptivePlan
-from saddleslide.theory.method_plan import MethodPlan
+from saddleslide.theory.plan import ADAPTIVE_SLIDING, RECURSIVE_SLIDING, RESTARTED_PRIMAL_DUAL, Plan
 
 # Where each method is: a module of its own, loaded when it is asked for.
 HOMES = {
@@ -112,69 +109,55 @@ def named_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
     return member(**given)
 
 
-def as_named(
-    method: str | Method, options: Mapping[str, Any] | None, name: str
-) -> tuple[str, Mapping[str, Any] | None]:
-    """Name and options of a method, which may be given by its name or as a value.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> as_named(ss.methods.PDHG(variant="plain"), None, "solve")[1]["variant"]
-    'plain'
-    """
-    if isinstance(method, str):
-        return method, options
-    if not isinstance(method, Method):
+def as_method(method: str | Method, options: Mapping[str, Any] | None, caller: str) -> str | Method:
+    """A method given as a value or by its name, with its settings; "auto" and "adaptive" stay what they are."""
+    given = options is not None
+    if given and not isinstance(options, Mapping):
+        raise InputError(f"{caller}: options is {options!r}; expected a mapping such as {{'output': 'last'}}.")
+    if isinstance(method, Method):
+        complaint = f"options is {options!r} beside {method!r}, which has its own; expected one of them."
+        raise_all(caller, [complaint] * given)
+        return method
+    if not isinstance(method, str):
         raise InputError(
-            f"{name}: method is {method!r}; expected 'auto', 'adaptive', a name in ss.methods or one of its methods."
+            f"{caller}: method is {method!r}; expected 'auto', 'adaptive', a name in ss.methods or one of its methods."
         )
-    listed = method.description.name
-    complaints = [f"options is {options!r} beside {method!r}, which has its own; expected one of them."]
-    complaints *= options is not None
-    if listed not in by_name or by_name[listed] is not type(method):
-        complaints.append(f"method is {method!r}; expected a class that ss.methods lists.")
-    raise_all(name, complaints)
-    return listed, method.settings()
+    if method in ("auto", "adaptive"):
+        raise_all(caller, ["options is given; expected a named method with it."] * given)
+        return method
+    return named_method(method, options)
 
 
-def method_of(plan: AdaptivePlan | MethodPlan) -> Method:
-    """The method that a plan asks for, at its beginning.
+# Methods that plans name and `ss.methods` does not list: each is made of its plan.
+_BY_PLAN = {
+    ADAPTIVE_SLIDING: ("adaptive_sliding", "AdaptiveSliding"),
+    RECURSIVE_SLIDING: ("recursive_sliding", "ScheduledSliding"),
+}
 
-    Examples
-    --------
-    >>> method_of(MethodPlan("pdhg", {"variant": "plain"}))
-    PDHG(variant='plain')
-    """
-    if isinstance(plan, MethodPlan):
-        return named_method(plan.method, plan.options)
-    if plan.method == METHODS[1]:
+
+def method_of(plan: Plan) -> Method:
+    """The method that a plan asks for, at its beginning."""
+    if plan.own is not None:
+        own: Method = plan.own
+        return own
+    if plan.method in _BY_PLAN:
+        module, kind = _BY_PLAN[plan.method]
+        made: Method = getattr(importlib.import_module(f"saddleslide.methods.{module}"), kind).of(plan)
+        return made
+    if plan.method == RESTARTED_PRIMAL_DUAL:
         return RestartedPrimalDual()
-    return AdaptiveSliding.of(plan)
+    return named_method(plan.method, plan.settings)
 
 
-def method_plan(
-    problem: SaddleProblem,
-    name: str,
-    tol: float = 0.0,
-    rtol: float = 0.0,
-    options: Mapping[str, Any] | None = None,
-    every: int | None = None,
-) -> MethodPlan:
-    """The plan of a run with a named method, after one error with all that it lacks on this problem.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=simplex, Y=simplex)
-    >>> method_plan(game, "mirror-prox", tol=1e-2).options["output"]
-    'average'
-    """
-    if options is not None and not isinstance(options, Mapping):
-        raise InputError(f"solve: options is {options!r}; expected a mapping such as {{'output': 'last'}}.")
-    method = named_method(name, options)
+def method_plan(facts: Facts, method: Method, tol: float = 0.0, rtol: float = 0.0, every: int | None = None) -> Plan:
+    """The plan of a run with one method, after one error with all that it lacks on this problem."""
+    problem, name = facts.problem, method.description.name
     silent = [part for part, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
     complaints = [f"{part} has no value, so no gap can be certified; pass value=." for part in silent]
-    raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(Facts(problem)))
-    return MethodPlan(name, method.settings(), every, tol=tol, rtol=rtol, shapes=(problem.X.shape, problem.Y.shape))
+    raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(facts))
+    listed = name in by_name and by_name[name] is type(method)
+    shapes = (problem.X.shape, problem.Y.shape)
+    return Plan(
+        method=name, settings=method.settings(), own=None if listed else method, every=every, tol=tol, rtol=rtol,
+        shapes=shapes,
+    )  # fmt: skip

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from typing import final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
 
-from saddleslide.arrays.base import Array
-from saddleslide.methods.base import Description, Option
-from saddleslide.methods.field import METRIC, calls_of
-from saddleslide.methods.staged import Staged, placed, problem_terms
-from saddleslide.oracles.calls import Calls
-from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Level, budget
+from saddleslide.methods.base import Description, option
+from saddleslide.methods.sliding.ablation import Ablation, problem_terms, whole_levels
+from saddleslide.theory.budgets import budget
+
+if TYPE_CHECKING:
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.calls import Calls
+    from saddleslide.problem import SaddleProblem
+    from saddleslide.theory.levels import Level
 
 
 @final
-class Lockstep(Staged):
+@dataclass(frozen=True, repr=False)
+class Lockstep(Ablation):
     """Three levels f, g, B with loops (max R, 1, 1): all oracles are called equally often.
 
     Examples
     --------
     >>> import saddleslide as ss
     >>> problem = ss.gallery.synthetic(0.75, 0.25, seed=0)
-    >>> ss.methods.by_name["lockstep"](metric="identity").predicted_calls(problem, tol=0.5)
-    Calls(f=707, g=707, B=2828)
+    >>> ss.solve(problem, rtol=0.1, method=ss.methods.Lockstep(metric="identity")).status.name
+    'SOLVED'
     """
 
     description = Description(
@@ -30,19 +34,19 @@ class Lockstep(Staged):
         needs=("Hölder f", "Hölder g", "bounded X", "bounded Y"),
         guarantee="The bound of Theorem 3.5 for loops (max R, 1, 1); budgets R_i of Corollary 3.6 with kappa_n = 1.",
         reference="Lockstep ablation of recursive sliding (docs/theory.md)",
-        options=(Option("steps", None, "outermost loop; by default the largest budget", whole=True), METRIC),
     )
+    steps: int | None = option(None, "outermost loop; by default the largest budget", whole=True)
+    metric: str = option("balanced", "both domains equally large, or the Euclidean norm", ("balanced", "identity"))
 
     @property
-    def explicit(self) -> bool:
-        return self.options["steps"] is not None
+    def is_explicit(self) -> bool:
+        return self.steps is not None
 
-    def levels(self, problem: SaddleProblem, origin: tuple[Array, Array], eps: float) -> tuple[Level, ...]:
-        terms = problem_terms(problem, origin, eps, self.options["metric"])
-        given = self.options["steps"]
-        largest = max(budget(term, eps) for term in terms.values()) if given is None else float(given)
-        return placed([terms["f"], terms["g"], terms["B"]], [largest, 1, 1])
+    def levels(self, problem: SaddleProblem, start: tuple[Any, Any], eps: float) -> tuple[Level, ...]:
+        terms = problem_terms(problem, start, eps, self.metric)
+        largest = max(budget(term, eps) for term in terms.values()) if self.steps is None else float(self.steps)
+        return whole_levels([terms["f"], terms["g"], terms["B"]], [largest, 1, 1])
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        T = self.levels(problem, problem.start(), tol)[0].T
-        return calls_of(problem, T, T, 4 * T)
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        T = self.levels(facts.problem, facts.problem.start(), tol)[0].T
+        return self.calls_of(facts, T, T, 4 * T)

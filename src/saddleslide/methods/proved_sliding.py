@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, final
 
-from saddleslide.arrays.base import Array
 from saddleslide.errors import InputError
-from saddleslide.methods.base import Description, Option
+from saddleslide.methods.base import Description, option
 from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import calls_of
-from saddleslide.methods.reach import counted_reach, reach_from_start
-from saddleslide.methods.requirements import smoothness_of
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import Psi_of_sizes
 from saddleslide.methods.schedule.request import SHARP
-from saddleslide.methods.staged import Staged
+from saddleslide.methods.sliding.ablation import METRICS, Ablation, level_recursion, without_idle
+from saddleslide.methods.sliding.stages import Sliding, SlidingState, advance, begin
 from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Level
 from saddleslide.theory.curvature import Curvature
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.sliding_plan import Schedule
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.theory.plan import Plan
 
 
 @final
-class ProvedSliding(Staged):
+@dataclass(frozen=True, repr=False)
+class ProvedSliding(Sliding):
     """A plan of `ss.plan(..., proved="sharp")` as a method: one stage on bounded domains, restarts on full spaces.
 
     The plan ends with a gap of at most the target, whatever happens on the way; certificates may end it earlier.
@@ -34,10 +35,9 @@ class ProvedSliding(Staged):
     --------
     >>> import saddleslide as ss
     >>> problem = ss.gallery.synthetic(1.0, 0.5, d=20)
-    >>> promised = ss.methods.by_name["proved-sliding"]().predicted_calls(problem, tol=2.0)
     >>> result = ss.solve(problem, tol=2.0, method="proved-sliding")
-    >>> result.status.name, result.calls.f <= promised.f, "Theorem 3.5" in result.plans[0].notes[0]
-    ('SOLVED', True, True)
+    >>> result.status.name, "Theorem 3.5" in result.plans[0].notes[0]
+    ('SOLVED', True)
     """
 
     description = Description(
@@ -46,104 +46,77 @@ class ProvedSliding(Staged):
         guarantee="Gap at most eps at the end of the plan: by Theorem 3.5 on bounded domains, by Theorem 4.4 and "
         "Corollary 4.5 on full spaces with strong convexity.",
         reference="Recursive sliding (docs/theory.md), Theorems 3.5 and 4.4",
-        options=(Option("metric", "auto", "norm on bounded domains", ("auto", "identity", "balanced", "levelwise")),),
     )
     ends_proved: ClassVar[bool] = True
-    restored_first: ClassVar[tuple[str, ...]] = ("plan", "done", "stage", "point", "left")
+    metric: str = option("auto", "norm on bounded domains", METRICS)
 
-    @property
-    def explicit(self) -> bool:
-        """The stages are those of the plan."""
-        return True
-
-    def lacks(self, problem: SaddleProblem) -> list[str]:
-        found = super().lacks(problem)
+    def lacks(self, facts: Facts) -> list[str]:
+        found = super().lacks(facts)
         if found:
             return found
         try:
             # A target as large as this costs next to nothing to plan for.
-            self._plan(problem, problem.start(), 1e100, (0.0, 0.0))
+            self._plan(facts, facts.problem.start(), 1e100, (0.0, 0.0))
         except InputError as error:
             return [str(error)]
         except ArithmeticError:
             return ["the numbers of its plan leave the range of double precision."]
-        sides = (("f", problem.f, problem.X), ("g", problem.g, problem.Y))
-        flat = [name for name, part, domain in sides if part.smoothness(domain).H == 0.0]
-        uncoupled = problem.coupling.norm.upper == 0.0
-        return [f"{name} has no curvature and B = 0: its levels have no steps." for name in flat if uncoupled]
+        flat = [name for name, block in (("f", facts.f), ("g", facts.g)) if block.holder and block.holder.H == 0.0]
+        return [f"{name} has no curvature and B = 0: its levels have no steps." for name in flat if facts.norm == 0.0]
 
-    def lacks_at_a_glance(self, problem: SaddleProblem) -> list[str]:
-        return super().lacks(problem)
+    def lacks_at_a_glance(self, facts: Facts) -> list[str]:
+        return super().lacks(facts)
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        problem = oracles.problem
-        distances = (0.0, 0.0) if _bounded(problem) else counted_reach(oracles, origin, proximal=False)
-        self.plan, self.done = self._plan(problem, origin, tol, distances), 0
-        super().start(oracles, origin, tol)
-
-    def levels(self, problem: SaddleProblem, origin: tuple[Array, Array], eps: float) -> tuple[Level, ...]:
-        return _stages(self.plan)[self.done] if _stages(self.plan) else ()
-
-    def begin(self) -> None:
-        # Psi at the start may be below its target already: then nothing is left to do.
-        if _stages(self.plan):
-            super().begin()
-        else:
-            self.stage, self.left = (), 0
-
-    def advance(self) -> None:
-        if self.left == 0:
-            if self.done + 1 >= len(_stages(self.plan)):
-                return
-            self.done += 1
-            self.begin()
-        super().advance()
-
-    @property
-    def finished(self) -> bool:
-        """After the last stage."""
-        return self.left == 0 and self.done + 1 >= len(_stages(self.plan))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        plan, calls = self.plan, self.plan.predicted_calls
-        promise = f"{plan.theorem} promises a gap of at most {plan.bound:.4g}" if plan.proved else "nothing is promised"
-        return (f"{promise} after {calls['f']} calls of f', {calls['g']} of g' and {calls['B']} products",)
-
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        if self.lacks(problem):
-            return None
-        distances = (0.0, 0.0) if _bounded(problem) else reach_from_start(problem)
-        plan = self._plan(problem, problem.start(), tol, distances)
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> SlidingState:
+        known = _is_bounded(facts)
+        distances = (0.0, 0.0) if known else facts.distances_from(oracles, start, proximal=False)
+        plan = self._plan(facts, start, tol, distances)
+        assert plan.schedule is not None
         calls = plan.predicted_calls
-        return calls_of(problem, calls["f"], calls["g"], calls["B"]) if plan.proved else None
+        promise = f"{plan.theorem} promises a gap of at most {plan.bound:.4g}" if plan.proved else "nothing is promised"
+        note = f"{promise} after {calls['f']} calls of f', {calls['g']} of g' and {calls['B']} products"
+        stages = tuple(without_idle(stage.levels, oracles.problem) for stage in plan.schedule.stages)
+        return replace(begin(start, tol), stages=stages, note=note)
 
-    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls:
+    def step(self, state: SlidingState, oracles: Oracles) -> SlidingState:
+        if self.is_finished(state):
+            return state
+        if state.step == state.stages[state.done][0].T:
+            state = replace(state, done=state.done + 1, step=0, within=None)
+        levels, z = state.stages[state.done], state.point
+        return advance(state, oracles, lambda: level_recursion(oracles, levels, z), levels)
+
+    def is_finished(self, state: SlidingState) -> bool:
+        """After the last stage; Psi at the start may be below its target already, and then nothing is left to do."""
+        if not state.stages:
+            return True
+        return state.done + 1 == len(state.stages) and state.step == state.stages[-1][0].T
+
+    def notes(self, state: SlidingState, facts: Facts) -> tuple[str, ...]:
+        return (state.note,)
+
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        if self.lacks(facts):
+            return None
+        distances = (0.0, 0.0) if _is_bounded(facts) else facts.distances
+        plan = self._plan(facts, facts.problem.start(), tol, distances)
+        calls = plan.predicted_calls
+        return Ablation.calls_of(facts, calls["f"], calls["g"], calls["B"]) if plan.proved else None
+
+    def fewest_calls(self, facts: Facts, tol: float) -> Calls:
         # Restarts on full spaces have another bound.
-        return fewest_on_bounded(problem, tol) or Calls()
+        return fewest_on_bounded(facts, tol) or Calls()
 
-    def _plan(
-        self, problem: SaddleProblem, origin: tuple[Array, Array], tol: float, distances: tuple[float, float]
-    ) -> Schedule:
+    def _plan(self, facts: Facts, start: tuple[Array, Array], tol: float, distances: tuple[float, float]) -> Plan:
         """The plan, made without any call: the distances to the solution are known."""
-        if _bounded(problem):
-            metric = str(self.options["metric"])
-            return theorem_plan(problem, tol, metric=metric, start=origin, regime="degenerate", proved=SHARP)
-        squares = (distances[0] ** 2, distances[1] ** 2)
-        Psi0 = Psi_of_sizes(_curvature(problem), squares)
-        return theorem_plan(problem, tol, start=origin, regime="restarts", proved=True, Psi0=Psi0)
+        problem = facts.problem
+        if _is_bounded(facts):
+            return theorem_plan(problem, tol, metric=self.metric, start=start, regime="degenerate", proved=SHARP)
+        flat = Holder(1.0, 0.0)
+        curvature = Curvature(facts.f.holder or flat, facts.g.holder or flat, facts.norm, *facts.moduli)
+        Psi0 = Psi_of_sizes(curvature, (distances[0] ** 2, distances[1] ** 2))
+        return theorem_plan(problem, tol, start=start, regime="restarts", proved=True, Psi0=Psi0)
 
 
-def _bounded(problem: SaddleProblem) -> bool:
-    return problem.X.bounded and problem.Y.bounded
-
-
-def _stages(plan: Schedule) -> tuple[tuple[Level, ...], ...]:
-    return tuple(stage.levels for stage in plan.runs)
-
-
-def _curvature(problem: SaddleProblem) -> Curvature:
-    f, g = (smoothness_of(part, domain) for part, domain in ((problem.f, problem.X), (problem.g, problem.Y)))
-    moduli = problem.f.strong_convexity(problem.X), problem.g.strong_convexity(problem.Y)
-    flat = Holder(1.0, 0.0)
-    return Curvature(f or flat, g or flat, problem.coupling.norm.upper, *moduli)
+def _is_bounded(facts: Facts) -> bool:
+    return facts.f.domain.bounded and facts.g.domain.bounded

@@ -33,6 +33,9 @@ class Calls:
     def __add__(self, other: Calls) -> Calls:
         return Calls(self.f + other.f, self.g + other.g, self.B + other.B)
 
+    def __sub__(self, other: Calls) -> Calls:
+        return Calls(self.f - other.f, self.g - other.g, self.B - other.B)
+
     @property
     def by_oracle(self) -> dict[str, float]:
         """The same as a dictionary, as plans have it.

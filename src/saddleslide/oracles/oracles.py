@@ -91,6 +91,7 @@ class Oracles:
         # Value and gradient at 0 of a quadratic of the caller's, once they have been asked for.
         self.at_zero: tuple[float, Array] | None = None
         self._f_lift: CountedLift | None = None
+        self._workspace: tuple[tuple[object, ...], Any] = (), None
         # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
         self._errors: Any = np.geterr()
         own = problem.f.own_code, problem.g.own_code, is_own_code(problem.coupling)
@@ -179,13 +180,17 @@ class Oracles:
         """Count calls."""
         setattr(self.calls, name, as_count(getattr(self.calls, name) + count))
 
+    def gradient(self, name: str, function: Function, x: Array, out: Array | None = None) -> Array:
+        """A (sub)gradient of f or g, of a part of it, or of it and a quadratic: one call under its name."""
+        return self.made(name, 1, lambda: function.gradient(read_only(x), out), lambda: zeros(x.shape, x), x)
+
     def f_gradient(self, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of f at x."""
-        return self.made("f", 1, lambda: self.problem.f.gradient(read_only(x), out), lambda: zeros(x.shape, x), x)
+        return self.gradient("f", self.problem.f, x, out)
 
     def g_gradient(self, y: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of g at y."""
-        return self.made("g", 1, lambda: self.problem.g.gradient(read_only(y), out), lambda: zeros(y.shape, y), y)
+        return self.gradient("g", self.problem.g, y, out)
 
     def free_gradient(self, name: str, x: Array) -> Array:
         """A gradient of f or g that is no call where the function is ours: it is linear, or a simple term."""
@@ -280,18 +285,24 @@ class Oracles:
         """Products that are not made: known beforehand, or never used."""
         self.spared += 0 if self.dry else count
 
-    def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        """Value and gradient of f at x: one call of f'. The last ones are kept, in case that f gets out of reach."""
+    def value_and_gradient(
+        self, name: str, function: Function, x: Array, out: Array | None = None
+    ) -> tuple[float, Array]:
+        """Value and gradient together, one call. The last ones of f are kept, in case that it gets out of reach."""
         found = self.made(
-            "f", 1, lambda: self.problem.f.value_and_gradient(read_only(x), out), lambda: (0.0, zeros(x.shape, x)), x
+            name, 1, lambda: function.value_and_gradient(read_only(x), out), lambda: (0.0, zeros(x.shape, x)), x
         )
-        if not self.dry:
+        if name == "f" and not self.dry:
             self.heard.keep(x, *found)
         return found
 
+    def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        """Value and gradient of f at x: one call of f'."""
+        return self.value_and_gradient("f", self.problem.f, x, out)
+
     def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of (a part of) g at y: one call of g'."""
-        return self.made("g", 1, lambda: g.value_and_gradient(read_only(y), out), lambda: (0.0, zeros(y.shape, y)), y)
+        return self.value_and_gradient("g", g, y, out)
 
     def lifted(self, f: Function) -> CountedLift:
         """(A part of) f through its lift, counted in gradients of f."""
@@ -309,6 +320,19 @@ class Oracles:
     def finite(self, *arrays: Array) -> bool:
         """Whether all entries are finite numbers."""
         return all(map(is_finite, arrays))
+
+    def workspace(self, make: Callable[[], _Answer], *key: object) -> _Answer:
+        """What a method works with and has no place in a state: made once, and again when the key is another."""
+        key = (*key, self.dry)
+        if len(key) != len(self._workspace[0]) or any(a is not b for a, b in zip(key, self._workspace[0], strict=True)):
+            self._workspace = key, make()
+        found: _Answer = self._workspace[1]
+        return found
+
+    @property
+    def last_workspace(self) -> Any:
+        """What was made last, as the last step has left it."""
+        return self._workspace[1]
 
 
 class CountedLift:

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from saddleslide.certificates.certificate import judged
-from saddleslide.functions import Zero
+from saddleslide.facts.facts import Facts
 from saddleslide.functions.at_hand import takes_products
 from saddleslide.functions.base import gradient_aside
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import by_name
-from saddleslide.methods.reach import assumed_slopes, measured_anew, reach_from_start
-from saddleslide.methods.requirements import smoothness_of
 from saddleslide.operators.call import note
-from saddleslide.planner.candidates import ADAPTIVE, costly_parts, free_distances, promised_on, rivals_on
+from saddleslide.planner.candidates import ADAPTIVE, free_distances, promised_on, rivals_on
 from saddleslide.planner.forecast import (
     Prediction,
+    Prices,
     at_least,
     attainable,
     foretell,
@@ -28,7 +27,6 @@ from saddleslide.planner.forecast import (
     start_scale,
     within_scale,
 )
-from saddleslide.problem import SaddleProblem
 
 Slopes = tuple[float, float]
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
@@ -75,12 +73,7 @@ class Choice:
 
 
 def choose(
-    problem: SaddleProblem,
-    tol: float,
-    rtol: float,
-    costs: tuple[float, float, float],
-    estimated: bool,
-    start: tuple[Any, Any] | None = None,
+    facts: Facts, tol: float, rtol: float, costs: Prices, estimated: bool, start: tuple[Any, Any] | None = None
 ) -> Choice:
     """The method of `method="auto"`: the cheapest by prediction; "adaptive" unless another is clearly cheaper.
 
@@ -88,38 +81,30 @@ def choose(
     would take a call and no method with a measured share applies, they are tried over eight powers of ten first: no
     call is made where adaptive sliding is the cheapest at all of them. Prices that were estimated from sizes are in
     operations, so the vector work of the methods is added to them.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-    >>> choose(game, 1e-3, 0.0, (1.0, 1.0, 1.0), estimated=False).method
-    'adaptive'
     """
+    problem = facts.problem
     if not (problem.f.has_value and problem.g.has_value):
         return Choice(ADAPTIVE, "values are missing")
-    if any(takes_products(rest) for rest in costly_parts(problem)):
+    if any(takes_products(rest.function) for rest in (facts.f.rest, facts.g.rest)):
         return Choice(ADAPTIVE, "the curvature takes products to bound, and adaptive sliding finds it on the way")
-    rivals, promised = ([by_name[name]() for name in found] for found in (rivals_on(problem), promised_on(problem)))
+    rivals, promised = ([by_name[name]() for name in found] for found in (rivals_on(facts), promised_on(facts)))
     if not (rivals or promised):
         return Choice(ADAPTIVE, "no other method applies")
-    if not (rivals or free_distances(problem)) and _adaptive_anyway(problem, tol, rtol, costs, estimated, promised):
+    if not (rivals or free_distances(facts)) and _adaptive_anyway(facts, tol, rtol, costs, estimated, promised):
         return Choice(ADAPTIVE, "the cheapest by prediction, however far the solution is")
     # Distances from the start may take one gradient of each function, and two products away from 0.
-    measured_anew(problem)
-    scale, certain = _first_gap(problem, start) if rtol > 0.0 else (0.0, True)
-    target = attainable(problem, max(tol, rtol * scale))
+    scale, certain = _first_gap(facts, start) if rtol > 0.0 else (0.0, True)
+    target = attainable(facts, max(tol, rtol * scale))
     if not 0.0 < target < math.inf:
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand")
     # A whole bound must hold its own where sizes overstate the target.
     strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
     try:
-        rows = _predictions(problem, (target, strict), costs, estimated, rivals, promised)
+        rows = _predictions(facts, (target, strict), costs, estimated, rivals, promised)
     except ArithmeticError:
         # Powers of sizes such as 1e150. Predictions call no oracle, so no error of the caller's is hidden.
         return Choice(ADAPTIVE, "the numbers of the predictions leave the range of double precision")
-    own, *others = (_total(row, problem, estimated) for row in rows)
+    own, *others = (_total(row, facts, estimated) for row in rows)
     best = min(others)
     name, known = rows[1 + others.index(best)].method, tuple(rows)
     if best * MARGIN < own:
@@ -128,9 +113,9 @@ def choose(
 
 
 def _predictions(
-    problem: SaddleProblem,
+    facts: Facts,
     targets: tuple[float, float],
-    costs: tuple[float, float, float],
+    costs: Prices,
     estimated: bool,
     rivals: list[Method],
     promised: list[Method],
@@ -140,55 +125,50 @@ def _predictions(
     A method that is sure to cost more than adaptive sliding stands there with what is sure.
     """
     target, strict = targets
-    rows = [predict_adaptive(problem, target, costs)]
-    own = _total(rows[0], problem, estimated)
-    rows += [foretell(method, problem, target, costs) for method in rivals]
+    rows = [predict_adaptive(facts, target, costs)]
+    own = _total(rows[0], facts, estimated)
+    rows += [foretell(method, facts, target, costs) for method in rivals]
     for method in promised:
-        sure = at_least(method, problem, strict, costs)
-        dear = _total(sure, problem, estimated) >= own
-        rows.append(sure if dear else foretell(method, problem, strict, costs))
+        sure = at_least(method, facts, strict, costs)
+        dear = _total(sure, facts, estimated) >= own
+        rows.append(sure if dear else foretell(method, facts, strict, costs))
     return rows
 
 
-def _total(row: Prediction, problem: SaddleProblem, estimated: bool) -> float:
+def _total(row: Prediction, facts: Facts, estimated: bool) -> float:
     """The cost that decides: prices that were estimated are in operations, and vector work is added to them."""
-    return row.cost + (_vector_work(row, problem.X.size + problem.Y.size) if estimated else 0.0)
+    size = facts.f.domain.size + facts.g.domain.size
+    return row.cost + (_vector_work(row, size) if estimated else 0.0)
 
 
 def _adaptive_anyway(
-    problem: SaddleProblem,
-    tol: float,
-    rtol: float,
-    costs: tuple[float, float, float],
-    estimated: bool,
-    promised: list[Method],
+    facts: Facts, tol: float, rtol: float, costs: Prices, estimated: bool, promised: list[Method]
 ) -> bool:
     """Whether adaptive sliding is the cheapest at all distances that are tried; nothing is called.
 
     Methods that are far too dear at both the nearest and the farthest are not asked between these.
     """
-    ends, between = _possible_slopes(problem, tol)
+    ends, between = _possible_slopes(facts, tol)
     near: list[Method] = []
     tried: set[tuple[float, float]] = set()
     for slopes in (*ends, *between):
         asked = promised if slopes in ends else near
-        with assumed_slopes(problem, slopes):
-            # Beyond the radii of the domains all distances are the same.
-            reached = reach_from_start(problem)
-            if not asked or reached in tried:
-                continue
-            tried.add(reached)
-            scale = start_scale(problem)
-            wanted = rtol * scale if rtol > 0.0 else 0.0
-            target = within_scale(max(tol, wanted), scale)
-            if not 0.0 < target < math.inf:
-                continue
-            strict = target if tol >= wanted else _OVERSTATED * target
-            try:
-                rows = _predictions(problem, (target, strict), costs, estimated, [], asked)
-            except ArithmeticError:
-                continue
-        own, *others = (_total(row, problem, estimated) for row in rows)
+        # Beyond the radii of the domains all distances are the same.
+        assumed = facts.assuming(facts.sizes.within(slopes))
+        if not asked or assumed.distances in tried:
+            continue
+        tried.add(assumed.distances)
+        scale = start_scale(assumed)
+        wanted = rtol * scale if rtol > 0.0 else 0.0
+        target = within_scale(max(tol, wanted), scale)
+        if not 0.0 < target < math.inf:
+            continue
+        strict = target if tol >= wanted else _OVERSTATED * target
+        try:
+            rows = _predictions(assumed, (target, strict), costs, estimated, [], asked)
+        except ArithmeticError:
+            continue
+        own, *others = (_total(row, facts, estimated) for row in rows)
         if min(others) * MARGIN < own:
             return False
         near += [
@@ -199,27 +179,21 @@ def _adaptive_anyway(
     return True
 
 
-def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], list[Slopes]]:
+def _possible_slopes(facts: Facts, tol: float) -> tuple[list[Slopes], list[Slopes]]:
     """Norms of both parts of the operator at the start: known without a call, or those of distances far apart.
 
     The ends of what is possible, the farthest first, and what lies between. Where neither norm is known, distances
     between are near or far together.
     """
-    (x, y), sides = problem.start(), []
-    f_rest, g_rest = costly_parts(problem)
-    for part, domain, rest, point, other in (
-        (problem.f, problem.X, f_rest, x, y),
-        (problem.g, problem.Y, g_rest, y, x),
-    ):
-        if isinstance(rest, Zero) and not other.any():
-            sides.append([float(np.linalg.norm(gradient_aside(part, point)))])
+    (x, y), sides = facts.problem.start(), []
+    for block, point, other in ((facts.f, x, y), (facts.g, y, x)):
+        if block.rest.is_zero and not other.any():
+            sides.append([float(np.linalg.norm(gradient_aside(block.function, point)))])
             continue
-        smoothness = smoothness_of(part, domain)
-        H = smoothness.H if smoothness is not None and smoothness.H > 0.0 else 1.0
+        H = block.holder.H if block.holder is not None and block.holder.H > 0.0 else 1.0
         # Below the first distance the curvature alone keeps f within the target.
         unit = math.sqrt(tol / H) if tol > 0.0 else 1.0
-        curvature = part.strong_convexity(domain) or H
-        sides.append([curvature * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)])
+        sides.append([(block.modulus or H) * unit * far for far in (_FAR if tol > 0.0 else _NEAR_AND_FAR)])
     f_side, g_side = sides
     ends = [(f, g) for f in dict.fromkeys((f_side[-1], f_side[0])) for g in dict.fromkeys((g_side[-1], g_side[0]))]
     known = min(len(f_side), len(g_side)) == 1
@@ -227,11 +201,11 @@ def _possible_slopes(problem: SaddleProblem, tol: float) -> tuple[list[Slopes], 
     return ends, [slopes for slopes in inner if slopes not in ends]
 
 
-def _first_gap(problem: SaddleProblem, start: tuple[Any, Any] | None) -> tuple[float, bool]:
+def _first_gap(facts: Facts, start: tuple[Any, Any] | None) -> tuple[float, bool]:
     """The gap at the start, and whether it is certified: only where no costly function is called."""
-    scale = start_scale(problem)
-    if all(isinstance(rest, Zero) for rest in costly_parts(problem)):
-        seen = judged(problem, *problem.start(start))
+    scale = start_scale(facts)
+    if facts.f.rest.is_zero and facts.g.rest.is_zero:
+        seen = judged(facts.problem, *facts.problem.start(start))
         note(seen.calls)
         if math.isfinite(seen.gap):
             return min(seen.gap, scale), True

@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
-from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, Zero
+from saddleslide.facts.facts import Facts, FunctionFacts
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import by_name
-from saddleslide.methods.reach import reach_from_start
-from saddleslide.methods.requirements import smoothness_of
+from saddleslide.methods.restarted_primal_dual import CHUNK
 from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.methods.sliding.primal_dual import CHUNK
 from saddleslide.oracles.calls import Calls
-from saddleslide.planner.candidates import ADAPTIVE, SHARES, costly_parts, kind_of, pdhg_variant
-from saddleslide.problem import SaddleProblem
-from saddleslide.theory.holder import Holder
+from saddleslide.planner.candidates import ADAPTIVE, SHARES, kind_of, pdhg_variant
 from saddleslide.theory.plan import weighted_cost
 
+Prices = tuple[float, float, float]
 PAPER = "paper"
 # Coupling steps per outer step of adaptive sliding, two products each; gradients that a certificate may always take.
 _INNER_STEPS, _FEWEST_GRADIENTS = 12, 25
@@ -35,8 +30,6 @@ _FEWEST_PRODUCTS = 2.0 * CHUNK
 # Gaps below this part of the scale of the problem are rounding.
 _ROUNDING = 1e-16
 _LARGEST = 1e100
-# Remembered as long as the problem lives: forecasts ask at every distance that they try.
-_CONDITIONS: WeakKeyDictionary[SaddleProblem, tuple[Holder | None, Holder | None]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -84,160 +77,101 @@ class Prediction:
         return not self.why_not
 
 
-def predictions(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> tuple[Prediction, ...]:
-    """Every method and the paper's schedule, cheapest first; last those without a bound, and those that do not apply.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-    >>> predictions(game, 1e-3, (1.0, 1.0, 1.0))[0].method
-    'adaptive'
-    """
-    tol = attainable(problem, tol)
-    rows = [predict_adaptive(problem, tol, costs), predict_plan(problem, tol, costs)]
-    rows += [predict(name, problem, tol, costs) for name in by_name]
+def predictions(facts: Facts, tol: float, costs: Prices) -> tuple[Prediction, ...]:
+    """Every method and the paper's schedule, cheapest first; last those without a bound, and those that do not apply."""
+    tol = attainable(facts, tol)
+    rows = [predict_adaptive(facts, tol, costs), predict_plan(facts, tol, costs)]
+    rows += [predict(name, facts, tol, costs) for name in by_name]
     return tuple(sorted(rows, key=lambda row: (not row.applies, row.cost)))
 
 
-def predict(name: str, problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """One method of `ss.methods`.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-    >>> predict("apdg", game, 1e-3, (1.0, 1.0, 1.0)).applies
-    False
-    """
+def predict(name: str, facts: Facts, tol: float, costs: Prices) -> Prediction:
+    """One method of `ss.methods`."""
     method = by_name[name]()
-    why_not = tuple(method.lacks(problem))
+    why_not = tuple(method.lacks(facts))
     if why_not:
         return Prediction(name, None, 1.0, Calls(), math.inf, why_not)
-    return foretell(method, problem, tol, costs)
+    return foretell(method, facts, tol, costs)
 
 
-def foretell(method: Method, problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """One method that is known to apply.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-    >>> foretell(ss.methods.by_name["mirror-prox"](), game, 1e-3, (1.0, 1.0, 1.0)).bound
-    Calls(f=0, g=0, B=2668)
-    """
+def foretell(method: Method, facts: Facts, tol: float, costs: Prices) -> Prediction:
+    """One method that is known to apply."""
     name = method.description.name
-    bound, share = _bound(method, problem, tol), SHARES[kind_of(problem)].get(name, 1.0)
+    bound, share = _bound(method, facts, tol), SHARES[kind_of(facts)].get(name, 1.0)
     # Shares come from longer runs, and say nothing about the first steps.
     share = share if bound is None else max(share, min(1.0, _FEWEST_PRODUCTS / max(bound.B, 1)))
-    return _priced(name, bound, share, _judging(problem, bound, share), costs)
+    return _priced(name, bound, share, _judging(facts, bound, share), costs)
 
 
-def at_least(method: Method, problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """What a method that applies and counts with its whole bound is sure to ask for, quickly found.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> problem, prices = ss.gallery.synthetic(1.0, 1.0, d=20), (1.0, 1.0, 1.0)
-    >>> method = ss.methods.ProvedSliding()
-    >>> at_least(method, problem, 0.1, prices).cost < foretell(method, problem, 0.1, prices).cost
-    True
-    """
-    return _priced(method.description.name, method.fewest_calls(problem, tol), 1.0, Calls(), costs)
+def at_least(method: Method, facts: Facts, tol: float, costs: Prices) -> Prediction:
+    """What a method that applies and counts with its whole bound is sure to ask for, quickly found."""
+    return _priced(method.description.name, method.fewest_calls(facts, tol), 1.0, Calls(), costs)
 
 
-def _bound(method: Method, problem: SaddleProblem, tol: float) -> Calls | None:
+def _bound(method: Method, facts: Facts, tol: float) -> Calls | None:
     """Calls of the method's own bound; a number too large for a computer, or for a gap of 0, promises nothing."""
     if not tol > 0.0:
         return None
     try:
-        return method.predicted_calls(problem, tol)
+        return method.calls(facts, tol)
     except OverflowError:
         return None
 
 
-def predict_plan(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """The schedule of `ss.plan(..., regime="paper")`: the paper's recursion, or its restarts.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
-    >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
-    >>> predict_plan(problem, 1e-2, (1.0, 1.0, 1.0)).applies
-    True
-    """
+def predict_plan(facts: Facts, tol: float, costs: Prices) -> Prediction:
+    """The schedule of `ss.plan(..., regime="paper")`: the paper's recursion, or its restarts."""
     try:
-        made = theorem_plan(problem, tol, costs=costs)
+        made = theorem_plan(facts.problem, tol, costs=costs)
     except InputError as error:
         return Prediction(PAPER, None, 1.0, Calls(), math.inf, (str(error).splitlines()[0],))
-    share = made.expected_share
     calls = made.predicted_calls
-    return _priced(PAPER, Calls(calls["f"], calls["g"], int(calls["B"])), share, Calls(), costs)
+    return _priced(PAPER, Calls(calls["f"], calls["g"], int(calls["B"])), made.expected_share, Calls(), costs)
 
 
-def predict_adaptive(problem: SaddleProblem, tol: float, costs: tuple[float, float, float]) -> Prediction:
-    """What `solve` does by itself: adaptive sliding, or restarted primal-dual steps where f and g are simple.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> f = ss.functions.LeastSquares(np.diag([3.0, 1.0]), np.ones(2))
-    >>> X, Y = ss.domains.FullSpace(2), ss.domains.Box(-1.0, 1.0, shape=1)
-    >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.array([[1.0, -1.0]]), X=X, Y=Y)
-    >>> predict_adaptive(problem, 1e-3, (1.0, 1.0, 1.0)).bound
-    Calls(f=35, g=0, B=840)
-    """
-    (f_rest, g_rest), share = costly_parts(problem), SHARES[kind_of(problem)][ADAPTIVE]
-    if isinstance(f_rest, Zero) and isinstance(g_rest, Zero):
-        bound = _bound(by_name["pdhg"](variant=pdhg_variant(problem)), problem, tol)
+def predict_adaptive(facts: Facts, tol: float, costs: Prices) -> Prediction:
+    """What `solve` does by itself: adaptive sliding, or restarted primal-dual steps where f and g are simple."""
+    f_rest, g_rest, share = facts.f.rest, facts.g.rest, SHARES[kind_of(facts)][ADAPTIVE]
+    if f_rest.is_zero and g_rest.is_zero:
+        bound = _bound(by_name["pdhg"](variant=pdhg_variant(facts)), facts, tol)
         # Nothing is judged before the first stretch of steps.
         share = share if bound is None else max(share, _FEWEST_PRODUCTS / max(bound.B, 1))
         return _priced(ADAPTIVE, bound, share, Calls(), costs)
-    D_x, D_y = reach_from_start(problem)
-    f, g = _gradients(f_rest, problem.X, D_x, tol), _gradients(g_rest, problem.Y, D_y, tol)
+    D_x, D_y = facts.distances
+    f, g = _gradients(f_rest, D_x, tol), _gradients(g_rest, D_y, tol)
     if not math.isfinite(f + g):
         return _priced(ADAPTIVE, None, 1.0, Calls(), costs)
-    outer = math.ceil(g if isinstance(f_rest, Zero) else f)
+    outer = math.ceil(g if f_rest.is_zero else f)
     # A costly g inside is linearised at least once an outer step.
-    inner_g = 0 if isinstance(g_rest, Zero) else max(outer, math.ceil(g))
-    calls = Calls(0 if isinstance(f_rest, Zero) else outer, inner_g, 2 * _INNER_STEPS * outer)
+    inner_g = 0 if g_rest.is_zero else max(outer, math.ceil(g))
+    calls = Calls(0 if f_rest.is_zero else outer, inner_g, 2 * _INNER_STEPS * outer)
     return _priced(ADAPTIVE, calls, share, Calls(), costs)
 
 
-def _priced(
-    name: str, bound: Calls | None, share: float, judging: Calls, costs: tuple[float, float, float]
-) -> Prediction:
+def _priced(name: str, bound: Calls | None, share: float, judging: Calls, costs: Prices) -> Prediction:
     if bound is None:
         return Prediction(name, None, share, judging, math.inf)
     total = {"f": share * bound.f + judging.f, "g": share * bound.g + judging.g, "B": share * bound.B + judging.B}
     return Prediction(name, bound, share, judging, weighted_cost(total, costs))
 
 
-def _judging(problem: SaddleProblem, bound: Calls | None, share: float) -> Calls:
+def _judging(facts: Facts, bound: Calls | None, share: float) -> Calls:
     """Certificates of a named method solve for a costly function as often as the method calls it, or 25 times."""
     if bound is None:
         return Calls()
-    f_rest, g_rest = costly_parts(problem)
-    f = 0.0 if isinstance(f_rest, Zero) else max(share * bound.f, _FEWEST_GRADIENTS)
-    g = 0.0 if isinstance(g_rest, Zero) else max(share * bound.g, _FEWEST_GRADIENTS)
+    f = 0.0 if facts.f.rest.is_zero else max(share * bound.f, _FEWEST_GRADIENTS)
+    g = 0.0 if facts.g.rest.is_zero else max(share * bound.g, _FEWEST_GRADIENTS)
     return Calls(f, g, math.ceil(0.1 * share * bound.B))
 
 
-def _gradients(rest: Function, domain: Domain, D: float, tol: float) -> float:
+def _gradients(rest: FunctionFacts, D: float, tol: float) -> float:
     """Gradients that an accelerated scheme needs: the smaller of sqrt(2 L D^2 / eps) and sqrt(L / mu) log(L D^2 / eps).
 
     With a Hölder gradient, (H D^(1 + nu) / eps)^(2 / (1 + 3 nu)). A relative target at an optimal start is 0: no number
     of gradients is known to reach that.
     """
-    if isinstance(rest, Zero):
+    if rest.is_zero:
         return 0.0
-    smoothness, mu = smoothness_of(rest, domain), rest.strong_convexity(domain)
+    smoothness, mu = rest.holder, rest.modulus
     if smoothness is None or not (math.isfinite(D) and tol > 0.0):
         return math.inf
     ratio = min(smoothness.H * D ** (1.0 + smoothness.nu) / tol, _LARGEST)
@@ -247,31 +181,22 @@ def _gradients(rest: Function, domain: Domain, D: float, tol: float) -> float:
     return max(rate, 1.0)
 
 
-def attainable(problem: SaddleProblem, tol: float) -> float:
+def attainable(facts: Facts, tol: float) -> float:
     """The target, between rounding and the scale of the gap at the start: no bound has a meaning beyond these."""
-    return within_scale(tol, start_scale(problem))
+    return within_scale(tol, start_scale(facts))
 
 
 def within_scale(tol: float, scale: float) -> float:
-    """The target, between rounding and a scale.
-
-    Examples
-    --------
-    >>> within_scale(3.0, 2.0), within_scale(0.0, 2.0), within_scale(3.0, math.inf)
-    (2.0, 2e-16, 3.0)
-    """
+    """The target, between rounding and a scale."""
     return min(max(tol, _ROUNDING * scale), scale) if 0.0 < scale < math.inf else tol
 
 
-def start_scale(problem: SaddleProblem) -> float:
+def start_scale(facts: Facts) -> float:
     """Size of the gap at the start, for a relative target: what the curvatures and distances allow."""
-    D_x, D_y = reach_from_start(problem)
-    if problem not in _CONDITIONS:
-        _CONDITIONS[problem] = smoothness_of(problem.f, problem.X), smoothness_of(problem.g, problem.Y)
-    f, g = _CONDITIONS[problem]
-    terms = [problem.coupling.norm.upper * D_x * D_y]
+    D_x, D_y = facts.distances
+    terms = [facts.norm * D_x * D_y]
     try:
-        terms += [part.H * D ** (1.0 + part.nu) for part, D in ((f, D_x), (g, D_y)) if part is not None]
+        terms += [part.H * D ** (1.0 + part.nu) for part, D in ((facts.f.holder, D_x), (facts.g.holder, D_y)) if part]
         return math.fsum(terms)
     except OverflowError:
         return math.inf

@@ -13,10 +13,10 @@ from saddleslide.arrays.arguments import as_word
 from saddleslide.certificates.books import counted
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
+from saddleslide.facts.facts import Facts
 from saddleslide.methods.base import Method
-from saddleslide.methods.catalogue import as_named, method_plan
+from saddleslide.methods.catalogue import as_method, by_name, method_plan
 from saddleslide.methods.metric_choice import METRICS
-from saddleslide.methods.reach import reach_from_start
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.methods.schedule.request import Request
@@ -29,8 +29,7 @@ from saddleslide.planner.forecast import PAPER
 from saddleslide.planner.request import SolveRequest
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Plan
-from saddleslide.theory.adaptive import AdaptivePlan
-from saddleslide.theory.method_plan import DISTANCES, MethodPlan
+from saddleslide.theory.plan import DISTANCES
 
 AUTO = "auto"
 
@@ -157,30 +156,30 @@ def plan(
     >>> automatic.method, automatic.order, len(automatic.simple_terms)
     ('adaptive sliding', 'fB', 1)
     """
-    method, options = as_named(method, options, "plan")
-    schedule = Request(
+    chosen = as_method(method, options, "plan")
+    asked = Request(
         tol, order, loops, metric, start, kappa, proved, constants, regime, anchors, factor, range_conditions, interior,
         Psi0, costs, inexact, anchor_batch, simple, coupling_step,
     )  # fmt: skip
     as_word(regime, "plan: regime", (AUTO, ADAPTIVE, PAPER, *REGIMES))
-    if _asks_for_a_schedule(problem, schedule, rtol, method):
-        idle = {"rtol": rtol, "options": options, "method": None if method == AUTO else method}
-        wrong = [f"{name} is {given!r}; a schedule has none." for name, given in idle.items() if given is not None]
-        raise_all("plan", wrong)
-        asked = replace(schedule, regime=AUTO) if regime == PAPER else schedule
-        with counted(problem) as books:
-            found = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
-        return replace(found, spent=(books.calls.f, books.calls.g, books.calls.B))
-    method = ADAPTIVE if regime == ADAPTIVE and method == AUTO else method
-    _check_exact(problem, schedule, method)
-    norm: Any = metric
-    request = SolveRequest(tol, rtol, method, options, norm, start, costs, as_seed(rng), "plan")
     with counted(problem) as books:
-        made = solve_plan(quiet_problem(problem), request)
+        if _asks_for_a_schedule(problem, asked, rtol, chosen):
+            idle = {"rtol": rtol, "options": options, "method": None if chosen == AUTO else method}
+            wrong = [f"{name} is {given!r}; a schedule has none." for name, given in idle.items() if given is not None]
+            raise_all("plan", wrong)
+            asked = replace(asked, regime=AUTO) if regime == PAPER else asked
+            made = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
+        else:
+            chosen = ADAPTIVE if regime == ADAPTIVE and chosen == AUTO else chosen
+            _check_exact(problem, asked, method)
+            norm: Any = metric
+            request = SolveRequest(tol, rtol, chosen, norm, start, costs, as_seed(rng), "plan")
+            request.targets(problem)
+            made = solve_plan(Facts(quiet_problem(problem)), request)
     return replace(made, spent=(books.calls.f, books.calls.g, books.calls.B))
 
 
-def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, rtol: float | None, method: str) -> bool:
+def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, rtol: float | None, method: str | Method) -> bool:
     """Whether recursive sliding by a theorem is asked for, or is all that can be done."""
     if asked.regime != AUTO or not isinstance(problem, SaddleProblem):
         return asked.regime != ADAPTIVE
@@ -192,7 +191,7 @@ def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, rtol: float | N
     return not judged and method == AUTO
 
 
-def _check_exact(problem: SaddleProblem, asked: Request, method: str) -> None:
+def _check_exact(problem: SaddleProblem, asked: Request, method: str | Method) -> None:
     if asked.theorem_settings:
         raise InputError(
             f"plan: {', '.join(asked.theorem_settings)} are settings of the theorems; expected none of them for "
@@ -204,46 +203,35 @@ def _check_exact(problem: SaddleProblem, asked: Request, method: str) -> None:
         )
 
 
-def solve_plan(problem: SaddleProblem, request: SolveRequest) -> AdaptivePlan | MethodPlan:
-    """What `solve` begins with: the one answer of `plan`, `solve`, `compare` and the command line.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-    >>> solve_plan(game, SolveRequest(1e-3, method="pdhg")).method
-    'pdhg'
-    """
+def solve_plan(facts: Facts, request: SolveRequest) -> Plan:
+    """What `solve` begins with: the one answer of `plan`, `solve`, `compare` and the command line."""
+    problem = facts.problem
     targets, method = request.targets(problem), request.method
-    complaint = "options is given; expected a named method with it."
-    raise_all(request.caller, [complaint] * (method in (AUTO, ADAPTIVE) and request.options is not None))
     # All that can be wrong is refused before any oracle is called.
     problem.start(request.start)
     plain = isinstance(request.metric, str) and request.metric == AUTO
     if method == AUTO and plain:
-        return _cheapest(problem, request, targets)
-    if method in (AUTO, ADAPTIVE):
+        return _cheapest(facts, request, targets)
+    if isinstance(method, str):
         # A metric that was asked for belongs to adaptive sliding.
-        return adaptive_plan(problem, request)
+        return adaptive_plan(facts, request)
     complaint = f"metric is {request.metric!r}; expected 'auto' with a named method."
     raise_all(request.caller, [complaint] * (not plain))
-    return replace(method_plan(problem, method, *targets, request.options), seed=request.seed)
+    return replace(method_plan(facts, method, *targets), seed=request.seed)
 
 
-def _cheapest(problem: SaddleProblem, request: SolveRequest, targets: tuple[float, float]) -> AdaptivePlan | MethodPlan:
+def _cheapest(facts: Facts, request: SolveRequest, targets: tuple[float, float]) -> Plan:
     """What `method="auto"` stands for."""
-    prices = chosen_costs(problem, request.costs, request.caller)
+    prices = chosen_costs(facts.problem, request.costs, request.caller)
     estimated = request.costs is None
-    choice = choose(problem, *targets, prices, estimated, request.start)
-    made: AdaptivePlan | MethodPlan
+    choice = choose(facts, *targets, prices, estimated, request.start)
     if choice.method == ADAPTIVE:
         # What was measured is not measured again.
-        made = adaptive_plan(problem, replace(request, costs=None if estimated else prices))
+        made = adaptive_plan(facts, replace(request, costs=None if estimated else prices))
     else:
-        distances = zip(DISTANCES, reach_from_start(problem), strict=True)
+        distances = zip(DISTANCES, facts.distances, strict=True)
         known = {name: Constant(D, "seen from the start") for name, D in distances if math.isfinite(D)}
-        made = replace(method_plan(problem, choice.method, *targets), seed=request.seed, constants=known)
-        made = replace(made, on_allowance=True)
+        made = method_plan(facts, by_name[choice.method](), *targets)
+        made = replace(made, seed=request.seed, constants=known, on_allowance=True)
     reasons = (choice.reason, *made.reasons)
     return replace(made, costs=prices, reasons=reasons, predicted=choice.predicted, alternatives=choice.alternatives)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError, raise_all
+from saddleslide.methods.base import Method
 from saddleslide.methods.metric_choice import METRICS
 from saddleslide.metrics import Metric
 from saddleslide.problem import SaddleProblem
@@ -26,8 +27,7 @@ class SolveRequest:
 
     tol: float | None = None
     rtol: float | None = None
-    method: str = "auto"
-    options: Mapping[str, Any] | None = None
+    method: str | Method = "auto"
     metric: str | Metric = "auto"
     start: tuple[Any, Any] | None = None
     costs: Sequence[float] | str | None = None
@@ -40,8 +40,6 @@ class SolveRequest:
         if not isinstance(problem, SaddleProblem):
             raise InputError(f"{self.caller}: problem is {type(problem).__name__}; expected a SaddleProblem.")
         complaints = []
-        if not isinstance(self.method, str):
-            complaints.append(f"method is {self.method!r}; expected 'auto', 'adaptive' or a name in ss.methods.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
             complaints.append(f"rng is {self.seed!r}; expected a seed >= 0 or a numpy.random.Generator.")
         if self.tol is None and self.rtol is None:

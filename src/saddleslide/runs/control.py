@@ -27,7 +27,6 @@ from saddleslide.runs.checkpoint import check_place, write_checkpoint
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import Snapshot, snapshot
 from saddleslide.theory import Plan
-from saddleslide.theory.method_plan import MethodPlan
 
 Callback = Callable[[Result], object]
 LIMITS = ("f", "g", "B")
@@ -66,8 +65,6 @@ class Control:
         What a checkpoint says beside the state of the run, and where the run began.
     check_adjoint : bool or None
         Test the adjoint of B before the first step; None: where B is the caller's own code.
-    saved : object or None
-        What a checkpoint holds in place of the run: the whole of which the run is a part.
     dry : bool
         The run is built to be restored: nothing is called before that.
     clock : Clock
@@ -94,7 +91,6 @@ class Control:
     header: Mapping[str, Any] = field(default_factory=dict)
     start: tuple[Array, Array] | None = None
     check_adjoint: bool | None = None
-    saved: object = None
     dry: bool = False
     clock: Clock = field(default_factory=Clock)
     books: Books = field(default_factory=lambda: Books({}, math.inf, Clock()))
@@ -194,16 +190,18 @@ class Watch:
 
     def __init__(self, control: Control, run: object, spent: Callable[[], Calls], mirrored: bool = False) -> None:
         self.control, self._spent = control, spent
-        self._saved = run if control.saved is None else control.saved
-        self._names = {"f": "g", "g": "f", "B": "B"} if mirrored else {"f": "f", "g": "g", "B": "B"}
+        self._saved = run
+        self.turn(mirrored)
         self._kept: Snapshot | None = None
         self._kept_at, self._written = -math.inf, -math.inf
         self.reason = ""
         # What NumPy does about overflow in code of the caller's.
         self.errors: Any = np.geterr()
         self._calling_back = False
-        # The oracles of a certificate under way, where it has its own.
-        self.judging: Oracles | None = None
+
+    def turn(self, mirrored: bool) -> None:
+        """The run sees the problem as it was given, or with the roles of x and y exchanged, from now on."""
+        self._names = {"f": "g", "g": "f", "B": "B"} if mirrored else {"f": "f", "g": "g", "B": "B"}
 
     @property
     def gate(self) -> Gate:
@@ -332,24 +330,9 @@ class Watch:
 
 
 def where_in(
-    plan: Plan,
-    steps: int,
-    oracles: Oracles,
-    judging: Oracles | None = None,
-    mirrored: bool = False,
-    earlier: float = 0.0,
+    plan: Plan, steps: int, oracles: Oracles, judging: Oracles | None = None, mirrored: bool = False
 ) -> str:
-    """Oracle, call number (after `earlier` ones), level and step, for the note on an exception.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=1)
-    >>> oracles = Oracles(ss.SaddleProblem(f=zero, g=zero, B=np.eye(1), X=box, Y=box))
-    >>> oracles.active, oracles.calls.B = "B", 7
-    >>> where_in(MethodPlan("pdhg"), 2, oracles)
-    'by B in call 7 of the method pdhg, outer step 3'
-    """
+    """Oracle, call number, level and step, for the note on an exception."""
     active, judged = oracles, False
     if not oracles.active and judging is not None and judging.active:
         active, judged = judging, True
@@ -357,7 +340,7 @@ def where_in(
     step = f"outer step {steps + 1}"
     if not name:
         return f"{BETWEEN}, {step}"
-    number = earlier + getattr(active.calls, active.active)
+    number = getattr(active.calls, active.active)
     oracle = name if name == "B" else f"{name}'"
     if judged:
         return f"by {oracle} while the point was judged, call {number:g} of judging, {step}"
@@ -365,9 +348,9 @@ def where_in(
 
 
 def _level(plan: Plan, name: str) -> str:
-    if isinstance(plan, MethodPlan):
-        return f"the method {plan.method}"
     order = plan.order
+    if plan.regime == "method":
+        return f"the method {plan.method}"
     return f"level {order.index(name) + 1} of {order}" if name in order else "the run"
 
 

@@ -18,7 +18,6 @@ from saddleslide.operators import Coupling
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import Enclosure, SaddleProblem
 from saddleslide.runs.result import Result
-from saddleslide.theory.sliding_plan import Schedule
 
 # A hyperplane separates when it does by more than this part of its terms.
 _MARGIN = 1e-9
@@ -40,9 +39,7 @@ def as_meant(result: Result, problem: SaddleProblem) -> Result:
     oracles = Oracles(problem)
     outside = _excluded(oracles, around, result)
     seen = replace(result.certificate, calls=result.certificate_calls + oracles.calls)
-    # The plans of the theorems count their own calls alone.
-    own = bool(result.plans) and isinstance(result.plans[-1], Schedule)
-    counted = replace(result, certificate=seen, calls=result.calls if own else result.calls + oracles.calls)
+    counted = replace(result, certificate=seen, calls=result.calls + oracles.calls)
     if outside:
         reason = f"no x in X satisfies {around.constraint}: a separating hyperplane proves it"
     elif not around.holds(result.y):

@@ -38,6 +38,19 @@ class Moment:
     samples: Samples = field(default_factory=Samples)
 
 
+@dataclass(frozen=True)
+class Past:
+    """What the plans before the present one have come to: calls, judging, steps, and the best of their points."""
+
+    own: Calls = field(default_factory=Calls)
+    judging: Calls = field(default_factory=Calls)
+    spared: int = 0
+    steps: int = 0
+    target: float = math.nan
+    point: tuple[Array, Array] | None = None
+    certificate: Certificate = field(default_factory=Certificate)
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """Outcome of a run, with SciPy's names beside ours.
@@ -51,8 +64,8 @@ class Result:
     certificate : Certificate
         `gap`, `lower` and `upper` come from here.
     calls : Calls
-        Calls of f', g' and B, B^T: everything, from making the plan to judging. Of a schedule of a theorem, what the
-        plan made. `certificate_calls` shows the share of judging: part of `calls`, or apart from those of a schedule.
+        Calls of f', g' and B, B^T: everything, from making the plan to judging. `certificate_calls` shows the share of
+        judging, `aside` that of making the plan, and `counted` has the method's own.
     seconds : float
         Time of the whole call, from its beginning to its end; of a run that was taken up again, of all its parts.
     plans : tuple of Plan
@@ -80,8 +93,10 @@ class Result:
     time_limit : float
         Seconds that the run was allowed; infinite without a limit. A run with a limit may end elsewhere the next time.
     spared : int
-        Products that the theorem of a plan counts and `run` had no need to make: at a start of 0, and the last
+        Products that the theorem of a plan counts and the run had no need to make: at a start of 0, and the last
         correction. `counted` has them, `calls` has not.
+    aside : Calls
+        Part of `calls` that is neither the method's nor judging: making the plan, bounding norms, measuring prices.
     detail : str
         Which oracle answered with NaN or infinities, in which call and where, for status NON_FINITE; why a method was
         stopped that ran away from its best point. `message` has it.
@@ -113,11 +128,12 @@ class Result:
     transfers: int = 0
     on_host: tuple[str, ...] = ()
     spared: int = 0
+    aside: Calls = field(default_factory=Calls)
     detail: str = ""
 
     @property
     def counted(self) -> Calls:
-        """Calls as the theorem of a plan counts them, with the products that the run spared.
+        """The method's own calls as the theorem of a plan counts them, with the products that the run spared.
 
         The two products of `check_adjoint=True`, which no theorem counts, are here as they are in `calls`.
 
@@ -130,7 +146,7 @@ class Result:
         >>> vars(ss.run(problem, plan).counted) == plan.predicted_calls
         True
         """
-        return self.calls + Calls(B=self.spared)
+        return self.calls - self.certificate_calls - self.aside + Calls(B=self.spared)
 
     @property
     def gap(self) -> float:

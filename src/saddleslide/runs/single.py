@@ -19,7 +19,6 @@ from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
-from saddleslide.theory.sliding_plan import Schedule
 
 # A certificate of the rounded point, where its gap does not follow from that of the point, may take so many gradients.
 _GRADIENTS = 100
@@ -50,8 +49,7 @@ def rounded_off(result: Result, problem: SaddleProblem) -> Result:
     except RunEnded:
         seen = Certificate(reason="the time was up before the rounded point was judged.")
     spent = replace(seen, calls=result.certificate_calls + seen.calls)
-    whole = bool(result.plans) and isinstance(result.plans[-1], Schedule)
-    calls = result.calls if whole else result.calls + seen.calls
+    calls = result.calls + seen.calls
     return replace(result, x=x, y=y, certificate=spent, calls=calls, status=_status(result, seen))
 
 

@@ -23,20 +23,18 @@ from saddleslide.certificates.verdict import Certificate
 from saddleslide.domains import Domain
 from saddleslide.errors import CheckpointError
 from saddleslide.functions import Function, LowerModel
-from saddleslide.methods.primal import Response
-from saddleslide.methods.sliding.adaptive import Point
+from saddleslide.methods.base import State
 from saddleslide.methods.sliding.innermost import Anchors
-from saddleslide.methods.sliding.plain_steps import DualModel
 from saddleslide.operators import Coupling
 from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Moment
+from saddleslide.runs.result import Moment, Past
 from saddleslide.theory import Constant, Level, Plan, Term
 from saddleslide.theory.holder import Holder
 
-_KEPT = (Anchors, Calls, Candidate, Certificate, Constant, DualModel, Holder, Level, Linearisation, LowerModel, Moment)
-_RECORDS: dict[str, Any] = {record.__name__: record for record in (*_KEPT, Point, Response, Seconds, Term)}
+_KEPT = (Anchors, Calls, Candidate, Certificate, Constant, Holder, Level, Linearisation, LowerModel, Moment, Past)
+_LISTED: dict[str, Any] = {record.__name__: record for record in (*_KEPT, Seconds, Term)}
 # What belongs to the problem and not to the state.
 _GIVEN = (SaddleProblem, Function, Domain, Coupling)
 _FRESH: dict[str, Any] = {"k": "fresh"}
@@ -94,6 +92,18 @@ def fresh_generator(tree: Mapping[str, Any]) -> np.random.Generator:
     stored = [node for name, node in tree["v"] if name == "rng"]
     kind = next((item for key, item in stored[0]["v"]["v"] if key == "bit_generator"), "") if stored else "PCG64"
     return np.random.Generator(_GENERATORS[kind]())
+
+
+def _record_of(name: str, base: type[Any] = State) -> Any:
+    """The record of a name: one that is listed, or a state of a method of ours that is loaded."""
+    if name in _LISTED:
+        return _LISTED[name]
+    for kind in base.__subclasses__():
+        if kind.__name__ == name and kind.__module__.startswith("saddleslide."):
+            return kind
+        if (below := _record_of(name, kind)) is not None:
+            return below
+    return None
 
 
 def _told(value: Any) -> str:
@@ -159,7 +169,7 @@ class _Writer:
             return _FRESH
         self.seen[id(value)] = (number, value)
         name = type(value).__name__
-        if _RECORDS.get(name) is type(value):
+        if _record_of(name) is type(value):
             content = [[field.name, self.node(getattr(value, field.name))] for field in fields(value)]
             return {"k": "record", "n": number, "t": name, "v": content}
         # An object that has not begun has nothing to rebuild.
@@ -243,7 +253,7 @@ class _Reader:
         return Plan.from_dict(self.value(node["v"]))
 
     def record(self, node: Mapping[str, Any], fresh: Any) -> Any:
-        kind = _RECORDS[node["t"]]
+        kind = _record_of(node["t"])
         made: Any = object.__new__(kind)
         self.seen[node["n"]] = made
         allowed = {field.name for field in fields(kind)}

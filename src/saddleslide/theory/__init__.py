@@ -1,16 +1,17 @@
 """The theory as scalar arithmetic: levels, bounds, budgets, plans. No arrays, no NumPy."""
 
-from saddleslide.theory import adaptive, method_plan, restart_plan, sliding_plan
 from saddleslide.theory.alphas import alpha, alpha_sequence
 from saddleslide.theory.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
 from saddleslide.theory.budgets import budget, loop_counts, proved_kappa, sorted_by_budget
 from saddleslide.theory.levels import Level, Term, place
 from saddleslide.theory.plan import Constant, Plan
+from saddleslide.theory.schedule import Schedule
 
 __all__ = [
     "Constant",
     "Level",
     "Plan",
+    "Schedule",
     "Term",
     "alpha",
     "alpha_sequence",
@@ -23,6 +24,3 @@ __all__ = [
     "sharp_bound",
     "sorted_by_budget",
 ]
-
-# What `Plan.from_dict` reads: the kinds of plans that are loaded.
-_KINDS = (sliding_plan.SlidingPlan, restart_plan.RestartPlan, adaptive.AdaptivePlan, method_plan.MethodPlan)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from saddleslide.errors import InputError
-from saddleslide.theory.holder import Holder
+from saddleslide.errors import InputError, raise_all
 from saddleslide.theory.hypotheses import Hypothesis, hypotheses_from_data, hypotheses_to_data
-from saddleslide.theory.levels import Term
+from saddleslide.theory.noise import samples_of
+from saddleslide.theory.schedule import Schedule, metric_to_data
+
+# Inspections of a named method come 10 % apart: at most a tenth of the work is done after the target was met.
+GROWTH = 1.1
+# What `solve` does by itself: with a costly f or g, and where both are simple terms.
+ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL = "adaptive sliding", "restarted primal-dual"
+# What carries a schedule out.
+RECURSIVE_SLIDING = "recursive sliding"
+# Constants of a plan: upper bounds on the distances from the start to the solution.
+DISTANCES = ("D_x", "D_y")
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,7 @@ class Constant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(ABC):
+class Plan:
     """What a run intends: `ss.plan` makes it, `ss.solve` begins with the same one, `ss.run` carries it out.
 
     A plan is plain data. `to_dict` goes into JSON, `Plan.from_dict` reads any plan back, and the same plan gives the
@@ -37,10 +45,21 @@ class Plan(ABC):
 
     Parameters
     ----------
+    method : str
+        A name in `ss.methods`, "adaptive sliding" (f or g has a costly part), "restarted primal-dual" (both are simple
+        terms), or "recursive sliding", which carries a schedule out.
+    settings : dict
+        All settings of the method, defaults included. Of adaptive sliding: `metric`, `inner_steps` (most coupling steps
+        per outer step), the first `curvature`, `g_steps` and `steps_per_g` (where g is slid inside the steps on f), and
+        the metric `given` by the caller.
+    own : Method or None
+        The method itself, where it is a class of the caller's; such a plan can not be written to a file.
     tol : float or None
         Target gap.
     rtol : float
         Target relative to the gap at the start; the larger of both targets counts.
+    schedule : Schedule or None
+        Stages, levels, loops and norm of recursive sliding, with the theorem behind them.
     constants : dict
         Every constant used, by name, with its origin.
     hypotheses : tuple of Hypothesis
@@ -51,10 +70,23 @@ class Plan(ABC):
         Prices of the oracles that the plan was made with: declared, measured or estimated from sizes.
     alternatives : tuple of (description, predicted cost)
         What else was considered, and what it would have cost.
+    predicted : mapping or None
+        Calls per oracle that are expected, no promise; a schedule has its own count.
     shapes : (x shape, y shape) or None
         Of the problem the plan was made for; `run` refuses others.
     seed : int
         Seed of all that is random in the run.
+    mirrored : bool
+        Whether the roles of x and y are exchanged, so that the costly function is outside.
+    proximal : tuple of str
+        Functions handled by their proximal step, for people.
+    every : int or None
+        Iterations of a named method between two certificates; None: 10 % more each time.
+    on_allowance : bool
+        Whether the method was preferred by prediction: adaptive sliding goes on once it has cost, at the prices of the
+        plan, what adaptive sliding is predicted to.
+    notes : tuple of str
+        Constants that a run relied on, and where practice leaves the guarantee: found on the way, no part of the plan.
     spent : (f, g, B)
         Calls that making the plan took. They are in `result.calls`, of `run` as of `solve`.
 
@@ -68,56 +100,126 @@ class Plan(ABC):
     True
     """
 
-    # A field that only this kind of plan has.
-    mark: ClassVar[str] = ""
-
+    method: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    own: Any = None
     tol: float | None = None
     rtol: float = 0.0
+    schedule: Schedule | None = None
     constants: dict[str, Constant] = field(default_factory=dict)
     hypotheses: tuple[Hypothesis, ...] = ()
     reasons: tuple[str, ...] = ()
     costs: tuple[float, float, float] | None = None
     alternatives: tuple[tuple[str, float], ...] = ()
+    predicted: Mapping[str, float] | None = None
     shapes: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     seed: int = 0
+    mirrored: bool = False
+    proximal: tuple[str, ...] = ()
+    every: int | None = None
+    on_allowance: bool = False
+    notes: tuple[str, ...] = field(default=(), compare=False)
     spent: tuple[float, float, int] = field(default=(0, 0, 0), compare=False)
+
+    def __post_init__(self) -> None:
+        complaints = []
+        if not isinstance(self.method, str) or not isinstance(self.settings, Mapping):
+            found = f"{self.method!r}, {self.settings!r}"
+            complaints.append(f"method and settings are {found}; expected a name and a dict.")
+        counted = isinstance(self.every, int) and not isinstance(self.every, bool) and self.every >= 1
+        if self.every is not None and not counted:
+            complaints.append(f"every is {self.every!r}; expected a whole number >= 1, or None.")
+        raise_all("Plan", complaints)
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether it is what `solve` does by itself."""
+        return self.method in (ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL)
 
     @property
     def regime(self) -> str:
         """The regime of the paper, "adaptive" for adaptive sliding, "method" for a named method."""
-        return "method"
+        return self.schedule.regime if self.schedule is not None else "adaptive" if self.is_adaptive else "method"
+
+    @property
+    def metric(self) -> str:
+        """Norm of a schedule or of adaptive sliding, by name; the setting of a method that has one, else empty."""
+        return self.schedule.metric if self.schedule is not None else str(self.settings.get("metric", ""))
 
     @property
     def order(self) -> str:
-        """Names of the levels, outermost first; empty where the method has none."""
-        return ""
+        """Names of the levels, outermost first; simple terms have none. Empty where the method has no levels."""
+        if self.schedule is not None:
+            return self.schedule.order
+        if self.method == RESTARTED_PRIMAL_DUAL:
+            return "B"
+        if self.method != ADAPTIVE_SLIDING:
+            return ""
+        return "fgB" if self.settings["g_steps"] > 0 else "gB" if self.mirrored else "fB"
+
+    @property
+    def loops(self) -> tuple[int, ...]:
+        """Iterations per entry of each level of a schedule, those of the first stage."""
+        return () if self.schedule is None else self.schedule.loops
 
     @property
     def bound(self) -> float:
-        """Bound on the gap that a theorem promises; infinite where none does."""
-        return math.inf
+        """Bound on the gap that a theorem promises, of sampled gradients on average; infinite where none does."""
+        return math.inf if self.schedule is None else self.schedule.bound(self)
+
+    @property
+    def theorem(self) -> str:
+        """The statement behind `bound`."""
+        return "none: the certificate is the proof" if self.schedule is None else self.schedule.theorem(self)
 
     @property
     def proved(self) -> bool:
         """Whether a theorem promises the target; elsewhere the certificate is the proof."""
-        return False
+        return self.schedule is not None and self.schedule.is_proved(self)
 
     @property
     def sampled(self) -> bool:
         """Whether a gradient is sampled, so that every bound is in expectation."""
-        return False
+        return self.schedule is not None and self.schedule.is_sampled(self)
 
     @property
     def simple_terms(self) -> tuple[str, ...]:
         """What is in the projection or proximal step instead of costing calls, for people."""
-        return ()
+        if self.schedule is None:
+            return self.proximal
+        return tuple(f"the simple terms of {name} are in the projection step" for name in self.schedule.simple)
 
     @property
-    @abstractmethod
     def predicted_calls(self) -> Mapping[str, float]:
-        """Calls per oracle: proved, or expected; empty where nothing was predicted."""
+        """Calls per oracle: as a theorem counts them, or expected; empty where nothing was predicted."""
+        return self.schedule.calls if self.schedule is not None else dict(self.predicted or {})
 
-    @abstractmethod
+    @property
+    def expected_share(self) -> float:
+        """Part of the predicted calls that a run is expected to need."""
+        return 1.0 if self.schedule is None else self.schedule.expected_share(self)
+
+    @property
+    def predicted_samples(self) -> dict[str, int]:
+        """Samples per oracle, anchors included: calls times batch for sampled gradients, 0 for exact ones."""
+        return samples_of(self.predicted_calls, self.constants) if self.schedule is not None else {"f": 0, "g": 0}
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        """How far x and y may be from the solution at the start; infinite where that is not known."""
+        found = [self.constants[name].value if name in self.constants else math.inf for name in DISTANCES]
+        return found[0], found[1]
+
+    def next_inspection(self, step: int) -> int:
+        """The iteration of the certificate after the one at `step`; adaptive sliding is judged at every one."""
+        every = 1 if self.is_adaptive else self.every
+        return max(step + 1, math.floor(GROWTH * step)) if every is None else step + every
+
+    def raised(self, first: int, factor: float = 2.0) -> Plan:
+        """The plan with longer stages from number `first` on."""
+        assert self.schedule is not None
+        return replace(self, schedule=self.schedule.raised(first, factor))
+
     def explain(self) -> str:
         """The plan as readable lines.
 
@@ -131,6 +233,54 @@ class Plan(ABC):
           target   gap at most 0.001
           inspect  every 10 % more iterations
         """
+        known = [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
+        if self.schedule is not None:
+            assumed = [one.line for one in self.hypotheses]
+            return "\n".join([*self.schedule.lines(self), *known, *assumed, *self._cost_lines(self.expected_share)])
+        lines = self._adaptive_lines() if self.is_adaptive else self._method_lines()
+        lines += known + [f"  because  {why}" for why in (*self.reasons, *self.notes)]
+        if self.predicted:
+            f, g, B = (self.predicted[name] for name in "fgB")
+            lines += [f"  calls    about f' {f:,.3g}   g' {g:,.3g}   B and B^T {B:,.3g}", *self._cost_lines()]
+        return "\n".join(lines)
+
+    def _target(self) -> str:
+        words = [f"gap at most {self.tol:g}"] if self.tol else []
+        return " or ".join(words + ([f"{self.rtol:g} of the gap at the start"] if self.rtol > 0.0 else []))
+
+    def _method_lines(self) -> list[str]:
+        chosen = [f", {name} {value}" for name, value in self.settings.items() if value is not None]
+        then = "  then     adaptive sliding, where it costs more than that is predicted to, or stands still"
+        return [
+            f"Plan: {self.method}{''.join(chosen)}",
+            f"  target   {self._target()}",
+            f"  inspect  every {'10 % more' if self.every is None else self.every} iterations",
+            *([then] if self.on_allowance else []),
+        ]
+
+    def _adaptive_lines(self) -> list[str]:
+        lines = [
+            f"Plan: {self.method}, levels {self.order}, metric {self.metric}",
+            f"  target   {self._target()}",
+            "  bound    none in advance: the certificate is the proof",
+        ]
+        if self.method == ADAPTIVE_SLIDING:
+            of = self.settings
+            if of["g_steps"] > 0:
+                lines.append(f"  inside   at most {of['g_steps']} steps on g per gradient of f")
+            steps, name = (of["steps_per_g"], " of g") if of["g_steps"] > 0 else (of["inner_steps"], "")
+            lines.append(f"  inner    at most {steps} coupling steps (2 products each) per gradient{name}")
+            lines.append(f"  start    curvature {of['curvature']:.4g} in the metric, then by backtracking")
+        return lines + [f"  simple   {term}" for term in self.simple_terms]
+
+    def _cost_lines(self, share: float = 1.0) -> list[str]:
+        """Expected cost and rejected alternatives; `share` is the part of the calls expected to be needed."""
+        if self.costs is None:
+            return []
+        c_f, c_g, c_B = self.costs
+        cost = share * weighted_cost(self.predicted_calls, self.costs)
+        lines = [f"  cost     {cost:.4g} expected, at prices f' {c_f:.4g}, g' {c_g:.4g}, B {c_B:.4g}"]
+        return lines + [f"  instead  {name}: {cost:.4g}" for name, cost in self.alternatives]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON; `Plan.from_dict` reads them back.
@@ -143,23 +293,31 @@ class Plan(ABC):
         >>> ss.plan(game, tol=1e-3).to_dict()["tol"]
         0.001
         """
+        if self.own is not None:
+            raise InputError(
+                f"Plan.to_dict: the method {self.own!r} is a class of your own, which a file can not hold; expected a "
+                "method of ss.methods."
+            )
+        plain = ("method", "tol", "rtol", "seed", "mirrored", "every", "on_allowance")
         return {
-            "tol": self.tol,
-            "rtol": self.rtol,
+            **{name: getattr(self, name) for name in plain},
+            "settings": {name: metric_to_data(v) if name == "given" else v for name, v in self.settings.items()},
+            "schedule": None if self.schedule is None else self.schedule.to_dict(),
             "constants": {name: [constant.value, constant.origin] for name, constant in self.constants.items()},
             "hypotheses": hypotheses_to_data(self.hypotheses),
             "reasons": list(self.reasons),
             "costs": None if self.costs is None else list(self.costs),
             "alternatives": [list(pair) for pair in self.alternatives],
+            "predicted": None if self.predicted is None else dict(self.predicted),
             "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
-            "seed": self.seed,
+            "proximal": list(self.proximal),
+            "notes": list(self.notes),
             "spent": list(self.spent),
-            **self.own_data(),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
-        """The plan that `to_dict` wrote, of whatever kind.
+        """The plan that `to_dict` wrote.
 
         Examples
         --------
@@ -174,123 +332,36 @@ class Plan(ABC):
         """
         if not isinstance(data, Mapping):
             raise InputError(f"Plan.from_dict: received {type(data).__name__}; expected what a plan's to_dict wrote.")
-        known = {kind.mark: kind for kind in _kinds(cls)}
-        found = [kind for mark, kind in known.items() if mark in data]
-        if not found:
-            names = sorted(map(str, data))
+        if "method" not in data or "schedule" not in data:
             raise InputError(
-                f"Plan.from_dict: the data has {names}; expected what to_dict wrote, with one of {sorted(known)}."
+                f"Plan.from_dict: the data has {sorted(map(str, data))}; expected what to_dict wrote, with 'method' "
+                "and 'schedule'."
             )
         try:
-            return found[0](**_common_from_data(data), **found[0].own_from_data(data))
+            return cls(**_arguments(data))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"Plan.from_dict: {error!r} in the data; expected what to_dict wrote.") from error
 
-    @abstractmethod
-    def own_data(self) -> dict[str, Any]:
-        """What only this kind of plan has, as plain data."""
 
-    @classmethod
-    @abstractmethod
-    def own_from_data(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments that `own_data` wrote."""
-
-
-def _kinds(base: type[Any]) -> list[type[Plan]]:
-    """All kinds of plans that can be made."""
-    found = [base] if base.mark else []
-    return found + [kind for below in base.__subclasses__() for kind in _kinds(below)]
-
-
-def _common_from_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    costs, shapes = data["costs"], data["shapes"]
+def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:
+    costs, shapes, schedule = data["costs"], data["shapes"], data["schedule"]
+    plain = ("method", "settings", "tol", "rtol", "predicted", "seed", "mirrored", "every", "on_allowance")
     return {
-        "tol": data["tol"],
-        "rtol": data["rtol"],
+        **{name: data[name] for name in plain},
+        "schedule": None if schedule is None else Schedule.from_dict(schedule),
         "constants": {name: Constant(*pair) for name, pair in data["constants"].items()},
         "hypotheses": hypotheses_from_data(data["hypotheses"]),
         "reasons": tuple(data["reasons"]),
         "costs": None if costs is None else tuple(costs),
         "alternatives": tuple((str(name), float(cost)) for name, cost in data["alternatives"]),
         "shapes": None if shapes is None else (tuple(shapes[0]), tuple(shapes[1])),
-        "seed": data["seed"],
+        "proximal": tuple(data["proximal"]),
+        "notes": tuple(data["notes"]),
         "spent": tuple(data["spent"]),
     }
 
 
-def target_words(plan: Plan) -> str:
-    """The target, for people."""
-    words = [f"gap at most {plan.tol:g}"] if plan.tol else []
-    return " or ".join(words + ([f"{plan.rtol:g} of the gap at the start"] if plan.rtol > 0.0 else []))
-
-
-def prediction_lines(plan: Plan) -> list[str]:
-    """Expected calls and cost, and what else was considered, for people; nothing where nothing was predicted."""
-    calls = plan.predicted_calls
-    if not calls:
-        return []
-    f, g, B = (calls[name] for name in "fgB")
-    about = f"  calls    about f' {f:,.3g}   g' {g:,.3g}   B and B^T {B:,.3g}"
-    return [about, *cost_lines(calls, plan.costs, plan.alternatives)]
-
-
-def weighted_cost(calls: Mapping[str, float], costs: tuple[float, float, float]) -> float:
-    """c_f N_f + c_g N_g + c_B N_B.
-
-    Examples
-    --------
-    >>> weighted_cost({"f": 2, "g": 3, "B": 8}, (10.0, 1.0, 0.5))
-    27.0
-    """
+def weighted_cost(calls: Mapping[str, float], costs: Sequence[float]) -> float:
+    """c_f N_f + c_g N_g + c_B N_B."""
     c_f, c_g, c_B = costs
     return math.fsum((c_f * calls["f"], c_g * calls["g"], c_B * calls["B"]))
-
-
-def cost_lines(
-    calls: Mapping[str, float],
-    costs: tuple[float, float, float] | None,
-    alternatives: Sequence[tuple[str, float]],
-    share: float = 1.0,
-) -> list[str]:
-    """Expected cost and rejected alternatives, for people; `share` is the part of the calls expected to be needed."""
-    if costs is None:
-        return []
-    prices = f"f' {costs[0]:.4g}, g' {costs[1]:.4g}, B {costs[2]:.4g}"
-    lines = [f"  cost     {share * weighted_cost(calls, costs):.4g} expected, at prices {prices}"]
-    return lines + [f"  instead  {name}: {cost:.4g}" for name, cost in alternatives]
-
-
-def metric_to_data(given: Any) -> Any:
-    """A metric as plain data; what is data already, and None, as it is."""
-    return given if given is None or isinstance(given, dict) else given.to_dict()
-
-
-def metric_lines(given: Any) -> list[str]:
-    """The norm of the x block, for people."""
-    if given is None:
-        return []
-    return [f"  norm     of x: {given['kind'] if isinstance(given, dict) else given.name}"]
-
-
-def term_to_dict(term: Term) -> dict[str, Any]:
-    """A term as plain numbers and strings."""
-    smoothness = None if term.smoothness is None else [term.smoothness.nu, term.smoothness.H]
-    return {
-        "name": term.name,
-        "smoothness": smoothness,
-        "M": term.M,
-        "tau": term.tau,
-        "Omega": term.Omega if math.isfinite(term.Omega) else None,
-        "inexact": None if term.inexact is None else list(term.inexact),
-        "weights": list(term.weights),
-        "variance": term.variance,
-    }
-
-
-def term_from_dict(data: dict[str, Any]) -> Term:
-    """The term that `term_to_dict` wrote."""
-    inexact = None if data["inexact"] is None else (float(data["inexact"][0]), float(data["inexact"][1]))
-    smoothness = None if data["smoothness"] is None else Holder(*data["smoothness"])
-    Omega = math.inf if data["Omega"] is None else data["Omega"]
-    weights, variance = tuple(data["weights"]), data.get("variance", 0.0)
-    return Term(data["name"], smoothness, data["M"], inexact, data["tau"], weights, Omega, variance)

@@ -20,21 +20,21 @@ from saddleslide.methods.schedule.request import SHARP, Request
 from saddleslide.methods.schedule.settings import Setting, settings
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Term, loop_counts, place, proved_kappa, sorted_by_budget
+from saddleslide.theory import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
 from saddleslide.theory.budgets import PRACTICAL_KAPPA
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.levels import check_loops
 from saddleslide.theory.noise import ESTIMATE, is_noisy, proved_accuracy, steadied
-from saddleslide.theory.plan import weighted_cost
-from saddleslide.theory.sliding_plan import EXTRAGRADIENT, PRIMAL_DUAL, Schedule, SlidingPlan
+from saddleslide.theory.plan import RECURSIVE_SLIDING, weighted_cost
+from saddleslide.theory.schedule import EXTRAGRADIENT, PRIMAL_DUAL, one_stage
 
 Prices = tuple[float, float, float]
 # Description, plan, and what decides: the predicted cost, or the bound of explicit loops.
-Candidate = tuple[str, Schedule, float]
+Candidate = tuple[str, Plan, float]
 
 
-def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: Any) -> Schedule:
-    """The schedule of `ss.plan` where a theorem is asked for; the options are the fields of `Request`.
+def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: Any) -> Plan:
+    """The plan of `ss.plan` where a theorem is asked for; the options are the fields of `Request`.
 
     Examples
     --------
@@ -91,24 +91,23 @@ def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], p
         terms = [term for term in terms if term.name in setting.levels]
         terms = _with_oracles(terms, oracles_in(setting.metric, request.oracles, setting.problem.X.shape))
         hypotheses = run_hypotheses(setting.problem, used, setting.squares, tuple(request.oracles))
-        made = replace(
-            _fixed_plan(terms, used, name, request),
-            simple=setting.simple,
-            given=setting.metric,
-            hypotheses=hypotheses,
-        )
+        made = replace(_fixed_plan(terms, used, name, request), hypotheses=hypotheses)
+        assert made.schedule is not None
+        schedule = replace(made.schedule, simple=setting.simple, given=setting.metric)
         for step in _coupling_steps(made, setting, request):
-            stepped = replace(made, coupling_step=step)
+            stepped = replace(made, schedule=replace(schedule, coupling_step=step))
             merit = stepped.bound if request.loops is not None else weighted_cost(stepped.predicted_calls, prices)
             label = f", {step} steps" if step != EXTRAGRADIENT else ""
             yield f"degenerate, metric {name}{setting.label}{label}", stepped, merit
 
 
-def _coupling_steps(made: SlidingPlan, setting: Setting, request: Request) -> tuple[str, ...]:
+def _coupling_steps(made: Plan, setting: Setting, request: Request) -> tuple[str, ...]:
     """The steps to compare: the one asked for, or the paper's, and where all is left to the plan also the other."""
     # The outermost loop is seen step by step, so a coupling alone keeps the paper's step.
-    inside = len(made.levels) > 1 and made.order.endswith("B")
-    able = inside and made.levels[-1].term.M > 0.0 and not is_sampled(setting.problem)
+    assert made.schedule is not None
+    levels = made.schedule.levels
+    inside = len(levels) > 1 and made.order.endswith("B")
+    able = inside and levels[-1].term.M > 0.0 and not is_sampled(setting.problem)
     if request.coupling_step == PRIMAL_DUAL and not able:
         raise InputError(
             "plan: coupling_step 'primal-dual' needs exact gradients and a coupling inside other levels; the order is "
@@ -141,7 +140,9 @@ def _restarted(
         anchor_batch=request.anchor_batch,
     )
     merit = made.expected_share * weighted_cost(made.predicted_calls, prices)
-    return regime + setting.label, replace(made, given=setting.metric, start_key=key_of(*setting.start)), merit
+    assert made.schedule is not None
+    placed = replace(made.schedule, given=setting.metric, start_key=key_of(*setting.start))
+    return regime + setting.label, replace(made, schedule=placed), merit
 
 
 def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
@@ -191,7 +192,7 @@ def _with_oracles(terms: list[Term], oracles: Mapping[str, tuple[float, float]])
     return placed
 
 
-def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, request: Request) -> SlidingPlan:
+def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, request: Request) -> Plan:
     """One run of Algorithm 1 (Theorem 3.5), with what is missing of order and loops from Corollary 3.6."""
     tol, order, loops, kappa, proved = request.tol, request.order, request.loops, request.kappa, request.proved
     eps = math.nan if tol is None else (tol / len(terms) if proved else tol)
@@ -206,7 +207,8 @@ def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, reque
     if loops is None:
         kappa = (proved_kappa(len(terms)) if proved else PRACTICAL_KAPPA) if kappa is None else float(kappa)
         loops = loop_counts(terms, eps, kappa)
-    return SlidingPlan(place(steadied(terms, loops), loops), metric, kappa, constants=used, tol=tol)
+    schedule = one_stage(place(steadied(terms, loops), loops), metric=metric, kappa=kappa)
+    return Plan(method=RECURSIVE_SLIDING, schedule=schedule, constants=used, tol=tol)
 
 
 def _regimes(

@@ -21,15 +21,16 @@ from saddleslide.operators import Coupling, Mirrored
 from saddleslide.operators.call import note
 from saddleslide.operators.spectrum import as_dense
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant
+from saddleslide.theory import Constant, Plan
 from saddleslide.theory.curvature import Curvature, with_anchors
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.hypotheses import COMPUTED, DECLARED
 from saddleslide.theory.mixed import Regularisation, gap_target, regularise
 from saddleslide.theory.noise import rests_on_estimate
 from saddleslide.theory.noisy_restarts import NoisyStages, noisy_stages
-from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.plan import RECURSIVE_SLIDING
 from saddleslide.theory.restarts import CONTRACTION, Stage, practical_stage, proved_stage, restart_count
+from saddleslide.theory.schedule import Schedule
 
 REGIMES = ("degenerate", "restarts", "mixed")
 # D_f + D_g <= gap, and |z - z*|_P^2 <= 2 gap by strong convexity, so Psi = |.|^2 + 12 (D_f + D_g) <= 14 gap.
@@ -57,7 +58,7 @@ def restarted_plan(
     squares: tuple[float, float],
     without_calls: bool = False,
     anchor_batch: int | None = None,
-) -> RestartPlan:
+) -> Plan:
     """The plan of regime "restarts" or "mixed" for a target gap; Psi0 without any call where that is wanted.
 
     `squares` are the largest squared distances from the start, in the norms in which the constants are.
@@ -103,9 +104,10 @@ def restarted_plan(
     # Constants of the proofs prove nothing where a constant of the problem is an estimate.
     promised = proved and not rests_on_estimate(used)
     hypotheses = restart_hypotheses(problem, used, bare, extra, interior, ranges)
-    return RestartPlan(
-        stages, regime, promised, extra, transfers, fixed, tol=tol, constants=used, hypotheses=hypotheses
+    schedule = Schedule(
+        stages, regime, proof_constants=promised, regularisation=extra, transfers=transfers, fixed=fixed
     )
+    return Plan(method=RECURSIVE_SLIDING, schedule=schedule, tol=tol, constants=used, hypotheses=hypotheses)
 
 
 def _stage(curvature: Curvature, Omega: float, proved: bool, factor: float) -> Stage:

@@ -20,7 +20,7 @@ from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.metrics import Metric
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.levels import check_loops
-from saddleslide.theory.sliding_plan import COUPLING_STEPS, PRIMAL_DUAL
+from saddleslide.theory.schedule import COUPLING_STEPS, PRIMAL_DUAL
 
 # Settings that adaptive sliding knows as well; all others are about the theorems.
 SHARED = ("tol", "metric", "start", "regime", "costs")

@@ -46,4 +46,4 @@ def anchored_sweep(oracles: Oracles, level: Level, view: View, images: Images) -
             spared = products_spared(spares) + at.first * p_3.active
             oracles.products((PRODUCTS + p_3.active) * length + begins * p_3.active, work, spared)
 
-    return sweep
+    return Sweep(sweep)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
 
@@ -63,15 +62,15 @@ def bilinear_recursion(
 ) -> Recursion:
     """The recursion of one stage on counted oracles, any permutation of f, g and B on the levels.
 
-    With a view, the oracles are those of its problem, possibly sampled or regularised. Anchors are taken when missing.
+    What is called f and g is that of the view. Anchors are taken when missing.
     """
-    view = View(oracles.problem) if view is None else replace(view, problem=oracles.problem)
+    view = View(oracles.problem) if view is None else view
     names = [level.term.name for level in stage.levels]
     values: dict[str, float] = {}
-    gradients, operators = gradient_writers(oracles, values), {}
+    gradients, operators = gradient_writers(oracles, view.problem, values), {}
     if any(level.term.M > 0.0 for level in stage.levels):
         operators["B"] = coupling_writer(oracles)
-    anchors = taken_anchors(oracles, stage, start) if anchors is None else anchors
+    anchors = taken_anchors(oracles, stage, start, view.problem) if anchors is None else anchors
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     pieces = model_pieces(view, values)
     duals = {name: view.dual(write) for name, write in operators.items()}
@@ -165,9 +164,14 @@ def _piece(
 
 def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -> dict[str, LowerModel]:
     """The averaged lower models of f and g that a run has carried along, by name."""
+    carried = recursion.lower_models().items()
+    return lower_models([(stage.levels[i].term.name, *model) for i, model in carried], problem)
+
+
+def lower_models(carried: Iterable[tuple[str, float, Array]], problem: SaddleProblem) -> dict[str, LowerModel]:
+    """Averages of pieces of f and g, by name, as models that are below the functions of a problem."""
     found = {}
-    for i, (constant, slope) in recursion.lower_models().items():
-        name = stage.levels[i].term.name
+    for name, constant, slope in carried:
         function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
         # Every step of an average rounds once; its weights fade.
         constant -= 4.0 * FEW * abs(constant)
@@ -175,13 +179,13 @@ def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -
     return found
 
 
-def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array]) -> Anchors:
+def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array], seen: SaddleProblem) -> Anchors:
     """The anchors g'(y_in) and f'(x_in) of the active terms; a sampled one is the mean of `anchor_batch` draws."""
     at_f, at_g = zeros(start[0].size, start[0]), zeros(start[1].size, start[1])
     if stage.beta_x > 0.0:
-        at_g = _mean(oracles.g_gradient, start[1], anchor_calls(stage, "g")).ravel()
+        at_g = _mean(partial(oracles.gradient, "g", seen.g), start[1], anchor_calls(stage, "g")).ravel()
     if stage.beta_y > 0.0:
-        at_f = _mean(oracles.f_gradient, start[0], anchor_calls(stage, "f")).ravel()
+        at_f = _mean(partial(oracles.gradient, "f", seen.f), start[0], anchor_calls(stage, "f")).ravel()
     return Anchors(stage.beta_x, stage.beta_y, at_f, at_g)
 
 
@@ -192,33 +196,26 @@ def _mean(gradient: Callable[[Array], Array], point: Array, count: int) -> Array
     return mean
 
 
-def gradient_writers(oracles: Oracles, values: dict[str, float] | None = None) -> dict[str, Writer]:
+def gradient_writers(
+    oracles: Oracles, seen: SaddleProblem, values: dict[str, float] | None = None
+) -> dict[str, Writer]:
     """F' writes the x block only, g' the y block only; the other block stays 0.
 
     Values that models need go to `values`, where it is given.
     """
-    problem = oracles.problem
-    blocks = Views([problem.X.shape, problem.Y.shape])
+    blocks = Views([seen.X.shape, seen.Y.shape])
 
-    def write_f(z: Array, out: Array) -> None:
-        oracles.f_gradient(blocks(z)[0], blocks(out)[0])
+    def writer(block: int, name: str, function: Function) -> Writer:
+        def write(z: Array, out: Array) -> None:
+            oracles.gradient(name, function, blocks(z)[block], blocks(out)[block])
 
-    def write_g(z: Array, out: Array) -> None:
-        oracles.g_gradient(blocks(z)[1], blocks(out)[1])
+        def write_keeping_value(z: Array, out: Array) -> None:
+            assert values is not None
+            values[name], _ = oracles.value_and_gradient(name, function, blocks(z)[block], blocks(out)[block])
 
-    if values is None:
-        return {"f": write_f, "g": write_g}
+        return write_keeping_value if values is not None and _is_modelled(function) else write
 
-    def write_f_keeping_value(z: Array, out: Array) -> None:
-        values["f"], _ = oracles.f_value_and_gradient(blocks(z)[0], blocks(out)[0])
-
-    def write_g_keeping_value(z: Array, out: Array) -> None:
-        values["g"], _ = oracles.g_value_and_gradient(problem.g, blocks(z)[1], blocks(out)[1])
-
-    return {
-        "f": write_f_keeping_value if _is_modelled(problem.f) else write_f,
-        "g": write_g_keeping_value if _is_modelled(problem.g) else write_g,
-    }
+    return {"f": writer(0, "f", seen.f), "g": writer(1, "g", seen.g)}
 
 
 def coupling_writer(oracles: Oracles, at_start: bool = False) -> Writer:

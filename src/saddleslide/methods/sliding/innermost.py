@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -42,10 +43,27 @@ class Outer(Protocol):
     weights: Array
 
 
-class Sweep(Protocol):
-    """All iterations of the innermost level: moves `z`, overwrites `average`; `ends` says which entry it is."""
+class Entry(Protocol):
+    """All iterations of an entry of the innermost level: moves `z`, overwrites `average`; `ends` says which it is."""
 
     def __call__(self, Gamma: float, above: Outer, z: Array, average: Array, ends: Ends) -> None: ...
+
+
+class Sweep:
+    """What makes all iterations of the innermost level at once, and what it remembers from one entry to the next."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+
+    def __call__(self, Gamma: float, above: Outer, z: Array, average: Array, ends: Ends) -> None:
+        self.entry(Gamma, above, z, average, ends)
+
+    def save(self) -> tuple[Array | None, float]:
+        """Nothing, for the paper's steps."""
+        return None, math.inf
+
+    def load(self, lag: Array | None, eta: float) -> None:
+        """What `save` gave."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +121,7 @@ def compiled_sweep(
     blocks, mixes = known_blocks(view), known_inverse(view.metric, view.problem.X) is None
     if blocks is None or not mixes or write is None or thrift is None:
         return None
-    return stepwise_sweep(level, blocks, write, thrift, blocks.n + view.problem.Y.size)
+    return Sweep(stepwise_sweep(level, blocks, write, thrift, blocks.n + view.problem.Y.size))
 
 
 def _swept(oracles: Oracles, level: Level, parts: Parts) -> Sweep:
@@ -119,7 +137,7 @@ def _swept(oracles: Oracles, level: Level, parts: Parts) -> Sweep:
             work = partial(kernel, *given, steps, outer, z, average, buffers)
             oracles.products(PRODUCTS * (part.stop - part.start), work, products_spared(spares))
 
-    return sweep
+    return Sweep(sweep)
 
 
 def _kernel(level: Level, parts: Parts, problem: SaddleProblem) -> tuple[Callable[..., None], tuple[Any, ...], Any]:

@@ -14,7 +14,7 @@ from saddleslide.kernels import arguments
 from saddleslide.kernels.arguments import Above, Differences, DualBuffers, Parts
 from saddleslide.kernels.kinds import ZERO_Y
 from saddleslide.kernels.switch import jit_enabled, load, updates
-from saddleslide.methods.sliding.innermost import Outer, bands_of, chunks_of, kind_of, own_weights, weights_of
+from saddleslide.methods.sliding.innermost import Outer, Sweep, bands_of, chunks_of, kind_of, own_weights, weights_of
 from saddleslide.methods.sliding.known import known_parts
 from saddleslide.methods.sliding.thrift import Ends, spared_by
 from saddleslide.methods.sliding.view import View
@@ -28,7 +28,7 @@ _Call: TypeAlias = Callable[[arguments.Level, Above, Array, Array], None]
 
 
 @final
-class PrimalDualLevel:
+class PrimalDualLevel(Sweep):
     """All iterations of the coupling's level, where it is the innermost one.
 
     x+ is the base case of x with B^T (y + theta (y - y_previous)), y+ that of y with B x+. Steps are numbered along the
@@ -74,6 +74,13 @@ class PrimalDualLevel:
             self.eta = sweep(*given, level, above, z, average, buffers, self.eta)
 
         return steps
+
+    def save(self) -> tuple[Array | None, float]:
+        return self.lag.copy(), self.eta
+
+    def load(self, lag: Array | None, eta: float) -> None:
+        assert lag is not None
+        self.lag[:], self.eta = lag, float(eta)
 
     @property
     def compiled(self) -> bool:

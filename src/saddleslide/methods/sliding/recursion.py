@@ -9,24 +9,58 @@ projection. Centres and slopes are summed apart: the centres are far larger and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, blank, zeros
-from saddleslide.domains import Domain
+from saddleslide.arrays.base import blank, zeros
 from saddleslide.errors import InputError
 from saddleslide.kernels.switch import updates
-from saddleslide.methods.sliding.component import Writer
-from saddleslide.methods.sliding.images import Images
-from saddleslide.methods.sliding.innermost import Sweep
-from saddleslide.methods.sliding.thrift import Ends, Thrift
-from saddleslide.methods.sliding.view import Base
-from saddleslide.theory import Level
-from saddleslide.theory import alpha as alpha_of
+from saddleslide.methods.base import State
+from saddleslide.methods.sliding.thrift import Ends
+from saddleslide.theory.alphas import alpha as alpha_of
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.domains import Domain
+    from saddleslide.methods.sliding.component import Writer
+    from saddleslide.methods.sliding.images import Images
+    from saddleslide.methods.sliding.innermost import Sweep
+    from saddleslide.methods.sliding.thrift import Thrift
+    from saddleslide.methods.sliding.view import Base
+    from saddleslide.theory.levels import Level
 
 # Constant and slope of a lower model from (point, gradient), both flat.
-Piece = Callable[[Array, Array], tuple[float, Array]]
+Piece: TypeAlias = "Callable[[Array, Array], tuple[float, Array]]"
+
+
+@dataclass
+class RecursionState(State):
+    """Where a run stands between two outermost steps; all else is made anew in a step, or restarts on entry.
+
+    Parameters
+    ----------
+    iterates : tuple of Array
+        z of every level, outermost first.
+    average : Array
+        The running average of the outermost level.
+    models : tuple of (level, constant, slope)
+        Averaged lower models that the outermost level has carried along.
+    images : tuple of Array
+        Q of averaged points, where the coupling's level has anchors.
+    lag, eta : Array or None, and float
+        The last step of y and its eta, where an innermost coupling makes primal-dual steps.
+    """
+
+    iterates: tuple[Array, ...]
+    average: Array
+    models: tuple[tuple[int, float, Array], ...] = ()
+    images: tuple[Array, ...] = ()
+    lag: Array | None = None
+    eta: float = math.inf
 
 
 class _Floor:
@@ -68,7 +102,7 @@ class _Rung(_Floor):
 
 
 class Recursion:
-    """Algorithm 1 as an iterator: `steps()` yields the running average after every outermost step.
+    """Algorithm 1 with its buffers, as an iterator: `steps()` yields the running average after every outermost step.
 
     Parameters
     ----------
@@ -106,6 +140,8 @@ class Recursion:
     [[1.0], [1.0], [1.0]]
     """
 
+    stored: ClassVar[bool] = False
+
     def __init__(
         self,
         levels: Sequence[Level],
@@ -120,6 +156,8 @@ class Recursion:
         images: Images | None = None,
     ) -> None:
         self.domain, self.innermost, self.base, self.thrift = domain, innermost, base, thrift
+        # The state that the buffers stand for; None in the middle of a step.
+        self.held: RecursionState | None = None
         self.pieces = list(pieces) if pieces is not None else [None] * len(levels)
         self.sizes = [block.size for block in domain.blocks]
         self.edges = np.cumsum([0, *self.sizes], dtype=np.int64)
@@ -161,6 +199,40 @@ class Recursion:
         """Run the outermost loop; after each step yield the running average (a view, valid until the next step)."""
         for j in range(self.rungs[0].level.T):
             yield self.step(j)
+
+    def go_on(self, state: RecursionState | None, j: int) -> RecursionState:
+        """Outermost step j from a state, which stays as it is; from the start without one."""
+        if state is not None and state is not self.held:
+            self.load(state)
+        self.held = None
+        self.step(j)
+        self.held = self.save()
+        return self.held
+
+    def save(self) -> RecursionState:
+        """Where the run stands, which later steps do not change."""
+        outermost, images = self.rungs[0], next((rung.images for rung in self.rungs if rung.images is not None), None)
+        lag, eta = (None, math.inf) if self.innermost is None else self.innermost.save()
+        return RecursionState(
+            tuple(rung.iterate.copy() for rung in self.rungs),
+            outermost.average.copy(),
+            tuple((i, constant, slope.copy()) for i, (constant, slope) in outermost.models.items()),
+            () if images is None else (images.average.copy(), images.base.copy()),
+            lag,
+            eta,
+        )
+
+    def load(self, state: RecursionState) -> None:
+        """Go on from where a run stood; a step that was cut short may have left anything here."""
+        outermost, images = self.rungs[0], next((rung.images for rung in self.rungs if rung.images is not None), None)
+        for rung, iterate in zip(self.rungs, state.iterates, strict=True):
+            rung.iterate[:] = iterate
+        outermost.average[:] = state.average
+        outermost.models = {i: (constant, slope.copy()) for i, constant, slope in state.models}
+        if images is not None:
+            images.average[:], images.base[:] = state.images
+        if self.innermost is not None:
+            self.innermost.load(state.lag, state.eta)
 
     def step(self, j: int) -> Array:
         """Outermost step j, from 0, after those before it."""

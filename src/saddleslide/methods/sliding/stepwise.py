@@ -18,10 +18,10 @@ from saddleslide.methods.sliding.thrift import Ends, Thrift
 from saddleslide.theory import Level, alpha
 
 if TYPE_CHECKING:
-    from saddleslide.methods.sliding.innermost import Outer, Sweep
+    from saddleslide.methods.sliding.innermost import Entry, Outer
 
 
-def stepwise_sweep(level: Level, blocks: Blocks, write: Writer, thrift: Thrift, size: int) -> Sweep:
+def stepwise_sweep(level: Level, blocks: Blocks, write: Writer, thrift: Thrift, size: int) -> Entry:
     """All iterations of the coupling's level; `write` gives Q, with P^-1 on its x part, of z with `size` entries."""
     kernels, own = load("sweeps"), np.array(level.term.weights, dtype=np.float64)
     buffers = Buffers(*(np.empty(size) for _ in range(3)))

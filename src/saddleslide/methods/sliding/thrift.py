@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple, final
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
 
-from saddleslide.arrays.base import Array
 from saddleslide.kernels import kinds
-from saddleslide.methods.sliding.component import Writer
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.methods.sliding.component import Writer
 
 
 class Ends(NamedTuple):

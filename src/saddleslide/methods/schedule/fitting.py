@@ -1,0 +1,79 @@
+"""A plan of a theorem beside the problem and the start that it is run on: refused, measured anew, or as it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from saddleslide.arrays.base import Array, key_of
+from saddleslide.errors import InputError
+from saddleslide.facts.metric_constants import noise_in
+from saddleslide.methods.schedule.settings import Setting
+from saddleslide.metrics import Metric, from_dict
+from saddleslide.problem import SaddleProblem
+from saddleslide.theory import Constant, Level, Plan, Schedule
+from saddleslide.theory.hypotheses import all_hold
+from saddleslide.theory.noise import rests_on_estimate
+
+
+def metric_of(schedule: Schedule, problem: SaddleProblem) -> Metric | None:
+    """The norm of the x block, which a plan from a file has as data."""
+    if schedule.given is None or isinstance(schedule.given, Metric):
+        return schedule.given
+    return from_dict(schedule.given).attached(problem.coupling)
+
+
+def fitted(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Plan:
+    """The plan for this problem and start: refused if made for another problem, its Omegas those of this start."""
+    schedule = plan.schedule
+    if schedule is None:
+        return plan
+    levels = schedule.levels
+    if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
+        raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
+    if not schedule.has_restarts:
+        squares = Setting(problem, schedule.simple, metric_of(schedule, problem), start, {}).squares
+        stage = replace(schedule.stages[0], levels=tuple(_measured_from(level, squares) for level in levels))
+        return replace(plan, schedule=replace(schedule, stages=(stage,)))
+    if schedule.given is not None and any(stage.beta_x > 0.0 or stage.beta_y > 0.0 for stage in schedule.stages):
+        raise InputError("run: the plan has anchors and a metric; expected one of them. Plan with anchors=False.")
+    if schedule.proof_constants and _is_elsewhere(schedule, start):
+        # Psi at the plan's start says nothing about another one.
+        return replace(plan, schedule=replace(schedule, proof_constants=False))
+    return plan
+
+
+def expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> float:
+    """What the plan proves of this run on average over all draws; NaN where nothing is drawn, else infinite.
+
+    It is about this run where no constant is an estimate, the start is the plan's, and there is no more noise.
+    """
+    schedule = plan.schedule
+    if schedule is None or not plan.sampled:
+        return math.nan
+    if rests_on_estimate(plan.constants) or not all_hold(plan.hypotheses):
+        return math.inf
+    if schedule.has_restarts and _is_elsewhere(schedule, start):
+        return math.inf
+    sides = (("sigma2_x", problem.f, problem.X, start[0]), ("sigma2_y", problem.g, problem.Y, start[1]))
+    noise = {
+        name: Constant(function.variance(domain, point).value, "")
+        for name, function, domain, point in sides
+        if function.sampled
+    }
+    known = noise_in(metric_of(schedule, problem), noise, problem.X.shape)
+    planned = {name: plan.constants[name].value if name in plan.constants else 0.0 for name in known}
+    kept = all(constant.value <= planned[name] * (1.0 + 1e-9) for name, constant in known.items())
+    return plan.bound if kept else math.inf
+
+
+def _is_elsewhere(schedule: Schedule, start: tuple[Array, Array]) -> bool:
+    return schedule.start_key not in ("", key_of(*start))
+
+
+def _measured_from(level: Level, squares: tuple[float, float]) -> Level:
+    """The level with the Omega of another start. Its steps stay, so its (delta, L)-oracle is frozen."""
+    Omega = float(sum(w * square for w, square in zip(level.term.weights, squares, strict=True) if w > 0.0))
+    if Omega == level.term.Omega or math.isclose(Omega, level.term.Omega, rel_tol=1e-12):
+        return level
+    return replace(level, term=replace(level.term, Omega=Omega, inexact=(level.delta, level.L)))

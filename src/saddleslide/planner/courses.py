@@ -1,0 +1,120 @@
+"""What follows a plan short of its target: adaptive sliding after a preferred method, or a smaller accuracy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from saddleslide.certificates.verdict import Status
+from saddleslide.facts.facts import Facts
+from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.schedule.planner import theorem_plan
+from saddleslide.methods.schedule.regimes import BREGMAN_PER_GAP, SQUARE_PER_GAP
+from saddleslide.planner.adaptive import adaptive_plan
+from saddleslide.planner.forecast import predict_adaptive
+from saddleslide.planner.request import SolveRequest
+from saddleslide.problem import SaddleProblem
+from saddleslide.runs.loop import Course
+from saddleslide.runs.result import Result
+from saddleslide.theory import Plan
+from saddleslide.theory.plan import weighted_cost
+
+# A preferred method may spend so many times what adaptive sliding is predicted to cost at the target. After a tenth of
+# that it must show progress: the gap falls by a tenth while the cost doubles, which any useful rate does.
+PATIENCE = 1.0
+_TRIAL, _PROGRESS = 0.1, 0.9
+_UNFINISHED = (Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT, Status.NON_FINITE)
+# Each plan with sampled gradients aims at half the accuracy of the one before: four times the samples, so all before
+# cost a third of it. The first aims at this part of the gap at the start.
+RATIO, FIRST = 0.5, 0.5
+MOST_PLANS = 60
+
+
+def course_of(problem: SaddleProblem, plan: Plan) -> Course | None:
+    """What may follow a plan; nothing, unless it was made to be followed."""
+    if plan.on_allowance and plan.costs is not None:
+        return Allowance(problem, plan)
+    if plan.schedule is not None and plan.schedule.accuracy is not None:
+        return Ladder(problem)
+    return None
+
+
+class Allowance:
+    """A method that auto preferred, on an allowance: what it leaves unsolved goes on with adaptive sliding.
+
+    It ends once the method has cost more than adaptive sliding is predicted to, or stands still; a method whose end is
+    proved may stand still on the way.
+    """
+
+    def __init__(self, problem: SaddleProblem, plan: Plan) -> None:
+        assert plan.costs is not None
+        self._facts, self._costs = Facts(problem, plan.distances), plan.costs
+        self._patient = by_name[plan.method].ends_proved
+        self.limit = math.nan
+
+    def is_over(self, found: Result) -> bool:
+        if len(found.plans) > 1:
+            return False
+        if math.isnan(self.limit):
+            # Only now a relative target is known in absolute terms.
+            self.limit = PATIENCE * predict_adaptive(self._facts, found.target, self._costs).cost
+        seen = [(weighted_cost(row.calls.by_oracle, self._costs), row.gap) for row in found.history]
+        cost, gap = seen[-1]
+        if cost > self.limit:
+            return True
+        before = [known for spent, known in seen if spent <= 0.5 * cost]
+        still = bool(before) and cost > _TRIAL * self.limit and not gap <= _PROGRESS * before[-1]
+        return still and not self._patient
+
+    def following(self, found: Result, cut: bool) -> Plan | None:
+        if len(found.plans) > 1 or found.gap <= found.target or not (cut or found.status in _UNFINISHED):
+            return None
+        if not found.target > 0.0:
+            # A relative target at a start that is optimal already: there is nothing to ask of another method.
+            return None
+        first = found.plans[0]
+        why = "it had used up its allowance or stood still" if cut else f"it ended with {found.status.name}"
+        reason = f"{first.method} had a gap of {found.gap:.4g} when {why}"
+        start = found.x, found.y
+        request = SolveRequest(found.target, start=start, costs=self._costs, seed=first.seed)
+        plan = adaptive_plan(Facts(self._facts.problem), request)
+        return replace(plan, reasons=(*plan.reasons, reason))
+
+
+class Ladder:
+    """Plans with sampled gradients for smaller and smaller accuracies, until a certificate meets the target."""
+
+    def __init__(self, problem: SaddleProblem) -> None:
+        self._problem = problem
+
+    def is_over(self, found: Result) -> bool:
+        return False
+
+    def following(self, found: Result, cut: bool) -> Plan | None:
+        if found.status is not Status.COMPLETED or len(found.plans) >= MOST_PLANS:
+            return None
+        last = found.plans[-1]
+        assert last.schedule is not None and last.schedule.accuracy is not None
+        accuracy = RATIO * last.schedule.accuracy
+        return rung(self._problem, found.target, accuracy, found.gap, (found.x, found.y), last.costs)
+
+
+def rung(
+    problem: SaddleProblem, target: float, accuracy: float, gap: float, start: tuple[Any, Any], costs: Any
+) -> Plan:
+    """One plan of a ladder, from a start with a certified gap, which bounds Psi there."""
+    Psi0 = (SQUARE_PER_GAP + BREGMAN_PER_GAP) * gap if math.isfinite(gap) else None
+    made = theorem_plan(problem, accuracy, start=start, costs=costs, Psi0=Psi0)
+    assert made.schedule is not None
+    return replace(made, tol=target, schedule=replace(made.schedule, accuracy=accuracy))
+
+
+def sampled_plan(problem: SaddleProblem, target: float, gap: float, start: tuple[Any, Any], costs: Any) -> Plan:
+    """The first plan of `solve` with sampled gradients; `gap` is that at the start, infinite where it is not known."""
+    if not (problem.f.has_value and problem.g.has_value):
+        # Nothing can be judged: what it promises is an average over all draws.
+        return theorem_plan(problem, target, start=start, costs=costs, proved=True)
+    # Half the gap at the start where it is known: loose plans warm up the dear ones. At least the target.
+    accuracy = max(target, FIRST * gap) if math.isfinite(gap) else target
+    return rung(problem, target, accuracy, gap, start, costs)

@@ -1,0 +1,174 @@
+"""Judging a method between its stages: the last point alone, by certified inner solves and carried lower models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from saddleslide.certificates.candidate import Candidate
+from saddleslide.certificates.certificate import certified, feasible, judged
+from saddleslide.certificates.guards import PairGuard
+from saddleslide.certificates.verdict import Certificate
+from saddleslide.errors import UnknownConstantError, UnreachableError
+from saddleslide.functions import LowerModel
+from saddleslide.functions.remembered import Remembered
+from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.oracles import Oracles
+from saddleslide.problem import SaddleProblem
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.runs.control import Control, Watch
+
+# A certificate may always take this many gradients; beyond, no more than the method itself.
+_FEWEST_GRADIENTS = 25
+
+
+class StageJudge:
+    """The certificate of the last point that was judged; unlike `Judge` it keeps no bound of an earlier one.
+
+    Parameters
+    ----------
+    problem : SaddleProblem
+        The problem.
+    tol : float or None
+        Target; without one nothing but the end of the method ends the run.
+    start : (x, y)
+        Where the run begins.
+    control, watch : Control and Watch
+        Books and clock of the call, and the settings of its caller's code.
+    """
+
+    def __init__(
+        self, problem: SaddleProblem, tol: float | None, start: tuple[Array, Array], control: Control, watch: Watch
+    ) -> None:
+        self.problem, self.tol, self.latest = problem, tol, start
+        self._control, self._watch = control, watch
+        self.oracles = Oracles(problem)
+        self.seen = Certificate(reason="not judged yet")
+        self.judged_point: tuple[Array, Array] | None = None
+
+    @property
+    def calls(self) -> Calls:
+        """What judging has taken."""
+        return self.seen.calls
+
+    @property
+    def gap(self) -> float:
+        """Certified gap of the last point that was judged."""
+        return self.seen.gap
+
+    @property
+    def target(self) -> float:
+        """The gap that ends the run; NaN without one."""
+        return math.nan if self.tol is None else self.tol
+
+    @property
+    def solved(self) -> bool:
+        """Whether the certified gap meets the target."""
+        return self.seen.gap <= self.target
+
+    @property
+    def point(self) -> tuple[Array, Array]:
+        """The method's own point."""
+        return self.latest
+
+    def certificate(self) -> Certificate:
+        """That of the last judging."""
+        return self.seen
+
+    def gap_of(self, candidate: Candidate, own: Calls) -> float:
+        """Judge a point, with no more gradients than the method has called itself, or a few."""
+        self.latest, spent = (candidate.x, candidate.y), self.calls
+        self._certify(candidate.models, int(max(own.f - spent.f, own.g - spent.g, _FEWEST_GRADIENTS)))
+        return self.gap
+
+    def judge_at_once(self) -> None:
+        """After Ctrl-C, or late: back to the point that was judged last, or a certificate without a search."""
+        self._control.books.extend()
+        if self.judged_point is not None:
+            self.return_to_judged()
+        else:
+            # Models of a step that was cut short may be half written, so they are left out.
+            self._certify({}, 1)
+
+    def _certify(self, models: Mapping[str, LowerModel], most: int) -> None:
+        """A certificate of the last point; its calls are counted also where it is cut short."""
+        before, books = self.calls, self._control.books
+        aside = books.take()
+        # What overflows here is no bound, and says nothing about the run; own code keeps its settings.
+        settings = {**self._watch.errors, "over": "ignore", "invalid": "ignore"}
+        with np.errstate(**settings):
+            self.oracles = oracles = Oracles(self.problem, errors=self._watch.errors)
+        try:
+            with np.errstate(**settings), self._control.clock.phase("certificate"):
+                self.seen = certified(oracles, *feasible(self.problem, *self.latest), models, 0.0, most)
+            self.judged_point = self.latest
+        finally:
+            # Norms that judging asked for are its own.
+            self.seen = replace(self.seen, calls=before + oracles.calls + books.take())
+            books.calls = aside
+
+    def confirm(self, own: Calls) -> None:
+        """Own code that the method has hardly called is probed before a success is claimed; part of judging."""
+        problem, before = self.problem, self.calls
+        self.oracles = oracles = Oracles(problem, errors=self._watch.errors)
+        sides = ("f", problem.f, problem.X), ("g", problem.g, problem.Y)
+        try:
+            for (name, function, domain), point in zip(sides, self.latest, strict=True):
+                # The recursion has compared its own calls.
+                guard = PairGuard(name, function, domain)
+                guard.seen = int(getattr(own, name))
+                guard.probe(oracles, point, math.inf)
+        finally:
+            self.seen = replace(self.seen, calls=before + oracles.calls)
+
+    def distrust(self, reason: str) -> None:
+        """Oracles have contradicted each other: no bound is left."""
+        self.seen = Certificate(reason=reason, calls=self.calls)
+
+    def return_to_judged(self) -> None:
+        """Back to the point that was judged last; a block that no bound speaks of stays where it is."""
+        if self.judged_point is not None:
+            (x, y), (old_x, old_y) = self.latest, self.judged_point
+            self.latest = (
+                old_x if math.isfinite(self.seen.upper) else x,
+                old_y if math.isfinite(self.seen.lower) else y,
+            )
+
+    def go_back(self, own: Oracles, models: Mapping[str, LowerModel]) -> None:
+        """Oracles are out of reach: back to the last point that was judged, or can be from what was heard of f."""
+        if self.judged_point is None:
+            try:
+                self._judge_from_memory(own, models)
+            except (UnreachableError, UnknownConstantError):
+                # g or B is out of reach as well, or a constant of f was never asked.
+                return
+        self.return_to_judged()
+
+    def _judge_from_memory(self, own: Oracles, models: Mapping[str, LowerModel]) -> None:
+        """Judge the last point where f was called: its value is known, and the lower model of all calls so far."""
+        if own.heard.point is None or "f" not in models:
+            return
+        remembered = Remembered(self.problem.f, own.heard, self.problem.X)
+        point = self.problem.X.project(own.heard.point), self.latest[1]
+        found = judged(replace(self.problem, f=remembered, B=self.problem.coupling), *point, models=models)
+        if found.kind != "none":
+            self.seen, self.judged_point = found, point
+
+    def take_up(self, offered: tuple[tuple[Array, Array], ...]) -> None:
+        """Cut short in the first step: what no bound judges is taken from a step that was not finished."""
+        known, sides = (math.isfinite(self.seen.upper), math.isfinite(self.seen.lower)), (self.problem.X, self.problem.Y)
+        if all(known):
+            return
+        for found in offered:
+            moved = any(not np.array_equal(new, old) for new, old in zip(found, self.latest, strict=True))
+            inside = all(domain.contains(part, 1e-9) for domain, part in zip(sides, found, strict=True))
+            if moved and inside:
+                x, y = (old if kept else new for old, new, kept in zip(self.latest, found, known, strict=True))
+                self.latest = x, y
+                return
