@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saddleslide.runs.result import Result
-from saddleslide.theory.sliding_plan import Schedule, SlidingPlan
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,7 +30,7 @@ def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
         ("calls of g'", _count(result.calls.g)),
         ("products with B, B^T", _count(result.calls.B)),
         *_sampled_rows(result),
-        (f"certificate, {_where(result)}", _certificate_calls(result)),
+        ("certificate, included above", _certificate_calls(result)),
         ("seconds, in all", f"{result.seconds:.3g}"),
         ("seconds, method", f"{result.timings['method']:.3g}"),
     ]
@@ -58,7 +57,7 @@ def _said(value: object) -> str:
 
 def _title(result: Result) -> str:
     used = result.plans[-1]
-    if isinstance(used, SlidingPlan):
+    if used.regime == "degenerate":
         return f"levels {used.order}, loops {used.loops}"
     return used.explain().splitlines()[0].removeprefix("Plan: ")
 
@@ -68,11 +67,6 @@ def _target(result: Result) -> str:
     words = [f"{target:.4g}"] if math.isfinite(target) else []
     words += [f"{rtol:g} of the gap at the start"] if rtol > 0.0 else []
     return " = ".join(words) or "none"
-
-
-def _where(result: Result) -> str:
-    """`solve` counts the certificate's calls with the others, `run` apart."""
-    return "on top" if isinstance(result.plans[-1], Schedule) else "included above"
 
 
 def _certificate_calls(result: Result) -> str:

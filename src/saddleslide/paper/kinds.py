@@ -11,21 +11,22 @@ import numpy as np
 
 from saddleslide.api.runner import run as carry_out
 from saddleslide.api.solver import solve
+from saddleslide.facts.facts import Facts
 from saddleslide.functions import tilted_minimum
 from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, TV_WEIGHT
-from saddleslide.methods.base import Method
+from saddleslide.methods.base import Method, Revision, State
 from saddleslide.methods.catalogue import by_name
-from saddleslide.methods.staged import Staged
+from saddleslide.methods.sliding.stages import SlidingState
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.paper.instances import Instance
-from saddleslide.paper.intended import about, intended_plan
+from saddleslide.paper.intended import about, has_restarts, intended_plan
 from saddleslide.paper.judge import Curve, Judge, Outcome
 from saddleslide.paper.one_level import OneLevel
 from saddleslide.paper.sampled import sampled
 from saddleslide.paper.spec import Run
 from saddleslide.runs.result import Result
-from saddleslide.theory.sliding_plan import Schedule, SlidingPlan
+from saddleslide.theory import Plan
 
 
 def carried_out(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -54,23 +55,27 @@ def _recursion(run: Run, given: Instance, judge: Judge) -> Outcome:
         _require_all_steps(intended, result)
         seconds.append(result.timings["method"])
     more = {"status_of_run": result.status.name, **about(intended, result.nit)}
-    bound = intended.printed_bound if isinstance(intended, SlidingPlan) else intended.bound
-    data = intended.to_dict() if isinstance(intended, SlidingPlan) else None
-    return Outcome(result.x, result.y, result.counted, seconds, data, intended.order, bound, curve, more)
+    data = None if has_restarts(intended) else intended.to_dict()
+    return Outcome(result.x, result.y, result.counted, seconds, data, intended.order, _bound(intended), curve, more)
 
 
-def _require_all_steps(intended: Schedule, result: Result) -> None:
+def _bound(intended: Plan) -> float:
+    """The bound as printed; of restarts that of the plan."""
+    assert intended.schedule is not None
+    return intended.bound if has_restarts(intended) else intended.schedule.printed_bound
+
+
+def _require_all_steps(intended: Plan, result: Result) -> None:
     """A plan of one stage that something cut short is no evidence of its counts: the run has failed."""
-    if isinstance(intended, SlidingPlan) and result.counted != Calls(**intended.predicted_calls):
-        raise RuntimeError(f"{result.nit} of {intended.levels[0].T} outer steps were made: {result.message}")
+    if not has_restarts(intended) and result.counted.by_oracle != intended.predicted_calls:
+        raise RuntimeError(f"{result.nit} of {intended.loops[0]} outer steps were made: {result.message}")
 
 
 def _plan_only(run: Run, given: Instance, judge: Judge) -> Outcome:
     """No run: the plan and what it promises, at the starting point."""
     intended = intended_plan(given, run)
-    bound = intended.printed_bound if isinstance(intended, SlidingPlan) else intended.bound
     more = {"planned": intended.predicted_calls, **about(intended, 0)}
-    return Outcome(*given.problem.start(), Calls(), [0.0], None, intended.order, bound, more=more)
+    return Outcome(*given.problem.start(), Calls(), [0.0], None, intended.order, _bound(intended), more=more)
 
 
 def _adaptive(run: Run, given: Instance, judge: Judge) -> Outcome:
@@ -99,31 +104,33 @@ def _other(run: Run, given: Instance, judge: Judge) -> Outcome:
         method, oracles = _method(run.method)(**settings.get("options", {})), Oracles(given.problem)
         curve: Curve = []
         clock = -time.perf_counter()
-        method.start(oracles, given.problem.start(), float(settings.get("tol", 0.0)))
-        iterations = _iterations(method, settings)
-        step = 0
-        while not (method.finished or step >= iterations):
-            method.advance()
+        facts, tol = Facts(given.problem), float(settings.get("tol", 0.0))
+        state = method.init(oracles, facts, given.problem.start(), tol)
+        notes, iterations, step = method.notes(state, facts), _iterations(state, settings), 0
+        while not (method.is_finished(state) or step >= iterations):
+            found = method.step(state, oracles)
+            assert not isinstance(found, Revision)
+            state = found
             step += 1
             if inspect and step % inspect == 0:
                 clock += time.perf_counter()
-                curve.append([*_counts(oracles.calls), judge.look(*method.output())])
+                curve.append([*_counts(oracles.calls), judge.look(*method.point(state, oracles))])
                 clock -= time.perf_counter()
                 if curve[-1][-1] <= stop:
                     break
-        x, y = method.output()
+        x, y = method.point(state, oracles)
         seconds.append(clock + time.perf_counter())
-    return Outcome(x, y, oracles.calls, seconds, curve=curve, more={"notes": list(method.notes)})
+    return Outcome(x, y, oracles.calls, seconds, curve=curve, more={"notes": list(notes)})
 
 
 def _method(name: str) -> type[Method]:
     return OneLevel if name == OneLevel.description.name else by_name[name]
 
 
-def _iterations(method: Method, settings: dict[str, Any]) -> float:
-    """How often to advance: as stated, or through the first stage of an ablation, or until it is finished."""
-    if settings.get("stages") == 1 and isinstance(method, Staged):
-        return method.left
+def _iterations(state: State, settings: dict[str, Any]) -> float:
+    """How many steps to make: as stated, or through the first stage of an ablation, or until it is finished."""
+    if settings.get("stages") == 1 and isinstance(state, SlidingState):
+        return state.stages[0][0].T
     return float(settings.get("iterations", math.inf))
 
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from saddleslide.api.runner import run as carry_out
 from saddleslide.paper.instances import Instance
-from saddleslide.paper.intended import about, intended_plan
+from saddleslide.paper.intended import about, has_restarts, intended_plan
 from saddleslide.paper.judge import Judge, Outcome
 from saddleslide.paper.spec import Run
 from saddleslide.runs.result import Result
-from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory import Plan
 from saddleslide.theory.restarts import CONTRACTION
-from saddleslide.theory.sliding_plan import Schedule, SlidingPlan
 
 # A mean lies below a bound when it does so with this many standard errors added.
 ERRORS = 2.0
@@ -26,12 +25,11 @@ def sampled(run: Run, given: Instance, judge: Judge) -> Outcome:
     """`draws` runs of one plan: means with their standard errors beside what the theory promises of them."""
     intended = intended_plan(given, run)
     draws = range(int(run.settings["draws"]))
-    if isinstance(intended, SlidingPlan):
+    if not has_restarts(intended):
         results = [carry_out(given.problem, intended, rng=draw) for draw in draws]
         measured = compared([[result.gap] for result in results], [intended.bound])
     else:
         # A target that no certificate meets: all stages are carried out, and the counts can be compared.
-        assert isinstance(intended, RestartPlan)
         every = replace(intended, tol=5e-324)
         pairs = [_traced(given, every, draw) for draw in draws]
         results = [result for result, _ in pairs]
@@ -60,14 +58,16 @@ def compared(found: Sequence[Sequence[float]], promises: Sequence[float]) -> dic
     return {"mean": mean.tolist(), "standard_error": error.tolist(), "promised": list(promises), "share": share}
 
 
-def promised(intended: RestartPlan) -> list[float]:
+def promised(intended: Plan) -> list[float]:
     """What E[Psi] shall be at most at the end of every stage: 3/4 Gamma_s + C_anc Delta_anc / b."""
-    return [CONTRACTION * stage.Omega + stage.anchor_error for stage in intended.stages]
+    assert intended.schedule is not None
+    return [CONTRACTION * stage.Omega + stage.anchor_error for stage in intended.schedule.stages]
 
 
-def _traced(given: Instance, intended: RestartPlan, draw: int) -> tuple[Result, list[float]]:
+def _traced(given: Instance, intended: Plan, draw: int) -> tuple[Result, list[float]]:
     """The run, and Psi at the end of every stage."""
-    ends = set(np.cumsum([stage.levels[0].T for stage in intended.stages]).tolist())
+    assert intended.schedule is not None
+    ends = set(np.cumsum([stage.levels[0].T for stage in intended.schedule.stages]).tolist())
     trace: list[float] = []
 
     def look(result: Result) -> None:
@@ -77,7 +77,7 @@ def _traced(given: Instance, intended: RestartPlan, draw: int) -> tuple[Result, 
     return carry_out(given.problem, intended, callback=look, rng=draw), trace
 
 
-def _as_planned(result: Result, intended: Schedule) -> bool:
+def _as_planned(result: Result, intended: Plan) -> bool:
     """Whether a run made exactly the planned calls and drew exactly the planned samples."""
     calls, samples = intended.predicted_calls, intended.predicted_samples
-    return vars(result.counted) == calls and asdict(result.samples) == samples
+    return result.counted.by_oracle == calls and asdict(result.samples) == samples
