@@ -21,13 +21,16 @@ from saddleslide.functions.separable import has_prox, prox
 from saddleslide.functions.simple import Zero
 from saddleslide.operators.call import note
 from saddleslide.oracles.oracles import Oracles
+from saddleslide.theory.holder import Holder
+from saddleslide.theory.levelwise import levelwise_terms
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
     from saddleslide.domains import Domain
     from saddleslide.functions.base import Function
+    from saddleslide.operators import Coupling
     from saddleslide.problem import SaddleProblem
-    from saddleslide.theory.holder import Holder
+    from saddleslide.theory.levels import Term
 
 
 class FunctionFacts:
@@ -111,6 +114,19 @@ class BlockFacts(FunctionFacts):
         return FunctionFacts(self._parts[1], self.domain)
 
 
+class CouplingFacts:
+    """B."""
+
+    def __init__(self, coupling: Coupling) -> None:
+        self.coupling = coupling
+
+    @cached_property
+    def condition(self) -> float:
+        """Condition number of B^T B on its range; infinite where no smallest positive singular value is known."""
+        smallest = self.coupling.smallest_singular_value(positive=True).lower
+        return float((self.coupling.norm.upper / smallest) ** 2) if smallest > 0.0 else math.inf
+
+
 class Facts:
     """What is known of a problem.
 
@@ -128,6 +144,7 @@ class Facts:
     def __init__(self, problem: SaddleProblem, distances: tuple[float, float] | None = None) -> None:
         self.problem, self._distances = problem, distances
         self.f, self.g = BlockFacts(problem.f, problem.X), BlockFacts(problem.g, problem.Y)
+        self.B = CouplingFacts(problem.coupling)
 
     def assuming(self, distances: tuple[float, float]) -> Facts:
         """The same facts, were these the distances."""
@@ -149,6 +166,15 @@ class Facts:
     def sizes(self) -> Sizes:
         """What distances from the default start rest on."""
         return sizes_at(self, self.problem.start())
+
+    @cached_property
+    def budget_terms(self) -> list[Term]:
+        """f, g and B, each in the norm in which Corollary 3.6 gives it the smallest budget; [] where there is none."""
+        squares, flat = self.sizes.squared_radii, Holder(1.0, 0.0)
+        # Without curvature on a block there are no level-wise norms, and on a single point none is the smallest.
+        if not (min(self.norm, *squares) > 0.0 and math.isfinite(max(self.norm, *squares))):
+            return []
+        return levelwise_terms(self.f.holder or flat, self.g.holder or flat, self.norm, *squares)
 
     @property
     def distances(self) -> tuple[float, float]:

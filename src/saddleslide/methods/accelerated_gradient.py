@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
-from saddleslide.arrays.base import Array
-from saddleslide.methods.base import Description, Method
+from saddleslide.methods.base import Description, Method, State
 from saddleslide.methods.field import calls_of, unpromised
-from saddleslide.methods.primal import Primal, is_coupled, primal_smoothness
-from saddleslide.methods.reach import sizes_of
-from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
+from saddleslide.methods.primal import primal_smoothness, pull, respond
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.calls import Calls
+    from saddleslide.oracles.oracles import Oracles
+
+
+@dataclass
+class AcceleratedGradientState(State):
+    """The point that takes the steps, the averages, steps made, and the Lipschitz constant of phi'."""
+
+    z: Array
+    x: Array
+    y: Array
+    t: int
+    L: float
 
 
 @final
+@dataclass(frozen=True, repr=False)
 class AcceleratedGradient(Method):
     """Gradients of phi at (1 - alpha) average + alpha z, alpha_t = 2/(t+1), steps t / (2L); y averages the responses.
 
@@ -35,35 +49,32 @@ class AcceleratedGradient(Method):
         reference="Nesterov, Smooth minimization of non-smooth functions, Math. Program. 103 (2005)",
     )
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.primal = Primal(oracles)
-        condition = primal_smoothness(self.primal.problem)
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> AcceleratedGradientState:
+        condition = primal_smoothness(facts)
         assert condition is not None
-        self.L = condition.H
-        self.z, (self.x, self.y) = origin[0], origin
-        self.t = 0
+        return AcceleratedGradientState(start[0], *start, 0, condition.H)
 
-    def advance(self) -> None:
-        self.t += 1
-        alpha = 2.0 / (self.t + 1.0)
-        middle = (1.0 - alpha) * self.x + alpha * self.z
-        response = self.primal.response(middle)
-        slope = self.primal.gradient(middle, response)
-        step = 0.5 * self.t / self.L if self.L > 0.0 else self.t
-        self.z = self.primal.problem.X.project(self.z - step * slope)
-        self.x = (1.0 - alpha) * self.x + alpha * self.z
-        self.y = (1.0 - alpha) * self.y + alpha * response.y
+    def step(self, state: AcceleratedGradientState, oracles: Oracles) -> AcceleratedGradientState:
+        t, L = state.t + 1, state.L
+        alpha = 2.0 / (t + 1.0)
+        middle = (1.0 - alpha) * state.x + alpha * state.z
+        response = respond(oracles, middle)
+        slope = pull(oracles, response)
+        if not oracles.is_zero("f"):
+            slope = slope + oracles.f_gradient(middle)
+        z = oracles.problem.X.project(state.z - (0.5 * t / L if L > 0.0 else t) * slope)
+        x = (1.0 - alpha) * state.x + alpha * z
+        return AcceleratedGradientState(z, x, (1.0 - alpha) * state.y + alpha * response.y, t, L)
 
-    def output(self) -> tuple[Array, Array]:
-        return self.x, self.y
+    def point(self, state: AcceleratedGradientState, oracles: Oracles) -> tuple[Array, Array]:
+        return state.x, state.y
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (f"L = {self.L:.6g}", *unpromised(self.primal.problem, "X"))
+    def notes(self, state: AcceleratedGradientState, facts: Facts) -> tuple[str, ...]:
+        return (f"L = {state.L:.6g}", *unpromised(facts, "X"))
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        condition, Omega = primal_smoothness(problem), sizes_of(problem).squared_radii[0]
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        condition, Omega = primal_smoothness(facts), facts.sizes.squared_radii[0]
         if condition is None or condition.nu < 1.0 or not math.isfinite(Omega):
             return None
         N = max(1, math.ceil(0.5 * (math.sqrt(1.0 + 8.0 * condition.H * Omega / tol) - 1.0)))
-        return calls_of(problem, N, 0, 2 * N if is_coupled(problem) else 0)
+        return calls_of(facts, N, 0, 2 * N if facts.norm > 0.0 else 0)

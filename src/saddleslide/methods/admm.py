@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
 from saddleslide.certificates.candidate import Candidate, Linearisation
-from saddleslide.functions import prox, split_simple
 from saddleslide.functions.base import errors_at, gradient_aside, rounding_of, value_aside
 from saddleslide.functions.roundings import FEW, inner_error
-from saddleslide.methods.base import Description, Method, Option
-from saddleslide.methods.field import Mean
-from saddleslide.methods.reach import reach_from_start
-from saddleslide.metrics import Metric, fit_spectral
+from saddleslide.methods.base import Description, Method, State, option
+from saddleslide.methods.mean import Mean
+from saddleslide.metrics.spectral import fit_spectral, from_coordinates, to_coordinates
 from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from saddleslide.arrays.base import Array
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
 
 # The penalty follows the distances travelled until it has changed so often; then it stays, as the theory wants.
 _MOST_CHANGES = 60
@@ -28,7 +30,33 @@ _IMBALANCE = 4.0
 _SETTLED = 1e-8
 
 
+@dataclass
+class ADMMState(State):
+    """The last point, z about Bx, and Hx, Bx, B^T Bx, which follow x through all CG steps.
+
+    f(x) = constant + <slope, x> + <x, Hx> / 2. `symbol` is that of H in the cosine basis where CG is preconditioned.
+    Rounding of the products is relative to all that x has travelled, `reach`; they are `fresh` where they were made at
+    x itself, and not as sums over many steps.
+    """
+
+    x: Array
+    y: Array
+    z: Array
+    Hx: Array
+    Bx: Array
+    BTBx: Array
+    constant: float
+    slope: Array
+    mean: Mean
+    symbol: Array | None
+    rho: float
+    reach: float
+    fresh: bool = True
+    changes: int = 0
+
+
 @final
+@dataclass(frozen=True, repr=False)
 class ADMM(Method):
     """x: CG on f + rho/2 |Bx - z + y/rho|^2 from the last x; z, y: one proximal step of g.
 
@@ -51,165 +79,149 @@ class ADMM(Method):
         "(2 N). With CG stopped at a part of its first residual: converges, no rate is promised.",
         reference="Boyd, Parikh, Chu, Peleato and Eckstein, Distributed optimization and statistical learning via "
         "ADMM, Found. Trends Mach. Learn. 3 (2011); He and Yuan, SIAM J. Numer. Anal. 50 (2012)",
-        options=(
-            Option("cg_steps", 5, "most CG steps per iteration", whole=True),
-            Option("cg_tolerance", 0.1, "CG stops when the residual has fallen to this part"),
-            Option("penalty", None, "rho, kept fixed; by default balanced on the way"),
-            Option("preconditioner", "auto", "spectral where x is a free image", ("auto", "none", "spectral")),
-            Option("output", "last", "the last point, or the mean that the rate is about", ("last", "average")),
-        ),
     )
+    cg_steps: int = option(5, "most CG steps per iteration", whole=True)
+    cg_tolerance: float = option(0.1, "CG stops when the residual has fallen to this part")
+    penalty: float | None = option(None, "rho, kept fixed; by default balanced on the way")
+    preconditioner: str = option("auto", "spectral where x is a free image", ("auto", "none", "spectral"))
+    output: str = option("last", "the last point, or the mean that the rate is about", ("last", "average"))
 
-    def lacks(self, problem: SaddleProblem) -> list[str]:
-        found = super().lacks(problem)
-        if self.options["preconditioner"] == "spectral" and problem.coupling.gram_symbol() is None:
+    def lacks(self, facts: Facts) -> list[str]:
+        found = super().lacks(facts)
+        if self.preconditioner == "spectral" and facts.problem.coupling.gram_symbol() is None:
             found.append("B^T B is not known to be diagonal in the cosine basis; expected FiniteDifferences.")
         return found
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.oracles, self.problem = oracles, oracles.problem
-        self.x, self.y = origin
-        lift, zero = oracles.lifted(self.problem.f), np.zeros_like(self.x)
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> ADMMState:
+        (x, y), lift, coupling = start, oracles.whole_f_lift, facts.problem.coupling
+        zero = np.zeros_like(x)
         q = lift.lift(zero)
-        self.constant, self.slope = lift.value(zero, q), lift.gradient(zero, q)
-        self.hessian = lift.hessian(q)
-        probed = lift.hessian_stack(q)
-        moved = bool(self.x.any())
-        # Hx, Bx and B^T Bx follow x through all CG steps.
-        self.Hx = self.hessian(self.x) if moved else zero
-        self.Bx = oracles.forward(self.x) if moved else np.zeros_like(self.y)
-        self.BTBx = oracles.adjoint(self.Bx) if moved else zero
-        # Rounding of these products is relative to all that x has travelled.
-        self.reach = float(np.linalg.norm(self.x))
-        self.z = self.Bx
-        # Whether these three are products made at x, and not sums over many steps.
-        self.fresh = True
-        self.preconditioner = self._metric(probed)
-        self.changes = 0
-        self.mean = Mean()
-        self.mean.add(origin, 0.0)
-        given = self.options["penalty"]
-        self.rho = self._first_penalty() if given is None else float(given)
-        self.fixed = given is not None
+        constant, slope, hessian = lift.value(zero, q), lift.gradient(zero, q), lift.hessian(q)
+        Hx, Bx, BTBx = zero, np.zeros_like(y), zero
+        if x.any():
+            Hx, Bx = hessian(x), oracles.forward(x)
+            BTBx = oracles.adjoint(Bx)
+        symbol = None
+        if self.preconditioner != "none" and coupling.gram_symbol() is not None and len(x.shape) > 1:
+            seeded = np.random.default_rng(0)
+            symbol = fit_spectral(lift.hessian_stack(q), x.shape, coupling, facts.f.modulus, seeded).symbol
+        if self.penalty is None:
+            rho = _first_penalty(-(Hx + slope), hessian, oracles, facts.g.domain.radius(y))
+        else:
+            rho = float(self.penalty)
+        reach = float(np.linalg.norm(x))
+        return ADMMState(x, y, Bx, Hx, Bx, BTBx, constant, slope, Mean(*start), symbol, rho, reach)
 
-    def _metric(self, hessian: Callable[[Array], Array]) -> Metric | None:
-        coupling = self.problem.coupling
-        if self.options["preconditioner"] == "none" or coupling.gram_symbol() is None or len(self.problem.X.shape) < 2:
-            return None
-        modulus = self.problem.f.strong_convexity(self.problem.X)
-        return fit_spectral(hessian, self.problem.X.shape, coupling, modulus, np.random.default_rng(0))
-
-    def _first_penalty(self) -> float:
-        """|dy| / |B dx| for a first exact step along the gradient of f; curvatures where Y is unbounded."""
-        p = -(self.Hx + self.slope)
-        Hp, Bp = self.hessian(p), self.oracles.forward(p)
-        curved, image = float(np.vdot(p, Hp)), float(np.vdot(Bp, Bp))
-        if not (curved > 0.0 and image > 0.0):
-            return 1.0
-        step = float(np.vdot(p, p)) / curved
-        radius = self.problem.Y.radius(self.y)
-        return radius / (step * math.sqrt(image)) if 0.0 < radius < math.inf else curved / image
-
-    def advance(self) -> None:
-        pull = self.oracles.adjoint(self.y - self.rho * self.z)
-        solved = self._conjugate_gradients(-(self.Hx + self.slope + self.rho * self.BTBx + pull))
-        y = prox(self.problem.g, self.y + self.rho * self.Bx, 1.0 / self.rho, self.problem.Y)
-        z = self.Bx + (self.y - y) / self.rho
-        dual, primal = float(np.linalg.norm(y - self.y)), self.rho * float(np.linalg.norm(z - self.z))
-        self.y, self.z = y, z
-        self.mean.add((self.x, y))
-        if not self.fixed and self.changes < _MOST_CHANGES:
-            self._balance(dual, primal, solved)
-
-    def _balance(self, dual: float, primal: float, solved: bool) -> None:
-        """Double or halve the penalty where y and z travel at very different speeds.
-
-        Where CG has not solved its system, z lags behind for want of CG steps. A larger penalty would make that worse,
-        and so would rise without end. So would that of constraints: z stands still there, as soon as they hold.
-        """
-        size = float(np.linalg.norm(self.y)) + self.rho * float(np.linalg.norm(self.z))
+    def step(self, state: ADMMState, oracles: Oracles) -> ADMMState:
+        rho, y, z = state.rho, state.y, state.z
+        pull = oracles.adjoint(y - rho * z)
+        residual = -(state.Hx + state.slope + rho * state.BTBx + pull)
+        state, solved = self._conjugate_gradients(state, residual, oracles)
+        new_y = oracles.prox_g(y + rho * state.Bx, 1.0 / rho)
+        new_z = state.Bx + (y - new_y) / rho
+        state = replace(state, y=new_y, z=new_z, mean=state.mean.plus(state.x, new_y))
+        if self.penalty is not None or state.changes >= _MOST_CHANGES:
+            return state
+        # Double or halve the penalty where y and z travel at very different speeds. Where CG has not solved its system,
+        # z lags behind for want of CG steps: a larger penalty would make that worse, and so would rise without end. So
+        # would that of constraints: z stands still there, as soon as they hold.
+        dual, primal = float(np.linalg.norm(new_y - y)), rho * float(np.linalg.norm(new_z - z))
+        size = float(np.linalg.norm(new_y)) + rho * float(np.linalg.norm(new_z))
         if max(dual, primal) <= _SETTLED * size:
-            return
+            return state
         if dual > _IMBALANCE * primal and solved:
-            self.rho, self.changes = 2.0 * self.rho, self.changes + 1
-        elif primal > _IMBALANCE * dual:
-            self.rho, self.changes = 0.5 * self.rho, self.changes + 1
+            return replace(state, rho=2.0 * rho, changes=state.changes + 1)
+        if primal > _IMBALANCE * dual:
+            return replace(state, rho=0.5 * rho, changes=state.changes + 1)
+        return state
 
-    def _conjugate_gradients(self, r: Array) -> bool:
+    def _conjugate_gradients(self, state: ADMMState, r: Array, oracles: Oracles) -> tuple[ADMMState, bool]:
         """Move x towards the solution of (H + rho B^T B) x = right-hand side, r its residual; whether it got there."""
-        most, part = int(self.options["cg_steps"] or 1), float(self.options["cg_tolerance"] or 0.0)
-        s = self._preconditioned(r)
-        rs = float(np.vdot(r, s))
-        first, p = rs, s
-        for taken in range(most):
-            if not rs > (part**2 * first if taken else 0.0):
-                return True
-            Hp, Bp = self.hessian(p), self.oracles.forward(p)
-            BTBp = self.oracles.adjoint(Bp)
-            step = rs / float(np.vdot(p, Hp + self.rho * BTBp))
-            self.x, self.Hx = self.x + step * p, self.Hx + step * Hp
-            self.Bx, self.BTBx = self.Bx + step * Bp, self.BTBx + step * BTBp
-            self.reach += step * float(np.linalg.norm(p)) + float(np.linalg.norm(self.x))
-            r = r - step * (Hp + self.rho * BTBp)
-            s = self._preconditioned(r)
+        rho, enough, hessian = state.rho, self.cg_tolerance**2, _hessian(oracles, state.x)
+        gram = oracles.problem.coupling.gram_symbol()
+        weight = None if state.symbol is None or gram is None else state.symbol + rho * gram
+
+        def precondition(r: Array) -> Array:
+            return r if weight is None else from_coordinates(np.divide(to_coordinates(r, "dct"), weight), "dct")
+
+        x, Hx, Bx, BTBx, reach, fresh = state.x, state.Hx, state.Bx, state.BTBx, state.reach, state.fresh
+        p = s = precondition(r)
+        first = rs = float(np.vdot(r, s))
+        for taken in range(self.cg_steps):
+            if not rs > (enough * first if taken else 0.0):
+                break
+            Hp, Bp = hessian(p), oracles.forward(p)
+            BTBp = oracles.adjoint(Bp)
+            step = rs / float(np.vdot(p, Hp + rho * BTBp))
+            x, Hx, Bx, BTBx = x + step * p, Hx + step * Hp, Bx + step * Bp, BTBx + step * BTBp
+            reach += step * float(np.linalg.norm(p)) + float(np.linalg.norm(x))
+            r = r - step * (Hp + rho * BTBp)
+            s = precondition(r)
             rs, before = float(np.vdot(r, s)), rs
-            p = s + (rs / before) * p
-            self.fresh = False
-        return not rs > part**2 * first
+            p, fresh = s + (rs / before) * p, False
+        moved = replace(state, x=x, Hx=Hx, Bx=Bx, BTBx=BTBx, reach=reach, fresh=fresh)
+        return moved, not rs > enough * first
 
-    def _refresh(self) -> None:
-        """Make the products at x anew: sums over many steps drift away from them, and a certificate must not."""
-        if not self.fresh:
-            self.Hx, self.Bx, self.fresh = self.hessian(self.x), self.oracles.forward(self.x), True
-            self.BTBx = self.oracles.adjoint(self.Bx)
+    def point(self, state: ADMMState, oracles: Oracles) -> tuple[Array, Array]:
+        if self.output == "last":
+            return state.x, state.y
+        return state.mean.x, oracles.problem.Y.project(state.mean.y)
 
-    def _preconditioned(self, r: Array) -> Array:
-        metric = self.preconditioner
-        if metric is None:
-            return r
-        return metric.from_basis(metric.solve(metric.to_basis(r), 1.0, self.rho))
-
-    def output(self) -> tuple[Array, Array]:
-        if self.options["output"] == "last":
-            return self.x, self.y
-        x, y = self.mean.point
-        return x, self.problem.Y.project(y)
-
-    def candidates(self) -> tuple[Candidate, ...]:
+    def candidates(self, state: ADMMState, oracles: Oracles) -> tuple[Candidate, ...]:
         """The output; f, its gradient and Bx at the last point, from one product with the Hessian and two with B."""
-        if self.options["output"] == "average":
-            return super().candidates()
-        self._refresh()
-        _, simple = split_simple(self.problem.f, self.problem.X)
+        if self.output == "average":
+            return super().candidates(state, oracles)
+        if not state.fresh:
+            # Sums over many steps drift away from the products at x, and a certificate must not. The same x: the state
+            # goes on with them.
+            Hx, Bx = _hessian(oracles, state.x)(state.x), oracles.forward(state.x)
+            state.Hx, state.Bx, state.BTBx, state.fresh = Hx, Bx, oracles.adjoint(Bx), True
+        x, simple = state.x, oracles.f_parts[1]
         # Of the part without a proximal step, as the judge wants them.
-        value = self.constant + float(np.vdot(self.x, 0.5 * self.Hx + self.slope)) - value_aside(simple, self.x)
-        slope = self.Hx + self.slope - gradient_aside(simple, self.x)
-        errors = self._errors(value, slope)
-        known = Linearisation(self.x, value, slope, errors)
-        return (Candidate(self.x, self.y, value, self.Bx, known, error=errors[0], reach=self.reach),)
+        value = state.constant + float(np.vdot(x, 0.5 * state.Hx + state.slope)) - value_aside(simple, x)
+        slope = state.Hx + state.slope - gradient_aside(simple, x)
+        errors = _errors(state, value, slope, oracles)
+        known = Linearisation(x, value, slope, errors)
+        return (Candidate(x, state.y, value, state.Bx, known, error=errors[0], reach=state.reach),)
 
-    def _errors(self, value: float, slope: Array) -> tuple[float, float]:
-        """Bounds on the rounding of the value, made of the gradient, and of that, kept up to date by CG steps."""
-        size, steep = float(np.linalg.norm(self.x)), float(np.linalg.norm(slope))
-        terms = float(np.linalg.norm(self.Hx)) + float(np.linalg.norm(self.slope))
-        summed = (inner_error(self.x.size) + FEW) * (terms * size + abs(self.constant))
-        error = 0.0
-        for _ in range(2):
-            # The value says how large the terms are, up to its own error.
-            wrong = rounding_of(self.problem.f).at(self.reach, value + error, steep, self.x.size).gradient
-            error = 2.0 * wrong * size + summed + errors_at(self.problem.f, self.x, value).value
-        return error, wrong
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        kind = "no" if self.preconditioner is None else "spectral"
+    def notes(self, state: ADMMState, facts: Facts) -> tuple[str, ...]:
+        kept, kind = "balanced" if self.penalty is None else "fixed", "no" if state.symbol is None else "spectral"
         inexact = "inexact x-steps: the rate of exact ADMM is not promised"
-        return (f"first rho = {self.rho:.4g}, {'fixed' if self.fixed else 'balanced'}, {kind} preconditioner", inexact)
+        return (f"first rho = {state.rho:.4g}, {kept}, {kind} preconditioner", inexact)
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D_x, D_y = reach_from_start(problem)
-        bound = problem.coupling.norm.upper * D_x * D_y / tol
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        D_x, D_y = facts.distances
+        bound = facts.norm * D_x * D_y / tol
         if not math.isfinite(bound):
             return None
-        N, steps = max(1, math.ceil(bound)), int(self.options["cg_steps"] or 1)
-        return Calls(steps * N, 0, (2 * steps + 1) * N)
+        N = max(1, math.ceil(bound))
+        return Calls(self.cg_steps * N, 0, (2 * self.cg_steps + 1) * N)
+
+
+def _hessian(oracles: Oracles, x: Array) -> Callable[[Array], Array]:
+    """Products with the Hessian, which is the same everywhere."""
+    return oracles.whole_f_lift.hessian(oracles.whole_f_lift.blank(x))
+
+
+def _first_penalty(p: Array, hessian: Callable[[Array], Array], oracles: Oracles, radius: float) -> float:
+    """|dy| / |B dx| for a first exact step along -f' = p; curvatures where Y is unbounded."""
+    Hp, Bp = hessian(p), oracles.forward(p)
+    curved, image = float(np.vdot(p, Hp)), float(np.vdot(Bp, Bp))
+    if not (curved > 0.0 and image > 0.0):
+        return 1.0
+    step = float(np.vdot(p, p)) / curved
+    return radius / (step * math.sqrt(image)) if 0.0 < radius < math.inf else curved / image
+
+
+def _errors(state: ADMMState, value: float, slope: Array, oracles: Oracles) -> tuple[float, float]:
+    """Bounds on the rounding of the value, made of the gradient, and of that, kept up to date by CG steps."""
+    f, x = oracles.problem.f, state.x
+    size, steep = float(np.linalg.norm(x)), float(np.linalg.norm(slope))
+    terms = float(np.linalg.norm(state.Hx)) + float(np.linalg.norm(state.slope))
+    summed = (inner_error(x.size) + FEW) * (terms * size + abs(state.constant))
+    error = 0.0
+    for _ in range(2):
+        # The value says how large the terms are, up to its own error.
+        wrong = rounding_of(f).at(state.reach, value + error, steep, x.size).gradient
+        error = 2.0 * wrong * size + summed + errors_at(f, x, value).value
+    return error, wrong

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
-from saddleslide.arrays.base import Array
-from saddleslide.methods.base import Description, Method
-from saddleslide.methods.reach import reach_from_start
+from saddleslide.methods.base import Description, Method, State
 from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
 
 
-@dataclass(frozen=True)
-class _Constants:
+@dataclass
+class Constants(State):
     """Moduli, smoothness and the parameters of Algorithm 1 with beta = 0 (both functions strongly convex)."""
 
     mu_x: float
@@ -30,9 +31,7 @@ class _Constants:
 
     @property
     def etas(self) -> tuple[float, float]:
-        sigma_x, sigma_y = self.sigmas
-        delta = math.sqrt(self.mu_y / self.mu_x)
-        limit = 4.0 * self.norm
+        (sigma_x, sigma_y), delta, limit = self.sigmas, math.sqrt(self.mu_y / self.mu_x), 4.0 * self.norm
         eta_x, eta_y = 0.25 / (self.mu_x + self.L_x * sigma_x), 0.25 / (self.mu_y + self.L_y * sigma_y)
         return (min(eta_x, delta / limit), min(eta_y, 1.0 / (limit * delta))) if limit > 0.0 else (eta_x, eta_y)
 
@@ -43,7 +42,21 @@ class _Constants:
         return 1.0 - min(eta_x * self.mu_x, eta_y * self.mu_y)
 
 
+@dataclass
+class APDGState(State):
+    """The last point, that of the momentum, and B^T y of the last two."""
+
+    x: Array
+    y: Array
+    x_f: Array
+    y_f: Array
+    pull: Array
+    pull_before: Array
+    constants: Constants
+
+
 @final
+@dataclass(frozen=True, repr=False)
 class APDG(Method):
     """Nesterov's momentum in both blocks, and an extrapolated y in the coupling; one f', one g', two products.
 
@@ -66,40 +79,34 @@ class APDG(Method):
         "convex-concave saddle-point problems with bilinear coupling, NeurIPS 2022",
     )
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.oracles = oracles
-        self.constants = _constants(oracles.problem)
-        self.x, self.y = self.x_f, self.y_f = origin
-        self.pull = self.pull_before = oracles.adjoint(self.y)
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> APDGState:
+        pull = oracles.adjoint(start[1])
+        return APDGState(*start, *start, pull, pull, _constants(facts))
 
-    def advance(self) -> None:
-        c, oracles, (x, y) = self.constants, self.oracles, (self.x, self.y)
+    def step(self, state: APDGState, oracles: Oracles) -> APDGState:
+        c, x, y = state.constants, state.x, state.y
         (sigma_x, sigma_y), (eta_x, eta_y) = c.sigmas, c.etas
         tau_x, tau_y = 1.0 / (1.0 / sigma_x + 0.5), 1.0 / (1.0 / sigma_y + 0.5)
-        x_g = tau_x * x + (1.0 - tau_x) * self.x_f
-        y_g = tau_y * y + (1.0 - tau_y) * self.y_f
+        x_g = tau_x * x + (1.0 - tau_x) * state.x_f
+        y_g = tau_y * y + (1.0 - tau_y) * state.y_f
         # B^T at y + theta (y - y_before), from products already made.
-        pull = self.pull + c.theta * (self.pull - self.pull_before)
-        self.x = x + eta_x * c.mu_x * (x_g - x) - eta_x * (oracles.f_gradient(x_g) + pull)
-        push = oracles.forward(self.x)
-        self.y = y + eta_y * c.mu_y * (y_g - y) - eta_y * (oracles.g_gradient(y_g) - push)
-        self.x_f = x_g + sigma_x * (self.x - x)
-        self.y_f = y_g + sigma_y * (self.y - y)
-        self.pull_before, self.pull = self.pull, oracles.adjoint(self.y)
+        pull = state.pull + c.theta * (state.pull - state.pull_before)
+        new_x = x + eta_x * c.mu_x * (x_g - x) - eta_x * (oracles.f_gradient(x_g) + pull)
+        push = oracles.forward(new_x)
+        new_y = y + eta_y * c.mu_y * (y_g - y) - eta_y * (oracles.g_gradient(y_g) - push)
+        x_f, y_f = x_g + sigma_x * (new_x - x), y_g + sigma_y * (new_y - y)
+        return APDGState(new_x, new_y, x_f, y_f, oracles.adjoint(new_y), state.pull, c)
 
-    def output(self) -> tuple[Array, Array]:
-        return self.x, self.y
+    def point(self, state: APDGState, oracles: Oracles) -> tuple[Array, Array]:
+        return state.x, state.y
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        c = self.constants
-        return (
-            f"mu = {c.mu_x:.4g}, {c.mu_y:.4g}, L = {c.L_x:.4g}, {c.L_y:.4g}, |B| = {c.norm:.4g}, theta = {c.theta:.6g}",
-        )
+    def notes(self, state: APDGState, facts: Facts) -> tuple[str, ...]:
+        c = state.constants
+        known = f"mu = {c.mu_x:.4g}, {c.mu_y:.4g}, L = {c.L_x:.4g}, {c.L_y:.4g}, |B| = {c.norm:.4g}"
+        return (f"{known}, theta = {c.theta:.6g}",)
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        c = _constants(problem)
-        D_x, D_y = reach_from_start(problem)
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        c, (D_x, D_y) = _constants(facts), facts.distances
         eta_x, eta_y = c.etas
         # The gap at distances dx, dy is at most (L + |B|^2 / mu) / 2 of their squares; Theorem 1 bounds |d|^2 / eta.
         steep = max((c.L_x + c.norm**2 / c.mu_y) * eta_x, (c.L_y + c.norm**2 / c.mu_x) * eta_y)
@@ -108,11 +115,5 @@ class APDG(Method):
         return Calls(N, N, 2 * N)
 
 
-def _constants(problem: SaddleProblem) -> _Constants:
-    return _Constants(
-        problem.f.strong_convexity(problem.X),
-        problem.g.strong_convexity(problem.Y),
-        problem.f.smoothness(problem.X).H,
-        problem.g.smoothness(problem.Y).H,
-        problem.coupling.norm.upper,
-    )
+def _constants(facts: Facts) -> Constants:
+    return Constants(*facts.moduli, facts.f.lipschitz, facts.g.lipschitz, facts.norm)

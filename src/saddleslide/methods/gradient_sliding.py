@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import math
-from typing import final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
 
-import numpy as np
-
-from saddleslide.arrays.base import Array
-from saddleslide.functions import Zero, prox, split_simple
-from saddleslide.methods.base import Description, Method
-from saddleslide.methods.reach import counted_reach, reach_from_start
-from saddleslide.methods.requirements import smoothness_of
+from saddleslide.methods.base import Description, Method, State
 from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
 
-# Inner steps after which `advance` hands control back, so that limits hold inside a long outer step too.
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
+
+# Inner steps after which a step hands control back, so that limits hold inside a long outer step too.
 _MOST_AT_ONCE = 512
 
 
+@dataclass
+class GradientSlidingState(State):
+    """Outer step k of `planned` with inner step t of T: u slides from x; its average is u_mean, that of y is v_mean."""
+
+    x: Array
+    x_mean: Array
+    y_mean: Array
+    u: Array
+    u_mean: Array
+    v_mean: Array
+    slope: Array | float
+    planned: int
+    L: float
+    M: float
+    D: float
+    k: int = 0
+    t: int = 0
+    T: int = 0
+
+
 @final
+@dataclass(frozen=True, repr=False)
 class GradientSliding(Method):
     """One gradient of f per outer step; T_k subgradient steps on h inside, each with a product and an adjoint.
 
@@ -44,118 +63,75 @@ class GradientSliding(Method):
         reference="Lan, Gradient sliding for composite optimization, Math. Program. 159 (2016)",
     )
 
-    def lacks(self, problem: SaddleProblem) -> list[str]:
-        found = super().lacks(problem)
-        rest, _ = split_simple(problem.f, problem.X)
-        smoothness = _smooth(problem)
-        if not math.isfinite(smoothness):
-            found.append(f"f has a part {rest!r} without a Lipschitz gradient; expected one.")
-        if not (problem.X.bounded or problem.f.strong_convexity(problem.X) > 0.0):
-            found.append(f"X = {problem.X} is unbounded and f has no known strong convexity: no distance is known.")
+    def lacks(self, facts: Facts) -> list[str]:
+        found, X = super().lacks(facts), facts.f.domain
+        if not math.isfinite(facts.f.rest.lipschitz):
+            found.append(f"f has a part {facts.f.rest.function!r} without a Lipschitz gradient; expected one.")
+        if not (X.bounded or facts.f.modulus > 0.0):
+            found.append(f"X = {X} is unbounded and f has no known strong convexity: no distance is known.")
         return found
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        problem = oracles.problem
-        self.oracles, self.problem = oracles, problem
-        self.f_rest, self.f_simple = split_simple(problem.f, problem.X)
-        self.lift = oracles.lifted(self.f_rest)
-        self.costly = not isinstance(self.f_rest, Zero)
-        self.D = counted_reach(oracles, origin)[0]
-        self.L, self.M = _curvature(problem, self.D, tol), _steepness(problem)
-        self.planned = _outer_steps(self.L, self.D, tol)
-        self._begin(origin)
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> GradientSlidingState:
+        D = facts.distances_from(oracles, start)[0]
+        (x, y), (L, M, N) = start, _constants(facts, D, tol)
+        return GradientSlidingState(x, x, y, x, x, y, 0.0, N, L, M, D)
 
-    def _begin(self, origin: tuple[Array, Array]) -> None:
-        self.x, (self.x_mean, self.y_mean) = origin[0], origin
-        self.k = self.t = self.T = 0
-
-    def advance(self) -> None:
+    def step(self, state: GradientSlidingState, oracles: Oracles) -> GradientSlidingState:
         """One outer step, or a part of a long one."""
-        if self.t == self.T:
-            self._open()
-        for _ in range(min(_MOST_AT_ONCE, self.T - self.t)):
-            self._inner_step()
-        if self.t == self.T:
-            gamma = 2.0 / (self.k + 1)
-            self.x = self.u
-            self.x_mean = (1.0 - gamma) * self.x_mean + gamma * self.u_mean
-            self.y_mean = (1.0 - gamma) * self.y_mean + gamma * self.v_mean
+        if state.t == state.T:
+            state = self._open(state, oracles)
+        x, u, u_mean, v_mean = state.x, state.u, state.u_mean, state.v_mean
+        beta, last = 2.0 * state.L / state.k, min(state.t + _MOST_AT_ONCE, state.T)
+        for t in range(state.t + 1, last + 1):
+            y = oracles.closed_minimum("g", -oracles.forward(u)).point
+            p, theta = 0.5 * t, 2.0 * (t + 1) / (t * (t + 3))
+            weight = beta * (1.0 + p)
+            middle = (x + p * u) / (1.0 + p) - (state.slope + oracles.adjoint(y)) / weight
+            u = oracles.prox_f(middle, weight)
+            u_mean = (1.0 - theta) * u_mean + theta * u
+            v_mean = (1.0 - theta) * v_mean + theta * y
+        state = replace(state, u=u, u_mean=u_mean, v_mean=v_mean, t=last)
+        if last < state.T:
+            return state
+        gamma = 2.0 / (state.k + 1)
+        x_mean = (1.0 - gamma) * state.x_mean + gamma * u_mean
+        return replace(state, x=u, x_mean=x_mean, y_mean=(1.0 - gamma) * state.y_mean + gamma * v_mean)
 
-    def _open(self) -> None:
+    def _open(self, state: GradientSlidingState, oracles: Oracles) -> GradientSlidingState:
         """The gradient of an outer step, and the start of its inner loop."""
-        if self.k == self.planned:
+        if state.k == state.planned:
             # The target was not met: the plan was for another distance. Begin again from the average, for longer.
-            self.planned *= 2
-            self._begin(self.output())
-        self.k += 1
-        gamma = 2.0 / (self.k + 1)
-        v = (1.0 - gamma) * self.x_mean + gamma * self.x
-        self.slope = self.lift.gradient(v, self.lift.lift(v)) if self.costly else np.zeros_like(v)
-        self.t, self.T = 0, inner_steps(self.k, self.planned, self.L, self.M, self.D)
-        self.u = self.u_mean = self.x
-        self.v_mean = self.y_mean
+            x, y = self.point(state, oracles)
+            state = replace(state, x=x, x_mean=x, y_mean=y, planned=2 * state.planned, k=0)
+        k, x = state.k + 1, state.x
+        gamma = 2.0 / (k + 1)
+        slope = oracles.f_rest_gradient((1.0 - gamma) * state.x_mean + gamma * x)
+        # T_k of Corollary 2, with D~ = 3 D^2 / 4.
+        wanted = state.M**2 * state.planned * k**2 / (0.75 * state.D**2 * state.L**2) if state.D > 0.0 else 1.0
+        T = max(1, math.ceil(wanted))
+        return replace(state, u=x, u_mean=x, v_mean=state.y_mean, slope=slope, k=k, t=0, T=T)
 
-    def _inner_step(self) -> None:
-        """One step of the prox-sliding procedure: last point, average point, average maximiser."""
-        self.t += 1
-        t, beta = self.t, 2.0 * self.L / self.k
-        y = self.oracles.closed_minimum("g", -self.oracles.forward(self.u)).point
-        p, theta = 0.5 * t, 2.0 * (t + 1) / (t * (t + 3))
-        weight = beta * (1.0 + p)
-        middle = (self.x + p * self.u) / (1.0 + p) - (self.slope + self.oracles.adjoint(y)) / weight
-        self.u = prox(self.f_simple, middle, weight, self.problem.X)
-        self.u_mean = (1.0 - theta) * self.u_mean + theta * self.u
-        self.v_mean = (1.0 - theta) * self.v_mean + theta * y
+    def point(self, state: GradientSlidingState, oracles: Oracles) -> tuple[Array, Array]:
+        return oracles.problem.X.project(state.x_mean), oracles.problem.Y.project(state.y_mean)
 
-    def output(self) -> tuple[Array, Array]:
-        return self.problem.X.project(self.x_mean), self.problem.Y.project(self.y_mean)
+    def notes(self, state: GradientSlidingState, facts: Facts) -> tuple[str, ...]:
+        return (f"L = {state.L:.6g}, M = {state.M:.6g}, D = {state.D:.4g}, planned for N = {state.planned}",)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (f"L = {self.L:.6g}, M = {self.M:.6g}, D = {self.D:.4g}, planned for N = {self.planned}",)
-
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D, M = reach_from_start(problem)[0], _steepness(problem)
-        L = _curvature(problem, D, tol)
-        N = _outer_steps(L, D, tol)
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        D = facts.distances[0]
+        L, M, N = _constants(facts, D, tol)
         # T_k grows like k^2: its sum is a third of N T_N, and no less than N.
         last = M**2 * N**3 / (0.75 * D**2 * L**2) if D > 0.0 else 1.0
         inner = N * max(1.0, last / 3.0)
-        rest, _ = split_simple(problem.f, problem.X)
-        return Calls(0 if isinstance(rest, Zero) else N, 0, 2 * math.ceil(inner)) if math.isfinite(inner) else None
+        return Calls(0 if facts.f.rest.is_zero else N, 0, 2 * math.ceil(inner)) if math.isfinite(inner) else None
 
 
-def inner_steps(k: int, N: int, L: float, M: float, D: float) -> int:
-    """T_k of Corollary 2: ceil(M^2 N k^2 / (D~ L^2)), D~ = 3 D^2 / 4, at least 1.
-
-    Examples
-    --------
-    >>> inner_steps(2, N=3, L=1.0, M=1.0, D=2.0)
-    4
-    """
-    wanted = M**2 * N * k**2 / (0.75 * D**2 * L**2) if D > 0.0 else 1.0
-    return max(1, math.ceil(wanted))
-
-
-def _smooth(problem: SaddleProblem) -> float:
-    """Lipschitz constant of the gradient of the costly part of f; 0 when there is no such part."""
-    rest, _ = split_simple(problem.f, problem.X)
-    found = smoothness_of(rest, problem.X)
-    return found.H if found is not None and found.nu == 1.0 else math.inf
-
-
-def _curvature(problem: SaddleProblem, D: float, tol: float) -> float:
-    """L; a function with L = 0 is treated as one whose bound costs a single outer step."""
-    return max(_smooth(problem), tol / (6.0 * D**2) if D > 0.0 else 1.0, 1e-300)
-
-
-def _steepness(problem: SaddleProblem) -> float:
-    """M = |B| times the diameter of Y: subgradients of h are B^T y, and vary by no more."""
-    return problem.coupling.norm.upper * problem.Y.diameter()
-
-
-def _outer_steps(L: float, D: float, tol: float) -> int:
-    """Smallest N with 6 L D^2 / (N (N + 1)) <= tol; 16 where no target is known yet."""
+def _constants(facts: Facts, D: float, tol: float) -> tuple[float, float, int]:
+    """L and M of f and h, and the smallest N with 6 L D^2 / (N (N + 1)) <= tol; 16 where no target is known yet."""
+    # A function with L = 0 is treated as one whose bound costs a single outer step.
+    L = max(facts.f.rest.lipschitz, tol / (6.0 * D**2) if D > 0.0 else 1.0, 1e-300)
+    # Subgradients of h are B^T y, and vary by no more than |B| times the diameter of Y.
+    M = facts.norm * facts.g.domain.diameter()
     if tol <= 0.0:
-        return 16
-    return max(1, math.ceil(0.5 * (math.sqrt(1.0 + 24.0 * L * D**2 / tol) - 1.0)))
+        return L, M, 16
+    return L, M, max(1, math.ceil(0.5 * (math.sqrt(1.0 + 24.0 * L * D**2 / tol) - 1.0)))

@@ -1,32 +1,48 @@
-"""L-BFGS through SciPy on the primal, f(x) + max_y <y, Bx> - g(y), or on the dual, where one of them is smooth."""
+"""L-BFGS through SciPy on the primal, f(x) + max_y <y, Bx> - g(y), or on the dual, where one of them is smooth.
+
+SciPy has no interface for one iteration at a time. So it runs in a thread that waits in between.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
+import weakref
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
+import scipy
 
-from saddleslide.arrays.base import Array
-from saddleslide.domains import Box, Domain, FullSpace
-from saddleslide.functions import Zero
-from saddleslide.methods.base import Description, Method, Option
-from saddleslide.methods.paused import PausedLbfgs
-from saddleslide.methods.reach import reach_from_start
-from saddleslide.methods.requirements import missing
-from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import MOST_SHORTENED, Oracles
-from saddleslide.problem import SaddleProblem
+from saddleslide.domains import Box, FullSpace
+from saddleslide.methods.base import Description, Method, State, option
+from saddleslide.oracles.calls import MOST_SHORTENED, Calls
 
-SIDES = ("auto", "primal", "dual")
-_PRIMAL = ("smooth f", "strong convexity of g", "closed minimum of g")
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
+
+_NEEDS = {
+    "primal": ("smooth f", "strong convexity of g", "closed minimum of g"),
+    "dual": ("smooth g", "strong convexity of f", "closed minimum of f"),
+}
 # How far above the last finite value an overflow is told to be.
 _HEIGHT = 1e3
-_DUAL = ("smooth g", "strong convexity of f", "closed minimum of f")
+
+
+@dataclass
+class LBFGSState(State):
+    """The last point of the block that SciPy moves, and SciPy's run with all that it keeps to itself."""
+
+    start: tuple[Array, Array]
+    moved: Array
+    run: PausedRun
 
 
 @final
+@dataclass(frozen=True, repr=False)
 class LBFGS(Method):
     """SciPy's L-BFGS-B on the outer block; the inner block is the exact maximiser (or minimiser).
 
@@ -48,152 +64,190 @@ class LBFGS(Method):
         guarantee="Converges linearly on uniformly convex functions; no rate with constants is known.",
         reference="Liu and Nocedal, On the limited memory BFGS method for large scale optimization, Math. Program. 45 "
         "(1989); SciPy's L-BFGS-B",
-        options=(
-            Option("side", "auto", "which function is minimised; auto takes the primal where it is smooth", SIDES),
-            Option("memory", 10, "pairs of steps and gradients that are kept", whole=True),
-        ),
     )
-
     storable = False
     on_host = True
+    side: str = option(
+        "auto", "which function is minimised; auto takes the primal where it is smooth", ("auto", *_NEEDS)
+    )
+    memory: int = option(10, "pairs of steps and gradients that are kept", whole=True)
 
-    def lacks(self, problem: SaddleProblem) -> list[str]:
-        wanted = self.options["side"]
-        found = {side: _obstacles(problem, side) for side in SIDES[1:] if wanted in ("auto", side)}
+    def lacks(self, facts: Facts) -> list[str]:
+        found = {side: _obstacles(facts, side) for side in _NEEDS if self.side in ("auto", side)}
         if not all(found.values()):
             return []
         return [f"{side}: {sentence}" for side, sentences in found.items() for sentence in sentences]
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        problem, wanted = oracles.problem, str(self.options["side"])
-        self.side = wanted if wanted != "auto" else ("dual" if _obstacles(problem, "primal") else "primal")
-        primal = self.side == "primal"
-        self.start_pair = origin
-        self.point = origin[0] if primal else origin[1]
-        # The thread holds this and not the method, so that both end together.
-        self.smooth = _Smooth(oracles, primal)
-        bounds = _bounds(problem.X if primal else problem.Y)
-        self.paused = PausedLbfgs(self.smooth.flat, self.point.ravel(), bounds, int(self.options["memory"] or 10))
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> LBFGSState:
+        primal = self._side(facts) == "primal"
+        moved = start[0] if primal else start[1]
+        return LBFGSState(start, moved, PausedRun(Smooth(oracles, primal), moved, self.memory))
 
-    def advance(self) -> None:
-        flat = self.paused.advance()
-        if flat is not None:
-            self.point = flat.reshape(self.point.shape)
+    def step(self, state: LBFGSState, oracles: Oracles) -> LBFGSState:
+        flat = state.run.advance()
+        return state if flat is None else replace(state, moved=flat.reshape(state.moved.shape))
 
-    def output(self) -> tuple[Array, Array]:
-        inner = self.smooth.inner_point(self.point)
+    def point(self, state: LBFGSState, oracles: Oracles) -> tuple[Array, Array]:
+        inner = state.run.smooth.inner_point(state.moved)
         if inner is None:
-            return self.start_pair
-        return (self.point, inner) if self.side == "primal" else (inner, self.point)
+            return state.start
+        return (state.moved, inner) if state.run.smooth.primal else (inner, state.moved)
 
-    @property
-    def finished(self) -> bool:
-        return self.paused.finished
+    def is_finished(self, state: LBFGSState) -> bool:
+        return state.run.turn.done
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (f"minimises the {self.side}, memory {self.options['memory']}", "no rate is promised")
+    def notes(self, state: LBFGSState, facts: Facts) -> tuple[str, ...]:
+        return (f"minimises the {self._side(facts)}, memory {self.memory}", "no rate is promised")
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
         """What accelerated gradients would need at most; L-BFGS is not proved to be as fast.
 
         The smaller of 2 sqrt(L D^2 / eps) and, with a modulus mu, sqrt(L / mu) log(L D^2 / eps).
         """
-        primal = self.options["side"] == "primal" or not _obstacles(problem, "primal")
-        outer, inner = ("f", "g") if primal else ("g", "f")
-        sides = {"f": (problem.f, problem.X), "g": (problem.g, problem.Y)}
-        L = sides[outer][0].smoothness(sides[outer][1]).H
-        L += problem.coupling.norm.upper**2 / sides[inner][0].strong_convexity(sides[inner][1])
-        D = reach_from_start(problem)[0 if primal else 1]
+        primal = self.side == "primal" or not _obstacles(facts, "primal")
+        outer, inner = (facts.f, facts.g) if primal else (facts.g, facts.f)
+        L, D = outer.lipschitz + facts.norm**2 / inner.modulus, facts.distances[0 if primal else 1]
         if not math.isfinite(D):
             return None
-        rate, mu = 2.0 * D * math.sqrt(L / tol), sides[outer][0].strong_convexity(sides[outer][1])
-        if mu > 0.0:
-            rate = min(rate, math.sqrt(L / mu) * math.log(max(L * D**2 / tol, math.e)))
+        rate = 2.0 * D * math.sqrt(L / tol)
+        if outer.modulus > 0.0:
+            rate = min(rate, math.sqrt(L / outer.modulus) * math.log(max(L * D**2 / tol, math.e)))
         N = max(1, math.ceil(rate))
-        costly = 0 if isinstance(sides[outer][0], Zero) else N
+        costly = 0 if outer.is_zero else N
         return Calls(costly if primal else 0, 0 if primal else costly, 2 * N)
 
+    def _side(self, facts: Facts) -> str:
+        if self.side != "auto":
+            return self.side
+        return "dual" if _obstacles(facts, "primal") else "primal"
 
-class _Smooth:
+
+def _obstacles(facts: Facts, side: str) -> list[str]:
+    found, domain = facts.missing(_NEEDS[side]), (facts.f if side == "primal" else facts.g).domain
+    if not isinstance(domain, Box | FullSpace):
+        found.append(f"{'X' if side == 'primal' else 'Y'} = {domain}; expected a box or the full space.")
+    return found
+
+
+class Smooth:
     """f(x) + max_y <y, Bx> - g(y) as a function of x, or its mirror image in y; the inner points are remembered."""
 
     def __init__(self, oracles: Oracles, primal: bool) -> None:
-        self.oracles, self.problem, self.primal = oracles, oracles.problem, primal
-        self.lift = oracles.lifted(self.problem.f)
+        self.oracles, self.primal, self.lift = oracles, primal, oracles.whole_f_lift
+        self.domain = oracles.problem.X if primal else oracles.problem.Y
         self.recent: list[tuple[Array, Array]] = []
         # The last point with finite answers and the value there; how often oracles have overflown since.
         self.finite: tuple[Array, float] | None = None
         self.refused = 0
 
-    def flat(self, point: Array) -> tuple[float, Array]:
+    def __call__(self, point: Array) -> tuple[float, Array]:
         """Value and gradient for SciPy."""
-        shape = (self.problem.X if self.primal else self.problem.Y).shape
-        ask = partial(self._evaluated, point.reshape(shape))
+        ask = partial(self._evaluate, point.reshape(self.domain.shape))
         found = self.oracles.tried(ask) if self.finite is not None and self.refused < MOST_SHORTENED else ask()
         if found is None:
+            assert self.finite is not None
             self.refused += 1
-            return self._steep(point)
+            # An oracle overflows: a bowl around the last finite point, which the line search leaves for that point.
+            # SciPy interpolates what it is told, so that infinities would end its search.
+            way, value = point - self.finite[0], self.finite[1]
+            height = _HEIGHT * (1.0 + abs(value))
+            return value + height, (2.0 * height / (float(np.vdot(way, way)) or 1.0)) * way
         value, gradient, inner = found
         self.finite, self.refused = (point.copy(), value), 0
         # The next iterate is among the last few points: a line search rarely takes more.
         self.recent = [*self.recent[-7:], (point.copy(), inner)]
         return value, gradient.ravel()
 
-    def _steep(self, point: Array) -> tuple[float, Array]:
-        """Where an oracle overflows: a bowl around the last finite point, which the line search leaves for that point.
-
-        SciPy interpolates what it is told, so that infinities would end its search.
-        """
-        assert self.finite is not None
-        center, value = self.finite
-        way = point - center
-        square = float(np.vdot(way, way)) or 1.0
-        height = _HEIGHT * (1.0 + abs(value))
-        return value + height, (2.0 * height / square) * way
-
     def inner_point(self, point: Array) -> Array | None:
         """The inner point that belongs to an iterate; None before the first evaluation."""
         if not self.recent:
             return None
         found = [inner for known, inner in reversed(self.recent) if np.array_equal(known, point.ravel())]
-        return found[0] if found else self._evaluated(point)[2]
+        return found[0] if found else self._evaluate(point)[2]
 
-    def _evaluated(self, point: Array) -> tuple[float, Array, Array]:
-        oracles = self.oracles
-        value, slope = self._outer(point)
-        value = self._checked(value, point)
+    def _evaluate(self, point: Array) -> tuple[float, Array, Array]:
+        """Value, gradient, and the inner point."""
+        oracles, name = self.oracles, "f" if self.primal else "g"
+        value, slope = 0.0, np.zeros_like(point)
+        if self.primal and not oracles.is_zero("f"):
+            q = self.lift.lift(point)
+            slope = self.lift.gradient(point, q)
+            value = self.lift.value(point, q)
+        elif not oracles.is_zero(name):
+            value, slope = oracles.g_value_and_gradient(oracles.problem.g, point)
+        if not math.isfinite(value):
+            raise oracles.not_finite(name, point)
         if self.primal:
             inner = oracles.closed_minimum("g", -oracles.forward(point))
             return value - inner.value, slope + oracles.adjoint(inner.point), inner.point
         inner = oracles.closed_minimum("f", oracles.adjoint(point))
         return value - inner.value, slope - oracles.forward(inner.point), inner.point
 
-    def _outer(self, point: Array) -> tuple[float, Array]:
-        function = self.problem.f if self.primal else self.problem.g
-        if isinstance(function, Zero):
-            return 0.0, np.zeros_like(point)
-        if not self.primal:
-            return self.oracles.g_value_and_gradient(function, point)
-        q = self.lift.lift(point)
-        slope = self.lift.gradient(point, q)
-        return self.lift.value(point, q), slope
 
-    def _checked(self, value: float, point: Array) -> float:
-        if not math.isfinite(value):
-            raise self.oracles.not_finite("f" if self.primal else "g", point)
-        return value
+class Turn:
+    """Two parties that never run at the same time, so that nothing is concurrent, and what the thread left behind."""
+
+    def __init__(self) -> None:
+        self.worker, self.caller = threading.Semaphore(0), threading.Semaphore(0)
+        self.point: Array | None = None
+        self.error: BaseException | None = None
+        self.done = self.abandoned = False
+
+    def pause(self, flat: Array) -> None:
+        """Called by SciPy after each iteration: hand over, and wait to be asked for more."""
+        self.point = flat.copy()
+        self.caller.release()
+        self.worker.acquire()
+        if self.abandoned:
+            raise StopIteration
+
+    def abandon(self) -> None:
+        """Nobody will ask again: let the thread end."""
+        self.abandoned = True
+        self.worker.release()
+
+    def work(self, smooth: Smooth, start: Array, bounds: Any, memory: int) -> None:
+        """The thread: wait for the first request, then one run of SciPy that pauses after each iteration."""
+        self.worker.acquire()
+        options = {"maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0, "maxcor": memory}
+        try:
+            if not self.abandoned:
+                scipy.optimize.minimize(
+                    smooth,
+                    start,
+                    jac=True,
+                    method="L-BFGS-B",
+                    bounds=bounds,
+                    callback=self.pause,
+                    options=options,
+                )
+        except BaseException as error:
+            self.error = error
+        self.done = True
+        self.caller.release()
 
 
-def _obstacles(problem: SaddleProblem, side: str) -> list[str]:
-    needs, name, domain = (_PRIMAL, "X", problem.X) if side == "primal" else (_DUAL, "Y", problem.Y)
-    found = missing(needs, problem)
-    if not isinstance(domain, Box | FullSpace):
-        found.append(f"{name} = {domain}; expected a box or the full space.")
-    return found
+class PausedRun:
+    """A run of SciPy, one iteration at a time. The thread holds none of this, so that it ends with it."""
 
+    # SciPy keeps its state to itself: a checkpoint can not hold it.
+    stored: ClassVar[bool] = False
 
-def _bounds(domain: Domain) -> list[tuple[float, float]] | None:
-    if not isinstance(domain, Box):
-        return None
-    return list(zip(domain.lower.ravel().tolist(), domain.upper.ravel().tolist(), strict=True))
+    def __init__(self, smooth: Smooth, start: Array, memory: int) -> None:
+        self.smooth, self.turn, domain, bounds = smooth, Turn(), smooth.domain, None
+        if isinstance(domain, Box):
+            bounds = list(zip(domain.lower.ravel().tolist(), domain.upper.ravel().tolist(), strict=True))
+        weakref.finalize(self, self.turn.abandon)
+        given = smooth, start.ravel().copy(), bounds, memory
+        threading.Thread(target=self.turn.work, args=given, daemon=True).start()
+
+    def advance(self) -> Array | None:
+        """The next point; None when SciPy has ended."""
+        turn = self.turn
+        if turn.done:
+            return None
+        turn.worker.release()
+        turn.caller.acquire()
+        if turn.error is not None:
+            raise turn.error
+        return None if turn.done else turn.point

@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 import math
-from typing import final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
 
-from saddleslide.arrays.base import Array
-from saddleslide.methods.base import Description, Method
+from saddleslide.methods.base import Description, Method, State
 from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import METRIC, Mean, Point, calls_of, field_of, unpromised
-from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
+from saddleslide.methods.field import (
+    Field,
+    Point,
+    Weights,
+    add,
+    calls_of,
+    coupling,
+    metric_option,
+    mix,
+    move,
+    unpromised,
+)
+from saddleslide.methods.mean import Mean
+
+if TYPE_CHECKING:
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.calls import Calls
+    from saddleslide.oracles.oracles import Oracles
+
+
+@dataclass
+class MirrorProxSlidingState(State):
+    """The last inner point, the average, outer steps made, and L of the gradients and M of the coupling in the norm."""
+
+    z: Point
+    average: Point
+    k: int
+    L: float
+    M: float
+    weights: Weights
 
 
 @final
+@dataclass(frozen=True, repr=False)
 class MirrorProxSliding(Method):
     """Outer step k: one gradient of f and g, then T_k = ceil(k M / L) extragradient steps on the coupling.
 
@@ -37,69 +64,41 @@ class MirrorProxSliding(Method):
         "products on bounded domains.",
         reference="Lan and Ouyang, Mirror-prox sliding methods for solving a class of monotone variational "
         "inequalities, arXiv:2111.00996 (2021)",
-        options=(METRIC,),
     )
+    metric: str = metric_option()
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.field = field_of(oracles, origin, self.options)
-        self.L, self.M = self.field.smooth_part, self.field.coupling_part
-        self.z: Point = origin
-        self.average: Point = origin
-        self.k = 0
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> MirrorProxSlidingState:
+        field = Field.at(facts, start, self.metric)
+        return MirrorProxSlidingState(start, start, 0, field.smooth, field.coupling, field.weights)
 
-    def advance(self) -> None:
-        self.k += 1
-        k, gamma = self.k, 2.0 / (self.k + 1.0)
-        under = tuple((1.0 - gamma) * a + gamma * z for a, z in zip(self.average, self.z, strict=True))
-        slope = self.field.gradients((under[0], under[1]))
-        inner = self._inner_steps(slope, 2.0 * self.L / k, inner_count(k, self.M, self.L))
-        x, y = self.average
-        self.average = ((1.0 - gamma) * x + gamma * inner[0], (1.0 - gamma) * y + gamma * inner[1])
-
-    def _inner_steps(self, slope: Point, beta: float, T: int) -> Point:
-        """T extragradient steps towards the prox-centre of the outer step; the mean of their first halves."""
-        centre, mean = self.z, Mean()
+    def step(self, state: MirrorProxSlidingState, oracles: Oracles) -> MirrorProxSlidingState:
+        k, L, centre, z = state.k + 1, state.L, state.z, state.z
+        gamma, beta, T = 2.0 / (k + 1.0), 2.0 * L / k, max(1, math.ceil(k * state.M / L))
+        slope, mean = oracles.gradients(*mix(state.average, z, gamma)), Mean(*z)
         for t in range(1, T + 1):
-            eta = beta * (t - 1) + self.L * T / self.k
-            z = self.z
-            ahead = self._prox(slope, self.field.coupling(z), centre, beta, z, eta)
-            self.z = self._prox(slope, self.field.coupling(ahead), centre, beta, z, eta)
-            mean.add(ahead)
-        return mean.point
+            # Two prox terms, to where the outer step began and to the last inner point, are one to a point between.
+            eta = beta * (t - 1) + L * T / k
+            weight = beta + eta
+            middle = (beta * centre[0] + eta * z[0]) / weight, (beta * centre[1] + eta * z[1]) / weight
+            ahead = move(oracles, middle, add(slope, coupling(oracles, z)), 1.0 / weight, state.weights)
+            z = move(oracles, middle, add(slope, coupling(oracles, ahead)), 1.0 / weight, state.weights)
+            mean = mean.plus(*ahead)
+        return replace(state, z=z, average=mix(state.average, (mean.x, mean.y), gamma), k=k)
 
-    def _prox(self, slope: Point, pull: Point, centre: Point, beta: float, z: Point, eta: float) -> Point:
-        """Minimiser over X x Y of <slope + pull, .> + beta/2 |. - centre|^2 + eta/2 |. - z|^2."""
-        weight = beta + eta
-        middle = ((beta * centre[0] + eta * z[0]) / weight, (beta * centre[1] + eta * z[1]) / weight)
-        return self.field.step(middle, (slope[0] + pull[0], slope[1] + pull[1]), 1.0 / weight)
+    def point(self, state: MirrorProxSlidingState, oracles: Oracles) -> Point:
+        return state.average
 
-    def output(self) -> tuple[Array, Array]:
-        return self.average
+    def notes(self, state: MirrorProxSlidingState, facts: Facts) -> tuple[str, ...]:
+        about = f"L = {state.L:.6g}, M = {state.M:.6g}: {state.M / state.L:.4g} more inner steps at every outer step"
+        return (about, *unpromised(facts))
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        about = f"L = {self.L:.6g}, M = {self.M:.6g}: {self.M / self.L:.4g} more inner steps at every outer step"
-        return (about, *unpromised(self.field.problem))
+    def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:
+        return fewest_on_bounded(facts, tol)
 
-    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        return fewest_on_bounded(problem, tol)
-
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        origin = problem.start()
-        field = field_of(Oracles(problem), origin, self.options)
-        L, M, Omega = field.smooth_part, field.coupling_part, field.size(origin)
-        N = math.ceil(0.5 * (math.sqrt(1.0 + 12.0 * L * Omega / tol) - 1.0)) if math.isfinite(Omega) else math.inf
-        N = max(N, 1)
-        inner = 0.5 * N * (N + 1.0) * M / L + N if L > 0.0 else math.inf
-        return calls_of(problem, N, N, 4.0 * inner)
-
-
-def inner_count(k: int, M: float, L: float) -> int:
-    """T_k = ceil(k M / L), at least one.
-
-    Examples
-    --------
-    >>> inner_count(3, 2.0, 4.0)
-    2
-    """
-    return max(1, math.ceil(k * M / L))
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        field = Field.at(facts, facts.problem.start(), self.metric)
+        L, M, Omega = field.smooth, field.coupling, field.Omega
+        if not (math.isfinite(Omega) and L > 0.0):
+            return None
+        N = max(math.ceil(0.5 * (math.sqrt(1.0 + 12.0 * L * Omega / tol) - 1.0)), 1)
+        return calls_of(facts, N, N, 4.0 * (0.5 * N * (N + 1.0) * M / L + N))

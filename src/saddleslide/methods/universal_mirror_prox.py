@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.methods.base import Description, Method, Option
+from saddleslide.methods.backtracking import backtrack
+from saddleslide.methods.base import Description, Method, State, option
 from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import METRIC, Mean, Point, calls_of, field_of, unpromised
-from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Oracles
-from saddleslide.problem import SaddleProblem
+from saddleslide.methods.field import Field, Point, Weights, calls_of, metric_option, move, operator, unpromised
+from saddleslide.methods.mean import Mean
+from saddleslide.oracles.calls import SHORTER
 
-# Doublings after which an operator is taken to be broken; rounding can not need more.
-_MOST_DOUBLINGS = 200
+if TYPE_CHECKING:
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.calls import Calls
+    from saddleslide.oracles.oracles import Oracles
+
+
+@dataclass
+class UniversalMirrorProxState(State):
+    """The last point, where F was asked last, the mean, and the last L; eps is that of the test."""
+
+    z: Point
+    asked: Point | None
+    mean: Mean
+    L: float
+    eps: float
+    weights: Weights
 
 
 @final
+@dataclass(frozen=True, repr=False)
 class UniversalMirrorProx(Method):
     """Mirror-Prox with L_k halved at every iteration and doubled until the inexact test with slack eps/2 holds.
 
@@ -42,83 +57,63 @@ class UniversalMirrorProx(Method):
         "nu for which the operator is Hölder, known or not.",
         reference="Stonyakin, Gasnikov, Dvurechensky, Titov and Alkousa, Generalized mirror prox algorithm for "
         "monotone variational inequalities: universality and inexact oracle, J. Optim. Theory Appl. 194 (2022)",
-        options=(
-            Option("accuracy", None, "eps of the backtracking test; by default the target"),
-            Option("L0", 1.0, "first guess of the Lipschitz constant"),
-            METRIC,
-        ),
     )
+    accuracy: float | None = option(None, "eps of the backtracking test; by default the target")
+    L0: float = option(1.0, "first guess of the Lipschitz constant")
+    metric: str = metric_option()
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.field = field_of(oracles, origin, self.options)
-        given = self.options["accuracy"]
-        self.eps = tol if given is None else float(given)
-        self.L = float(self.options["L0"] or 1.0)
-        self.z: Point = origin
-        self.asked: Point | None = None
-        self.mean = Mean()
-        self.mean.add(origin, 0.0)
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> UniversalMirrorProxState:
+        eps, weights = (
+            tol if self.accuracy is None else float(self.accuracy),
+            Field.at(facts, start, self.metric).weights,
+        )
+        return UniversalMirrorProxState(start, None, Mean(*start), float(self.L0), eps, weights)
 
-    def advance(self) -> None:
-        z, at_z, shortened = *self._begun(), 0
-        self.L *= 0.5
-        for _ in range(_MOST_DOUBLINGS):
-            trial = partial(self._trial, z, at_z)
-            found = self.field.oracles.tried(trial) if shortened < MOST_SHORTENED else trial()
-            if found is None:
-                # An oracle overflows there, and is finite at z.
-                shortened, self.L = shortened + 1, SHORTER * self.L
-                continue
-            accepted, w, following = found
-            if accepted:
-                break
-            self.L *= 2.0
-        self.mean.add(w, 1.0 / self.L)
-        self.z, self.asked = following, w
+    def step(self, state: UniversalMirrorProxState, oracles: Oracles) -> UniversalMirrorProxState:
+        z, F_z, L = _begin(state, oracles)
 
-    def _trial(self, z: Point, at_z: Point) -> tuple[bool, Point, Point]:
-        """Both halves of a step with the present L, and whether it passes."""
-        w = self.field.step(z, at_z, 1.0 / self.L)
-        at_w = self.field(w)
-        following = self.field.step(z, at_w, 1.0 / self.L)
-        return self._accepted(z, at_z, w, at_w, following), w, following
+        def trial(L: float) -> tuple[bool, tuple[Point, Point]]:
+            """Both halves of a step, and whether <F(w) - F(z), w - z+> <= L/2 (|w - z|^2 + |w - z+|^2) + eps/2."""
+            w = move(oracles, z, F_z, 1.0 / L, state.weights)
+            F_w = operator(oracles, w)
+            ahead = move(oracles, z, F_w, 1.0 / L, state.weights)
+            left = sum(float(np.vdot(b - a, u - v)) for a, b, u, v in zip(F_z, F_w, w, ahead, strict=True))
+            squares = _squared_distance(w, z, state.weights) + _squared_distance(w, ahead, state.weights)
+            # Distances that overflow prove nothing.
+            return left <= 0.5 * L * squares + 0.5 * state.eps < math.inf, (w, ahead)
 
-    def _begun(self) -> tuple[Point, Point]:
-        """Where the step begins, with F there: at z, or where F was asked last if an oracle overflows at z."""
-        found = self.field.oracles.tried(lambda: self.field(self.z)) if self.asked is not None else self.field(self.z)
-        if found is None:
-            assert self.asked is not None
-            self.z, self.L = self.asked, SHORTER * self.L
-            found = self.field(self.z)
-        return self.z, found
+        L, (w, following) = backtrack(oracles, 0.5 * L, trial)
+        return replace(state, z=following, asked=w, mean=state.mean.plus(*w, 1.0 / L), L=L)
 
-    def _accepted(self, z: Point, at_z: Point, w: Point, at_w: Point, following: Point) -> bool:
-        """<F(w) - F(z), w - z+> <= L/2 (|w - z|^2 + |w - z+|^2) + eps/2."""
-        left = sum(
-            float(np.vdot(b - a, u - v)) for a, b, u, v in zip(at_z, at_w, w, following, strict=True)
-        )  # fmt: skip
-        norm = self.field.norm
-        right = 0.5 * self.L * (norm.squared_distance(w, z) + norm.squared_distance(w, following))
-        # Distances that overflow prove nothing.
-        return left <= right + 0.5 * self.eps < math.inf
+    def point(self, state: UniversalMirrorProxState, oracles: Oracles) -> Point:
+        return state.mean.x, state.mean.y
 
-    def output(self) -> tuple[Array, Array]:
-        return self.mean.point
+    def notes(self, state: UniversalMirrorProxState, facts: Facts) -> tuple[str, ...]:
+        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *unpromised(facts))
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        about = f"eps = {self.eps:.6g} in the backtracking test, L_0 = {self.options['L0']}"
-        return (about, *unpromised(self.field.problem))
+    def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:
+        return fewest_on_bounded(facts, tol)
 
-    def fewest_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        return fewest_on_bounded(problem, tol)
-
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        origin = problem.start()
-        field = field_of(Oracles(problem), origin, self.options)
-        condition, Omega = field.holder(), field.size(origin)
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        field = Field.at(facts, facts.problem.start(), self.metric)
+        condition, Omega = field.holder, field.Omega
         if condition is None or not math.isfinite(Omega):
             return None
         N = max(1, math.ceil(2.0 * Omega * (condition.H / tol) ** (2.0 / (1.0 + condition.nu))))
         # One evaluation at z and, on average, two while backtracking.
-        return calls_of(problem, 3 * N, 3 * N, 6 * N)
+        return calls_of(facts, 3 * N, 3 * N, 6 * N)
+
+
+def _begin(state: UniversalMirrorProxState, oracles: Oracles) -> tuple[Point, Point, float]:
+    """Where the step begins, F there, and L: at z, or where F was asked last if an oracle overflows at z."""
+    if state.asked is None:
+        return state.z, operator(oracles, state.z), state.L
+    found = oracles.tried(partial(operator, oracles, state.z))
+    if found is not None:
+        return state.z, found, state.L
+    return state.asked, operator(oracles, state.asked), SHORTER * state.L
+
+
+def _squared_distance(z: Point, w: Point, weights: Weights) -> float:
+    x, y = z[0] - w[0], z[1] - w[1]
+    return weights[0] * float(np.vdot(x, x)) + weights[1] * float(np.vdot(y, y))

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import math
-from typing import final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.functions import prox
-from saddleslide.methods.base import Description, Method, Option
-from saddleslide.methods.reach import reach_from_start
+from saddleslide.methods.base import Description, Method, State, option
 from saddleslide.oracles.calls import Calls
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.facts.facts import Facts
+    from saddleslide.oracles.oracles import Oracles
 
 _LARGEST = 1e100
 # Part of the first estimate of the curvature from which the search begins: it only ever grows.
 _CAREFUL = 1e-2
 
 
+@dataclass
+class UniversalPrimalDualState(State):
+    """The last y and its B^T y; the extrapolated one with the value d, the minimiser x and Bx there; the mean of the x.
+
+    `weight` is that of the mean, t makes the momentum, M is the curvature, and eps the accuracy of the search.
+    """
+
+    y: Array
+    pull: Array
+    ahead: Array
+    value: float
+    minimiser: Array
+    push: Array
+    mean: Array
+    weight: float
+    t: float
+    M: float
+    eps: float
+
+
 @final
+@dataclass(frozen=True, repr=False)
 class UniversalPrimalDual(Method):
     """Universal accelerated gradients on the dual d(y) = -min_x f(x) + <B^T y, x>; x is the mean of the minimisers.
 
@@ -42,75 +64,68 @@ class UniversalPrimalDual(Method):
         guarantee="O((M_nu / eps)^(2 / (1 + 3 nu))) products for the best Hölder exponent nu of the dual, unknown to "
         "the method: O(1 / sqrt(eps)) with f strongly convex, O(1 / eps^2) with X bounded.",
         reference="Yurtsever, Tran-Dinh and Cevher, A universal primal-dual convex optimization framework, NIPS 2015",
-        options=(Option("curvature", None, "first M; by default from the slope of the dual at the start"),),
     )
+    curvature: float | None = option(None, "first M; by default from the slope of the dual at the start")
 
-    def lacks(self, problem: SaddleProblem) -> list[str]:
-        found = super().lacks(problem)
-        if not (problem.X.bounded or problem.f.strong_convexity(problem.X) > 0.0):
-            found.append(f"X = {problem.X} is unbounded and f has no strong convexity: the dual may be infinite.")
+    def lacks(self, facts: Facts) -> list[str]:
+        found, X = super().lacks(facts), facts.f.domain
+        if not (X.bounded or facts.f.modulus > 0.0):
+            found.append(f"X = {X} is unbounded and f has no strong convexity: the dual may be infinite.")
         return found
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.oracles, self.problem = oracles, oracles.problem
-        self.epsilon = tol
-        self.y = self.ahead = origin[1]
-        self.pull = self.pull_ahead = oracles.adjoint(self.y)
-        self.value, self.minimiser = self._dual(self.pull)
-        self.t, self.weight = 1.0, 0.0
-        self.mean = self.problem.X.project(self.minimiser)
-        self.push = oracles.forward(self.minimiser)
-        given = self.options["curvature"]
-        self.M = self._first_curvature() if given is None else float(given)
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> UniversalPrimalDualState:
+        y = start[1]
+        pull = oracles.adjoint(y)
+        value, x = _dual(oracles, pull)
+        push = oracles.forward(x)
+        if self.curvature is None:
+            slope, radius = float(np.linalg.norm(push - oracles.free_gradient("g", y))), facts.g.domain.radius(y)
+            M = max(_CAREFUL * slope / (radius if 0.0 < radius < math.inf else 1.0), 1e-12)
+        else:
+            M = float(self.curvature)
+        mean = facts.f.domain.project(x)
+        return UniversalPrimalDualState(y, pull, y, value, x, push, mean, 0.0, 1.0, M, tol)
 
-    def _first_curvature(self) -> float:
-        slope = float(np.linalg.norm(self.push - self.oracles.free_gradient("g", self.y)))
-        radius = self.problem.Y.radius(self.y)
-        return max(_CAREFUL * slope / (radius if 0.0 < radius < math.inf else 1.0), 1e-12)
-
-    def _dual(self, pull: Array) -> tuple[float, Array]:
-        """The value d and the minimiser at the y with this B^T y."""
-        found = self.oracles.closed_minimum("f", pull)
-        return -found.value, found.point
-
-    def advance(self) -> None:
-        y, pull, value, minimiser = self._search()
-        share = self.t / self.M
-        self.weight += share
-        self.mean = self.mean + (share / self.weight) * (self.minimiser - self.mean)
-        t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.t**2))
-        momentum = (self.t - 1.0) / t
-        self.ahead, self.pull_ahead = y + momentum * (y - self.y), pull + momentum * (pull - self.pull)
-        self.y, self.pull, self.t = y, pull, t
-        self.value, self.minimiser = (value, minimiser) if momentum == 0.0 else self._dual(self.pull_ahead)
-        self.push = self.oracles.forward(self.minimiser)
-
-    def _search(self) -> tuple[Array, Array, float, Array]:
-        """The step from the extrapolated point, with the curvature doubled until the model holds up to eps / (2 t)."""
+    def step(self, state: UniversalPrimalDualState, oracles: Oracles) -> UniversalPrimalDualState:
+        M, t = state.M, state.t
         while True:
-            y = prox(self.problem.g, self.ahead + self.push / self.M, self.M, self.problem.Y)
-            pull = self.oracles.adjoint(y)
-            value, minimiser = self._dual(pull)
-            step = y - self.ahead
-            model = self.value - float(np.vdot(self.push, step)) + 0.5 * self.M * float(np.vdot(step, step))
-            rounding = 1e-14 * (abs(self.value) + abs(value))
-            if value <= model + 0.5 * self.epsilon / self.t + rounding or self.M > _LARGEST:
-                return y, pull, value, minimiser
-            self.M *= 2.0
+            # Double the curvature until the model holds up to eps / (2 t).
+            y = oracles.prox_g(state.ahead + state.push / M, M)
+            pull = oracles.adjoint(y)
+            value, x = _dual(oracles, pull)
+            way = y - state.ahead
+            model = state.value - float(np.vdot(state.push, way)) + 0.5 * M * float(np.vdot(way, way))
+            rounding = 1e-14 * (abs(state.value) + abs(value))
+            if value <= model + 0.5 * state.eps / t + rounding or M > _LARGEST:
+                break
+            M *= 2.0
+        share = t / M
+        weight = state.weight + share
+        mean = state.mean + (share / weight) * (state.minimiser - state.mean)
+        t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t**2))
+        momentum = (state.t - 1.0) / t
+        ahead = y + momentum * (y - state.y)
+        if momentum != 0.0:
+            value, x = _dual(oracles, pull + momentum * (pull - state.pull))
+        return UniversalPrimalDualState(y, pull, ahead, value, x, oracles.forward(x), mean, weight, t, M, state.eps)
 
-    def output(self) -> tuple[Array, Array]:
-        return self.problem.X.project(self.mean), self.y
+    def point(self, state: UniversalPrimalDualState, oracles: Oracles) -> tuple[Array, Array]:
+        return oracles.problem.X.project(state.mean), state.y
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (f"first M = {self.M:.4g}, eps = {self.epsilon:.4g}",)
+    def notes(self, state: UniversalPrimalDualState, facts: Facts) -> tuple[str, ...]:
+        return (f"first M = {state.M:.4g}, eps = {state.eps:.4g}",)
 
-    def predicted_calls(self, problem: SaddleProblem, tol: float) -> Calls | None:
-        D_y, norm = reach_from_start(problem)[1], problem.coupling.norm.upper
-        mu = problem.f.strong_convexity(problem.X)
+    def calls(self, facts: Facts, tol: float) -> Calls | None:
+        D_y, X, mu = facts.distances[1], facts.f.domain, facts.f.modulus
         # Nesterov (2015), fast universal gradients: [2^((3+5nu)/2) M_nu / eps]^(2/(1+3nu)) D^((2+2nu)/(1+3nu)).
-        smooth = math.sqrt(16.0 * norm**2 / (mu * tol)) * D_y if mu > 0.0 else math.inf
-        rough = (2.0**1.5 * norm * problem.X.diameter() / tol) ** 2 * D_y**2 if problem.X.bounded else math.inf
+        smooth = math.sqrt(16.0 * facts.norm**2 / (mu * tol)) * D_y if mu > 0.0 else math.inf
+        rough = (2.0**1.5 * facts.norm * X.diameter() / tol) ** 2 * D_y**2 if X.bounded else math.inf
         N = min(smooth, rough)
         # One product and one adjoint, and half an adjoint more for the search.
         return Calls(0, 0, math.ceil(2.5 * max(N, 1.0))) if math.isfinite(N) else None
+
+
+def _dual(oracles: Oracles, pull: Array) -> tuple[float, Array]:
+    """The value d and the minimiser at the y with this B^T y."""
+    found = oracles.closed_minimum("f", pull)
+    return -found.value, found.point

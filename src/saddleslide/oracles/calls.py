@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# A trial step at which an oracle overflows is shortened by this factor, so many times at most.
+SHORTER, MOST_SHORTENED = 16.0, 60
+
 
 def as_count(count: float) -> float:
     """Whole numbers are integers, so that counts print as counts."""

@@ -21,12 +21,12 @@ from saddleslide.functions.remembered import Memory
 from saddleslide.kernels.switch import clock
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.call import lasted, look
+from saddleslide.oracles.calls import MOST_SHORTENED as MOST_SHORTENED
+from saddleslide.oracles.calls import SHORTER as SHORTER
 from saddleslide.oracles.calls import Calls, NonFiniteAnswer, RunEnded, Seconds, as_count
 from saddleslide.problem import SaddleProblem
 
 _Answer = TypeVar("_Answer")
-# A trial step at which an oracle overflows is shortened by this factor, so many times at most.
-SHORTER, MOST_SHORTENED = 16.0, 60
 # Called with the oracle and what the next call counts.
 Gate = Callable[[str, float], None]
 
@@ -92,6 +92,7 @@ class Oracles:
         self.at_zero: tuple[float, Array] | None = None
         self._f_lift: CountedLift | None = None
         self._workspace: tuple[tuple[object, ...], Any] = (), None
+        self._whole_lift: CountedLift | None = None
         # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
         self._errors: Any = np.geterr()
         own = problem.f.own_code, problem.g.own_code, is_own_code(problem.coupling)
@@ -192,6 +193,15 @@ class Oracles:
         """A (sub)gradient of g at y."""
         return self.gradient("g", self.problem.g, y, out)
 
+    def is_zero(self, name: str) -> bool:
+        """Whether f or g is Zero(), of which nothing is ever called."""
+        return isinstance(self.problem.f if name == "f" else self.problem.g, Zero)
+
+    def gradients(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """f'(x) and g'(y); nothing is called for Zero()."""
+        f = np.zeros_like(x) if self.is_zero("f") else self.f_gradient(x)
+        return f, np.zeros_like(y) if self.is_zero("g") else self.g_gradient(y)
+
     def free_gradient(self, name: str, x: Array) -> Array:
         """A gradient of f or g that is no call where the function is ours: it is linear, or a simple term."""
         function = self.problem.f if name == "f" else self.problem.g
@@ -230,6 +240,13 @@ class Oracles:
         if self._f_lift is None or self.dry:
             self._f_lift = self.lifted(self.f_parts[0])
         return self._f_lift
+
+    @property
+    def whole_f_lift(self) -> CountedLift:
+        """All of f through its lift; the same."""
+        if self._whole_lift is None or self.dry:
+            self._whole_lift = self.lifted(self.problem.f)
+        return self._whole_lift
 
     def f_rest_gradient(self, x: Array) -> Array | float:
         """A gradient of the costly rest of f at x: one call of f', none where there is no rest."""

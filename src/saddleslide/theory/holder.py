@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
@@ -150,3 +151,20 @@ class Holder:
         return Holder(self.nu, abs(factor) * self.H)
 
     __rmul__ = __mul__
+
+
+def total(parts: Sequence[Holder | None], diameter: float) -> Holder | None:
+    """Condition of a sum of functions on a set; None where one has none, or they have none in common there.
+
+    Examples
+    --------
+    >>> total([Holder(1.0, 1.0), Holder(1.0, 2.0)], math.inf), total([Holder(1.0, 1.0), Holder(0.5, 1.0)], math.inf)
+    (Holder(nu=1.0, H=3.0), None)
+    """
+    found = Holder(1.0, 0.0)
+    for part in parts:
+        apart = part is not None and part.nu != found.nu and min(part.H, found.H) > 0.0
+        if part is None or (apart and not math.isfinite(diameter)):
+            return None
+        found = found.plus(part, diameter)
+    return found
