@@ -9,11 +9,11 @@ import saddleslide as ss
 from saddleslide.certificates.candidate import Split
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.adaptive_sliding import Adaptive
+from saddleslide.methods.restarted_primal_dual import advance, begin, restart
 from saddleslide.methods.sliding.adaptive import AdaptiveSliding
 from saddleslide.methods.sliding.coupling_loop import CouplingLoop
 from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
 from saddleslide.methods.sliding.plain_steps import CouplingProblem
-from saddleslide.methods.sliding.primal_dual import PrimalDual
 from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.adaptive import adaptive_plan
@@ -137,15 +137,19 @@ def test_a_restart_from_the_last_point_keeps_its_product():
         f=F.Zero(), g=F.Zero(), B=B.coupling, X=D.Box(-1.0, 1.0, shape=9), Y=D.Box(-1.0, 1.0, shape=6)
     )
     start = rng.uniform(-1.0, 1.0, 9), rng.uniform(-1.0, 1.0, 6)
-    method = PrimalDual(Oracles(problem), start, float(np.linalg.norm(B.matrix, 2)), 1.0)
+    oracles = Oracles(problem)
+    state = begin(oracles, start, float(np.linalg.norm(B.matrix, 2)), 1.0)
     assert B.products == 1
-    last, mean = method.advance()
-    assert B.products == 1 + 2 * method.chunk
+    state = advance(state, oracles)
+    last, mean = state.points
+    assert B.products == 1 + 2 * state.chunk
     np.testing.assert_allclose(last.BTy, B.matrix.T @ last.y, rtol=0.0, atol=1e-14)
-    method.restart((last.x, last.y))
-    assert B.products == 1 + 2 * method.chunk
-    method.restart((mean.x, mean.y))
-    assert B.products == 2 + 2 * method.chunk
-    np.testing.assert_allclose(method.pull, B.matrix.T @ mean.y, rtol=0.0, atol=1e-14)
-    assert not PrimalDual(Oracles(problem), (start[0], np.zeros(6)), 1.0, 1.0).pull.any()
-    assert B.products == 2 + 2 * method.chunk
+    # Gaps that make either of them the better one.
+    at_last = restart(state, [1.0, 2.0], oracles)
+    assert at_last.restarts == 1 and at_last.x is last.x and at_last.pull is state.pull
+    assert B.products == 1 + 2 * state.chunk
+    at_mean = restart(state, [2.0, 1.0], oracles)
+    assert B.products == 2 + 2 * state.chunk
+    np.testing.assert_allclose(at_mean.pull, B.matrix.T @ mean.y, rtol=0.0, atol=1e-14)
+    assert not begin(Oracles(problem), (start[0], np.zeros(6)), 1.0, 1.0).pull.any()
+    assert B.products == 2 + 2 * state.chunk
