@@ -12,7 +12,7 @@ from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from saddleslide.errors import InputError
+from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.facts.distances import Sizes, counted_distances, sizes_at, step_ratio
 from saddleslide.facts.requirements import missing
 from saddleslide.functions.at_hand import exponent, smoothness_at_hand
@@ -61,6 +61,16 @@ class FunctionFacts:
             return exponent(self.function, self.domain)
         except InputError:
             return math.nan
+
+    @cached_property
+    def may_have_kinks(self) -> bool:
+        """Whether the exponent is below 1, or nobody has said what it is."""
+        try:
+            return exponent(self.function, self.domain) != 1.0
+        except UnknownConstantError:
+            return True
+        except InputError:
+            return False
 
     @property
     def lipschitz(self) -> float:

@@ -27,6 +27,8 @@ from saddleslide.problem import SaddleProblem
 _Answer = TypeVar("_Answer")
 # A trial step at which an oracle overflows is shortened by this factor, so many times at most.
 SHORTER, MOST_SHORTENED = 16.0, 60
+# Names of oracles where the roles of x and y are exchanged.
+_ACROSS = {"f": "g", "g": "f", "B": "B"}
 # Called with the oracle and what the next call counts.
 Gate = Callable[[str, float], None]
 
@@ -91,6 +93,7 @@ class Oracles:
         # Value and gradient at 0 of a quadratic of the caller's, once they have been asked for.
         self.at_zero: tuple[float, Array] | None = None
         self._f_lift: CountedLift | None = None
+        self._workspace: tuple[tuple[object, ...], Any] = (), None
         # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
         self._errors: Any = np.geterr()
         own = problem.f.own_code, problem.g.own_code, is_own_code(problem.coupling)
@@ -309,6 +312,43 @@ class Oracles:
     def finite(self, *arrays: Array) -> bool:
         """Whether all entries are finite numbers."""
         return all(map(is_finite, arrays))
+
+    def workspace(self, make: Callable[[], _Answer], *key: object) -> _Answer:
+        """What a method works with and has no place in a state: made once, and again when the key is another."""
+        key = (*key, self.dry)
+        if len(key) != len(self._workspace[0]) or any(a is not b for a, b in zip(key, self._workspace[0], strict=True)):
+            self._workspace = key, make()
+        found: _Answer = self._workspace[1]
+        return found
+
+    def mirrored(self) -> Oracles:
+        """The same with the roles of x and y exchanged; calls are made, counted and named here."""
+        return MirroredOracles(self)
+
+
+class MirroredOracles(Oracles):
+    """Oracles seen from y. Every call is one of those that they belong to, under the name that it has there."""
+
+    def __init__(self, whole: Oracles) -> None:
+        super().__init__(whole.problem.mirrored(), whole.gate, whole.dry, whole.guarded)
+        self.whole = whole
+
+    def made(
+        self,
+        name: str,
+        count: float,
+        work: Callable[[], _Answer],
+        dry: Callable[[], _Answer] | None = None,
+        at: Array | None = None,
+        of: Domain | None = None,
+    ) -> _Answer:
+        return self.whole.made(_ACROSS[name], count, work, dry, at, of)
+
+    def not_finite(self, name: str, at: Array | None, of: Domain | None = None) -> RunEnded:
+        return self.whole.not_finite(_ACROSS[name], at, of)
+
+    def tried(self, work: Callable[[], _Answer]) -> _Answer | None:
+        return self.whole.tried(work)
 
 
 class CountedLift:

@@ -331,15 +331,8 @@ class Watch:
             raise
 
 
-def where_in(
-    plan: Plan,
-    steps: int,
-    oracles: Oracles,
-    judging: Oracles | None = None,
-    mirrored: bool = False,
-    earlier: float = 0.0,
-) -> str:
-    """Oracle, call number (after `earlier` ones), level and step, for the note on an exception.
+def where_in(plan: Plan, steps: int, oracles: Oracles, judging: Oracles | None = None, mirrored: bool = False) -> str:
+    """Oracle, call number, level and step, for the note on an exception.
 
     Examples
     --------
@@ -357,7 +350,7 @@ def where_in(
     step = f"outer step {steps + 1}"
     if not name:
         return f"{BETWEEN}, {step}"
-    number = earlier + getattr(active.calls, active.active)
+    number = getattr(active.calls, active.active)
     oracle = name if name == "B" else f"{name}'"
     if judged:
         return f"by {oracle} while the point was judged, call {number:g} of judging, {step}"

@@ -25,7 +25,7 @@ from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EARLY, Control, Watch, where_in
-from saddleslide.runs.orientation import Orientation, exchanged
+from saddleslide.runs.orientation import Orientation
 from saddleslide.runs.result import Moment, Result
 from saddleslide.theory.adaptive import AdaptivePlan
 from saddleslide.theory.method_plan import MethodPlan
@@ -276,19 +276,12 @@ class Run:
         return Status.SOLVED
 
     def _where(self) -> str:
-        mirrored, inside = self.orientation.mirrored, self.method.inside
-        if inside is not None and inside.active:
-            earlier = getattr(self.oracles.calls, {"f": "g", "g": "f"}.get(inside.active, "B"))
-            return where_in(self.plan, self.steps, inside, mirrored=not mirrored, earlier=earlier)
         # What is judged is the step that has been made.
         judged = bool(self.judge.oracles.active) and not self.oracles.active and self.steps > 0
-        return where_in(self.plan, self.steps - judged, self.oracles, self.judge.oracles, mirrored)
+        return where_in(self.plan, self.steps - judged, self.oracles, self.judge.oracles, self.orientation.mirrored)
 
     def _calls(self) -> Calls:
-        total = self.oracles.calls + self.judge.oracles.calls
-        if self.method.inside is not None:
-            total += exchanged(self.method.inside.calls)
-        return self.orientation.calls(total) + self.control.spent_before
+        return self.orientation.calls(self.oracles.calls + self.judge.oracles.calls) + self.control.spent_before
 
     def _record(self) -> bool:
         """Add a row to the history and call the callback; True when it asks to stop."""

@@ -23,10 +23,10 @@ from saddleslide.certificates.verdict import Certificate
 from saddleslide.domains import Domain
 from saddleslide.errors import CheckpointError
 from saddleslide.functions import Function, LowerModel
+from saddleslide.methods.adaptive_sliding import Point
 from saddleslide.methods.primal import Response
-from saddleslide.methods.sliding.adaptive import Point
+from saddleslide.methods.sliding.coupling_loop import DualModel
 from saddleslide.methods.sliding.innermost import Anchors
-from saddleslide.methods.sliding.plain_steps import DualModel
 from saddleslide.operators import Coupling
 from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
