@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
 from level_cases import COUPLINGS, FIELD, LEVELS, METRICS, PICTURE, Q, sets, terms
@@ -14,7 +15,6 @@ from saddleslide.methods.sliding.view import View
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory import Term, alpha_sequence, place
 from saddleslide.theory.restarts import Stage
-from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered, pairwise
 
 STEP = {"coupling_step": "primal-dual"}

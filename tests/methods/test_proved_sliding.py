@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from saddleslide.api.second_try import with_second_try
 
 import saddleslide as ss
 from arena import Arena
-from saddleslide.api.second_try import with_second_try
 from saddleslide.methods.catalogue import method_plan
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.oracles.oracles import Oracles

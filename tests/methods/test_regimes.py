@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from saddleslide.theory.restart_plan import RestartPlan
 
 import saddles
 import saddleslide as ss
@@ -16,7 +17,6 @@ from saddleslide.methods.schedule.regimes import range_condition
 from saddleslide.theory import Term, place
 from saddleslide.theory.curvature import Curvature, with_anchors
 from saddleslide.theory.mixed import gap_target, regularise, regularised_smoothness, transferred_gap
-from saddleslide.theory.restart_plan import RestartPlan
 from saddleslide.theory.restarts import Stage, practical_stage, proved_stage, restart_count, stage_budget
 from support import CountedProblem, gathered, pairwise, with_spectrum
 

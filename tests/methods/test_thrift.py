@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from saddleslide.theory.restart_plan import RestartPlan
 
 import saddleslide as ss
 from saddleslide.kernels import kinds
@@ -14,7 +15,6 @@ from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_write
 from saddleslide.methods.sliding.view import View
 from saddleslide.metrics import Diagonal, Spectral
 from saddleslide.oracles.oracles import Oracles
-from saddleslide.theory.restart_plan import RestartPlan
 from saddleslide.theory.restarts import Stage
 from support import CountedProblem, gathered, pairwise, scattered
 

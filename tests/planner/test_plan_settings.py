@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.linalg
+from saddleslide.theory.restart_plan import RestartPlan
+from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
 from composite import Composite
@@ -18,8 +20,6 @@ from saddleslide.facts.metric_constants import constants_in, squared_radius_in
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.metrics.base import Metric
 from saddleslide.theory.noise import ESTIMATE
-from saddleslide.theory.restart_plan import RestartPlan
-from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered
 
 functions, domains = ss.functions, ss.domains

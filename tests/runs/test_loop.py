@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from saddleslide.theory.method_plan import MethodPlan
 
 import saddleslide as ss
 from arena import Driven
@@ -17,7 +18,6 @@ from saddleslide.errors import InputError
 from saddleslide.facts.facts import Facts
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.methods import Method
-from saddleslide.theory.method_plan import MethodPlan
 from support import CountedProblem, gathered
 
 FAMILY = [

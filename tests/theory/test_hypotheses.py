@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from saddleslide.theory.restart_plan import RestartPlan
 
 import saddleslide as ss
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative
@@ -14,7 +15,6 @@ from saddleslide.functions import Custom, LeastSquares, Linear, PoissonTransmiss
 from saddleslide.methods.sliding import component_levels
 from saddleslide.theory import Term, alpha_sequence, place, sharp_bound
 from saddleslide.theory.hypotheses import Hypothesis
-from saddleslide.theory.restart_plan import RestartPlan
 
 RNG = np.random.default_rng(3)
 BOX, FREE = Box(0.0, 1.0, shape=3), FullSpace(3)

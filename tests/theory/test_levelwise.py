@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
 from composite import Composite
@@ -18,7 +19,6 @@ from saddleslide.errors import InputError
 from saddleslide.methods.sliding import Recursion
 from saddleslide.theory import Term, alpha_sequence, place, printed_holder_bound, sharp_bound
 from saddleslide.theory.levelwise import best_w, levelwise_terms
-from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered, pairwise
 
 ORDERS = ["".join(letters) for letters in itertools.permutations("fgB")]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
 from saddleslide.theory import (
@@ -29,7 +30,6 @@ from saddleslide.theory import (
     sorted_by_budget,
 )
 from saddleslide.theory.alphas import last_alpha
-from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered, paper_plan
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)

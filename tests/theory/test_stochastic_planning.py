@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
 from saddleslide.errors import InputError
@@ -13,7 +14,6 @@ from saddleslide.theory import noise as theory
 from saddleslide.theory import noisy_restarts as restarts
 from saddleslide.theory.curvature import Curvature
 from saddleslide.theory.restarts import practical_stage
-from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered
 
 LOOPS = (5, 3, 7)

@@ -27,6 +27,8 @@ from saddleslide.oracles.calls import Calls, NonFiniteAnswer, RunEnded, Seconds,
 from saddleslide.problem import SaddleProblem
 
 _Answer = TypeVar("_Answer")
+# Names of oracles where the roles of x and y are exchanged.
+_ACROSS = {"f": "g", "g": "f", "B": "B"}
 # Called with the oracle and what the next call counts.
 Gate = Callable[[str, float], None]
 
@@ -350,6 +352,35 @@ class Oracles:
     def last_workspace(self) -> Any:
         """What was made last, as the last step has left it."""
         return self._workspace[1]
+
+    def mirrored(self) -> Oracles:
+        """The same with the roles of x and y exchanged; calls are made, counted and named here."""
+        return MirroredOracles(self)
+
+
+class MirroredOracles(Oracles):
+    """Oracles seen from y. Every call is one of those that they belong to, under the name that it has there."""
+
+    def __init__(self, whole: Oracles) -> None:
+        super().__init__(whole.problem.mirrored(), whole.gate, whole.dry, whole.guarded)
+        self.whole = whole
+
+    def made(
+        self,
+        name: str,
+        count: float,
+        work: Callable[[], _Answer],
+        dry: Callable[[], _Answer] | None = None,
+        at: Array | None = None,
+        of: Domain | None = None,
+    ) -> _Answer:
+        return self.whole.made(_ACROSS[name], count, work, dry, at, of)
+
+    def not_finite(self, name: str, at: Array | None, of: Domain | None = None) -> RunEnded:
+        return self.whole.not_finite(_ACROSS[name], at, of)
+
+    def tried(self, work: Callable[[], _Answer]) -> _Answer | None:
+        return self.whole.tried(work)
 
 
 class CountedLift:
