@@ -92,6 +92,14 @@ class PlanRun:
                 raise ValueError(f"a stage begins at arrays of other sizes than {sizes}")
             self.recursion = bilinear_recursion(self.oracles, stage, self.stage_start, self.view, self.anchors)
 
+    def check_restored(self) -> None:
+        """Models that a stage carries along must be of the block of the function that their level is about."""
+        shapes = {"f": self.problem.X.shape, "g": self.problem.Y.shape}
+        for rung in () if self.recursion is None else self.recursion.rungs:
+            for i, (_, slope) in rung.models.items():
+                if slope.shape != shapes[self.plan.runs[self.done].levels[i].term.name]:
+                    raise ValueError(f"a model of level {i} has the shape {slope.shape}")
+
     def carry_out(self) -> Result:
         """All stages, or fewer when a certificate meets the target between two of them."""
         status = self.watch.carried_out(self._work, self._where)
