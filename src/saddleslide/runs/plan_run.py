@@ -69,7 +69,8 @@ class PlanRun:
         seen = drawn_problem(self.view.problem, rng, self.samples)
         whole = seen if extra is None else regularised_problem(seen, extra, origin)
         self.oracles = Oracles(whole, self.watch.gate, control.dry, guarded=True)
-        self.last_finite = np.concatenate([part.ravel() for part in problem.placed(origin)])
+        self.origin = problem.placed(origin)
+        self.last_finite = np.concatenate([part.ravel() for part in self.origin])
         self.plans: list[Schedule] = [plan]
         self.raises = 0
         self.history: list[Moment] = []
@@ -122,10 +123,10 @@ class PlanRun:
         self.watch.judging = oracles
         sides = ("f", problem.f, problem.X), ("g", problem.g, problem.Y)
         try:
-            for (name, function, domain), point in zip(sides, self.point(), strict=True):
-                # The recursion has compared its own calls.
+            for (name, function, domain), point, began in zip(sides, self.point(), self.origin, strict=True):
+                # The recursion has compared its own calls, which were all at one point where it never left the start.
                 guard = PairGuard(name, function, domain)
-                guard.seen = int(getattr(self.oracles.calls, name))
+                guard.seen = 0 if np.array_equal(point, began) else int(getattr(self.oracles.calls, name))
                 guard.probe(oracles, point, math.inf)
         finally:
             self.judged = replace(self.judged, calls=self.judged.calls + oracles.calls)
