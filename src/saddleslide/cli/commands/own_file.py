@@ -41,7 +41,7 @@ def _from_file(chosen: Any) -> SaddleProblem:
 
 
 def own_lines(chosen: Any, error: Exception) -> str | None:
-    """What is wrong with a file of the caller's, from its own lines on; None where the error did not pass through it."""
+    """What is wrong with a file of the caller's, from its own lines on; None where the error did not come from it."""
     if getattr(chosen, "target", None) is None:
         return None
     file = Path(str(chosen.target).rpartition(":")[0]).resolve()
