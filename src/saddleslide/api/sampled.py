@@ -160,6 +160,7 @@ class Ladder:
         """One plan is done: the next starts where it ended, for half the accuracy."""
         self.calls, self.judging = found.calls, found.certificate_calls
         self.control.books.take()
+        self.control = replace(self.control, before=Calls())
         self.samples, self.spared = found.samples, found.spared
         self.plans, self.history = (
             [plan for plan in found.plans if isinstance(plan, Schedule)],

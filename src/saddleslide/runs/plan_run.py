@@ -313,7 +313,7 @@ class PlanRun:
             y,
             status,
             self.judged,
-            self.oracles.calls + self.control.books.calls,
+            self._spent(),
             self.control.clock.elapsed,
             tuple(self.plans),
             tuple(self.history),
