@@ -253,6 +253,7 @@ CAPS = {
     "cosine": ss.functions.Custom(lambda x: -np.sin(x), lambda x: np.cos(x).sum(), smoothness=ss.Holder(1.0, 1.0)),
     "saddle": ss.functions.Custom(lambda x: x * [1, 1, 1, 1, -1], lambda x: 0.5 * x @ (x * [1, 1, 1, 1, -1])),
     "own class": OwnCap(),
+    "operator": ss.functions.Quadratic(LinearOperator((5, 5), matvec=lambda x: -x, rmatvec=lambda y: -y, dtype=float)),
 }
 
 
@@ -275,6 +276,33 @@ def test_plans_probe_own_code_that_they_hardly_call():
     asked = ss.SaddleProblem(f=CAPS["quadratic"], g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
     result = ss.run(asked, ss.plan(asked, order="fgB", loops=(1, 1, 2)))
     assert result.status is ss.Status.INCONSISTENT and result.calls.f == 1
+
+
+@pytest.mark.parametrize("kind", CAPS)
+def test_plans_probe_own_code_that_they_call_at_one_point_only(kind):
+    asked = ss.SaddleProblem(f=CAPS[kind], g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
+    result = ss.run(asked, ss.plan(asked, 1e-2, order="fgB", loops=(8, 2, 8)))
+    assert result.status is ss.Status.INCONSISTENT and result.calls.f > 5
+
+
+@pytest.mark.parametrize("error", [1e-9, 1e-7, 1e-5, 1e-2, 1.0])
+def test_an_operator_of_a_quadratic_that_is_not_symmetric_makes_no_false_claim(error):
+    q = np.diag([1.0, 2.0, 3.0, 4.0]) + error * np.triu(np.array([1.0, -2.0, 0.5, 1.5])[:, None] * np.ones(4), 1)
+    c, symmetric = np.array([3.0, -7.0, 2.0, 11.0]), 0.5 * (q + q.T)
+    least = -0.5 * c @ np.linalg.solve(symmetric, c)
+    given = LinearOperator((4, 4), matvec=lambda x: q @ x, rmatvec=lambda y: q.T @ y, dtype=float)
+    f = ss.functions.Quadratic(given, strong_convexity=0.5) + ss.functions.Linear(c)
+    for domain in (ss.domains.Box(-30.0, 30.0, shape=4), ss.domains.Ball(30.0, shape=4)):
+        asked = ss.SaddleProblem(
+            f=f, g=ss.functions.Zero(), B=np.zeros((1, 4)), X=domain, Y=ss.domains.Box(-1.0, 1.0, shape=1)
+        )
+        result = ss.solve(asked, tol=1e-10, max_calls={"f": 400})
+        found = ss.certify(asked, result.x, result.y)
+        for known in (result.certificate, found):
+            assert known.lower - 1e-12 <= least <= known.upper + 1e-12
+        gap = 0.5 * result.x @ (symmetric @ result.x) + c @ result.x - least
+        assert gap <= 1.01e-10 or not result.success
+        assert error < 1e-4 or result.status is ss.Status.INCONSISTENT
 
 
 @pytest.mark.parametrize("kind", CAPS)
@@ -344,3 +372,17 @@ def test_points_whose_norms_underflow_contradict_nothing():
     x, y = np.array([1e-170]), np.array([0.7])
     assert adjoint_complaint(B, x, 3.0 * x, y, np.array([3.0 * 0.7 * (1.0 + 1e-15)])) == ""
     assert adjoint_complaint(B, x, 3.0 * x, y, np.array([2.0 * 0.7])) != ""
+
+
+def test_last_digits_and_underflow_are_no_contradiction():
+    """Points that differ by one rounding, of an operator whose terms cancel; products that are 0 or a denormal."""
+    A = np.array([[3.0, 1.0], [1.0, 2.0], [-2.0, 5.0]])
+    given = ss.operators.as_coupling((lambda x: A @ x, lambda y: A.T @ y), (2,), (3,))
+    f = ss.functions.LeastSquares(given, A @ np.array([1e5, -2e5]))
+    x = np.array([1e5, -2e5])
+    guard = PairGuard("f", f, ss.domains.FullSpace(2))
+    guard.look(Linearisation(x, 0.0, np.array([1e-10, 2e-10])))
+    guard.look(Linearisation(np.nextafter(x, np.inf), 0.0, np.array([-3e-10, 1e-10])))
+    tiny = ss.operators.as_coupling(np.array([[1.0]]))
+    zero, least = np.zeros(1), np.full(1, 5e-324)
+    assert adjoint_complaint(tiny, np.full(1, 0.4), zero, np.full(1, 1e-200), least) == ""

@@ -185,3 +185,66 @@ def test_a_form_without_the_claim_to_be_separable_is_a_claim_all_the_same():
     box = ss.domains.Box(-1.0, 1.0, shape=2)
     problem = ss.SaddleProblem(f=Formed(), g=ss.functions.Zero(), B=np.eye(2), X=box, Y=box)
     assert ss.solve(problem, 1e-6, max_steps=50).status is ss.Status.MET_AS_DECLARED
+
+
+TILT = np.array([3.0, -2.0])
+
+
+def moved(base, *given):
+    """A function of a class derived from one of ours: the same plus <TILT, x>."""
+
+    class Moved(base):
+        def value_and_gradient(self, x, out=None):
+            value, gradient = super().value_and_gradient(x)
+            return value + float(TILT @ x), np.add(gradient, TILT, out=out)
+
+        def value(self, x):
+            return self.value_and_gradient(x)[0]
+
+        def gradient(self, x, out=None):
+            return self.value_and_gradient(x, out)[1]
+
+    return Moved(*given)
+
+
+A_4, LABELS = np.array([[1.0, 2.0], [-1.0, 0.5], [0.5, -1.0], [2.0, 1.0]]), np.array([1.0, -1.0, 1.0, -1.0])
+DERIVED = {
+    "logistic": (F.Logistic, (A_4, LABELS)),
+    "counts": (F.PoissonTransmission, (np.abs(A_4), np.ones(4), 3.0, 0.5)),
+    "least squares": (F.LeastSquares, (A_4, LABELS)),
+    "sum": (F.Sum, (F.Logistic(A_4, LABELS), F.Huber(1.0))),
+    "multiple": (F.Scaled, (2.0, F.Logistic(A_4, LABELS))),
+    "noise": (F.Noisy, (F.Logistic(A_4, LABELS), 0.0)),
+    "linear": (F.Linear, (np.ones(2),)),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_a_class_derived_from_one_of_ours_is_called_and_not_taken_apart(name):
+    base, given = DERIVED[name]
+    f, plain, box = moved(base, *given), base(*given), D.Box(-1.0, 2.0, shape=2)
+    # Some point of the box, and what the true function has there: no lower bound may exceed it.
+    corners = [np.array([a, b]) for a in np.linspace(-1.0, 2.0, 13) for b in np.linspace(-1.0, 2.0, 13)]
+    least = min(plain.value(x) + float(TILT @ x) for x in corners)
+    for h, factor in ((f, 1.0), (2.0 * f + F.Zero(), 2.0)):
+        for g, side in ((F.Zero(), "f"), (h, "g")):
+            one, B = D.Box(-1.0, 1.0, shape=1), np.zeros((1, 2))
+            given = (h, g, B, box, one) if side == "f" else (F.Zero(), h, B.T, one, box)
+            problem = ss.SaddleProblem(**dict(zip(("f", "g", "B", "X", "Y"), given, strict=True)))
+            result = ss.solve(problem, tol=1e-2, max_calls={"f": 200, "g": 200})
+            bound = result.lower if side == "f" else -result.upper
+            assert bound <= factor * least + 1e-9 or result.certificate.assumes
+            assert result.status is not ss.Status.SOLVED or name not in ("least squares", "linear")
+
+
+def test_what_is_put_in_the_place_of_a_method_is_declared():
+    f = F.LeastSquares(math.sqrt(1e-3) * np.eye(2), np.zeros(2))
+    f.strong_convexity = f.certain_convexity = lambda domain: 1.0
+    disguised = type("Disguised", (Insisting,), {"__module__": "saddleslide.functions.quadratic"})
+    for h in (f, disguised(1e-3 * np.eye(2), np.zeros(2), 1.0)):
+        problem = ss.SaddleProblem(
+            f=h, g=F.Zero(), B=np.array([[1.0, -2.0]]), X=D.FullSpace(2), Y=D.Box(1.0, 1.0, shape=1)
+        )
+        result = ss.solve(problem, tol=1e-3, max_calls={"f": 300})
+        assert not result.success
+        assert result.certificate.assumes or not math.isfinite(result.gap)

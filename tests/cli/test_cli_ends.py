@@ -66,6 +66,23 @@ def test_own_code_that_exits_is_no_success(end, place, tmp_path, capsys):
     assert says in said.err and "own.py" in said.err and "Traceback" not in said.err
 
 
+@pytest.mark.parametrize("place", ["top", "make", "oracle"])
+def test_own_code_that_fails_is_shown_from_its_own_lines_on(place, tmp_path, capsys):
+    """Exit code 1 would say that the problem was not solved."""
+    assert cli.main(["solve", own_file(tmp_path, "1 / 0", place)]) == cli.EXIT_USAGE
+    said = capsys.readouterr().err
+    assert said.startswith("saddleslide: ") and "own.py" in said and "1 / 0" in said and "ZeroDivisionError" in said
+    assert "exec_module" not in said and "main.py" not in said
+
+
+def test_a_file_that_is_no_python_is_said(tmp_path, capsys):
+    for content in (b"x = (\n", b"\x00", b"\xff"):
+        (tmp_path / "own.py").write_bytes(content)
+        assert cli.main(["solve", f"{tmp_path / 'own.py'}:problem"]) == cli.EXIT_USAGE
+        said = capsys.readouterr().err
+        assert "own.py" in said and "SyntaxError" in said and "Traceback" not in said
+
+
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_own_code_that_exits_ends_every_command(command, tmp_path, capsys):
     assert cli.main([command, own_file(tmp_path, "sys.exit(0)", "top")]) == cli.EXIT_USAGE

@@ -180,6 +180,16 @@ def test_a_ball_that_is_too_small_is_no_success_by_any_door(bound, tmp_path):
     assert not solution.inside and "larger bound" in solution.verdict
 
 
+@pytest.mark.parametrize("target", [{"tol": 1e-2}, {"rtol": 0.5}])
+def test_a_ball_so_small_that_every_point_meets_the_target_is_no_success(target):
+    # R |A x - b| is below the target wherever x is, and y stays inside the ball.
+    problem = ss.gallery.constrained(ss.functions.Quadratic(np.eye(4)), np.ones((1, 4)), [8.0], bound=1e-4)
+    for method in ("auto", "adaptive"):
+        result = ss.solve(problem, **target, method=method)
+        assert result.status is ss.Status.BOUND_REACHED and not result.success
+        assert "their bound is 0.0001" in result.message or "A x = b is missed by" in result.message
+
+
 def test_a_ball_that_is_large_enough_proves_feasibility():
     problem = ss.gallery.constrained(ss.functions.Quadratic(np.eye(4)), np.ones((1, 4)), [8.0], bound=2.5)
     result = ss.solve(problem, tol=1e-3)
@@ -193,6 +203,8 @@ def test_agents_whose_ball_is_too_small_are_no_success():
     result = ss.solve(problem, tol=1e-8)
     assert result.status is ss.Status.BOUND_REACHED
     assert not problem.read(result).inside and problem.read(result).consensus_error > 0.1
+    tiny = ss.gallery.consensus(local, [[0, 1, 0], [1, 0, 1], [0, 1, 0]], bound=1e-4)
+    assert all(not ss.solve(tiny, tol=1e-2, method=method).success for method in ("auto", "adaptive"))
 
 
 def test_the_command_line_does_not_call_it_solved(tmp_path, capsys):

@@ -88,6 +88,11 @@ def _dia(offsets, data, shape=(3, 3)):
     return made
 
 
+def _shaped(made, shape):
+    made._shape = shape
+    return made
+
+
 def _lil(place, rows=None, data=None):
     made = scipy.sparse.lil_array(np.eye(3))
     if rows is not None:
@@ -160,6 +165,11 @@ FORMS = {
     "dia too few offsets": lambda: _dia(np.array([0]), np.ones((3, 3))),
     "dia too many offsets": lambda: _dia(np.array([0, 1, 2]), np.ones((1, 3))),
     "dia offsets real": lambda: _dia(np.array([0.5]), np.ones((1, 3))),
+    "dia offsets beyond 32 bits": lambda: _dia(np.array([2**40]), np.ones((1, 3))),
+    "dia offsets far below": lambda: _dia(np.array([-(2**40), 0]), np.ones((2, 3))),
+    "dia offsets without a sign": lambda: _dia(np.array([0, 2**63], dtype=np.uint64), np.ones((2, 3))),
+    "dia sides below 0": lambda: _shaped(_dia(np.array([0]), np.ones((1, 3))), (-1, 3)),
+    "dia no data": lambda: _dia(np.array([0]), None),
     "dia data flat": lambda: _dia(np.array([0]), np.ones(3)),
     "dia NaN": lambda: _dia(np.array([0]), np.full((1, 3), np.nan)),
     "dia offsets twice": lambda: _dia(np.array([0, 0]), np.ones((2, 3))),
@@ -181,7 +191,7 @@ FORMS = {
 }  # fmt: skip
 DOORS = {
     "B": (lambda matrix: as_coupling(matrix), r"^B:"),
-    "A": (lambda matrix: ss.functions.LeastSquares(matrix, np.ones(matrix.shape[0])), r"^LeastSquares: A:"),
+    "A": (lambda matrix: ss.functions.LeastSquares(matrix, np.ones(abs(matrix.shape[0]))), r"^LeastSquares: A:"),
     "q": (lambda matrix: ss.functions.Quadratic(matrix), r"^Quadratic: q:"),
 }
 

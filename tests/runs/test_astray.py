@@ -7,7 +7,6 @@ import pytest
 
 import saddleslide as ss
 from arena import Driven
-from saddleslide.methods.mirror_prox import MirrorProx, MirrorProxState
 
 F, D = ss.functions, ss.domains
 
@@ -17,17 +16,18 @@ def bowl():
     return ss.SaddleProblem(f=f, g=g, B=np.array([[1.0, 0.5]]), X=D.FullSpace(2), Y=D.FullSpace(1))
 
 
-def led_astray(monkeypatch, offset):
-    """Mirror-prox whose point is moved away from where it stands by `offset` of the iteration."""
-    point = MirrorProx.point
+def led_astray(monkeypatch, offset, method="mirror-prox"):
+    """A method whose point is moved away from where it stands by `offset` of the iteration."""
+    kind = ss.methods.by_name[method]
+    point = kind.point
 
-    def moved(self, state: MirrorProxState, oracles):
+    def moved(self, state, oracles):
         x, y = point(self, state, oracles)
         # The mean counts the iterations.
         return x + offset(round(state.mean.weight)), y
 
-    monkeypatch.setattr(MirrorProx, "point", moved)
-    return {"method": "mirror-prox", "options": {"output": "last"}}
+    monkeypatch.setattr(kind, "point", moved)
+    return {"method": method, "options": {"output": "last"}}
 
 
 def test_a_method_that_runs_away_is_stopped_with_its_best_point(monkeypatch, tmp_path):
@@ -56,6 +56,40 @@ def test_a_method_that_comes_back_is_not_stopped(monkeypatch):
     result = ss.solve(bowl(), tol=1e-9, max_steps=5000, **asked)
     assert result.status is ss.Status.SOLVED
     assert result.history[-1].step > 100
+
+
+def constrained():
+    """Bx = b by free multipliers: no upper bound is finite. The solution comes along."""
+    B, b = np.array([[1.0, 0.5, 0.2], [0.0, 1.0, -0.3]]), np.array([1.0, 2.0])
+    problem = ss.SaddleProblem(f=F.Quadratic(1.0), g=F.Linear(b), B=B, X=D.FullSpace(3), Y=D.FullSpace(2))
+    return problem, np.linalg.lstsq(B, b, rcond=None)[0]
+
+
+@pytest.mark.parametrize("method", ["mirror-prox", "condat-vu"])
+def test_a_method_without_bounds_that_runs_away_is_stopped_where_it_had_settled(method, monkeypatch, tmp_path):
+    problem, x = constrained()
+    asked = led_astray(monkeypatch, lambda turn: 0.0 if turn <= 40 else 1e5 * turn, method)
+    result = ss.solve(problem, tol=1e-9, **asked)
+    assert (result.status, result.upper) == (ss.Status.COMPLETED, math.inf)
+    assert "left its best point" in result.message and "last point" not in result.message
+    assert not result.success
+    assert np.abs(result.x - x).max() < 0.05
+    assert result.history[-1].step < 256
+    # The same bits where the run is cut in two while it is astray.
+    place = tmp_path / "run.npz"
+    cut = ss.solve(problem, tol=1e-9, max_steps=60, checkpoint=place, **asked)
+    assert np.abs(cut.x).max() > 1e5
+    again = ss.resume(place, problem, max_steps=100_000)
+    assert (again.status, again.message, again.calls) == (result.status, result.message, result.calls)
+    assert again.x.tobytes() == result.x.tobytes() and again.y.tobytes() == result.y.tobytes()
+
+
+@pytest.mark.parametrize("offset", [lambda turn: 0.0, lambda turn: 1e5 if turn > 60 else 0.0, lambda turn: 1e3 * turn])
+def test_points_without_bounds_that_settle_or_move_evenly_are_not_stopped(offset, monkeypatch):
+    """Not the true ones, nor those that settle elsewhere, nor those that have never settled anywhere."""
+    result = ss.solve(constrained()[0], tol=1e-9, **led_astray(monkeypatch, offset))
+    assert result.status is ss.Status.NO_CERTIFICATE
+    assert result.history[-1].step >= 256
 
 
 def penalised(seed, kind, cond, mu, scale):

@@ -324,3 +324,21 @@ def test_times_and_norms_of_a_run_that_is_taken_up_again_add_up(monkeypatch, tmp
     # No norm is bounded anew.
     assert result.calls == ss.solve(problem("one")[0], rtol=1e-2, max_steps=4).calls
     assert second[1].made < 120
+
+
+@pytest.mark.parametrize("kind", ["one", "both"])
+def test_a_run_that_is_taken_up_again_tests_no_adjoint_anew(kind, tmp_path):
+    """What a test of the adjoint of A has shown is in the file: getting ready makes no product."""
+    ss.solve(problem(kind)[0], 1e-9, method="adaptive", max_steps=2, checkpoint=tmp_path / "run.npz")
+    fresh, *maps = problem(kind)
+    ss.resume(tmp_path / "run.npz", fresh, time_limit=0.0)
+    assert [found.made for found in maps] == [0, 0, 0]
+
+
+def test_a_plan_that_is_taken_up_again_has_the_calls_of_one_that_was_not(tmp_path):
+    """Its judging tests the adjoints of A and B once, in whichever part of the run that comes."""
+    plan = ss.plan(problem("both")[0], tol=0.5, regime="restarts")
+    whole = ss.run(problem("both")[0], plan, max_steps=4)
+    ss.run(problem("both")[0], plan, max_steps=2, checkpoint=tmp_path / "run.npz")
+    on = ss.resume(tmp_path / "run.npz", problem("both")[0], max_steps=4)
+    assert (on.calls, on.certificate_calls) == (whole.calls, whole.certificate_calls)

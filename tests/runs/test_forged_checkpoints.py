@@ -10,13 +10,16 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.api import resumption
 from saddleslide.errors import CheckpointError
 from saddleslide.runs.checkpoint import _DIGEST, VERSION, _hash, _prefix, read_checkpoint, unpacked, write_checkpoint
+from saddleslide.runs.snapshot import restore
 from small_problems import noisy, problems
 
 PROBLEMS = {**problems(), "noisy": noisy()}
@@ -116,6 +119,110 @@ def test_every_array_may_be_of_another_shape(name, saved, tmp_path):
         refused += resumed(problem, packed(header, [*arrays[:i], junk, *arrays[i + 1 :]]), tmp_path)
     assert 2 * refused >= len(arrays)
     assert resumed(problem, packed(header, []), tmp_path)
+
+
+def runs_of_all_kinds():
+    """Name -> problem and a run of it: all methods, metrics and kinds of plans, sampled gradients."""
+    methods = {
+        name: next(problem for problem in PROBLEMS.values() if problem.X.size < 10 and not method().lacks(problem))
+        for name, method in ss.methods.by_name.items()
+    }
+    found = {name: (problem, partial(solved, method=name)) for name, problem in methods.items()}
+    for name in ("least squares", "costly g", "custom", "mirrored", "game"):
+        found[f"adaptive, {name}"] = PROBLEMS[name], partial(solved, method="adaptive")
+    for metric in ("blocks", "spectral", "fft"):
+        found[f"adaptive, {metric}"] = PROBLEMS["image"], partial(solved, method="adaptive", metric=metric)
+    f, g = ss.functions.Linear([0.1, -0.2]), ss.functions.Quadratic(np.diag([2.0, 0.0, 1.0]))
+    box, ball = ss.domains.Box(-1.0, 1.0, shape=2), ss.domains.Ball(4.0, shape=3)
+    anchored = ss.SaddleProblem(f=f, g=g, B=np.eye(3, 2), X=box, Y=ball)
+    B, flat = ss.operators.FiniteDifferences((3, 4)), ss.functions.Quadratic(1.0)
+    X, Y = ss.domains.FullSpace((3, 4)), ss.domains.Box(-1.0, 1.0, shape=B.y_shape)
+    picture = ss.SaddleProblem(f=flat, g=flat, B=B, X=X, Y=Y)
+    for name, problem, asked in (
+        ("degenerate", PROBLEMS["costly g"], {"regime": "degenerate"}),
+        ("picture", picture, {"order": "fgB", "loops": (5, 2, 2)}),
+        ("mixed", PROBLEMS["costly g"], {"regime": "mixed"}),
+        ("restarts", PROBLEMS["simple"], {"regime": "restarts"}),
+        ("anchors", anchored, {"regime": "mixed", "anchors": True, "interior": ("y",), "Psi0": 10.0}),
+    ):
+        plan = ss.plan(problem, None if "loops" in asked else 0.05, **asked)
+        found[f"plan, {name}"] = problem, lambda p, plan=plan, **kept: ss.run(p, plan, **kept)
+    found["sampled"] = PROBLEMS["noisy"], RUNS["sampled"][1]
+    return found
+
+
+def solved(problem, **asked):
+    return ss.solve(problem, 1e-2, **asked)
+
+
+@pytest.fixture(scope="module")
+def saved_of_all_kinds(tmp_path_factory):
+    path, found = tmp_path_factory.mktemp("kinds") / "run.npz", {}
+    for name, (problem, start) in runs_of_all_kinds().items():
+        start(problem, max_steps=3, checkpoint=path)
+        found[name] = problem, *read_checkpoint(path)
+    return found
+
+
+def array_places(header):
+    """Where the state refers to arrays, one place each."""
+    here = [at[:-1] for at in places(header["state"]) if at[-1] == "k"]
+    return [at for at in here if node_at(header, at)["k"] == "array"]
+
+
+def node_at(header, at):
+    node = header["state"]
+    for key in at:
+        node = node[key]
+    return node
+
+
+def forgeries(header, arrays, rng, count):
+    """Arrays in each other's places, and in shapes, orders and kinds of their own."""
+    at = array_places(header)
+    pairs = [(one, two) for one in at for two in at if one < two]
+    pairs = [
+        (one, two) for one, two in pairs if array_at(header, arrays, one).shape != array_at(header, arrays, two).shape
+    ]
+    for one, two in rng.sample(pairs, min(count, len(pairs))):
+        forged = copy.deepcopy(header)
+        first, second = node_at(forged, one), node_at(forged, two)
+        first["v"], second["v"] = second["v"], first["v"]
+        yield forged, arrays
+    for one in rng.sample(at, min(count // 2, len(at))):
+        i, array = node_at(header, one)["v"], array_at(header, arrays, one)
+        other = rng.choice(
+            [array.reshape(-1, 1), array[None], array.T.copy(order="F"), array.ravel(), array.astype("f4"),
+             array.astype(">f8"), array.astype(int), array.ravel()[:-1], np.concatenate([array.ravel()] * 2)]
+        )  # fmt: skip
+        yield header, [*arrays[:i], other, *arrays[i + 1 :]]
+
+
+def array_at(header, arrays, at):
+    return arrays[node_at(header, at)["v"]]
+
+
+@pytest.mark.filterwarnings("error")
+def test_arrays_in_each_others_places_are_refused(saved_of_all_kinds, tmp_path):
+    """Of a resumed run compiled loops read as many entries as the blocks have, whatever they are handed."""
+    for name, (problem, header, arrays) in saved_of_all_kinds.items():
+        rng = random.Random(name)
+        for forged, parts in forgeries(header, arrays, rng, 4):
+            same = forged is header and all(
+                one.shape == two.shape and np.array_equal(one, two, equal_nan=True)
+                for one, two in zip(parts, arrays, strict=True)
+            )
+            refused = resumed(problem, packed(forged, parts), tmp_path)
+            assert refused or same, name
+
+
+def test_every_array_of_a_state_has_a_known_shape(saved_of_all_kinds, tmp_path, monkeypatch):
+    """None is accepted for being of one of the shapes of the problem, where the fresh run has none to compare with."""
+    monkeypatch.setattr(resumption, "restore", lambda run, kept, kind, shapes: restore(run, kept, kind, ()))
+    for name, (problem, header, arrays) in saved_of_all_kinds.items():
+        # Models of a plan's levels are known by their names, and compared when all is restored.
+        if not name.startswith(("plan", "sampled")):
+            assert not resumed(problem, packed(header, arrays), tmp_path), name
 
 
 @pytest.mark.parametrize("top", [[], None, "text", 3, [1], {"format": 3}, {"version": []}])

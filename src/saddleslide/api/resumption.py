@@ -144,6 +144,10 @@ def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[
     return numbers[0], numbers[1], str(method), numbers[2]
 
 
+def _stored_test(relative: Any, bound: Any) -> tuple[float, float]:
+    return as_number(relative, "adjoints", 0.0), as_number(bound, "adjoints", 0.0)
+
+
 def _restored(
     header: Mapping[str, Any], arrays: list[Any], problem: SaddleProblem, control: Control, path: Path
 ) -> tuple[SaddleProblem, Run]:
@@ -153,7 +157,10 @@ def _restored(
     for point, domain in zip(arrays[-2:], (known.X, known.Y), strict=True):
         as_real(point, "start", domain.shape)
     control.books.problem = known
-    control.books.know([None if norm is None else _stored_norm(*norm) for norm in header["norms"]])
+    control.books.know(
+        [None if norm is None else _stored_norm(*norm) for norm in header["norms"]],
+        [None if test is None else _stored_test(*test) for test in header["adjoints"]],
+    )
     control = replace(
         control,
         before=Calls(as_number(f, "before", 0.0), as_number(g, "before", 0.0), as_whole(B, "before", 0)),

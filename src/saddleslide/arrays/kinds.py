@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -284,3 +285,25 @@ class Built:
         ('Custom: NumPy code',)
         """
         return ()
+
+
+def is_callers(part: object) -> bool:
+    """Whether an object does what the caller wrote: its class is not one of ours, or a method was put in its place.
+
+    Where a class says that it comes from does not matter: it is ours if it is found there.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> f = ss.functions.Quadratic(1.0)
+    >>> before = is_callers(f)
+    >>> f.strong_convexity = lambda domain: 1e6
+    >>> before, is_callers(f)
+    (False, True)
+    """
+    kind = type(part)
+    if not kind.__module__.startswith("saddleslide."):
+        return True
+    if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind:
+        return True
+    return any(callable(getattr(kind, name, None)) for name in getattr(part, "__dict__", ()))

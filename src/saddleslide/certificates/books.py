@@ -16,6 +16,7 @@ from saddleslide.functions.base import runs_own_code
 from saddleslide.functions.moduli import leaves
 from saddleslide.kernels.switch import clock
 from saddleslide.operators import Coupling, ForeignMatrix, Matrix, Mirrored
+from saddleslide.operators.base import AdjointTest, is_own_code
 from saddleslide.operators.call import under_way
 from saddleslide.operators.spectrum import NormBound
 from saddleslide.oracles.calls import Calls, RunEnded
@@ -144,11 +145,20 @@ class Books:
         usable = [norm if norm is not None and math.isfinite(norm.upper) else None for norm in found]
         return [None if norm is None else list(astuple(norm)) for norm in usable]
 
-    def know(self, norms: Sequence[Any]) -> None:
-        """Norms as a checkpoint has them."""
-        for (_, coupling, _), norm in zip(_operators(self.problem), norms, strict=False):
+    def adjoints(self) -> list[list[float] | None]:
+        """What tests of adjoints have shown, for a checkpoint as well."""
+        found = [coupling.__dict__.get("adjoint_test") for _, coupling, _ in _operators(self.problem)]
+        return [None if test is None or not all(map(math.isfinite, test)) else list(test) for test in found]
+
+    def know(self, norms: Sequence[Any], adjoints: Sequence[Any]) -> None:
+        """Norms and tests of adjoints as a checkpoint has them."""
+        operators = [coupling for _, coupling, _ in _operators(self.problem)]
+        for coupling, norm in zip(operators, norms, strict=False):
             if norm is not None and coupling.norm_takes_products:
                 coupling.__dict__.setdefault("norm", NormBound(*norm))
+        for coupling, test in zip(operators, adjoints, strict=False):
+            if test is not None and is_own_code(coupling):
+                coupling.__dict__.setdefault("adjoint_test", AdjointTest(*test))
 
 
 def _calls_of(name: str, count: float) -> Calls:

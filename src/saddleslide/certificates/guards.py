@@ -16,8 +16,9 @@ from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Domain
 from saddleslide.functions import Function
 from saddleslide.functions.at_hand import smoothness_at_hand
-from saddleslide.functions.base import errors_at
+from saddleslide.functions.base import errors_at, rounding_of
 from saddleslide.functions.lifted import inner_operators
+from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.roundings import Errors
 from saddleslide.operators import Coupling, Mirrored
 from saddleslide.operators.base import is_own_code, sign_vector, signs_of, tested
@@ -29,6 +30,8 @@ from saddleslide.theory.holder import Holder
 ADJOINT, CONVEXITY = 1e-6, 1e-6
 # Of a point in single precision, relative to its size; and what lies far beyond.
 _ROUNDING, _FAR = 1e-7, 1e-3
+# Points that agree in so many digits are the same to own code, whose rounding nobody knows.
+_SAME = 2.0**-40
 # Below it numbers lose their digits.
 _TINY = float(np.finfo(np.float64).tiny)
 # Of a value of own code, for every entry.
@@ -65,8 +68,8 @@ def adjoint_complaint(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Ar
     # Norms of points far below 1 may underflow where their products do not.
     scale = max(scale, abs(first), abs(second))
     difference = abs(first - second)
-    # Matrices at hand know what rounding can do to their products, norm or not.
-    rounding = 2.0 * coupling.product_error * sizes[0] * sizes[1]
+    # Matrices at hand know what rounding can do to their products, norm or not; products of tiny numbers underflow.
+    rounding = 2.0 * coupling.product_error * sizes[0] * sizes[1] + _TINY
     if not math.isfinite(difference) or difference <= ADJOINT * scale + rounding:
         return ""
     return (
@@ -148,6 +151,13 @@ def check_inner_adjoints(oracles: Oracles) -> None:
     saddleslide.oracles.oracles.RunEnded: the adjoint of A in f ...
     """
     for name, function in (("f", oracles.problem.f), ("g", oracles.problem.g)):
+        for quadratic in quadratics(function):
+            skew = oracles.made(name, 0, partial(getattr, quadratic, "symmetry_test"))
+            if skew.relative > ADJOINT:
+                raise inconsistent(
+                    f"q of Quadratic in {name} is not symmetric: <q x, y> and <x, q y> differ by {skew.relative:.1e} "
+                    "of their size at one pair, so that q x is not the gradient. Pass (q + q^T) / 2."
+                )
         for A in inner_operators(function):
             test = oracles.made(name, 0, partial(getattr, A, "adjoint_test"))
             if test.relative > ADJOINT:
@@ -193,12 +203,12 @@ class PairGuard:
                 raise inconsistent(complaint)
 
     def probe(self, oracles: Oracles, around: Array, left: float) -> None:
-        """Own code that was hardly compared, at a few more seeded feasible points around one; each is a counted call.
+        """What only the caller says is convex and was hardly compared: seeded feasible points around one, all counted.
 
         A bound from one gradient believes that the function is convex. `left` is what the limits still allow.
         """
         count = int(min(ENOUGH - self.seen, left))
-        if count <= 0 or not self.function.own_code or not self.function.has_value or self.function.sampled:
+        if count <= 0 or not self.function.convex_on_trust or not self.function.has_value or self.function.sampled:
             return
         if not self.kept:
             self._call(oracles, around)
@@ -241,6 +251,9 @@ class PairGuard:
         self._read_constants()
         way = new.point - old.point
         square = float(np.vdot(way, way))
+        if math.sqrt(square) <= _SAME * (old.sizes[0] + new.sizes[0]) and rounding_of(self.function).own > 0.0:
+            # Between points that differ in their last digits, gradients of own code may differ by anything.
+            return ""
         # What was declared was declared on the domain.
         inside = all(self.domain.contains(known.point, 1e-9) for known in (old, new))
         modulus = self.modulus if inside else 0.0

@@ -13,6 +13,7 @@ import saddleslide
 from saddleslide.api.resumption import resume
 from saddleslide.certificates.verdict import Status
 from saddleslide.cli.commands import EXIT_CODES, PROBLEMS, facts_of, prepare_folder, whole, write_solution
+from saddleslide.cli.commands.own_file import own_lines
 from saddleslide.cli.commands.tasks import Task
 from saddleslide.cli.paper import add_paper, paper_main
 from saddleslide.cli.reporting import summary
@@ -112,7 +113,7 @@ def _cluster_facts(f: Function) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments and files, 130 after Ctrl-C.
+    """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments, files and own code, 130 after Ctrl-C.
 
     141 is for a reader of the output that went away.
 
@@ -150,6 +151,11 @@ def _answered(chosen: argparse.Namespace) -> int:
     except OSError as error:
         # A full disk, a folder without permission: nothing that a traceback would explain.
         return _refuse("\n".join([f"{error}.", *getattr(error, "__notes__", ())]))
+    except Exception as error:
+        lines = own_lines(chosen, error)
+        if lines is None:
+            raise
+        return _refuse(f"{chosen.target!r} raised {type(error).__name__}:\n{lines}")
 
 
 def _named(arguments: Sequence[str]) -> list[str]:

@@ -32,9 +32,9 @@ _PATIENCE = 60.0
 class AgentFunctions(Function):
     """f_1(x[0]) + ... + f_n(x[n - 1]), each on its agent; `ss.functions.Blockwise` far away."""
 
-    def __init__(self, network: Network, shape: Shape, has_value: bool, linear: bool, own_code: bool) -> None:
+    def __init__(self, network: Network, shape: Shape, has_value: bool, linear: bool, own: tuple[bool, bool]) -> None:
         self.network, self._shape, self._has_value, self.linear = network, shape, has_value, linear
-        self._own_code = own_code
+        self._own_code, self._on_trust = own
 
     def __repr__(self) -> str:
         return f"AgentFunctions({self._shape[0]} agents, points of shape {self._shape[1:]})"
@@ -84,6 +84,10 @@ class AgentFunctions(Function):
     @property
     def own_code(self) -> bool:
         return self._own_code
+
+    @property
+    def convex_on_trust(self) -> bool:
+        return self._on_trust
 
     @property
     def value_cost(self) -> float:
@@ -212,8 +216,8 @@ def consensus(
         facts = network.answers(part_facts)
         block = _block([fact.shape for fact in facts], shape)
         known = all(fact.has_value for fact in facts), all(fact.linear for fact in facts)
-        own_code = any(fact.own_code for fact in facts)
-        f, root = AgentFunctions(network, (len(W), *block), *known, own_code), Gossip(W, block)
+        own = any(fact.own_code for fact in facts), any(fact.convex_on_trust for fact in facts)
+        f, root = AgentFunctions(network, (len(W), *block), *known, own), Gossip(W, block)
         B = AgentEdges(network, root)
         R = dual_guess(f, root) if bound is None else as_number(bound, "consensus: bound", 0.0)
     except BaseException:

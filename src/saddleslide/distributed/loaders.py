@@ -17,6 +17,7 @@ from saddleslide.arrays.archives import check_npz, check_size
 from saddleslide.arrays.base import Array
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Function, LeastSquares, Logistic, PoissonTransmission
+from saddleslide.functions.base import is_own_class
 from saddleslide.operators import Matrix
 
 SUFFIXES = (".npz", ".npy", ".zarr")
@@ -143,7 +144,8 @@ def row_blocks(f: Function, count: int) -> list[RowBlock]:
     >>> len(row_blocks(ss.functions.Logistic(np.eye(5), [1, -1, 1, -1, 1]), 3))
     3
     """
-    if not isinstance(f, LeastSquares | Logistic | PoissonTransmission) or not isinstance(f.A, Matrix):
+    kinds = LeastSquares | Logistic | PoissonTransmission
+    if not isinstance(f, kinds) or not isinstance(f.A, Matrix) or is_own_class(f):
         raise InputError(
             f"spread: f is {f!r}; expected LeastSquares, Logistic or PoissonTransmission with A given as a matrix. "
             "Build its parts yourself and use ss.distributed.DaskSum."

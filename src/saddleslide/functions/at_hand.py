@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, Scaled, Sum
+from saddleslide.functions.base import Function, Scaled, Sum, is_ours
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.theory.holder import Holder
 
@@ -55,8 +55,8 @@ def exponent(function: Function, domain: Domain) -> float:
     """
     if not takes_products(function):
         return function.smoothness(domain).nu
-    if isinstance(function, Sum):
+    if is_ours(function, Sum):
         return min(exponent(part, domain) for part in function.parts)
-    if isinstance(function, Scaled):
+    if is_ours(function, Scaled):
         return exponent(function.function, domain)
-    return 1.0 if isinstance(function, LinearModel) or function.quadratic else function.smoothness(domain).nu
+    return 1.0 if is_ours(function, LinearModel) or function.quadratic else function.smoothness(domain).nu

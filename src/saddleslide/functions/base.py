@@ -6,12 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TypeVar, final
+from typing import TypeGuard, TypeVar, final
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_number
-from saddleslide.arrays.kinds import ArrayKind, Built
+from saddleslide.arrays.kinds import ArrayKind, Built, is_callers
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.roundings import FEW, OWN_CODE, Errors, Rounding, inner_error
@@ -22,6 +22,7 @@ from saddleslide.operators.call import made
 from saddleslide.theory.holder import Holder
 
 _Answer = TypeVar("_Answer")
+_Kind = TypeVar("_Kind")
 
 
 class Function(Built, ABC):
@@ -121,6 +122,11 @@ class Function(Built, ABC):
         return is_own_class(self)
 
     @property
+    def convex_on_trust(self) -> bool:
+        """Whether nothing but the caller's word says that it is convex."""
+        return is_own_class(self) or self.own_code
+
+    @property
     def value_cost(self) -> float:
         """What a certificate and its searches count for a value, in gradients: a call of own code, or half of parts."""
         return 1.0 if self.own_code else 0.0
@@ -183,7 +189,20 @@ def is_own_class(part: object) -> bool:
     >>> is_own_class(ss.functions.Zero())
     False
     """
-    return not type(part).__module__.startswith("saddleslide.")
+    return is_callers(part)
+
+
+def is_ours(part: object, kind: Callable[..., _Kind]) -> TypeGuard[_Kind]:
+    """Whether it is of a class of ours and goes by what that class is made of; a class derived from it may not.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> class Mine(ss.functions.Quadratic): ...
+    >>> [is_ours(kind(1.0), ss.functions.Quadratic) for kind in (ss.functions.Quadratic, Mine)]
+    [True, False]
+    """
+    return isinstance(part, kind) and not is_own_class(part)  # type: ignore[arg-type]
 
 
 def runs_own_code(f: Function) -> bool:
@@ -353,7 +372,11 @@ class Sum(Function):
 
     @property
     def own_code(self) -> bool:
-        return any(is_own_class(part) or part.own_code for part in self.parts)
+        return is_own_class(self) or any(is_own_class(part) or part.own_code for part in self.parts)
+
+    @property
+    def convex_on_trust(self) -> bool:
+        return is_own_class(self) or any(is_own_class(part) or part.convex_on_trust for part in self.parts)
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         first, second = (part.value_and_magnitude(x) for part in self.parts)
@@ -466,7 +489,11 @@ class Scaled(Function):
 
     @property
     def own_code(self) -> bool:
-        return is_own_class(self.function) or self.function.own_code
+        return is_own_class(self) or is_own_class(self.function) or self.function.own_code
+
+    @property
+    def convex_on_trust(self) -> bool:
+        return is_own_class(self) or is_own_class(self.function) or self.function.convex_on_trust
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         value, magnitude = self.function.value_and_magnitude(x)

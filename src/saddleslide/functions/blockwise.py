@@ -88,7 +88,11 @@ class Blockwise(Function):
 
     @property
     def own_code(self) -> bool:
-        return any(is_own_class(part) or part.own_code for part in self.functions)
+        return is_own_class(self) or any(is_own_class(part) or part.own_code for part in self.functions)
+
+    @property
+    def convex_on_trust(self) -> bool:
+        return is_own_class(self) or any(is_own_class(part) or part.convex_on_trust for part in self.functions)
 
     @property
     def value_cost(self) -> float:

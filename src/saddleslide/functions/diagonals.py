@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays.base import Array, Shape
-from saddleslide.functions.base import Function, Scaled, Sum
+from saddleslide.functions.base import Function, Scaled, Sum, is_ours
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.operators import ForeignMatrix, Matrix
@@ -31,13 +31,13 @@ def hessian_diagonal(f: Function, shape: Shape) -> Array | None:
 
 
 def _diagonal(f: Function, shape: Shape) -> Array | None:
-    if isinstance(f, Sum):
+    if is_ours(f, Sum):
         known = [part for part in (_diagonal(part, shape) for part in f.parts) if part is not None]
         return np.sum(known, axis=0) if len(known) == len(f.parts) else None
-    if isinstance(f, Scaled):
+    if is_ours(f, Scaled):
         inside = _diagonal(f.function, shape)
         return None if inside is None else f.factor * inside
-    if isinstance(f, LinearModel) and isinstance(f.A, Matrix | ForeignMatrix):
+    if is_ours(f, LinearModel) and isinstance(f.A, Matrix | ForeignMatrix):
         weights = f.loss_hessian(np.zeros(f.A.y_shape)).ravel()
         A = f.A.entries
         squares = A.multiply(A) if scipy.sparse.issparse(A) else np.square(A)
@@ -45,6 +45,6 @@ def _diagonal(f: Function, shape: Shape) -> Array | None:
     form = f.separable_form()
     if form is not None and not form.curved:
         return np.broadcast_to(np.asarray(form.quadratic, dtype=np.float64), shape).ravel()
-    if isinstance(f, Quadratic):
+    if is_ours(f, Quadratic):
         return f.matrix_diagonal()
     return None

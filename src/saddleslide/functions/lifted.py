@@ -20,7 +20,7 @@ import scipy
 from saddleslide.arrays.base import Array, frozen, on_host, zeros
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, Scaled, Sum, errors_at, is_own_class, rounding_of
+from saddleslide.functions.base import Function, Scaled, Sum, errors_at, is_ours, is_own_class, rounding_of
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.operators import Coupling, Matrix
 from saddleslide.operators.base import is_own_code
@@ -412,7 +412,7 @@ def lifted(f: Function, origin: Array) -> Lifted:
     >>> type(lifted(ss.functions.LeastSquares(np.eye(2), [1.0, 2.0]), np.zeros(2))).__name__
     'LinearModelLift'
     """
-    if isinstance(f, LinearModel):
+    if is_ours(f, LinearModel):
         return LinearModelLift(f)
     models = linear_models(f)
     if models:
@@ -430,11 +430,11 @@ def linear_models(f: Function) -> list[tuple[float, LinearModel]]:
     >>> [weight for weight, _ in linear_models(2.0 * f + f)], linear_models(f + ss.functions.Quadratic(1.0))
     ([2.0, 1.0], [])
     """
-    if isinstance(f, LinearModel):
+    if is_ours(f, LinearModel):
         return [(1.0, f)]
-    if isinstance(f, Scaled):
+    if is_ours(f, Scaled):
         return [(f.factor * weight, model) for weight, model in linear_models(f.function)]
-    if isinstance(f, Sum):
+    if is_ours(f, Sum):
         found = [linear_models(part) for part in f.parts]
         return [pair for pairs in found for pair in pairs] if all(found) else []
     return []

@@ -27,6 +27,7 @@ class PartFacts(NamedTuple):
     linear: bool
     sampled: bool
     own_code: bool
+    convex_on_trust: bool
 
 
 class PartConstants(NamedTuple):
@@ -128,7 +129,8 @@ def part_hessian(part: Function, shape: Shape) -> Array:
 def part_facts(part: Function) -> PartFacts:
     """What a part is."""
     own_code = is_own_class(part) or part.own_code
-    return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled, own_code)
+    on_trust = own_code or part.convex_on_trust
+    return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled, own_code, on_trust)
 
 
 def part_rounding(part: Function) -> Rounding:

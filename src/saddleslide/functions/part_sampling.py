@@ -12,7 +12,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError
-from saddleslide.functions.base import gradient_aside, run_aside
+from saddleslide.functions.base import gradient_aside, is_ours, run_aside
 from saddleslide.functions.parts import Partitioned
 from saddleslide.functions.sampled import Sampled
 from saddleslide.functions.variance import EXACT, Variance, estimated_variance
@@ -46,7 +46,7 @@ class SampledParts(Sampled):
     """
 
     def __init__(self, function: Partitioned, batch: int, variance: float | None = None) -> None:
-        if not isinstance(function, Partitioned):
+        if not is_ours(function, Partitioned):
             raise InputError(f"SampledParts: function is {function!r}; expected a PartSum or a DaskSum.")
         super().__init__(function)
         given: Any = batch

@@ -13,7 +13,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_shape
 from saddleslide.domains import Domain
 from saddleslide.errors import UnknownConstantError, raise_all
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, is_own_class
 from saddleslide.functions.part_questions import (
     PartConstants,
     PartFacts,
@@ -71,6 +71,7 @@ class Partitioned(Function):
         self.quadratic = all(fact.quadratic for fact in facts)
         self.linear = all(fact.linear for fact in facts)
         self._own_code = any(fact.own_code for fact in facts)
+        self._on_trust = any(fact.convex_on_trust for fact in facts)
 
     @abstractmethod
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
@@ -109,7 +110,11 @@ class Partitioned(Function):
 
     @property
     def own_code(self) -> bool:
-        return self._own_code
+        return is_own_class(self) or self._own_code
+
+    @property
+    def convex_on_trust(self) -> bool:
+        return is_own_class(self) or self._on_trust
 
     @property
     def value_cost(self) -> float:

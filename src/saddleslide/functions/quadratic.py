@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, final
@@ -19,7 +20,8 @@ from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators import Coupling, ForeignMatrix, Matrix, as_coupling
-from saddleslide.operators.base import is_own_code
+from saddleslide.operators.base import AdjointTest, is_own_code, sign_vector, tested
+from saddleslide.operators.call import made
 from saddleslide.operators.spectrum import FACTORISABLE, rounding_margin, summation_error
 from saddleslide.theory.holder import Holder
 
@@ -145,6 +147,28 @@ class Quadratic(Function):
         return max(self._range[0], self._declared)
 
     @property
+    def convex_on_trust(self) -> bool:
+        # Of what was not factorised nobody knows the signs of the eigenvalues.
+        return self._operator is not None and (math.isnan(self._range[1]) or is_own_code(self._operator))
+
+    @cached_property
+    def symmetry_test(self) -> AdjointTest:
+        """What one seeded pair says of an operator that is not at hand as entries: two products, once.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> q = (lambda x: np.array([x[0] + 1e-8 * x[1], x[1]])), (lambda y: np.array([y[0], y[1] + 1e-8 * y[0]]))
+        >>> 1e-8 < Quadratic(q, x_shape=(2,)).symmetry_test.bound < 1e-5
+        True
+        """
+        operator = self._operator
+        if operator is None or not self.convex_on_trust or isinstance(operator, Matrix):
+            return AdjointTest(0.0, 0.0)
+        x, y = sign_vector(operator.x_shape), np.random.default_rng(1).standard_normal(operator.x_shape)
+        return tested(x, made(operator, lambda: operator.forward(x)), y, made(operator, lambda: operator.forward(y)))
+
+    @property
     def _smallest(self) -> float:
         """The smallest eigenvalue is not below: what rounding leaves of 0."""
         return 0.0 if self._range[0] > 0.0 else -rounding_margin(math.prod(self.shape or ())) * self._range[1]
@@ -163,13 +187,15 @@ class Quadratic(Function):
         assert self._operator is not None
         if not (self._operator.norm_at_hand or math.isfinite(largest)):
             # No product is made to learn how large they are.
-            return replace(OWN_CODE, floor=(0.0, 0.0, 0.0))
+            skew = 0.5 * self.symmetry_test.bound
+            return replace(OWN_CODE, gradient=(EXACTLY[0], (skew, 0.0, 0.0), EXACTLY[2]), floor=(0.0, 0.0, 0.0))
         largest = self._operator.size_bound if math.isnan(largest) else largest
+        skew = self._skewness + 0.5 * self.symmetry_test.bound
         error, size = self._operator.rounding(1.0, largest), math.prod(self._operator.x_shape)
         value = 0.5 * (error + inner_error(size) * largest)
         return Rounding(
             value=(*EXACTLY[:2], (value, 0.0, 0.0)),
-            gradient=(EXACTLY[0], (error + FEW * largest + self._skewness, 0.0, 0.0), EXACTLY[2]),
+            gradient=(EXACTLY[0], (error + FEW * largest + skew, 0.0, 0.0), EXACTLY[2]),
             most=(0.0, 0.0, 0.5 * largest),
         )
 
@@ -193,6 +219,21 @@ class Quadratic(Function):
         # Up to rounding of the smallest eigenvalue, below which the matrix may be indefinite.
         below = max(-self._smallest, 0.0)
         return frozen(np.sqrt(np.maximum(np.asarray(self._operator.matrix.diagonal()), 0.0) + below))
+
+
+def quadratics(f: Function) -> Iterator[Quadratic]:
+    """The quadratics inside f.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> list(quadratics(2.0 * Quadratic(1.0) + ss.functions.Zero()))
+    [Quadratic(diagonal, any shape)]
+    """
+    if isinstance(f, Quadratic):
+        yield f
+    for part in f.composed_of:
+        yield from quadratics(part)
 
 
 def _skewness(operator: Coupling) -> float:

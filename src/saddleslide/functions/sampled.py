@@ -15,7 +15,16 @@ from saddleslide.arrays.base import Array, Shape, as_number, on_host, received
 from saddleslide.arrays.kinds import ArrayKind, to_host
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, is_own_class, rounding_of, run_aside
+from saddleslide.functions.base import (
+    Function,
+    Scaled,
+    Sum,
+    certain_modulus,
+    is_ours,
+    is_own_class,
+    rounding_of,
+    run_aside,
+)
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.roundings import Errors, Rounding
 from saddleslide.functions.separable import SeparableForm
@@ -68,7 +77,11 @@ class Sampled(Function):
 
     @property
     def own_code(self) -> bool:
-        return is_own_class(self.function) or self.function.own_code
+        return is_own_class(self) or is_own_class(self.function) or self.function.own_code
+
+    @property
+    def convex_on_trust(self) -> bool:
+        return is_own_class(self) or is_own_class(self.function) or self.function.convex_on_trust
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         return self.function.value_and_magnitude(x)
@@ -140,7 +153,7 @@ class MiniBatch(Sampled):
     """
 
     def __init__(self, function: LinearModel, batch: int, variance: float | None = None) -> None:
-        if not isinstance(function, LinearModel) or not isinstance(function.A, Matrix | ForeignMatrix):
+        if not is_ours(function, LinearModel) or not isinstance(function.A, Matrix | ForeignMatrix):
             raise InputError(
                 f"MiniBatch: function is {function!r}; expected LeastSquares, Logistic or PoissonTransmission with A "
                 "given as a matrix. Scale or add to the MiniBatch, not inside it."
@@ -324,12 +337,12 @@ def without_silent_noise(f: Function) -> Function:
     >>> without_silent_noise(2.0 * Noisy(ss.functions.Quadratic(1.0), sigma=0.0))
     2.0 * (Quadratic(diagonal, any shape))
     """
-    if isinstance(f, Sampled) and not f.sampled:
+    if is_ours(f, Sampled) and not f.sampled:
         return without_silent_noise(f.function)
-    if isinstance(f, Sum):
+    if is_ours(f, Sum):
         parts = [without_silent_noise(part) for part in f.parts]
         return f if all(map(operator.is_, parts, f.parts)) else parts[0] + parts[1]
-    if isinstance(f, Scaled):
+    if is_ours(f, Scaled):
         bare = without_silent_noise(f.function)
         return f if bare is f.function else f.factor * bare
     return f

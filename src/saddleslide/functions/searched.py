@@ -11,7 +11,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, as_floats
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, value_aside
+from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, is_ours, value_aside
 from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
@@ -328,10 +328,10 @@ def split_simple(f: Function, domain: Domain) -> tuple[Function, Function]:
     """
     if has_prox(f, domain):
         return Zero(), f
-    if isinstance(f, Sum):
+    if is_ours(f, Sum):
         halves = [split_simple(part, domain) for part in f.parts]
         return _added(*(half[0] for half in halves)), _added(*(half[1] for half in halves))
-    if isinstance(f, Scaled):
+    if is_ours(f, Scaled):
         rest, simple = split_simple(f.function, domain)
         return _scaled(f.factor, rest), _scaled(f.factor, simple)
     return f, Zero()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, beside
-from saddleslide.arrays.kinds import Built
+from saddleslide.arrays.kinds import Built, is_callers
 from saddleslide.errors import InputError
 from saddleslide.operators.call import made
 from saddleslide.operators.spectrum import (
@@ -227,7 +227,7 @@ def is_own_code(coupling: Coupling) -> bool:
     >>> is_own_code(as_coupling(np.eye(2))), is_own_code(as_coupling((np.copy, np.copy), (2,), (2,), norm=1.0))
     (False, True)
     """
-    return coupling.runs_own_code or not type(coupling).__module__.startswith("saddleslide.")
+    return coupling.runs_own_code or is_callers(coupling)
 
 
 class AdjointTest(NamedTuple):

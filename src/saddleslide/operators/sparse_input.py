@@ -46,10 +46,12 @@ def check_sparse(matrix: Any, name: str) -> None:
     --------
     >>> check_sparse(scipy.sparse.eye_array(3), "B")
     """
-    if len(matrix.shape) != 2:
+    if len(matrix.shape) != 2 or min(matrix.shape) < 0:
         raise InputError(f"{name}: received a sparse array of shape {matrix.shape}; expected a matrix.")
-    if matrix.dtype.kind not in "biuf":
-        raise InputError(f"{name}: dtype is {matrix.dtype}; expected real numbers.")
+    # SciPy asks the values, which may be anything.
+    kind = getattr(matrix, "dtype", None)
+    if kind is not None and kind.kind not in "biuf":
+        raise InputError(f"{name}: dtype is {kind}; expected real numbers.")
     try:
         _CHECKS[matrix.format](matrix)
     except (ValueError, TypeError, AttributeError, LookupError) as error:
@@ -116,7 +118,10 @@ def _blocks(matrix: Any) -> None:
 
 def _diagonals(matrix: Any) -> None:
     offsets, data = _whole_numbers(matrix.offsets, "offsets"), _values(matrix, 2)
-    # A diagonal outside of the matrix is SciPy's own, and left out.
+    # A diagonal outside of the matrix is SciPy's own, and left out; it counts them in 32 bits.
+    most = max(np.iinfo(np.int32).max, *matrix.shape)
+    if len(offsets) and not (-most <= int(offsets.min()) and int(offsets.max()) <= most):
+        raise ValueError(f"offsets from {int(offsets.min())} to {int(offsets.max())}")
     if len(offsets) != len(data) or len(np.unique(offsets)) != len(offsets):
         raise ValueError(f"{len(offsets)} offsets, {len(np.unique(offsets))} of them different, for {len(data)} rows")
 

@@ -28,7 +28,7 @@ from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.problem import SaddleProblem
 
-FORMAT, VERSION = "saddleslide checkpoint", 3
+FORMAT, VERSION = "saddleslide checkpoint", 4
 _DIGEST = 64
 _PART = ".part"
 _LONGEST_PID = 9

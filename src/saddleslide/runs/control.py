@@ -261,7 +261,8 @@ class Watch:
             return
         control = self.control
         header = {**control.header, "limits": control.limits(), "before": _listed(control.spent_before)}
-        header |= {"elapsed": control.clock.elapsed, "timings": control.clock.timings, "norms": control.books.norms()}
+        header |= {"elapsed": control.clock.elapsed, "timings": control.clock.timings}
+        header |= {"norms": control.books.norms(), "adjoints": control.books.adjoints()}
         arrays = [*self._kept.arrays, *(self.control.start or ())]
         write_checkpoint(self.control.checkpoint, {**header, "state": self._kept.tree}, arrays)
         self._written = self._written if steps is None else float(steps)

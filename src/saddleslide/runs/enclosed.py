@@ -21,6 +21,8 @@ from saddleslide.runs.result import Result
 
 # A hyperplane separates when it does by more than this part of its terms.
 _MARGIN = 1e-9
+# Constraints that are missed by more than this part of their right side are open.
+_OPEN = 0.1
 
 
 def as_meant(result: Result, problem: SaddleProblem) -> Result:
@@ -46,8 +48,30 @@ def as_meant(result: Result, problem: SaddleProblem) -> Result:
         size = float(np.linalg.norm(result.y))
         reason = f"{around.name} have norm {size:.4g}, their bound is {around.radius:.4g}; {around.constraint} is open"
     else:
-        return counted
+        oracles = Oracles(problem)
+        missed = _missed(oracles, around, result)
+        seen = replace(seen, calls=seen.calls + oracles.calls)
+        counted = replace(counted, certificate=seen, calls=counted.calls if own else counted.calls + oracles.calls)
+        if not missed:
+            return counted
+        reason = (
+            f"{around.constraint} is missed by {missed:.4g}, and the gap allows it: the bound of {around.name} is "
+            f"{around.radius:.4g}; ask for a smaller gap too"
+        )
     return replace(counted, status=Status.BOUND_REACHED, certificate=replace(seen, reason=reason))
+
+
+def _missed(oracles: Oracles, around: Enclosure, result: Result) -> float:
+    """|B x - b| where that is no small part of |b|, or of |B| |x|, else 0; asked where the gap does not prove it."""
+    coupling = oracles.problem.coupling
+    if around.b is None and not coupling.norm_at_hand:
+        return 0.0
+    size = coupling.norm.upper * float(np.linalg.norm(result.x)) if around.b is None else np.linalg.norm(around.b)
+    allowed = _OPEN * float(size)
+    if allowed == 0.0 or result.gap <= allowed * (around.radius - float(np.linalg.norm(result.y))):
+        return 0.0
+    missed = float(np.linalg.norm(oracles.forward(result.x) - (0.0 if around.b is None else around.b)))
+    return missed if missed > allowed else 0.0
 
 
 def _excluded(oracles: Oracles, around: Enclosure, result: Result) -> bool:

@@ -41,6 +41,10 @@ _HOPELESS = 256
 _FAR, _ASTRAY = 1e4, 30
 # What may end a run in the middle of a stage.
 _UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE, Status.NUMERICAL_LIMIT)
+# Where no gap is finite, points say themselves how they get on. One has settled when it has moved by less than this
+# part of its size since the last inspection. Points of so many inspections in a row are lost when each of them is
+# further from the one that had settled best than so many times its size, and moves by `_FAR` times as much as that did.
+_SETTLED, _REMOTE, _LOST = 0.03, 1e3, 12
 
 
 class Course(Protocol):
@@ -121,6 +125,10 @@ class Run:
         # The smallest gap of any candidate, and the gaps since then while all of them are far larger.
         self.best_gap = math.inf
         self.astray: list[float] = []
+        # Without finite gaps: the point that had settled best, what it had moved by, and how far off points are since.
+        self.settled: tuple[Array, Array] | None = None
+        self.moved = math.inf
+        self.distances: list[float] = []
 
     @property
     def plan(self) -> Plan:
@@ -326,7 +334,7 @@ class Run:
         if not all(self.oracles.finite(c.x, c.y) for c in candidates):
             # Oracles are asked first, so these numbers are our own.
             return Status.NUMERICAL_LIMIT
-        self.judge.latest = (candidates[0].x, candidates[0].y)
+        before, self.judge.latest = self.judge.latest, (candidates[0].x, candidates[0].y)
         with self.control.clock.phase("certificate"):
             gaps = [self.inspector.gap_of(candidate, self.oracles.calls) for candidate in candidates]
         if self._record(self.judge.gap):
@@ -339,6 +347,15 @@ class Run:
             self.watch.reason = (
                 f"The method has left its best point for good: for {len(self.astray)} inspections in a row certified "
                 f"gaps were at least {min(self.astray):.3g}, after {self.best_gap:.3g}"
+            )
+            return Status.COMPLETED
+        if not math.isfinite(min(self.best_gap, self.judge.gap)) and self._is_lost(before):
+            assert self.settled is not None
+            self.judge.latest = self.settled
+            self.watch.reason = (
+                f"The method has left its best point for good: for {len(self.distances)} inspections in a row its "
+                f"points were at least {min(self.distances):.3g} away from one where it had moved by {self.moved:.3g} "
+                "since the inspection before. That one is returned"
             )
             return Status.COMPLETED
         if self.steps >= _HOPELESS and not math.isfinite(self.judge.gap):
@@ -402,6 +419,22 @@ class Run:
         if exact > _FAR * self.best_gap:
             return True
         self.astray = []
+        return False
+
+    def _is_lost(self, before: tuple[Array, Array]) -> bool:
+        """Whether points that nothing is proved of have gone far away from where they had settled, and stay away."""
+        here = self.judge.latest
+        moved, size = _distance(here, before), max(_distance(here), _distance(before))
+        if self.settled is not None:
+            away, best = _distance(here, self.settled), _distance(self.settled)
+            if away > _REMOTE * best and moved > _FAR * self.moved:
+                self.distances.append(away)
+                half = len(self.distances) // 2
+                return len(self.distances) >= _LOST and min(self.distances[half:]) >= min(self.distances[:half])
+        self.distances = []
+        # A point that has not moved at all may be the start of a method that has not begun to move.
+        if 0.0 < moved <= min(_SETTLED * size, self.moved):
+            self.settled, self.moved = here, moved
         return False
 
     def _take_up(self) -> None:
@@ -498,6 +531,12 @@ class Run:
             aside=self._aside(),
             detail=self.watch.reason if status in (Status.NON_FINITE, Status.COMPLETED) else "",
         )
+
+
+def _distance(one: tuple[Array, Array], other: tuple[Array, Array] | None = None) -> float:
+    """The norm of a point, or of the difference of two."""
+    parts = one if other is None else [a - b for a, b in zip(one, other, strict=True)]
+    return math.hypot(*(float(np.linalg.norm(part)) for part in parts))
 
 
 def _closed(name: str, count: float) -> None:

@@ -226,7 +226,11 @@ class Result:
             return ""
         blocks, bounds = (" and ".join(names) for names in zip(*missing, strict=True))
         verb = "are" if len(missing) > 1 else "is"
-        return f"No {bounds} bound is known: {blocks} {verb} the method's own last point, and nothing is proved of it."
+        # A method that was stopped for having gone astray says itself which of its points this is.
+        which = "" if self.status is Status.COMPLETED and self.detail else " last"
+        return (
+            f"No {bounds} bound is known: {blocks} {verb} the method's own{which} point, and nothing is proved of it."
+        )
 
     @property
     def nit(self) -> int:

@@ -6,6 +6,9 @@ the records listed here, so a tree can not make anything run.
 
 A class may say `stored = False`: its objects stay those of the fresh run. One that must be rebuilt before its parts can
 be restored names the attributes it needs for that in `restored_first` and has a method `rebuild`.
+
+An array takes the place of one of its own shape and type. Where the fresh run has none yet, a table says to which block
+of the problem it belongs: compiled loops look at no bounds, so that nothing of another size may ever reach them.
 """
 
 from __future__ import annotations
@@ -44,6 +47,31 @@ _GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
 }
 
+# Arrays that a fresh run may not have yet: "x" and "y" are of the shape of a block, "X" and "Y" vectors of its size, of
+# the problem of the nearest object around. More letters are the items of a tuple, "-" is a number. What has no entry
+# here has the place of what holds it.
+_PRODUCTS = {"forward_product": "y", "adjoint_product": "x", "g_linearisation": "y"}
+_PLACES: dict[str, dict[str, Any]] = {
+    "AdaptiveSliding": {"average": "-xy", "gradient": "x", "gradient_before": "x"},
+    "Anchors": {"at_f": "X", "at_g": "Y"},
+    "Candidate": {
+        "x": "x", "y": "y", "Bx": "y", "BTy": "x", "linearisation": "x", "averaged": "-xy", "g_linearisation": "y",
+    },
+    "CouplingLoop": {**_PRODUCTS, "known": "yx"},
+    "DualModel": {"slope": "y", "curvature": "y", "center": "y"},
+    "GradientSliding": {"slope": "x", "u": "x", "u_mean": "x", "v_mean": "y"},
+    "Judge": {"pair_f": "x", "pair_g": "y", "below": "x", "above": "y", "_start_pull": "x"},
+    "Linearised": _PRODUCTS,
+    "PlainLift": {"_known": "x-"},
+    "PlanRun": {"stage_start": "xy", "judged_point": "xy", "models": {"f": "x", "g": "y"}},
+    "Point": {"x": "x", "gradient": "x"},
+    "Proximal": _PRODUCTS,
+    "Response": {"y": "y", "Bx": "y"},
+    "Run": {"settled": "xy"},
+    "Slid": _PRODUCTS,
+    "UniversalMirrorProx": {"asked": "xy"},
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -77,8 +105,8 @@ def restore(
 ) -> None:
     """Put a state into a fresh run of the same problem and plan; `kind` is that of the problem's arrays.
 
-    An array takes the place of one of its own shape, or, where the fresh run has none yet, has one of `shapes`:
-    compiled loops look at no bounds.
+    An array takes the place of one of its own shape. Where the fresh run has none yet, it is of the block that it is
+    known to belong to, or, where that is not known, has one of `shapes`.
     """
     try:
         if _Reader(kept.arrays, kind, shapes).value(kept.tree, run) is not run:
@@ -186,21 +214,63 @@ class _Reader:
         # Where arrays lay that were elsewhere.
         self.arrays, self.kind, self.shapes = arrays, kind, shapes
         self.seen: dict[int, Any] = {}
+        # The problem that blocks are those of.
+        self.problem: SaddleProblem | None = None
 
-    def value(self, node: Any, fresh: Any = None) -> Any:
-        """The value of a node; `fresh` is what the fresh run has in its place."""
+    def value(self, node: Any, fresh: Any = None, place: Any = "") -> Any:
+        """The value of a node; `fresh` is what the fresh run has in its place, `place` the block that it belongs to."""
+        outside, self.place = getattr(self, "place", ""), place
         made = _READERS[node["k"]](self, node, fresh) if isinstance(node, dict) else node
+        self.place = outside
         if made is not None and made is not fresh:
-            self._check_shape(made, fresh)
+            self._check(made, fresh, place)
         return made
 
-    def _check_shape(self, made: Any, fresh: Any) -> None:
+    def _check(self, made: Any, fresh: Any, place: Any) -> None:
+        """Whether arrays, and those inside of what is stored once and met again, may stand where they do."""
+        if isinstance(made, _ARRAYS) or isinstance(fresh, _ARRAYS):
+            self._check_shape(made, fresh, place)
+        elif isinstance(made, Moment):
+            # Rows of numbers, of which there may be very many.
+            return
+        elif isinstance(made, tuple | list):
+            old = _items(fresh, len(made))
+            for item, before, part in zip(made, old, _parts(place, made), strict=True):
+                if item is not before:
+                    self._check(item, before, part)
+        elif _RECORDS.get(type(made).__name__) is type(made):
+            before = vars(fresh) if type(fresh) is type(made) else {}
+            for name, item in vars(made).items():
+                if item is not None and item is not before.get(name):
+                    self._check(item, before.get(name), _place_in(type(made).__name__, name, place))
+        elif _problem_of(made) is not None and (
+            type(made) is not type(fresh) or _problem_of(made) is not _problem_of(fresh)
+        ):
+            # One that is met again; what is restored for the first time is the fresh one itself.
+            raise TypeError(f"{_told(made)} is stored where the run has another {_told(fresh)}")
+
+    def _check_shape(self, made: Any, fresh: Any, place: Any) -> None:
         """Whether an array may stand where the fresh run has `fresh`."""
         is_array, known = isinstance(made, _ARRAYS), isinstance(fresh, _ARRAYS)
-        if known and not (is_array and made.shape == fresh.shape and made.dtype.kind == fresh.dtype.kind):
-            raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}")
-        if is_array and not known and self.shapes is not None and made.shape not in self.shapes:
-            raise ValueError(f"{_told(made)} is stored; expected one of the shapes {sorted(self.shapes)}")
+        if known:
+            if not (is_array and made.shape == fresh.shape and _type_of(made) == _type_of(fresh)):
+                raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}")
+            return
+        if self.shapes is None:
+            return
+        block = self._block(place)
+        fitting = sorted(self.shapes) if block is None else [block]
+        if (fresh is not None and block is None) or made.shape not in fitting or made.dtype.kind != "f":
+            raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}; expected a shape of {fitting}")
+        if isinstance(made, np.ndarray) and made.dtype != np.float64:
+            raise ValueError(f"{_told(made)} is stored; expected float64")
+
+    def _block(self, place: Any) -> tuple[int, ...] | None:
+        """The shape of a place; None where that is not known."""
+        if self.problem is None or place not in ("x", "y", "X", "Y"):
+            return None
+        domain = self.problem.X if place in "xX" else self.problem.Y
+        return domain.shape if place in "xy" else (domain.size,)
 
     def fresh(self, node: Mapping[str, Any], fresh: Any) -> Any:
         return fresh
@@ -219,21 +289,23 @@ class _Reader:
         ]
 
     def sequence(self, node: Mapping[str, Any], fresh: Any) -> Any:
-        old = list(fresh) if isinstance(fresh, tuple | list) else []
-        old += [None] * (len(node["v"]) - len(old))
-        items = [self.value(item, before) for item, before in zip(node["v"], old, strict=False)]
+        parts = _parts(self.place, tuple(node["v"]) if node["k"] == "tuple" else node["v"])
+        old = _items(fresh, len(node["v"]))
+        items = [self.value(item, before, part) for item, before, part in zip(node["v"], old, parts, strict=True)]
         return tuple(items) if node["k"] == "tuple" else items
 
     def mapping(self, node: Mapping[str, Any], fresh: Any) -> dict[Any, Any]:
-        old = fresh if isinstance(fresh, dict) else {}
+        old, places = fresh if isinstance(fresh, dict) else {}, self.place
         pairs = [(self.value(key), item) for key, item in node["v"]]
-        return {key: self.value(item, old.get(key)) for key, item in pairs}
+        named = places if isinstance(places, dict) else {}
+        return {key: self.value(item, old.get(key), named.get(key, places)) for key, item in pairs}
 
     def again(self, node: Mapping[str, Any], fresh: Any) -> Any:
         return self.seen[node["v"]]
 
     def array(self, node: Mapping[str, Any], fresh: Any) -> np.ndarray[Any, Any]:
-        array = np.array(self.arrays[node["v"]])
+        # In the order of its entries that a run gives its own arrays.
+        array = np.array(self.arrays[node["v"]], order="C")
         array.flags.writeable = bool(node["w"])
         self.seen[node["n"]] = array
         return array
@@ -256,11 +328,13 @@ class _Reader:
         kind = _record_of(node["t"])
         made: Any = object.__new__(kind)
         self.seen[node["n"]] = made
+        place, before = self.place, vars(fresh) if type(fresh) is kind else {}
         allowed = {field.name for field in fields(kind)}
         for name, content in node["v"]:
             if name not in allowed:
                 raise KeyError(name)
-            object.__setattr__(made, name, self.value(content, vars(fresh).get(name) if type(fresh) is kind else None))
+            value = self.value(content, before.get(name), _place_in(node["t"], name, place))
+            object.__setattr__(made, name, value)
         if {name for name, _ in node["v"]} != allowed:
             raise KeyError(sorted(allowed))
         return made
@@ -269,13 +343,46 @@ class _Reader:
         if type(fresh).__name__ != node["t"] or not _is_ours(fresh):
             raise TypeError(f"{node['t']} is stored where the run has {type(fresh).__name__}")
         self.seen[node["n"]] = fresh
+        place, outside = self.place, self.problem
+        self.problem = _problem_of(fresh) or outside
         for i, (name, content) in enumerate(node["v"]):
             if i > 0 and i == node["first"]:
                 fresh.rebuild()
             if callable(getattr(type(fresh), name, None)):
                 raise KeyError(name)
-            object.__setattr__(fresh, name, self.value(content, vars(fresh).get(name)))
+            before = vars(fresh).get(name)
+            object.__setattr__(fresh, name, self.value(content, before, _place_in(node["t"], name, place)))
+        self.problem = outside
+        if hasattr(fresh, "check_restored"):
+            fresh.check_restored()
         return fresh
+
+
+def _items(fresh: Any, count: int) -> list[Any]:
+    """The items of what a fresh run has in the place of a sequence, as many as are stored."""
+    old = list(fresh)[:count] if isinstance(fresh, tuple | list) else []
+    return old + [None] * (count - len(old))
+
+
+def _parts(place: Any, items: Collection[Any]) -> list[Any]:
+    """The places of the items of a tuple; those of a list are all the same."""
+    several = isinstance(items, tuple) and isinstance(place, str) and len(place) == len(items)
+    return list(place) if several else [place] * len(items)
+
+
+def _place_in(kind: str, name: str, place: Any) -> Any:
+    return _PLACES.get(kind, {}).get(name, place)
+
+
+def _problem_of(value: Any) -> SaddleProblem | None:
+    """The problem that an object works on, x and y exchanged where it sees them so."""
+    oracles = vars(value).get("oracles") if _is_ours(value) else None
+    found = oracles.problem if isinstance(oracles, Oracles) else vars(value).get("problem") if _is_ours(value) else None
+    return found if isinstance(found, SaddleProblem) else None
+
+
+def _type_of(array: Any) -> Any:
+    return array.dtype if isinstance(array, np.ndarray) else array.dtype.kind
 
 
 _READERS: dict[str, Callable[[_Reader, Mapping[str, Any], Any], Any]] = {

@@ -15,8 +15,8 @@ from saddleslide.cli.commands.tasks import Task
 SOLUTION_FILES = ("result.json", "arrays.npz", "solution.png", "convergence.png")
 PICTURE = "image.png"
 EXIT_CODES = (
-    "exit codes: 0 solved, 1 not solved, 2 wrong arguments or files that can not be read or written, 130 interrupted,\n"
-    "  141 nobody reads the output any more"
+    "exit codes: 0 solved, 1 not solved, 2 wrong arguments, files that can not be read or written, or own code that\n"
+    "  fails, 130 interrupted, 141 nobody reads the output any more"
 )
 # Predictions for the slow methods run through all their steps, which takes long at small targets.
 _COMPARED = 1e-2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,20 @@ def _from_file(chosen: Any) -> SaddleProblem:
             f"{chosen.target!r} is {type(made).__name__}; expected a SaddleProblem, or a function that makes one."
         )
     return made
+
+
+def own_lines(chosen: Any, error: Exception) -> str | None:
+    """What is wrong with a file of the caller's, from its own lines on; None where the error did not come from it."""
+    if getattr(chosen, "target", None) is None:
+        return None
+    file = Path(str(chosen.target).rpartition(":")[0]).resolve()
+    if isinstance(error, SyntaxError):
+        # Of the file itself, which then has no line that was run, or of what it imports.
+        return "".join(traceback.format_exception_only(error)).rstrip()
+    step = error.__traceback__
+    while step is not None and Path(step.tb_frame.f_code.co_filename).resolve() != file:
+        step = step.tb_next
+    return None if step is None else "".join(traceback.format_exception(error.with_traceback(step))).rstrip()
 
 
 def _arguments(make: Any, chosen: Any) -> tuple[Any, ...]:
