@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from saddleslide.methods.sliding.primal_dual import PrimalDual
 
 import saddleslide as ss
 from libraries import KINDS, kind
@@ -14,7 +15,6 @@ from saddleslide.arrays.remote.constants import constant
 from saddleslide.arrays.remote.sparse import sparse_product
 from saddleslide.arrays.remote.transforms import cosine_transform, hartley_transform
 from saddleslide.methods.sliding.adaptive import AdaptiveSliding
-from saddleslide.methods.sliding.primal_dual import PrimalDual
 from saddleslide.methods.sliding.recursion import Recursion
 from saddleslide.metrics.spectral import from_coordinates, to_coordinates
 from support import gathered, scattered

@@ -5,10 +5,10 @@ Small and fast: a wrong sign, weight or factor in a step, an average or a bound 
 
 import numpy as np
 import pytest
+from saddleslide.methods.sliding.primal_dual import PrimalDual
 
 import saddleslide as ss
 from saddleslide.certificates.judge import Judge
-from saddleslide.methods.sliding.primal_dual import PrimalDual
 from saddleslide.oracles.oracles import Oracles
 
 F, D = ss.functions, ss.domains

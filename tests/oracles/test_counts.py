@@ -5,9 +5,9 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+from saddleslide.methods.reach import assumed_slopes, reach_from_start
 
 import saddleslide as ss
-from saddleslide.methods.reach import assumed_slopes, reach_from_start
 from support import gathered
 
 

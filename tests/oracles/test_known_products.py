@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from saddleslide.methods.sliding.primal_dual import PrimalDual
 
 import saddleslide as ss
 from saddleslide.certificates.candidate import Split
@@ -13,7 +14,6 @@ from saddleslide.methods.sliding.adaptive import AdaptiveSliding
 from saddleslide.methods.sliding.coupling_loop import CouplingLoop
 from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
 from saddleslide.methods.sliding.plain_steps import CouplingProblem
-from saddleslide.methods.sliding.primal_dual import PrimalDual
 from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.adaptive import adaptive_plan

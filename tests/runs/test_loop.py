@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from saddleslide.theory.method_plan import MethodPlan
 
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.methods import Method
 from saddleslide.oracles.oracles import Oracles
-from saddleslide.theory.method_plan import MethodPlan
 from support import CountedProblem, gathered
 
 FAMILY = [

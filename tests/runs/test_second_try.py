@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from saddleslide.api.second_try import PATIENCE, with_second_try
 
 import saddleslide as ss
-from saddleslide.api.second_try import PATIENCE, with_second_try
 from saddleslide.methods.catalogue import method_plan
 from saddleslide.planner.forecast import predict, predict_adaptive
 from saddleslide.runs.control import Control

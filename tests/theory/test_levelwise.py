@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 import saddleslide as ss
 from composite import Composite
+from plans import sliding_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.sliding import Recursion
 from saddleslide.theory import Term, alpha_sequence, place, printed_holder_bound, sharp_bound
 from saddleslide.theory.levelwise import best_w, levelwise_terms
-from saddleslide.theory.sliding_plan import SlidingPlan
 from support import gathered, pairwise
 
 ORDERS = ["".join(letters) for letters in itertools.permutations("fgB")]
@@ -154,9 +154,9 @@ def test_the_gap_never_exceeds_the_levelwise_bound(saddle, order, loops, units, 
 @every_order
 def test_a_levelwise_plan_runs_like_any_other(order):
     saddle = pressed(L=1.0, M=2.0).in_units(40.0, 0.01)
-    plan = SlidingPlan(saddle.levels(order, (4, 3, 5)))
+    plan = sliding_plan(saddle.levels(order, (4, 3, 5)))
     result = ss.run(saddle.problem, plan, start=saddle.start)
-    x, y = saddle.run(plan.levels)
+    x, y = saddle.run(plan.schedule.levels)
     np.testing.assert_allclose(result.x, x, rtol=0.0, atol=1e-12 * np.abs(x).max())
     np.testing.assert_allclose(result.y, y, rtol=0.0, atol=1e-12 * np.abs(y).max())
     assert ss.Plan.from_dict(plan.to_dict()) == plan

@@ -16,14 +16,13 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import to_host
 from saddleslide.certificates.candidate import Candidate, Split
-from saddleslide.methods.base import BOUNDS
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Status
 from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.functions import Function, Zero, split_simple
 from saddleslide.functions.at_hand import exponent, smoothness_at_hand
 from saddleslide.kernels.switch import prepare
-from saddleslide.methods.base import Description, Method, Revision
+from saddleslide.methods.base import BOUNDS, Description, Method, Revision
 from saddleslide.methods.metric_choice import built_metric
 from saddleslide.methods.sliding.adaptive import AdaptiveSliding, Settings
 from saddleslide.methods.sliding.coupling_loop import CouplingLoop

@@ -329,9 +329,7 @@ class Watch:
             raise
 
 
-def where_in(
-    plan: Plan, steps: int, oracles: Oracles, judging: Oracles | None = None, mirrored: bool = False
-) -> str:
+def where_in(plan: Plan, steps: int, oracles: Oracles, judging: Oracles | None = None, mirrored: bool = False) -> str:
     """Oracle, call number, level and step, for the note on an exception."""
     active, judged = oracles, False
     if not oracles.active and judging is not None and judging.active:

@@ -162,7 +162,10 @@ class StageJudge:
 
     def take_up(self, offered: tuple[tuple[Array, Array], ...]) -> None:
         """Cut short in the first step: what no bound judges is taken from a step that was not finished."""
-        known, sides = (math.isfinite(self.seen.upper), math.isfinite(self.seen.lower)), (self.problem.X, self.problem.Y)
+        known, sides = (
+            (math.isfinite(self.seen.upper), math.isfinite(self.seen.lower)),
+            (self.problem.X, self.problem.Y),
+        )
         if all(known):
             return
         for found in offered:

@@ -73,7 +73,7 @@ def begin(start: tuple[Array, Array], eps: float = math.nan) -> SlidingState:
 
 
 def blocks(z: Array, oracles: Oracles) -> tuple[Array, Array]:
-    """x and y of one vector."""
+    """X and y of one vector."""
     x, y = split(z, [oracles.problem.X.shape, oracles.problem.Y.shape])
     return x.copy(), y.copy()
 
