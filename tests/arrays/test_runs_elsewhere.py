@@ -14,7 +14,8 @@ from saddleslide.arrays.remote import Elsewhere, traffic
 from saddleslide.arrays.remote.constants import constant
 from saddleslide.arrays.remote.sparse import sparse_product
 from saddleslide.arrays.remote.transforms import cosine_transform, hartley_transform
-from saddleslide.methods.sliding.adaptive import AdaptiveSliding
+from saddleslide.methods.adaptive_sliding import Iteration
+from saddleslide.methods.restarted_primal_dual import RestartedPrimalDual
 from saddleslide.methods.sliding.recursion import Recursion
 from saddleslide.metrics.spectral import from_coordinates, to_coordinates
 from support import gathered, scattered
@@ -134,12 +135,12 @@ def pairs(names, method):
 def copies(monkeypatch):
     """How many arrays each step of a method sent to or from the host."""
     seen = []
-    for method, step in ((Recursion, "step"), (AdaptiveSliding, "advance"), (PrimalDual, "advance")):
+    for method, step in ((Recursion, "step"), (Iteration, "step"), (RestartedPrimalDual, "step")):
         made = getattr(method, step)
 
-        def watched(self, *args, made=made):
+        def watched(self, *args, made=made, **named):
             before = traffic()
-            answer = made(self, *args)
+            answer = made(self, *args, **named)
             seen.append((traffic() - before).total)
             return answer
 

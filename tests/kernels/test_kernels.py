@@ -358,13 +358,13 @@ def test_numba_is_imported_by_the_first_run_and_not_without_compiling():
 
 TRANSFORMED = """
 import sys, saddleslide as ss
-from saddleslide.methods.adaptive_sliding import Adaptive
-problem, start, seen = ss.gallery.tomography(n=8), Adaptive.start, []
+from saddleslide.methods.adaptive_sliding import AdaptiveSliding
+problem, init, seen = ss.gallery.tomography(n=8), AdaptiveSliding.init, []
 assert "scipy.fft" not in sys.modules
 def watched(self, *given):
     seen.append("scipy.fft" in sys.modules)
-    return start(self, *given)
-Adaptive.start = watched
+    return init(self, *given)
+AdaptiveSliding.init = watched
 result = ss.solve(problem, rtol=1e-3, metric=sys.argv[1])
 print(seen[0], result.timings["compile"] > 0.0)
 """

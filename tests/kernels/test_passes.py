@@ -1,16 +1,19 @@
 """Passes over sparse matrices: what they compute, that no bit depends on how, and what they count."""
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 import pytest
 import scipy.sparse
 
 import saddleslide as ss
+from saddleslide.facts.facts import Facts
 from saddleslide.functions import LeastSquares, PoissonTransmission
 from saddleslide.functions.losses import _beyond_linear
 from saddleslide.kernels.switch import jit
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
-from saddleslide.methods.adaptive_sliding import Adaptive
+from saddleslide.methods.adaptive_sliding import AdaptiveSliding
 from saddleslide.operators import Matrix
 from saddleslide.operators.sparse_rows import SparseRows
 from saddleslide.oracles.oracles import Oracles
@@ -147,18 +150,17 @@ def test_probes_of_a_curved_loss_see_its_hessian_where_it_is_taken():
 def test_gradients_that_come_along_are_those_at_the_iterates():
     """Also after shortened steps, whose gradients are combinations of others."""
     problem = ss.gallery.tomography(n=16)
-    adaptive = Adaptive(adaptive_plan(problem, SolveRequest(rtol=1e-9)))
-    adaptive.start(Oracles(problem), problem.start(), tol=1e-9)
-    method = adaptive.iteration
+    method, oracles = AdaptiveSliding.of(adaptive_plan(problem, SolveRequest(rtol=1e-9))), Oracles(problem)
+    state = method.init(oracles, Facts(problem), problem.start(), tol=1e-9)
     shortened = 0
     for _ in range(40):
-        method.L *= 0.6
-        before = method.violations
-        method.advance()
-        shortened += method.violations - before
-        fresh = problem.f.gradient(method.here.x)
+        before = replace(state.iterate, L=0.6 * state.iterate.L)
+        state = method.step(replace(state, iterate=before), oracles)
+        shortened += state.iterate.violations - before.violations
+        here = state.iterate.here
+        fresh = problem.f.gradient(here.x)
         scale = np.abs(problem.f.gradient(0.0 * fresh)).max()
-        np.testing.assert_allclose(method.gradient, fresh, rtol=0.0, atol=1e-13 * scale)
+        np.testing.assert_allclose(here.gradient, fresh, rtol=0.0, atol=1e-13 * scale)
     assert shortened >= 5
 
 

@@ -6,8 +6,8 @@ import pytest
 import saddleslide as ss
 from saddleslide.certificates.candidate import Split
 from saddleslide.kernels.switch import jit, load
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop
-from saddleslide.methods.sliding.plain_steps import CouplingProblem, DualModel
+from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem, DualModel
+from saddleslide.methods.sliding.known import known_coupling, known_curve, known_inverse, known_set, known_term
 from saddleslide.metrics import Blocks, Diagonal, Spectral
 from saddleslide.oracles.oracles import Oracles
 from support import gathered, pairwise
@@ -60,7 +60,7 @@ def outcomes(metric, g_simple, Y, coupling="differences", model=None, X=None, f_
             oracles = Oracles(problem)
             loop = CouplingLoop(oracles, attached, Split(Q.Quadratic(1.0), f_simple, Q.Zero(), g_simple))
             result = loop.solve(given, steps, 1e-3)
-        found.append((*result, loop.forward_product, oracles.calls.B, loop.workshop is not None))
+        found.append((*result[:4], result.Bx, oracles.calls.B, loop.workshop is not None))
     return found
 
 
@@ -118,11 +118,21 @@ def test_the_result_is_not_overwritten_by_the_next_problem():
         given = CouplingProblem(np.eye(*SHAPE), np.zeros(SHAPE), 1.0, start, start, 0.5, None)
         first = loop.solve(given, 3, 0.0)
         kept = [part.copy() for part in first[:3]]
-        product = loop.forward_product.copy()
+        product = first.Bx.copy()
         np.testing.assert_allclose(product, B.forward(first[1]), atol=1e-14)
         loop.solve(CouplingProblem(-np.eye(*SHAPE), np.ones(SHAPE), 2.0, start, start, 3.0, None), 5, 0.0)
     for part, copy in zip(first[:3], kept, strict=True):
         assert np.array_equal(part, copy)
+
+
+def test_parts_of_known_kinds_are_what_compiled_loops_take():
+    two, free = Q.Power(0.5), ss.domains.FullSpace(2)
+    assert known_curve((2.0 * two + Q.Power(0.0)).separable_form()) == (1.0, 2.0)
+    assert known_curve((Q.Power(0.0, weight=[1.0, 2.0]) + two).separable_form()) is None
+    assert known_coupling(ss.operators.FiniteDifferences((4, 5))) == (4, 5)
+    assert known_set(ss.domains.Ball(2.0, shape=3)).radius == 2.0
+    assert known_term(3.0 * Q.Power(0.0), free).threshold.tolist() == [3.0]
+    assert known_inverse(ss.metrics.Diagonal([1.0, 4.0]), free).tolist() == [1.0, 0.25]
 
 
 @gathered("shape", [(1, 1), (1, 2), (2, 1), (1, 7), (7, 1), (2, 2), (3, 4), (9, 16)])

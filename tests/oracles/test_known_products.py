@@ -8,12 +8,12 @@ from saddleslide.methods.sliding.primal_dual import PrimalDual
 
 import saddleslide as ss
 from saddleslide.certificates.candidate import Split
+from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
-from saddleslide.methods.adaptive_sliding import Adaptive
-from saddleslide.methods.sliding.adaptive import AdaptiveSliding
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop
+from saddleslide.methods.adaptive_sliding import AdaptiveSliding
+from saddleslide.methods.restarted_primal_dual import advance, begin, restart
+from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem
 from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
-from saddleslide.methods.sliding.plain_steps import CouplingProblem
 from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.adaptive import adaptive_plan
@@ -40,9 +40,9 @@ def given(start, seed=0):
     return CouplingProblem(gradient, np.zeros(SHAPE), 1.0, start, start, 0.5, None)
 
 
-def spent(loop, oracles, problem):
+def spent(loop, oracles, problem, known=()):
     before = oracles.calls.B
-    found = loop.solve(problem, 4, 0.0)
+    found = loop.solve(problem, 4, 0.0, known)
     return oracles.calls.B - before, found
 
 
@@ -53,14 +53,14 @@ def test_a_loop_that_begins_where_one_ended_saves_its_first_product(compiled, me
     with jit(compiled):
         loop, oracles = loop_on_differences(metric)
         start = rng.standard_normal(SHAPE), np.clip(rng.standard_normal(FIELD), -0.3, 0.3)
-        count, (X, _, y, _) = spent(loop, oracles, given(start))
+        count, begun = spent(loop, oracles, given(start))
         assert count == 2 * 4 + 1
-        np.testing.assert_allclose(loop.adjoint_product, oracles.problem.coupling.adjoint(y), atol=1e-14)
-        again = given((X, y), seed=2)
-        count, first = spent(loop, oracles, again)
+        np.testing.assert_allclose(begun.BTy, oracles.problem.coupling.adjoint(begun.y), atol=1e-14)
+        again = given((begun.X, begun.y), seed=2)
+        count, first = spent(loop, oracles, again, begun.known)
         assert count == 2 * 4
         # Repeated from the same point, as after a failed curvature test; then from a point of its own.
-        count, second = spent(loop, oracles, again)
+        count, second = spent(loop, oracles, again, first.known)
         assert count == 2 * 4
         assert all(np.array_equal(one, other) for one, other in zip(first[:3], second[:3], strict=True))
         fresh, others = loop_on_differences(metric)
@@ -68,7 +68,7 @@ def test_a_loop_that_begins_where_one_ended_saves_its_first_product(compiled, me
         assert count == 2 * 4 + 1
         for one, other in zip(first[:3], alone[:3], strict=True):
             np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-13)
-        assert spent(loop, oracles, given(start))[0] == 2 * 4 + 1
+        assert spent(loop, oracles, given(start), second.known)[0] == 2 * 4 + 1
 
 
 def test_the_product_of_zero_is_known():
@@ -105,13 +105,13 @@ def test_candidates_bring_both_products_along(kind, inner):
     plan = adaptive_plan(problem, SolveRequest(1e-9))
     if kind == "linearised":
         plan = replace(plan, g_steps=0)
-    adaptive = Adaptive(plan)
-    adaptive.start(Oracles(problem), problem.start(), tol=1e-9)
-    method = adaptive.iteration
-    assert isinstance(method, AdaptiveSliding) and isinstance(method.inner, inner)
+    method, oracles = AdaptiveSliding.of(plan), Oracles(problem)
+    state = method.init(oracles, Facts(problem), problem.start(), tol=1e-9)
+    assert isinstance(method._iteration(oracles, state.metric).inner, inner)
     shown = 0
     for _ in range(12):
-        candidate = method.advance()
+        state = method.step(state, oracles)
+        (candidate,) = method.candidates(state, oracles)
         np.testing.assert_allclose(candidate.BTy, B.matrix.T @ candidate.y, rtol=0.0, atol=1e-13)
         if candidate.Bx is not None:
             shown += 1
@@ -127,7 +127,7 @@ def test_the_judge_of_a_run_makes_no_product_of_its_own():
     assert result.success and len(result.history) > 3
     assert run.oracles.calls.B + run.judge.oracles.calls.B == result.calls.B == B.products - before
     # After a shortened step x is a point between others, and its image is asked for.
-    assert run.method.iteration.violations >= run.judge.oracles.calls.B
+    assert run.state.iterate.violations >= run.judge.oracles.calls.B
 
 
 def test_a_restart_from_the_last_point_keeps_its_product():
@@ -137,15 +137,17 @@ def test_a_restart_from_the_last_point_keeps_its_product():
         f=F.Zero(), g=F.Zero(), B=B.coupling, X=D.Box(-1.0, 1.0, shape=9), Y=D.Box(-1.0, 1.0, shape=6)
     )
     start = rng.uniform(-1.0, 1.0, 9), rng.uniform(-1.0, 1.0, 6)
-    method = PrimalDual(Oracles(problem), start, float(np.linalg.norm(B.matrix, 2)), 1.0)
+    oracles = Oracles(problem)
+    state = begin(oracles, start, float(np.linalg.norm(B.matrix, 2)), 1.0)
     assert B.products == 1
-    last, mean = method.advance()
-    assert B.products == 1 + 2 * method.chunk
+    state = advance(state, oracles)
+    last, mean = state.points
+    made = 1 + 2 * state.chunk
+    assert B.products == made
     np.testing.assert_allclose(last.BTy, B.matrix.T @ last.y, rtol=0.0, atol=1e-14)
-    method.restart((last.x, last.y))
-    assert B.products == 1 + 2 * method.chunk
-    method.restart((mean.x, mean.y))
-    assert B.products == 2 + 2 * method.chunk
-    np.testing.assert_allclose(method.pull, B.matrix.T @ mean.y, rtol=0.0, atol=1e-14)
-    assert not PrimalDual(Oracles(problem), (start[0], np.zeros(6)), 1.0, 1.0).pull.any()
-    assert B.products == 2 + 2 * method.chunk
+    assert restart(state, (1.0, 2.0), oracles).restarts == 1 and B.products == made
+    found = restart(state, (2.0, 1.0), oracles)
+    assert found.y is mean.y and B.products == made + 1
+    np.testing.assert_allclose(found.pull, B.matrix.T @ mean.y, rtol=0.0, atol=1e-14)
+    assert not begin(oracles, (start[0], np.zeros(6)), 1.0, 1.0).pull.any()
+    assert B.products == made + 1

@@ -77,6 +77,11 @@ class FunctionFacts:
         return False
 
     @property
+    def may_have_kinks(self) -> bool:
+        """Whether the exponent is below 1, or nobody has said what it is."""
+        return self.is_undeclared or self.exponent < 1.0
+
+    @property
     def lipschitz(self) -> float:
         """The Lipschitz constant of the gradient; infinite where none is known."""
         return self.holder.H if self.holder is not None and self.holder.nu == 1.0 else math.inf

@@ -1,49 +1,113 @@
-"""Adaptive sliding as `solve` runs it: the iteration with its metric, its inner work and its pace.
+"""Adaptive sliding: one accelerated outer loop on f, the coupling (and g) slid inside, nothing to tune.
 
-`sliding/adaptive.py` has the iteration itself. Here stands what it is built from, and what a run teaches it: to work
-harder inside where the gap creeps, to give up a metric that leads out of X, to end where nothing helps any more.
+Practice in place of theory, in five points: the curvature of f is found by backtracking and may fall again; momentum
+restarts when it points uphill; the inner loop stops when more of it would not pay; the weight between x and y follows
+the distances that both travel; and a g without proximal step is slid in its turn, or linearised.
+
+`AdaptiveSliding` is the method: its settings, and what a run teaches it. `Iteration` is one outer step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import to_host
-from saddleslide.certificates.candidate import Candidate, Split
-from saddleslide.certificates.judge import Judge
+from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.verdict import Status
-from saddleslide.errors import InputError, UnknownConstantError
-from saddleslide.functions import Function, Zero, split_simple
-from saddleslide.functions.at_hand import exponent, smoothness_at_hand
+from saddleslide.facts.facts import Facts
+from saddleslide.functions import Zero, bounding_modulus
+from saddleslide.functions.base import value_aside
+from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.kernels.switch import prepare
-from saddleslide.methods.base import BOUNDS, Description, Method, Revision
+from saddleslide.methods.base import BOUNDS, Description, Method, Revision, State, option
 from saddleslide.methods.metric_choice import built_metric
-from saddleslide.methods.sliding.adaptive import AdaptiveSliding, Settings
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop
-from saddleslide.methods.sliding.inner import Inner, Linearised, Proximal, Slid
-from saddleslide.metrics import Blocks, Entrywise, Metric, Spectral, from_dict
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
-from saddleslide.theory.plan import Plan as AdaptivePlan
+from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem, DualModel
+from saddleslide.methods.sliding.inner import Inner, Inside, Linearised, Proximal, Slid, Work
+from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, Spectral, from_dict
+from saddleslide.oracles.calls import RunEnded
+from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER
+from saddleslide.theory.plan import ADAPTIVE_SLIDING, Plan
 
-# Steps without a better gap after which the inner work is doubled.
-_PATIENCE = 12
-# Over so many steps the gap must halve.
-_STRIDE = 40
-# So many times out of patience at a gap this small is the end of what rounding allows.
-_MOST_STALLS, _TINY = 12, 1e-10
-# Or a gap within this factor of what rounding takes of the bounds.
-_SLACK = 8.0
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.certificates.judge import Judge
+    from saddleslide.oracles.oracles import CountedLift, Oracles
+    from saddleslide.problem import SaddleProblem
+
+METRICS = ("blocks", "diagonal", "spectral", "fft", "given")
+# Rules of thumb, none of which depends on the problem. A coupling step, and a step on g inside one on f, is small
+# enough below this part of the outer step.
+_INNER_TOLERANCE, _NESTED_TOLERANCE = 0.03, 0.1
+# Factors on the curvature estimate: after an accepted step, and above the measured one after a violated one. One that
+# is violated by at most the third shortens the step instead of repeating it.
+_SHRINK, _MARGIN, _SHORTEN = 0.9, 1.05, 2.0
+# After so many violations the curvature estimate falls more slowly, but by no more than that.
+_FORGIVEN, _MOST_CAUTION = 100, 20
+# Relative size below which a difference of two numbers is rounding; the same of the image of a step under B.
+_NOISE, _UNSEEN = 1e-14, 1e-10
+# The weight between the blocks stays within this factor of its first value.
+_RHO_RANGE = 1e8
+# Steps without a better gap after which the inner work is doubled; over so many steps the gap must halve.
+_PATIENCE, _STRIDE = 12, 40
+# So many times out of patience at a gap this small, or within the factor of what rounding takes of the bounds, is the
+# end of what rounding allows.
+_MOST_STALLS, _TINY, _SLACK = 12, 1e-10, 8.0
 
 
 @dataclass
-class Pace:
+class Point(State):
+    """A point with its coordinates and its lift, and its gradient where that is known."""
+
+    x: Array
+    coordinates: Array
+    lift: Array
+    gradient: Array | None = None
+    # Sizes of the points whose lifts this one is made of: what its rounding is relative to.
+    reach: float = 0.0
+
+
+class Model(NamedTuple):
+    """f at an extrapolated point: with its gradient and its value."""
+
+    x: Array
+    coordinates: Array
+    lift: Array
+    reach: float
+    gradient: Array
+    value: float
+
+
+@dataclass
+class Iterate(State):
+    """Where sliding on one function stands: the last two points, and all that it has learnt of curvature and weights.
+
+    `average` is a lower model of f, constant and slope, with the y of the same weights; `at_zero` what the oracles have
+    asked of a quadratic of the caller's.
+    """
+
+    here: Point
+    before: Point
+    y: Array
+    L: float
+    work: Work
+    at_zero: tuple[float, Array] | None
+    t: float = 1.0
+    momentum: float = 0.0
+    rho: float = math.nan
+    first_rho: float = math.nan
+    steps: int = 0
+    violations: int = 0
+    average: tuple[float, Array, Array] | None = None
+
+
+@dataclass
+class Pace(State):
     """How a run has been getting on: what decides when to work harder, and when to give up."""
 
     steps: int = 0
@@ -54,14 +118,25 @@ class Pace:
     marked: float = math.inf
 
 
-@final
-class Adaptive(Method):
-    """The method of an adaptive plan.
+@dataclass
+class AdaptiveState(State):
+    """The iterate, the numbers of the fitted metric, the point to be judged, the target, and the pace.
 
-    Parameters
-    ----------
-    plan : AdaptivePlan
-        Metric, first curvature and inner work.
+    `slack_floor` is the least slack of the curvature test in units of a step; None where f is smooth and needs none.
+    """
+
+    iterate: Iterate
+    metric: tuple[Array | float, ...]
+    found: Candidate
+    target: float
+    slack_floor: float | None
+    pace: Pace = field(default_factory=Pace)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class AdaptiveSliding(Method):
+    """What `solve` runs where f or g has a costly part; `f` has one from the side that the run sees.
 
     Examples
     --------
@@ -69,86 +144,145 @@ class Adaptive(Method):
     >>> from saddleslide.oracles.oracles import Oracles
     >>> f, box = ss.functions.LeastSquares(np.eye(2), [1.0, -1.0]), ss.domains.Box(-1.0, 1.0, shape=2)
     >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=box, Y=box)
-    >>> method = Adaptive(AdaptivePlan("adaptive sliding", "blocks", False, 8, 1.0, tol=1e-3, rtol=0.0))
-    >>> method.start(Oracles(problem), problem.start(), tol=1e-3)
+    >>> method, oracles = AdaptiveSliding(inner_steps=8), Oracles(problem)
+    >>> state = method.init(oracles, Facts(problem), problem.start(), tol=1e-3)
     >>> for _ in range(20):
-    ...     revision = method.advance()
-    >>> bool(abs(method.output()[0]).max() < 1e-3)
+    ...     state = method.step(state, oracles)
+    >>> bool(abs(method.point(state, oracles)[0]).max() < 1e-3)
     True
     """
 
     description = Description(
-        name="adaptive sliding",
+        name=ADAPTIVE_SLIDING,
         needs=(),
         guarantee="None in advance: the certificate is the proof.",
         reference="Algorithm 1 with two or three levels, in practice (docs/solve.md)",
     )
     judged = BOUNDS
 
-    def __init__(self, plan: AdaptivePlan) -> None:
-        super().__init__()
-        self.plan = plan
+    metric: str = option("blocks", "the norm of x", METRICS)
+    inner_steps: int = option(16, "most coupling steps per step on f", whole=True)
+    curvature: float = option(1.0, "first estimate in the metric")
+    g_steps: int = option(0, "most steps on a costly g inside one on f; 0: it is linearised", minimum=-1.0, whole=True)
+    steps_per_g: int = option(0, "most coupling steps per step on g", minimum=-1.0, whole=True)
+    given: Metric | None = None
+    seed: int = 0
+    rtol: float = 0.0
+    # What the settings come from: a change of course is another plan.
+    plan: Plan | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, plan: Plan) -> AdaptiveSliding:
+        """The method of a plan, with all that it needs loaded, so that no clock of a run is charged with that."""
         prepare(transforms=plan.metric not in ("blocks", "diagonal"))
+        settings, given = dict(plan.settings), plan.settings.get("given")
+        settings["given"] = from_dict(given) if isinstance(given, Mapping) else given
+        return cls(**settings, seed=plan.seed, rtol=plan.rtol, plan=plan)
 
-    def split(self, problem: SaddleProblem) -> Split:
-        """A spectral metric leaves f whole."""
-        f = split_simple(problem.f, problem.X) if _keeps_simple_terms(self.plan) else (problem.f, Zero())
-        return Split(*f, *split_simple(problem.g, problem.Y))
+    @property
+    def _entrywise(self) -> bool:
+        """Whether proximal steps of f stay simple in the metric; one that is not entrywise leaves f whole."""
+        kinds = ("blocks", "diagonal")
+        return self.metric in kinds if self.given is None else isinstance(self.given, Entrywise)
 
-    def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
-        self.oracles, self.target, self.pace = oracles, tol, Pace()
-        rest, problem = self.split(oracles.problem).f_rest, oracles.problem
-        self.smooth = _is_smooth(rest, problem)
-        self.slack_floor = 0.0 if self.smooth else self._slack_floor(rest, problem.X.radius(origin[0]))
-        self.iteration = self._iteration(origin)
-        self.found = Candidate(*origin, math.nan)
+    def split(self, facts: Facts) -> Split:
+        if self._entrywise:
+            return super().split(facts)
+        return Split(facts.f.function, Zero(), facts.g.rest.function, facts.g.simple.function)
 
-    def _slack_floor(self, rest: Function, radius: float) -> float:
-        """A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale."""
-        smoothness = smoothness_at_hand(rest, self.oracles.problem.X)
-        if smoothness is None:
-            return 0.0
-        reach = radius if math.isfinite(radius) else 1.0
-        return 1e-3 * max(self.plan.rtol, 1e-12) * smoothness.H * float(reach ** (1.0 + smoothness.nu))
+    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> AdaptiveState:
+        rest, floor = facts.f.rest if self._entrywise else facts.f, None
+        if rest.may_have_kinks:
+            # A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale.
+            radius, holder = rest.domain.radius(start[0]), rest.holder_at_hand
+            reach = radius if math.isfinite(radius) else 1.0
+            part = 1e-3 * max(self.rtol, 1e-12)
+            floor = 0.0 if holder is None else part * holder.H * float(reach ** (1.0 + holder.nu))
+        return AdaptiveState(*self._begin(oracles, start), Candidate(*start, math.nan), tol, floor)
 
-    def advance(self) -> Revision | None:
-        iteration = self.iteration
-        if not self.smooth:
+    def _begin(self, oracles: Oracles, start: tuple[Array, Array]) -> tuple[Iterate, tuple[Array | float, ...]]:
+        """The first iterate, and the numbers of the metric."""
+        numbers = self._fitted(oracles, start[0]).numbers
+        return self._iteration(oracles, numbers).begin(*start, self.curvature), numbers
+
+    def _fitted(self, oracles: Oracles, x: Array) -> Metric:
+        """The metric: fitted on the host, used where x lies."""
+        metric, coupling = self._kind(), oracles.problem.coupling
+        if self.metric in ("blocks", "given"):
+            return metric.attached(coupling).beside(x)
+        if oracles.dry and self.metric != "diagonal":
+            # What was fitted is restored.
+            return metric.with_numbers(np.ones(x.shape), 0.0).attached(coupling).beside(x)
+        return built_metric(self.metric, oracles, self._split(oracles).f_rest, to_host(x), self.seed).beside(x)
+
+    def _kind(self) -> Metric:
+        """The metric as it was given, or one of the kind that was asked for."""
+        if self.given is not None:
+            return self.given
+        if self.metric in ("spectral", "fft"):
+            return Spectral(1.0, basis="fft" if self.metric == "fft" else "dct")
+        return Diagonal(1.0) if self.metric == "diagonal" else Blocks(1.0, 0.0)
+
+    def _split(self, oracles: Oracles) -> Split:
+        return Split(*(oracles.f_parts if self._entrywise else (oracles.problem.f, Zero())), *oracles.g_parts)
+
+    def _iteration(self, oracles: Oracles, numbers: tuple[Array | float, ...]) -> Iteration:
+        """What the steps of a run share; made anew where a run goes on from a stored state."""
+        return oracles.workspace(partial(self._made_iteration, oracles, numbers), self, numbers)
+
+    def _made_iteration(self, oracles: Oracles, numbers: tuple[Array | float, ...]) -> Iteration:
+        split, metric = self._split(oracles), self._kind().with_numbers(*numbers)
+        inner: Inner
+        if self.g_steps > 0 and isinstance(metric, Entrywise):
+            # g as the outer function, seen from y.
+            seen = oracles.mirrored()
+            near = Blocks(1.0, seen.problem.coupling.norm.upper)
+            across = Split(split.g_rest, split.g_simple, Zero(), split.f_simple)
+            coupling = Proximal(CouplingLoop(seen, near, across), self.steps_per_g, _NESTED_TOLERANCE)
+            # Many steps per step on f, all on the same g: what is known of its curvature lasts.
+            inside = Iteration(seen, near, across, coupling, forgiven=0)
+            inner = Slid(inside, metric, self.g_steps, _NESTED_TOLERANCE)
+        else:
+            kind = Proximal if isinstance(split.g_rest, Zero) else Linearised
+            inner = kind(CouplingLoop(oracles, metric, split), self.inner_steps, _INNER_TOLERANCE)
+        return Iteration(oracles, metric, split, inner)
+
+    def step(self, state: AdaptiveState, oracles: Oracles) -> AdaptiveState | Revision:
+        slack = 0.0
+        if state.slack_floor is not None:
             # Nesterov (2015): a Hölder gradient passes the curvature test up to a part of the target.
-            iteration.slack = 0.25 * max(self.target, self.slack_floor) / iteration.t
-        found = iteration.advance()
-        if self.oracles.finite(found.x, found.y):
+            slack = 0.25 * max(state.target, state.slack_floor) / state.iterate.t
+        iteration = self._iteration(oracles, state.metric)
+        iterate, found = iteration.step(state.iterate, slack)
+        if oracles.finite(found.x, found.y):
             if not math.isfinite(found.value):
-                raise self.oracles.not_finite("f", found.x)
-            if not isinstance(iteration.metric, Entrywise) and not self.oracles.problem.X.contains(found.x):
-                return self._in_blocks()
-        self.found = found
-        return None
+                raise oracles.not_finite("f", found.x)
+            if not self._entrywise and not oracles.problem.X.contains(found.x):
+                return self._in_blocks(state, iterate.y, oracles)
+        return replace(state, iterate=iterate, found=found)
 
-    def _in_blocks(self) -> Revision:
+    def _in_blocks(self, state: AdaptiveState, y: Array, oracles: Oracles) -> Revision:
         """The constraint became active: go on from the last point with a block metric, at the same pace."""
-        problem, last = self.oracles.problem, self.iteration
-        self.plan = replace(
-            self.plan,
-            metric="blocks",
-            given=None,
-            curvature=first_curvature(problem),
-            reasons=(*self.plan.reasons, f"revised: an iterate left X, so the {self.plan.metric} metric was given up"),
-        )
-        self.iteration = self._iteration((problem.X.project(last.before.x), last.y))
-        return Revision(self.plan, self)
+        problem = oracles.problem
+        plan = self.plan or Plan(method=ADAPTIVE_SLIDING, settings=self.settings())
+        reason = f"revised: an iterate left X, so the {self.metric} metric was given up"
+        changes: dict[str, Any] = {"metric": "blocks", "given": None, "curvature": first_curvature(problem)}
+        plan = replace(plan, settings={**plan.settings, **changes}, reasons=(*plan.reasons, reason))
+        method, start = AdaptiveSliding.of(plan), (problem.X.project(state.iterate.here.x), y)
+        iterate, numbers = method._begin(oracles, start)
+        return Revision(plan, method, replace(state, iterate=iterate, metric=numbers))
 
-    def output(self) -> tuple[Array, Array]:
-        return self.found.x, self.found.y
+    def point(self, state: AdaptiveState, oracles: Oracles) -> tuple[Array, Array]:
+        return state.found.x, state.found.y
 
-    def candidates(self) -> tuple[Candidate, ...]:
-        return (self.found,)
+    def candidates(self, state: AdaptiveState, oracles: Oracles) -> tuple[Candidate, ...]:
+        return (state.found,)
 
-    def learn(self, gaps: Sequence[float], judge: Judge) -> Status | None:
+    def learn(
+        self, state: AdaptiveState, gaps: Sequence[float], judge: Judge, oracles: Oracles
+    ) -> AdaptiveState | Status:
         """More inner work where the gap creeps; a status when nothing helps any more."""
-        self.target = judge.target
-        pace, gap = self.pace, judge.gap
-        pace.steps += 1
+        pace, work, gap = replace(state.pace, steps=state.pace.steps + 1), state.iterate.work, judge.gap
         if gap < 0.9 * pace.best:
             pace.best, pace.waited, pace.stalls = gap, 0, 0
         else:
@@ -156,105 +290,259 @@ class Adaptive(Method):
         if pace.steps >= pace.mark + _STRIDE:
             # Creeping is not converging: the inner loop may be too short for the coupling.
             if gap > 0.5 * pace.marked:
-                self.iteration.inner.work_harder()
+                work = work.harder()
             pace.mark, pace.marked = pace.steps, gap
-        if pace.waited < _PATIENCE:
-            return None
-        self.iteration.inner.work_harder()
-        pace.waited = 0
-        pace.stalls += 1
-        if self._settled(judge):
-            return Status.SOLVED
-        least = max(_TINY * judge.magnitude, _SLACK * judge.margins)
-        return Status.NUMERICAL_LIMIT if pace.stalls >= _MOST_STALLS and judge.gap <= least else None
+        if pace.waited >= _PATIENCE:
+            work = work.harder()
+            pace.waited, pace.stalls = 0, pace.stalls + 1
+            # Perhaps only the cheap bounds lag: spend as many gradients on judging as the method has.
+            left = int(oracles.calls.f - judge.oracles.calls.f)
+            if left >= _PATIENCE and judge.settle(state.found, 0.1 * judge.target, left):
+                return Status.SOLVED
+            least = max(_TINY * judge.magnitude, _SLACK * judge.margins)
+            if pace.stalls >= _MOST_STALLS and judge.gap <= least:
+                return Status.NUMERICAL_LIMIT
+        return replace(state, iterate=replace(state.iterate, work=work), pace=pace, target=judge.target)
 
-    def _settled(self, judge: Judge) -> bool:
-        """No progress: perhaps only the cheap bounds lag. Spend as many gradients on judging as the method has."""
-        left = int(self.oracles.calls.f - judge.oracles.calls.f)
-        found = left >= _PATIENCE and judge.settle(self.found, 0.1 * judge.target, left)
-        self.target = judge.target
-        return found
 
-    def _iteration(self, start: tuple[Array, Array]) -> AdaptiveSliding:
-        """The iteration of the present plan."""
-        split, metric = self.split(self.oracles.problem), self._metric(start[0])
-        modulus = split.f_rest.strong_convexity(self.oracles.problem.X) / metric.largest
-        inner = self._inner(split, metric, start)
-        return AdaptiveSliding(self.oracles, metric, split, start, self.plan.curvature, modulus, inner)
+class Iteration:
+    """Outer steps on one function in one metric: what all of them share, and can be had again from the problem.
 
-    def _inner(self, split: Split, metric: Metric, start: tuple[Array, Array]) -> Inner:
-        """How g is treated inside a step: by its proximal step, slid in its turn, or linearised."""
-        plan, rules, oracles = self.plan, Settings(), self.oracles
-        if plan.g_steps > 0 and isinstance(metric, Entrywise):
-            iteration, coupling = self._seen_from_y(split, (start[1], start[0]))
-            return Slid(iteration, coupling, oracles, metric, plan.g_steps, rules.nested_tolerance)
-        loop = CouplingLoop(oracles, metric, split)
-        if isinstance(split.g_rest, Zero):
-            return Proximal(loop, plan.inner_steps, rules.inner_tolerance)
-        return Linearised(
-            loop, oracles, split.g_rest, start[1], plan.inner_steps, rules.inner_tolerance, rules.model_tolerance
+    f must have a costly part. After `forgiven` violations the curvature estimate falls more slowly.
+    """
+
+    def __init__(self, oracles: Oracles, metric: Metric, split: Split, inner: Inner, forgiven: int = _FORGIVEN) -> None:
+        self.oracles, self.metric, self.split, self.inner, self.forgiven = oracles, metric, split, inner, forgiven
+        X = oracles.problem.X
+        # Proved strong convexity of the costly part of f in the metric.
+        self.modulus = split.f_rest.strong_convexity(X) / metric.largest
+        # Averaged models bound the minimum over x where strong convexity does not.
+        self.averaging = X.bounded and bounding_modulus(split.f_rest, split.f_simple, X) == 0.0
+
+    @cached_property
+    def f(self) -> CountedLift:
+        """The costly part of f through its lift."""
+        return self.oracles.lifted(self.split.f_rest)
+
+    def begin(self, x: Array, y: Array, curvature: float | None = None) -> Iterate:
+        """At a feasible point, with a first estimate of the curvature of f in the metric."""
+        curvature = first_curvature(self.oracles.problem) if curvature is None else curvature
+        work = self.inner.begin(x, y)
+        here = Point(x, self.metric.to_basis(x), self.f.lift(x), reach=float(np.linalg.norm(x)))
+        # Gradients at iterates are kept only where they are affine, hence reusable.
+        here.gradient = self.f.gradient(x, here.lift) if self.f.affine_gradient else None
+        return Iterate(here, here, y, curvature, work, self.oracles.at_zero)
+
+    def step(self, state: Iterate, slack: float = 0.0, beside: DualModel | None = None) -> tuple[Iterate, Candidate]:
+        """One outer step, and the point it ends at.
+
+        `slack` is an allowed violation of the curvature test, for f with nu < 1; `beside` a model that is added to g.
+        """
+        self.oracles.at_zero = self.oracles.at_zero or state.at_zero
+        state, v = self._linearised(state)
+        G = self.metric.to_basis(v.gradient)
+        if math.isnan(state.rho):
+            rho = self._first_rho(state, G, beside)
+            state = replace(state, rho=rho, first_rho=rho)
+        state, new, inside, failed = self._solved(state, v, G, slack, beside)
+        errors = self.f.errors(v.x, v.lift, v.value, v.gradient, v.reach)
+        average = self._averaged(state, v, inside.y, errors) if self.averaging else None
+        rho = self._balanced(state, new, inside.y)
+        L, t, momentum = self._accelerated(state, new, v.coordinates, failed)
+        value = self.f.value(new.x, new.lift)
+        known = Linearisation(v.x, v.value, v.gradient, errors)
+        if self.f.affine_gradient:
+            if new.gradient is None:
+                new.gradient = self.f.gradient(new.x, new.lift)
+            errors = self.f.errors(new.x, new.lift, value, new.gradient, new.reach)
+            known = Linearisation(new.x, value, new.gradient, errors)
+        at_x = errors if known.point is new.x else self.f.errors(new.x, new.lift, value, None, new.reach)
+        g_value = inside.g_value
+        g_value = None if g_value is None else g_value + value_aside(self.split.g_simple, inside.y)
+        found = Candidate(
+            new.x, inside.y, value, inside.Bx, known, average, g_value, inside.g_linearisation, inside.BTy, at_x[0],
+            g_error=inside.g_error,
         )  # fmt: skip
-
-    def _seen_from_y(self, split: Split, start: tuple[Array, Array]) -> tuple[AdaptiveSliding, Proximal]:
-        """The iteration with the roles of x and y exchanged, and its coupling loop."""
-        seen = self.oracles.problem.mirrored()
-        split = Split(split.g_rest, split.g_simple, Zero(), split.f_simple)
-        oracles = Oracles(seen, self._gate_from_y, self.oracles.dry, guarded=True)
-        self.inside, metric = oracles, Blocks(1.0, seen.coupling.norm.upper)
-        # Many steps per step on f, all on the same g: what is known of its curvature lasts.
-        rules = Settings(forgiven=0)
-        coupling = Proximal(CouplingLoop(oracles, metric, split), self.plan.steps_per_g, rules.nested_tolerance)
-        modulus = split.f_rest.strong_convexity(seen.X)
-        iteration = AdaptiveSliding(
-            oracles, metric, split, start, first_curvature(seen), modulus, coupling, settings=rules
+        state = replace(
+            state, here=new, before=state.here, y=inside.y, L=L, t=t, momentum=momentum, rho=rho,
+            steps=state.steps + 1, average=average,
         )  # fmt: skip
-        return iteration, coupling
+        return state, found
 
-    def _gate_from_y(self, name: str, count: float) -> None:
-        """The gate for calls made from y's side, under the names that they have on this side."""
-        self.oracles.gate({"f": "g", "g": "f"}.get(name, name), count)
+    def _linearised(self, state: Iterate) -> tuple[Iterate, Model]:
+        """The extrapolated point; the last iterate, without momentum, where f is not finite beyond it."""
+        if state.momentum > 0.0:
+            found = self.oracles.tried(partial(self._extrapolated, state))
+            if found is not None:
+                return state, found
+            state = replace(state, t=1.0, momentum=0.0)
+        return state, self._extrapolated(state)
 
-    def _metric(self, x: Array) -> Metric:
-        """The metric of the plan: fitted on the host, used where x lies."""
-        return self._built_metric(to_host(x)).beside(x)
+    def _extrapolated(self, state: Iterate) -> Model:
+        b, here, before = state.momentum, state.here, state.before
+        if b == 0.0:
+            v, C, lift, reach = here.x, here.coordinates, here.lift, here.reach
+        elif self.f.plain:
+            # Nothing is reused, so the point can be kept where f is sure to be defined.
+            v = lift = self.oracles.problem.X.project(here.x + b * (here.x - before.x))
+            C, reach = self.metric.to_basis(v), 0.0
+        else:
+            v = here.x + b * (here.x - before.x)
+            C = here.coordinates + b * (here.coordinates - before.coordinates)
+            lift = here.lift + b * (here.lift - before.lift)
+            reach = (1.0 + b) * here.reach + b * before.reach
+        if here.gradient is None or before.gradient is None:
+            gradient = self.f.gradient(v, lift)
+        else:
+            # An affine one is the same combination of gradients at iterates.
+            gradient = here.gradient + b * (here.gradient - before.gradient)
+        value = self.f.value(v, lift)
+        if not math.isfinite(value):
+            raise self.oracles.not_finite("f", v)
+        return Model(v, C, lift, reach, gradient, value)
 
-    def _built_metric(self, x: Array) -> Metric:
-        plan, oracles = self.plan, self.oracles
-        coupling = oracles.problem.coupling
-        given = _given_metric(plan)
-        if given is not None:
-            return given.attached(coupling)
-        if plan.metric == "blocks":
-            return Blocks(1.0, coupling.norm.upper)
-        if oracles.dry and plan.metric != "diagonal":
-            # The fitted symbol is restored.
-            basis = "fft" if plan.metric == "fft" else "dct"
-            return Spectral(np.ones(x.shape), basis=basis).attached(coupling)
-        return built_metric(plan.metric, oracles, self.split(oracles.problem).f_rest, x, plan.seed)
+    def _first_rho(self, state: Iterate, G: Array, beside: DualModel | None) -> float:
+        """Ratio of the dual radius to the image of a first step, or what the curvatures say."""
+        curvature_of_y = 0.0 if beside is None else float(np.mean(beside.curvature))
+        if curvature_of_y > 0.0:
+            return 1.0 / curvature_of_y
+        problem = self.oracles.problem
+        step = self.metric.from_basis(self.metric.solve(G, state.L, 0.0))
+        image = float(np.linalg.norm(self.oracles.forward(step)))
+        # A step that B does not see, as of agents that agree from the start, leaves rounding as its image.
+        rounding = _UNSEEN * problem.coupling.norm.upper * float(np.linalg.norm(step))
+        radius = problem.Y.radius(state.y)
+        if math.isfinite(radius) and radius > 0.0 and image > rounding:
+            return radius / image
+        modulus = problem.g.strong_convexity(problem.Y)
+        if modulus > 0.0:
+            return 1.0 / modulus
+        balance = self.metric.balance
+        return state.L * balance if math.isfinite(balance) else 1.0
+
+    def _solved(
+        self, state: Iterate, v: Model, G: Array, slack: float, beside: DualModel | None
+    ) -> tuple[Iterate, Point, Inside, bool]:
+        """Inner loop and curvature test; repeated only when the test fails badly, which is the last that is said."""
+        L, work, violations, failed, shortened = state.L, state.work, state.violations, False, 0
+        origin = state.here.coordinates, state.y
+        while True:
+            given = CouplingProblem(G, v.coordinates, L, origin, origin, state.rho, beside)
+            inside, work = self.inner.solve(given, work)
+            if not self.oracles.finite(inside.x, inside.y):
+                # Compiled loops do not say so themselves, and no oracle is to be blamed for the answer at such a point.
+                raise RunEnded("NUMERICAL_LIMIT", "a step left the range of double precision")
+            trial = partial(self._trial, inside.x, inside.X, v)
+            found = self.oracles.tried(trial) if shortened < MOST_SHORTENED else trial()
+            if found is None:
+                # f overflows there, and is finite where we stand: nearer.
+                failed, shortened, L = True, shortened + 1, SHORTER * L
+                continue
+            new, excess = found[0], found[1] - slack
+            D = inside.X - v.coordinates
+            square = self.metric.squared_norm(D)
+            # What can not be told from rounding of the values says nothing about the curvature.
+            noise = _NOISE * abs(v.value)
+            measured = 2.0 * excess / square if square > 0.0 and excess > noise else 0.0
+            if measured <= L * (1.0 + 1e-9):
+                if state.steps == 0 and not failed and 0.0 < measured < 0.1 * L:
+                    # The first estimate was far too large: there is no need to creep down to the truth.
+                    L = _MARGIN * measured
+                break
+            failed = True
+            violations += 1
+            if measured <= _SHORTEN * L and slack == 0.0:
+                new, L = self._shortened(v, new, D, square, L, measured)
+                # An extrapolated v may lie outside X, and so may a point between it and x.
+                rounding = _NOISE * (1.0 + float(np.max(np.abs(new.x), initial=0.0)))
+                if self.oracles.problem.X.contains(new.x, rounding):
+                    inside = inside._replace(Bx=None)
+                    break
+                continue
+            L = _MARGIN * min(measured, 1e3 * L)
+        return replace(state, L=L, work=work, violations=violations), new, inside, failed
+
+    def _trial(self, x: Array, X: Array, v: Model) -> tuple[Point, float]:
+        """A new iterate with its lift, and by how much f exceeds its linear model there."""
+        gradient = None
+        if self.f.one_pass and self.f.affine_gradient:
+            # One pass gives the gradient too, which will be wanted next.
+            lift, gradient = self.f.lift_and_gradient(x)
+        else:
+            lift = self.f.lift(x)
+        excess = self.f.bregman(x, lift, v.x, v.lift, v.gradient)
+        if not math.isfinite(excess):
+            raise self.oracles.not_finite("f", x)
+        return Point(x, X, lift, gradient, float(np.linalg.norm(x))), excess
+
+    def _shortened(
+        self, v: Model, new: Point, D: Array, square: float, L: float, measured: float
+    ) -> tuple[Point, float]:
+        """Go only part of the way, where the test holds, and the next L: lifts along the segment cost nothing."""
+        while True:
+            part = L / measured
+            x, lift = v.x + part * (new.x - v.x), v.lift + part * (new.lift - v.lift)
+            if self.f.affine_gradient:
+                break
+            excess = self.f.bregman(x, lift, v.x, v.lift, v.gradient)
+            if 2.0 * excess <= measured * part * part * square * (1.0 + 1e-9):
+                break
+            measured *= 1.2
+        gradient = None if new.gradient is None else v.gradient + part * (new.gradient - v.gradient)
+        reach = (1.0 - part) * v.reach + part * new.reach
+        return Point(x, v.coordinates + part * D, lift, gradient, reach), _MARGIN * measured
+
+    def _averaged(self, state: Iterate, v: Model, y: Array, errors: tuple[float, float]) -> tuple[float, Array, Array]:
+        """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
+        slope, value, X = v.gradient, v.value, self.oracles.problem.X
+        steep = float(np.linalg.norm(slope))
+        lost = errors[0] + errors[1] * X.radius(v.x)
+        # Of the averaged slope and constant, every step rounds once more.
+        lost += (inner_error(v.x.size) + FEW) * (abs(value) + steep * (float(np.linalg.norm(v.x)) + X.radius_at_zero))
+        constant = value - float(np.vdot(slope, v.x)) - lost
+        weight = min(1.0, 1.0 / state.t)
+        if state.average is None or weight == 1.0:
+            return constant, slope, y
+        old_constant, old_slope, old_y = state.average
+        keep = 1.0 - weight
+        return keep * old_constant + weight * constant, keep * old_slope + weight * slope, keep * old_y + weight * y
+
+    def _balanced(self, state: Iterate, new: Point, y: Array) -> float:
+        """The next rho, sqrt(rho |dy| / |B dx|): the weight that makes both blocks travel equally far."""
+        rho = state.rho
+        dual = float(np.linalg.norm(y - state.y))
+        primal = math.sqrt(self.metric.coupling_squared_norm(new.coordinates - state.here.coordinates))
+        size = math.sqrt(self.metric.coupling_squared_norm(new.coordinates))
+        dual_moves = dual > _NOISE * float(np.linalg.norm(y))
+        primal_moves = primal > _NOISE * size
+        if not (dual_moves or primal_moves):
+            return rho
+        # One step is weak evidence: move by a factor of ten at most. A block that rests leaves all room to the other.
+        resting = math.inf if dual_moves else 0.0
+        wanted = math.sqrt(rho * dual / primal) if dual_moves and primal_moves else resting
+        rho = min(max(wanted, 0.1 * rho), 10.0 * rho)
+        return min(max(rho, state.first_rho / _RHO_RANGE), state.first_rho * _RHO_RANGE)
+
+    def _accelerated(self, state: Iterate, new: Point, C: Array, failed: bool) -> tuple[float, float, float]:
+        """The next L, t and momentum, which restarts when the step points against the last one."""
+        # Violated curvatures are known ones: the estimate falls more slowly after each, but never stands still.
+        caution = min(max(state.violations - self.forgiven, 0), _MOST_CAUTION)
+        next_L = state.L if failed else float(_SHRINK ** (1.0 / (1.0 + caution))) * state.L
+        next_L = max(next_L, self.modulus)
+        travelled = new.coordinates - state.here.coordinates
+        uphill = float(np.vdot(self.metric.apply(C - new.coordinates), travelled)) > 0.0
+        if uphill and state.momentum > 0.0:
+            return next_L, 1.0, 0.0
+        ratio = min(self.modulus / next_L, 0.999)
+        a = 1.0 - ratio * state.t**2
+        grown = 4.0 * state.t**2 * next_L / state.L
+        root = math.sqrt(a * a + grown)
+        # The positive root, written so that it does not cancel to 0 where a is large and negative.
+        t = 0.5 * (a + root) if a >= 0.0 else 0.5 * grown / (root - a)
+        return next_L, t, max(0.0, (state.t - 1.0) / t * (1.0 - t * ratio) / (1.0 - ratio))
 
 
-def _given_metric(plan: AdaptivePlan) -> Metric | None:
-    """The metric that the caller gave, which a plan from a file has as data."""
-    return plan.given if plan.given is None or isinstance(plan.given, Metric) else from_dict(plan.given)
-
-
-def _keeps_simple_terms(plan: AdaptivePlan) -> bool:
-    """Whether proximal steps of f stay simple in the metric of the plan."""
-    given = _given_metric(plan)
-    return plan.metric not in ("spectral", "fft") and (given is None or isinstance(given, Entrywise))
-
-
-def _is_smooth(f: Function, problem: SaddleProblem) -> bool:
-    try:
-        return exponent(f, problem.X) == 1.0
-    except UnknownConstantError:
-        # It may have kinks, and slack does little harm where it has none.
-        return False
-    except InputError:
-        return True
-
-
-def first_curvature(problem: SaddleProblem) -> float:
+def first_curvature(known: SaddleProblem | Facts) -> float:
     """A first estimate of the curvature of f; backtracking corrects it either way.
 
     Examples
@@ -264,10 +552,8 @@ def first_curvature(problem: SaddleProblem) -> float:
     >>> round(first_curvature(ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=box, Y=box)), 3)
     4.0
     """
-    rest, _ = split_simple(problem.f, problem.X)
-    smoothness = smoothness_at_hand(rest, problem.X)
+    facts = known if isinstance(known, Facts) else Facts(known)
+    smoothness = facts.f.rest.holder_at_hand
     if smoothness is None:
         return 1.0
-    if smoothness.nu == 1.0 and smoothness.H > 0.0:
-        return smoothness.H
-    return max(smoothness.H, 1e-12)
+    return smoothness.H if smoothness.nu == 1.0 and smoothness.H > 0.0 else max(smoothness.H, 1e-12)

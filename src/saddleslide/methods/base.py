@@ -79,7 +79,7 @@ def option(
     >>> Mine.options()[0].meaning
     'length of a step'
     """
-    rules = {"meaning": meaning, "choices": choices, "whole": whole}
+    rules = {"meaning": meaning, "choices": choices, "minimum": minimum, "whole": whole}
     return field(default=default, metadata=rules)
 
 

@@ -33,6 +33,15 @@ class Metric(ABC):
         """The same metric with its arrays where x lies."""
         return self
 
+    @property
+    @abstractmethod
+    def numbers(self) -> tuple[Array | float, ...]:
+        """What fitting to a Hessian and to a coupling has found: what the state of a run keeps of a metric."""
+
+    @abstractmethod
+    def with_numbers(self, *numbers: Array | float) -> Metric:
+        """A metric of the same kind with these."""
+
     def to_basis(self, x: Array) -> Array:
         """Coordinates of x."""
         return x
@@ -110,10 +119,17 @@ class Symbol(Metric):
     symbol: Array | float
     coupling_symbol: Array | float
 
-    def beside(self, x: Array) -> Metric:
+    @property
+    def numbers(self) -> tuple[Array | float, ...]:
+        return self.symbol, self.coupling_symbol
+
+    def with_numbers(self, *numbers: Array | float) -> Metric:
         found = copy(self)
-        found.symbol, found.coupling_symbol = (beside(x, part) for part in (self.symbol, self.coupling_symbol))
+        found.symbol, found.coupling_symbol = numbers
         return found
+
+    def beside(self, x: Array) -> Metric:
+        return self.with_numbers(*(beside(x, part) for part in self.numbers))
 
     def apply(self, X: Array) -> Array:
         return self.symbol * X

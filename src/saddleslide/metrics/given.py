@@ -60,6 +60,13 @@ class Operator(Metric):
             raise InputError("Operator: largest is 0; expected an upper bound > 0 on the eigenvalues of P.")
         self.coupling_factor = coupling_factor
 
+    @property
+    def numbers(self) -> tuple[Array | float, ...]:
+        return (self.coupling_factor,)
+
+    def with_numbers(self, *numbers: Array | float) -> Operator:
+        return Operator(self._apply, self._solve, self._largest, float(numbers[0]))
+
     def attached(self, coupling: Coupling) -> Operator:
         """S = c P with c about the largest eigenvalue of P^-1 B^T B, by seeded power iterations."""
         x = np.random.default_rng(0).standard_normal(coupling.x_shape)
@@ -72,7 +79,7 @@ class Operator(Metric):
             x = self._solved(made(coupling, partial(coupling.adjoint, image)))
             if not np.any(x):
                 break
-        return Operator(self._apply, self._solve, self._largest, _MARGIN * c)
+        return self.with_numbers(_MARGIN * c)
 
     def _check(self, x: Array) -> None:
         """Refuse a pair that is not an operator and its inverse, before any work."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from saddleslide.oracles.calls import Calls, NonFiniteAnswer, RunEnded, Seconds,
 from saddleslide.problem import SaddleProblem
 
 _Answer = TypeVar("_Answer")
+# Names of oracles where the roles of x and y are exchanged.
+_ACROSS = {"f": "g", "g": "f", "B": "B"}
 # Called with the oracle and what the next call counts.
 Gate = Callable[[str, float], None]
 
@@ -52,6 +55,16 @@ def is_finite(array: Any) -> bool:
     with np.errstate(all="ignore"):
         total = float(array.sum())
     return math.isfinite(total) or bool(np.isfinite(array).all())
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Buffers and compiled loops that a method has made for itself, and what they were made for; no part of a state."""
+
+    stored: ClassVar[bool] = False
+
+    key: tuple[object, ...] = ()
+    made: Any = None
 
 
 class Oracles:
@@ -91,7 +104,7 @@ class Oracles:
         # Value and gradient at 0 of a quadratic of the caller's, once they have been asked for.
         self.at_zero: tuple[float, Array] | None = None
         self._f_lift: CountedLift | None = None
-        self._workspace: tuple[tuple[object, ...], Any] = (), None
+        self._workspace = Workspace()
         self._whole_lift: CountedLift | None = None
         # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
         self._errors: Any = np.geterr()
@@ -341,15 +354,45 @@ class Oracles:
     def workspace(self, make: Callable[[], _Answer], *key: object) -> _Answer:
         """What a method works with and has no place in a state: made once, and again when the key is another."""
         key = (*key, self.dry)
-        if len(key) != len(self._workspace[0]) or any(a is not b for a, b in zip(key, self._workspace[0], strict=True)):
-            self._workspace = key, make()
-        found: _Answer = self._workspace[1]
+        known = self._workspace.key
+        if len(key) != len(known) or any(a is not b for a, b in zip(key, known, strict=True)):
+            self._workspace = Workspace(key, make())
+        found: _Answer = self._workspace.made
         return found
 
     @property
     def last_workspace(self) -> Any:
         """What was made last, as the last step has left it."""
-        return self._workspace[1]
+        return self._workspace.made
+
+    def mirrored(self) -> Oracles:
+        """The same with the roles of x and y exchanged; calls are made, counted and named here."""
+        return MirroredOracles(self)
+
+
+class MirroredOracles(Oracles):
+    """Oracles seen from y. Every call is one of those that they belong to, under the name that it has there."""
+
+    def __init__(self, whole: Oracles) -> None:
+        super().__init__(whole.problem.mirrored(), whole.gate, whole.dry, whole.guarded)
+        self.whole = whole
+
+    def made(
+        self,
+        name: str,
+        count: float,
+        work: Callable[[], _Answer],
+        dry: Callable[[], _Answer] | None = None,
+        at: Array | None = None,
+        of: Domain | None = None,
+    ) -> _Answer:
+        return self.whole.made(_ACROSS[name], count, work, dry, at, of)
+
+    def not_finite(self, name: str, at: Array | None, of: Domain | None = None) -> RunEnded:
+        return self.whole.not_finite(_ACROSS[name], at, of)
+
+    def tried(self, work: Callable[[], _Answer]) -> _Answer | None:
+        return self.whole.tried(work)
 
 
 class CountedLift:

@@ -8,126 +8,122 @@ x and y exchanged, with momentum and curvature of its own, so that its gradients
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
 from saddleslide.certificates.candidate import Linearisation
-from saddleslide.functions import Function
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop
-from saddleslide.methods.sliding.plain_steps import CouplingProblem, DualModel
-from saddleslide.metrics import Entrywise
-from saddleslide.oracles.calls import Calls, Seconds
-from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER, Oracles
+from saddleslide.methods.base import State
+from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem, DualModel, Pulls
+from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER
 
 if TYPE_CHECKING:
-    from saddleslide.methods.sliding.adaptive import AdaptiveSliding
+    from saddleslide.arrays.base import Array
+    from saddleslide.methods.adaptive_sliding import Iterate, Iteration
+    from saddleslide.metrics import Entrywise
 
+# Inner work is never more than this, nor to a smaller tolerance.
 _MOST_STEPS, _LEAST_TOLERANCE = 4096, 1e-3
+# A costly g is linearised again when the error of its model exceeds this part of the dual step.
+_MODEL_ERROR = 0.1
 
 
-@dataclass(frozen=True)
-class LinearisedStep:
-    """f replaced by <gradient, x> + L/2 |x - center|_P^2, in coordinates of the metric, from the point (x, y)."""
+@dataclass
+class Work(State):
+    """How hard to work inside a step, and what the last one knew that the next need not ask for.
 
-    gradient: Array
-    center: Array
-    L: float
-    origin: tuple[Array, Array]
-    rho: float
-
-
-class Inner(ABC):
-    """Approximate saddle point of a linearised step.
-
-    Parameters
-    ----------
-    steps : int
-        Most coupling steps in all: as many as cost one gradient of f.
-    tolerance : float
-        Enough when a step is below this part of the way from the origin.
+    At most `steps` steps on the coupling, or on g where that is slid, and no more below `tolerance` of the way. `known`
+    are products; value, slope and curvature a model of a linearised g at the last y; `inside` is where sliding on g is.
     """
 
-    def __init__(self, steps: int, tolerance: float) -> None:
-        self.steps, self.tolerance = steps, tolerance
-        self.g_error: float | None = None
-        self.forward_product: Array | None = None
-        self.adjoint_product: Array | None = None
-        self.g_value: float | None = None
-        self.g_linearisation: Linearisation | None = None
-        # Curvature in y of a fixed model of f, where this is the inside of a step.
-        self.curvature_of_y = 0.0
+    steps: int
+    tolerance: float
+    known: Pulls = ()
+    value: float = math.nan
+    slope: Array | None = None
+    curvature: float = 0.0
+    inside: Iterate | None = None
 
-    @abstractmethod
-    def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
-        """Coordinates of x, x and y."""
-
-    def work_harder(self) -> None:
+    def harder(self) -> Work:
         """Twice the work from now on, to half the tolerance."""
-        self.steps = min(2 * self.steps, _MOST_STEPS)
-        self.tolerance = max(0.5 * self.tolerance, min(self.tolerance, _LEAST_TOLERANCE))
+        tolerance = max(0.5 * self.tolerance, min(self.tolerance, _LEAST_TOLERANCE))
+        inside = None if self.inside is None else replace(self.inside, work=self.inside.work.harder())
+        return replace(self, steps=min(2 * self.steps, _MOST_STEPS), tolerance=tolerance, inside=inside)
+
+
+class Inside(NamedTuple):
+    """What the inside of a step has found: coordinates of x, x and y, products, and what is known of a costly g."""
+
+    X: Array
+    x: Array
+    y: Array
+    Bx: Array | None
+    BTy: Array | None
+    g_value: float | None = None
+    g_linearisation: Linearisation | None = None
+    g_error: float | None = None
 
 
 @final
-class Proximal(Inner):
+class Proximal:
     """g by its proximal step, possibly beside a fixed model: the coupling loop does it all."""
 
     def __init__(self, loop: CouplingLoop, steps: int, tolerance: float) -> None:
-        super().__init__(steps, tolerance)
-        self.loop = loop
-        self.fixed: DualModel | None = None
+        self.loop, self.first = loop, Work(steps, tolerance)
 
-    def beside(self, model: DualModel) -> None:
-        """Add a model to g from now on."""
-        self.fixed, self.curvature_of_y = model, float(np.mean(model.curvature))
+    def begin(self, x: Array, y: Array) -> Work:
+        """The work as it begins at a point."""
+        return self.first
 
-    def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
-        given = CouplingProblem(step.gradient, step.center, step.L, step.origin, step.origin, step.rho, self.fixed)
-        X, x, y, _ = self.loop.solve(given, self.steps, self.tolerance)
-        self.forward_product, self.adjoint_product = self.loop.forward_product, self.loop.adjoint_product
-        return X, x, y
+    def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
+        """What a step on f finds, f being a linear model there; and the work of the next one."""
+        found = self.loop.solve(step, work.steps, work.tolerance, work.known)
+        return Inside(found.X, found.x, found.y, found.Bx, found.BTy), replace(work, known=found.known)
 
 
 @final
-class Linearised(Inner):
+class Linearised:
     """A costly g linearised at y, and again while the error of its model exceeds a part of the dual step."""
 
-    def __init__(
-        self, loop: CouplingLoop, oracles: Oracles, g: Function, y: Array, steps: int, tolerance: float, error: float
-    ) -> None:
-        super().__init__(steps, tolerance)
-        self.loop, self.oracles, self.g, self.error = loop, oracles, g, error
-        self.value, self.slope = oracles.g_value_and_gradient(g, y)
-        self.curvature = 0.0
+    def __init__(self, loop: CouplingLoop, steps: int, tolerance: float) -> None:
+        self.loop, self.first = loop, Work(steps, tolerance)
+        self.oracles, self.g = loop.oracles, loop.split.g_rest
 
-    def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
-        (X, y), left, shortened = step.origin, self.steps, 0
+    def begin(self, x: Array, y: Array) -> Work:
+        """As in `Proximal`."""
+        value, slope = self.oracles.g_value_and_gradient(self.g, y)
+        return replace(self.first, value=value, slope=slope)
+
+    def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
+        """As in `Proximal`."""
+        (X, y), left, shortened = step.origin, work.steps, 0
         center = y
         while True:
-            model = DualModel(self.slope, self.curvature, center)
-            given = CouplingProblem(step.gradient, step.center, step.L, (X, y), step.origin, step.rho, model)
-            X, x, y, taken = self.loop.solve(given, left, self.tolerance)
-            left -= taken
+            assert work.slope is not None
+            model = DualModel(work.slope, work.curvature, center)
+            found = self.loop.solve(replace(step, start=(X, y), model=model), left, work.tolerance, work.known)
+            X, y, left, work = found.X, found.y, left - found.taken, replace(work, known=found.known)
             known = partial(self._known, y)
-            found = self.oracles.tried(known) if shortened < MOST_SHORTENED else known()
-            if found is None:
+            answer = self.oracles.tried(known) if shortened < MOST_SHORTENED else known()
+            if answer is None:
                 # g overflows there, and is finite at the center: nearer to that.
-                shortened, left, (X, y) = shortened + 1, self.steps, (step.origin[0], center)
-                self.curvature = SHORTER * max(self.curvature, 1.0 / step.rho)
+                shortened, left, (X, y) = shortened + 1, work.steps, (step.origin[0], center)
+                work = replace(work, curvature=SHORTER * max(work.curvature, 1.0 / step.rho))
                 continue
-            error = self._linearise(y, center, *found)
+            value, slope = answer
+            way = y - center
+            square = float(np.vdot(way, way))
+            distance = max(value - work.value - float(np.vdot(model.slope, way)), 0.0)
+            error = float(np.linalg.norm(slope - model.slope - work.curvature * way))
+            curvature = max(2.0 * distance / square if square > 0.0 else 0.0, 0.5 * work.curvature)
+            work = replace(work, value=value, slope=slope, curvature=curvature)
             travelled = float(np.linalg.norm(y - step.origin[1]))
             center = y
-            if left <= 0 or step.rho * error <= self.error * travelled:
+            if left <= 0 or step.rho * error <= _MODEL_ERROR * travelled:
                 break
-        self.forward_product, self.adjoint_product = self.loop.forward_product, self.loop.adjoint_product
-        self.g_value = self.value
-        self.g_linearisation = Linearisation(y, self.value, self.slope)
-        return X, x, y
+        return Inside(X, found.x, y, found.Bx, found.BTy, value, Linearisation(y, value, slope)), work
 
     def _known(self, y: Array) -> tuple[float, Array]:
         """Value and slope at y, both finite."""
@@ -136,65 +132,41 @@ class Linearised(Inner):
             raise self.oracles.not_finite("g", y)
         return value, slope
 
-    def _linearise(self, y: Array, center: Array, value: float, slope: Array) -> float:
-        """Take value, slope and curvature at y; how wrong the old model was there."""
-        way = y - center
-        square = float(np.vdot(way, way))
-        distance = max(value - self.value - float(np.vdot(self.slope, way)), 0.0)
-        error = float(np.linalg.norm(slope - self.slope - self.curvature * way))
-        self.curvature = max(2.0 * distance / square if square > 0.0 else 0.0, 0.5 * self.curvature)
-        self.value, self.slope = value, slope
-        return error
-
 
 @final
-class Slid(Inner):
+class Slid:
     """A costly g as the outer function of adaptive sliding on the linearised step, seen from y."""
 
-    def __init__(
-        self,
-        method: AdaptiveSliding,
-        coupling: Proximal,
-        oracles: Oracles,
-        metric: Entrywise,
-        steps: int,
-        tolerance: float,
-    ) -> None:
-        super().__init__(steps, tolerance)
-        self.method, self.coupling, self.oracles, self.metric = method, coupling, oracles, metric
-        self._hand_over_counts()
+    def __init__(self, iteration: Iteration, metric: Entrywise, steps: int, tolerance: float) -> None:
+        self.iteration, self.metric, self.steps, self.tolerance = iteration, metric, steps, tolerance
 
-    def solve(self, step: LinearisedStep) -> tuple[Array, Array, Array]:
-        inside = self.method
-        self.coupling.beside(DualModel(step.gradient, self.metric.weight(step.L, 0.0), step.center))
-        for taken in range(1, self.steps + 1):
-            x_before, y_before = inside.y, inside.here.x
-            candidate = inside.advance()
-            x, y = candidate.y, candidate.x
-            if not self.oracles.finite(x, y):
+    def begin(self, x: Array, y: Array) -> Work:
+        """As in `Proximal`."""
+        return Work(self.steps, self.tolerance, inside=self.iteration.begin(y, x))
+
+    def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
+        """As in `Proximal`."""
+        inside = work.inside
+        assert inside is not None
+        model = DualModel(step.gradient, self.metric.weight(step.L, 0.0), step.center)
+        for taken in range(1, work.steps + 1):
+            before = inside
+            inside, found = self.iteration.step(before, beside=model)
+            x, y = found.y, found.x
+            if not self.iteration.oracles.finite(x, y):
                 break
-            change = step.L * self.metric.squared_norm(x - x_before) + inside.L * _square(y - y_before)
+            change = step.L * self.metric.squared_norm(x - before.y) + inside.L * _square(y - before.here.x)
             way = step.L * self.metric.squared_norm(x - step.origin[0]) + inside.L * _square(y - step.origin[1])
-            if taken >= 2 and change <= self.tolerance**2 * way:
+            if taken >= 2 and change <= work.tolerance**2 * way:
                 break
-        self._hand_over_counts()
-        self.g_value, self.g_linearisation, self.g_error = candidate.value, candidate.linearisation, candidate.error
         # From y's side the coupling is -B^T, and x is its dual variable.
-        self.forward_product = None if candidate.BTy is None else -candidate.BTy
-        self.adjoint_product = None if candidate.Bx is None else -candidate.Bx
-        return x, x, y
+        Bx = None if found.BTy is None else -found.BTy
+        BTy = None if found.Bx is None else -found.Bx
+        of_g = found.value, found.linearisation, found.error
+        return Inside(x, x, y, Bx, BTy, *of_g), replace(work, inside=inside)
 
-    def work_harder(self) -> None:
-        super().work_harder()
-        self.coupling.work_harder()
 
-    def _hand_over_counts(self) -> None:
-        """Calls made from y's side, under the names that they have on this side."""
-        inside, outside = self.method.oracles, self.oracles
-        outside.calls += Calls(inside.calls.g, inside.calls.f, inside.calls.B)
-        outside.seconds.g += inside.seconds.f
-        outside.seconds.B += inside.seconds.B
-        inside.calls, inside.seconds = Calls(), Seconds()
+Inner = Proximal | Linearised | Slid
 
 
 def _square(v: Array) -> float:

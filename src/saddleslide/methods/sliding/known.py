@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
-from saddleslide.functions import Function
-from saddleslide.functions.separable import SeparableForm
+from saddleslide.domains import Ball, Box, FullSpace, Simplex
 from saddleslide.kernels import kinds
-from saddleslide.kernels.arguments import Blocks, Dense, Differences, KnownSet, KnownTerm, Parts, Rows, Sparse
-from saddleslide.methods.sliding.view import View
-from saddleslide.metrics import Entrywise, Metric
-from saddleslide.operators import Coupling, FiniteDifferences, Matrix
+from saddleslide.kernels.arguments import Blocks, Curve, Dense, Differences, KnownSet, KnownTerm, Parts, Rows, Sparse
+from saddleslide.metrics import Entrywise
+from saddleslide.operators import FiniteDifferences, Matrix
 from saddleslide.operators.explicit import rows_of
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array, Shape
+    from saddleslide.domains import Domain
+    from saddleslide.functions import Function
+    from saddleslide.functions.separable import SeparableForm
+    from saddleslide.methods.sliding.view import View
+    from saddleslide.metrics import Metric
+    from saddleslide.operators import Coupling
 
 NOTHING = np.zeros(0)
 
@@ -29,29 +36,14 @@ def known_blocks(view: View) -> Blocks | None:
 
 
 def known_parts(view: View) -> Parts | None:
-    """All that compiled loops of a coupling's level take along; None where something is of no known kind.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> zero, free = ss.functions.Zero(), ss.domains.FullSpace(2)
-    >>> known_parts(View(ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=free, Y=free))).coupling.matrix.shape
-    (2, 2)
-    """
+    """All that compiled loops of a coupling's level take along; None where something is of no known kind."""
     blocks, coupling = known_blocks(view), known_coupling(view.problem.coupling)
     inverse = known_inverse(view.metric, view.problem.X)
     return None if blocks is None or coupling is None or inverse is None else Parts(*blocks, inverse, coupling)
 
 
 def known_set(domain: Domain) -> KnownSet | None:
-    """A set as compiled loops take it; None where it is of no known kind.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> known_set(ss.domains.Ball(2.0, shape=3)).radius
-    2.0
-    """
+    """A set as compiled loops take it; None where it is of no known kind."""
     if isinstance(domain, FullSpace):
         return KnownSet(kinds.FULL, NOTHING, NOTHING, 0.0, NOTHING)
     if isinstance(domain, Box):
@@ -67,14 +59,7 @@ def known_set(domain: Domain) -> KnownSet | None:
 
 
 def known_coupling(coupling: Coupling) -> Dense | Sparse | Differences | None:
-    """A coupling as compiled loops take it; None where it is of no known kind.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> known_coupling(ss.operators.FiniteDifferences((4, 5)))
-    Differences(rows=4, columns=5)
-    """
+    """A coupling as compiled loops take it; None where it is of no known kind."""
     if isinstance(coupling, FiniteDifferences):
         return Differences(*coupling.x_shape)
     if not isinstance(coupling, Matrix):
@@ -97,42 +82,35 @@ def _bends(form: SeparableForm) -> tuple[Array | float, Array | float] | None:
     return weights[0], weights[1]
 
 
-def known_term(term: Function, domain: Domain, metric: Metric | None = None) -> KnownTerm | None:
-    """A simple term in the norm of a metric, as compiled loops take it; None where it is of no known kind.
+def known_curve(form: SeparableForm) -> Curve | None:
+    """Weights of |x| and of |x|^(3/2) / (3/2), the same for all entries; None where anything else bends the form."""
+    weights = _bends(form)
+    return None if weights is None or any(map(np.ndim, weights)) else Curve(*map(float, weights))
 
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> known_term(3.0 * ss.functions.Power(0.0), ss.domains.FullSpace(2)).threshold
-    array([3.])
-    """
+
+def known_term(term: Function, domain: Domain, metric: Metric | None = None) -> KnownTerm | None:
+    """A simple term in the norm of a metric, as compiled loops take it; None where it is of no known kind."""
     form = term.separable_form()
     curve = None if form is None else _bends(form)
     if form is None or curve is None or not (form.isotropic or isinstance(domain, Box | FullSpace)):
         return None
     entries = metric.symbol if isinstance(metric, Entrywise) else 1.0
-    linear = NOTHING if not np.any(form.linear) else _spread(form.linear / entries, domain)
+    linear = NOTHING if not np.any(form.linear) else spread(form.linear / entries, domain.shape)
     shape = [np.asarray(np.divide(part, entries), dtype=np.float64) for part in (form.quadratic, *curve)]
     if not any(np.any(part) for part in shape):
         return KnownTerm(kinds.NO_TERM, NOTHING, NOTHING, NOTHING, linear)
     alike = all(part.ndim == 0 for part in shape)
-    stiffness, threshold, root = (part.reshape(1) if alike else _spread(part, domain) for part in shape)
+    stiffness, threshold, root = (part.reshape(1) if alike else spread(part, domain.shape) for part in shape)
     return KnownTerm(kinds.ALIKE if alike else kinds.ENTRIES, stiffness, threshold, root, linear)
 
 
 def known_inverse(metric: Metric | None, domain: Domain) -> Array | None:
-    """Entries of P^-1, none of them where P is the identity; None where P mixes entries.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> known_inverse(ss.metrics.Diagonal([1.0, 4.0]), ss.domains.FullSpace(2)).tolist()
-    [1.0, 0.25]
-    """
+    """Entries of P^-1, none of them where P is the identity; None where P mixes entries."""
     if metric is None:
         return NOTHING
-    return _spread(np.divide(1.0, metric.symbol), domain) if isinstance(metric, Entrywise) else None
+    return spread(np.divide(1.0, metric.symbol), domain.shape) if isinstance(metric, Entrywise) else None
 
 
-def _spread(value: Array | float, domain: Domain) -> Array:
-    return np.ascontiguousarray(np.broadcast_to(value, domain.shape), dtype=np.float64).reshape(-1)
+def spread(value: Array | float, shape: Shape) -> Array:
+    """One number for every entry, flat."""
+    return np.ascontiguousarray(np.broadcast_to(value, shape), dtype=np.float64).reshape(-1)
