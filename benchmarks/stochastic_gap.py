@@ -126,7 +126,7 @@ def measure(name: str, runs: int = RUNS) -> dict[str, Any]:
     return {
         "setting": name, "runs": runs, "order": plan.order, "loops": list(plan.loops), "metric": plan.metric,
         "samples": plan.predicted_samples, "mean": mean, "standard_error": error, "largest": float(found.max()),
-        "bound": plan.bound, "printed": plan.printed_bound, "bound_over_mean": plan.bound / mean,
+        "bound": plan.bound, "printed": plan.schedule.printed_bound, "bound_over_mean": plan.bound / mean,
     }  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def lockstep_gaps(problem: ss.SaddleProblem, plan: Any, runs: int) -> np.ndarray
     """
     B, c, d = problem.coupling.dense(), problem.f.gradient(problem.start()[0]), problem.g.gradient(problem.start()[1])
     n, sigma = c.size, problem.f.sigma / np.sqrt(c.size)
-    steps = {level.term.name: level.step for level in plan.levels}
+    steps = {level.term.name: level.step for level in plan.schedule.levels}
     rngs = [np.random.default_rng(seed) for seed in range(runs)]
     z, v, average, alpha = np.zeros((runs, 2 * n)), np.zeros((runs, 2 * n)), np.zeros((runs, 2 * n)), 1.0
     noise = np.empty((runs, 0, 2 * n))

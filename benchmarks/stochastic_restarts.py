@@ -35,7 +35,6 @@ from saddleslide.methods.sliding.component import Writer
 from saddleslide.methods.sliding.innermost import Anchors
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import Samples, drawn_problem
-from saddleslide.theory.restart_plan import RestartPlan
 from saddleslide.theory.restarts import Stage
 
 RUNS = 200
@@ -86,16 +85,15 @@ class Known:
         part = 1.0 - np.sqrt(share)
         return part * self.x, part * self.y
 
-    def plan(self, tol: float, share: float = 1.0, **options: Any) -> RestartPlan:
+    def plan(self, tol: float, share: float = 1.0, **options: Any) -> ss.Plan:
         """The plan of one copy, with the true Psi of its start."""
         Psi0 = float(self.Psi(*self.start(share))[0])
         made = ss.plan(self.problem(), tol, regime="restarts", Psi0=Psi0, **options)
-        assert isinstance(made, RestartPlan)
         return made
 
-    def traces(self, plan: RestartPlan, runs: int, seed: int = 0, share: float = 1.0) -> np.ndarray:
+    def traces(self, plan: ss.Plan, runs: int, seed: int = 0, share: float = 1.0) -> np.ndarray:
         """Psi at the end of every stage (rows) in every run (columns)."""
-        ends = set(np.cumsum([stage.levels[0].T for stage in plan.stages]).tolist())
+        ends = set(np.cumsum([stage.levels[0].T for stage in plan.schedule.stages]).tolist())
         found: list[np.ndarray] = []
 
         def watch(result: ss.Result) -> None:
@@ -118,8 +116,8 @@ def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def stages(known: Known, anchors: bool, runs: int, tol: float) -> dict[str, Any]:
     plan = known.plan(tol, anchors=anchors, anchor_batch=1 if anchors else None)
     mean, error = mean_and_error(known.traces(plan, runs))
-    starts = [stage.Omega for stage in plan.stages]
-    promised = [0.75 * Gamma + stage.anchor_error for Gamma, stage in zip(starts, plan.stages, strict=True)]
+    starts = [stage.Omega for stage in plan.schedule.stages]
+    promised = [0.75 * Gamma + stage.anchor_error for Gamma, stage in zip(starts, plan.schedule.stages, strict=True)]
     return {
         "anchors": anchors, "runs": runs, "Gamma": starts, "promised": promised, "mean": mean.tolist(),
         "standard_error": error.tolist(), "worst": float(np.max((mean + 2.0 * error) / promised)),
@@ -129,7 +127,7 @@ def stages(known: Known, anchors: bool, runs: int, tol: float) -> dict[str, Any]
 def anchors_alone(known: Known, batch: int, runs: int, count: int = 16) -> dict[str, Any]:
     """Exact gradients inside the stages, sampled anchors: what is left is the anchors' doing."""
     plan = known.plan(1e-3, anchors=True, anchor_batch=batch)
-    return _floor_row(plan, batch, exact_inside(known, plan.stages[0], count, runs)[count // 2 :])
+    return _floor_row(plan, batch, exact_inside(known, plan.schedule.stages[0], count, runs)[count // 2 :])
 
 
 def exact_inside(known: Known, stage: Stage, count: int, runs: int) -> np.ndarray:
@@ -139,7 +137,9 @@ def exact_inside(known: Known, stage: Stage, count: int, runs: int) -> np.ndarra
     noisy, exact = Oracles(drawn_problem(problem, rng, Samples())), Oracles(problem)
     x, y = np.zeros(problem.X.shape), np.zeros(problem.Y.shape)
     for _ in range(count):
-        gradients = gradient_writers(exact) | {"B": _anchors(noisy, taken_anchors(noisy, stage, (x, y)))}
+        gradients = gradient_writers(exact, exact.problem) | {
+            "B": _anchors(noisy, taken_anchors(noisy, stage, (x, y), noisy.problem))
+        }
         names = [level.term.name for level in levels]
         operators = [coupling_writer(exact) if name == "B" else None for name in names]
         start = np.concatenate([x, y])
@@ -167,17 +167,17 @@ def whole_scheme(
     """The plan's own stages with b samples per anchor, until Gamma_s is within a tenth of its floor and beyond."""
     plan = known.plan(1e-7, share, anchors=True, anchor_batch=batch, **options)
     floor = plan.constants["floor"].value
-    down = next(s for s, stage in enumerate(plan.stages) if stage.Omega <= 1.1 * floor)
-    plan = replace(plan, stages=plan.stages[: down + count])
+    down = next(s for s, stage in enumerate(plan.schedule.stages) if stage.Omega <= 1.1 * floor)
+    plan = replace(plan, schedule=replace(plan.schedule, stages=plan.schedule.stages[: down + count]))
     return _floor_row(plan, batch, known.traces(plan, runs, share=share)[-count:])
 
 
-def _floor_row(plan: RestartPlan, batch: int, tails: np.ndarray) -> dict[str, Any]:
+def _floor_row(plan: ss.Plan, batch: int, tails: np.ndarray) -> dict[str, Any]:
     mean, error = mean_and_error(tails.mean(axis=0))
     return {
         "b": batch, "runs": tails.shape[1], "floor": float(mean), "standard_error": float(error),
         "bound": plan.constants["floor"].value, "Delta_anc": plan.constants["Delta_anc"].value,
-        "calls": {level.term.name: level.N for level in plan.stages[-1].levels},
+        "calls": {level.term.name: level.N for level in plan.schedule.stages[-1].levels},
     }  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def target(known: Known, tol: float, runs: int) -> dict[str, Any]:
     plan = known.plan(tol, anchors=True)
     mean, error = mean_and_error(known.traces(plan, runs)[-1])
     return {
-        "tol": tol, "b": plan.stages[-1].anchor_batch, "Psi_end": plan.constants["Psi_end"].value, "runs": runs,
+        "tol": tol, "b": plan.schedule.stages[-1].anchor_batch, "Psi_end": plan.constants["Psi_end"].value, "runs": runs,
         "mean": float(mean), "standard_error": float(error), "samples": plan.predicted_samples,
     }  # fmt: skip
 

@@ -29,7 +29,7 @@ PANELS = {"f": r"calls of $f\,'$", "g": r"calls of $g\,'$", "B": r"products with
 
 def lockstep(problem: ss.SaddleProblem, tol: float, order: str) -> ss.Plan:
     """The same order of levels, with as many outermost steps as the largest budget asks for, and no inner loops."""
-    terms = [level.term for level in ss.plan(problem, tol, regime="degenerate", metric="identity").levels]
+    terms = [level.term for level in ss.plan(problem, tol, regime="degenerate", metric="identity").schedule.levels]
     largest = max(ss.theory.budget(term, tol) for term in terms)
     return ss.plan(problem, tol, order=order, loops=(math.ceil(largest), 1, 1), metric="identity")
 

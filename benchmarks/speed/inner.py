@@ -21,7 +21,7 @@ SIDES = (64, 128, 256, 512, 1024)
 def pass_through(problem: ss.SaddleProblem, loops: tuple[int, int, int]) -> Callable[[], object]:
     """A whole run of a plan, built anew each time."""
     plan = ss.plan(problem, order="fgB", loops=loops, metric="identity", regime="degenerate")
-    stage = Stage(plan.levels, math.nan)
+    stage = Stage(plan.schedule.levels, math.nan)
 
     def work() -> object:
         return [None for _ in bilinear_recursion(Oracles(problem), stage, problem.start()).steps()]
@@ -63,7 +63,7 @@ def small(rounds: int) -> dict[str, Any]:
 def outer_step(problem: ss.SaddleProblem, loops: tuple[int, int, int], count: int = 1) -> Callable[[], object]:
     """Some outermost iterations of a run that stands ready: no memory is taken in here for the first time."""
     plan = ss.plan(problem, order="fgB", loops=loops, metric="identity", regime="degenerate")
-    recursion = bilinear_recursion(Oracles(problem), Stage(plan.levels, math.nan), problem.start())
+    recursion = bilinear_recursion(Oracles(problem), Stage(plan.schedule.levels, math.nan), problem.start())
     recursion.step(0)
     return lambda: [recursion.step(1) for _ in range(count)]
 

@@ -35,7 +35,9 @@ def _regime(regime: str, rounds: int) -> dict[str, Any]:
         for on, clock in clocks.items():
             with jit(on):
                 oracles = Oracles(given.problem)
-                steps = bilinear_recursion(oracles, Stage(plan.levels, math.nan), given.problem.start()).steps()
+                steps = bilinear_recursion(
+                    oracles, Stage(plan.schedule.levels, math.nan), given.problem.start()
+                ).steps()
                 points[on] = clock.run(lambda steps=steps: [average.copy() for average in steps][-1])
         after = prices(given.problem)
         for unit, seen in costs.items():

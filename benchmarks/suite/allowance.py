@@ -13,10 +13,11 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from saddleslide.api.second_try import with_second_try
+
 import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import weighted
-from saddleslide.api.second_try import with_second_try
 from saddleslide.facts.costs import estimated_costs
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import method_plan

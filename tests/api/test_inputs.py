@@ -306,7 +306,7 @@ def test_plan_needs_a_problem():
 
 
 def test_metric_may_be_an_array_of_two_weights():
-    assert ss.plan(problem(), **EXPLICIT, metric=np.array([1.0, 4.0])).levels[0].term.weights == (1.0, 4.0)
+    assert ss.plan(problem(), **EXPLICIT, metric=np.array([1.0, 4.0])).schedule.levels[0].term.weights == (1.0, 4.0)
 
 
 def test_balanced_metric_needs_bounded_domains():
@@ -327,7 +327,7 @@ def test_subgradients_need_bounded_domains():
 RUNS = {
     "no problem": (
         lambda p, plan: ss.run(plan, plan),
-        r"^run: received SlidingPlan and SlidingPlan; expected a SaddleProblem and a Plan",
+        r"^run: received Plan and Plan; expected a SaddleProblem and a Plan",
     ),
     "no plan": (lambda p, plan: ss.run(p, "fgB"), r"^run: received SaddleProblem and str; expected"),
     "infeasible start": (

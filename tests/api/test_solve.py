@@ -494,7 +494,7 @@ def test_prices_set_the_inner_work_and_are_kept_in_the_plan():
     dear, cheap = (
         ss.plan(problem, tol=1e-6, costs=costs, method="adaptive") for costs in [(1e6, 1.0, 1.0), (1.0, 1.0, 1.0)]
     )
-    assert dear.inner_steps > cheap.inner_steps
+    assert dear.settings["inner_steps"] > cheap.settings["inner_steps"]
     measured = ss.solve(problem, tol=1e-6, costs="measure")
     again = ss.run(problem, measured.plans[0])
     # Measuring is part of making the plan, and counted with it.

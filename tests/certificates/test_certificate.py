@@ -30,7 +30,7 @@ def coupled_quadratics(seed, n=6, m=5, ridge=0.0):
 
 def run_with_models(problem, order, loops):
     plan = ss.plan(problem, order=order, loops=loops, metric="identity")
-    stage = Stage(plan.levels, math.nan)
+    stage = Stage(plan.schedule.levels, math.nan)
     recursion = bilinear_recursion(Oracles(problem), stage, problem.start())
     *_, average = recursion.steps()
     x, y = average[: problem.X.size].copy(), average[problem.X.size :].copy()

@@ -287,7 +287,7 @@ def test_measured_costs_see_the_way_to_the_workers(client):
     with DaskSum(client, parts()) as f:
         there = ss.plan(problem_with(f), 1e-3, regime="adaptive", costs="measure")
     assert there.costs[0] > 3.0 * here.costs[0]
-    assert there.inner_steps > here.inner_steps
+    assert there.settings["inner_steps"] > here.settings["inner_steps"]
 
 
 def test_a_worker_killed_in_the_middle_of_a_call_costs_a_repetition_and_no_bit(client, tmp_path):

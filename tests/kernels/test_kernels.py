@@ -122,7 +122,7 @@ def problem_on(B, X, Y):
 def averages(problem, order="fgB", loops=(3, 2, 5), weights=(0.5, 2.0), betas=(0.0, 0.0)):
     """Averages after every outer step and the calls made, with and without compiling."""
     plan = ss.plan(problem, order=order, loops=loops, metric=weights)
-    stage = Stage(plan.levels, 1.0, *betas)
+    stage = Stage(plan.schedule.levels, 1.0, *betas)
     rng = np.random.default_rng(2)
     start = tuple(D.project(0.05 * rng.standard_normal(D.shape)) for D in (problem.X, problem.Y))
     found = []
@@ -239,7 +239,7 @@ def test_sparse_products_agree_with_the_dense_matrix(density, into):
 @pairwise(coupling=COUPLINGS, kind=["full", "interval", "box", "ball", "simplex"], first=[True, False])
 def test_a_number_that_is_none_is_never_projected_away(coupling, kind, first):
     problem = problem_on(COUPLINGS[coupling](), sets(PICTURE)[kind], sets(FIELD)[kind])
-    level = ss.plan(problem, order="fgB", loops=(1, 1, 2), metric=(1.0, 1.0)).levels[-1]
+    level = ss.plan(problem, order="fgB", loops=(1, 1, 2), metric=(1.0, 1.0)).schedule.levels[-1]
     with jit(True):
         sweep = compiled_sweep(Oracles(problem), level)
 

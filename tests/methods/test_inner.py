@@ -21,7 +21,7 @@ F, D = ss.functions, ss.domains
 def test_counts_handed_over_are_exact(kappas, reach):
     both = Both(*kappas, reach=reach)
     plan = ss.plan(both.problem, rtol=1e-6, method="adaptive")
-    assert plan.order == "fgB" and plan.g_steps >= 4 and plan.steps_per_g >= 4
+    assert plan.order == "fgB" and plan.settings["g_steps"] >= 4 and plan.settings["steps_per_g"] >= 4
     assert "f and g are costly: g is slid inside the steps on f" in plan.reasons
     before = both.A.products + both.C.products + both.B.products
     assert before == 0
@@ -107,9 +107,9 @@ def test_prices_set_the_inner_work(prices):
     def limited(ratio):
         return int(min(max(ratio, 4), 500))
 
-    assert plan.g_steps == limited(prices[0] / prices[1])
-    assert plan.steps_per_g == limited(prices[1] / (2.0 * prices[2]) if prices[2] else math.inf)
-    assert f"at most {plan.g_steps} steps on g" in plan.explain()
+    assert plan.settings["g_steps"] == limited(prices[0] / prices[1])
+    assert plan.settings["steps_per_g"] == limited(prices[1] / (2.0 * prices[2]) if prices[2] else math.inf)
+    assert f"at most {plan.settings['g_steps']} steps on g" in plan.explain()
 
 
 def test_a_dear_f_is_called_less():

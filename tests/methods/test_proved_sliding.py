@@ -62,7 +62,7 @@ def test_a_sharp_plan_is_proved_and_no_longer_than_its_bound_needs(nus, tol):
     corollary = planned(problem, tol, metric="identity", proved=True)
     assert 10 * plan.predicted_calls["B"] < corollary.predicted_calls["B"]
     # Budgets for an eps that is larger by a part in a hundred prove less, unless eps = tol was enough.
-    terms = [level.term for level in plan.levels]
+    terms = [level.term for level in plan.schedule.levels]
     eps = max(e for e in np.geomspace(1e-3 * tol, tol, 20_000) if _bound(terms, e) <= tol)
     assert plan.loops == loop_counts(sorted_by_budget(terms, eps), eps) or _bound(terms, 1.01 * eps) > tol
     best = math.prod(loop_counts(sorted_by_budget(terms, eps), eps))
@@ -111,7 +111,7 @@ def test_on_full_spaces_the_iterates_are_those_of_the_stages_of_theorem_4_4():
     arena = Arena(seed=15, coupling=1.3e-4)
     problem, method, found = free_problem(arena), ss.methods.by_name[NAME](), []
     method.start(Oracles(problem), arena.split(arena.start), 0.1)
-    stages = [stage.levels for stage in method.plan.stages[:2]]
+    stages = [stage.levels for stage in method.plan.schedule.stages[:2]]
     count = sum(levels[0].T for levels in stages)
     for _ in range(count):
         method.advance()
@@ -153,7 +153,7 @@ def test_restarts_go_through_all_stages_and_end_within_the_target():
     method, oracles = ss.methods.by_name[NAME](), Oracles(problem)
     method.start(oracles, problem.start(), tol)
     assert oracles.calls == ss.Calls(1, 1, 0)
-    stages = len(method.plan.stages)
+    stages = len(method.plan.schedule.stages)
     assert stages > 5
     while not method.finished:
         method.advance()

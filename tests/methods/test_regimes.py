@@ -8,10 +8,10 @@ import math
 
 import numpy as np
 import pytest
-from saddleslide.theory.restart_plan import RestartPlan
 
 import saddles
 import saddleslide as ss
+from plans import stage_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.schedule.regimes import range_condition
 from saddleslide.theory import Term, place
@@ -31,7 +31,13 @@ def weights_of(plan):
 
 def after_stages(saddle, plan, start, count=1):
     """The first stages of a plan, carried out to the end whatever the gap is."""
-    return ss.run(saddle.problem, dataclasses.replace(plan, stages=plan.stages[:count], tol=UNREACHABLE), start=start)
+    return ss.run(
+        saddle.problem,
+        dataclasses.replace(
+            plan, schedule=dataclasses.replace(plan.schedule, stages=plan.schedule.stages[:count]), tol=UNREACHABLE
+        ),
+        start=start,
+    )
 
 
 def restarts(saddle, start, **settings):
@@ -67,7 +73,7 @@ def test_a_proved_stage_contracts_by_three_quarters_in_every_order(order, anchor
     start = saddle.near(np.random.default_rng(1), 3.0)
     plan, Psi0 = restarts(saddle, start, proved=True, anchors=anchors)
     assert plan.order == order
-    assert plan.stages[0].Omega == Psi0
+    assert plan.schedule.stages[0].Omega == Psi0
     assert plan.proved
     result = after_stages(saddle, plan, start)
     assert saddle.Psi(result.x, result.y, weights_of(plan)) <= 0.75 * Psi0
@@ -97,7 +103,7 @@ def test_far_fewer_calls_or_longer_steps_than_proved_break_the_contraction():
     )
     start = (np.array([1.0, 1e-3]), np.zeros(1))
     plan, Psi0 = restarts(saddle, start, proved=True)
-    stage = plan.stages[0]
+    stage = plan.schedule.stages[0]
     terms, loops = [level.term for level in stage.levels], [level.T for level in stage.levels]
     fewer = [max(1, T // 500) if term.name == "f" else 1 for term, T in zip(terms, loops, strict=True)]
     loose = [
@@ -217,11 +223,13 @@ def test_a_plan_has_that_many_stages_and_their_radii_fall_by_three_quarters():
     kappa_xy = plan.constants["kappa_xy"].value
     # Gap = D_f + D_g + D_h* + D_q* with 12 (D_f + D_g) <= Psi and the conjugates smooth with 1/mu.
     assert plan.constants["Psi_end"].value == pytest.approx(1e-4 / (1.0 / 6.0 + kappa_xy), rel=1e-9)
-    assert len(plan.stages) == math.ceil(math.log(50.0 / plan.constants["Psi_end"].value) / math.log(4.0 / 3.0))
-    for s, stage in enumerate(plan.stages):
+    assert len(plan.schedule.stages) == math.ceil(
+        math.log(50.0 / plan.constants["Psi_end"].value) / math.log(4.0 / 3.0)
+    )
+    for s, stage in enumerate(plan.schedule.stages):
         assert stage.Omega == pytest.approx(0.75**s * 50.0, rel=1e-12)
-    assert plan.stages[-1].Omega * 0.75 <= plan.constants["Psi_end"].value
-    assert not ss.plan(saddle.problem, tol=1e-4, regime="restarts", Psi0=1e-9).stages
+    assert plan.schedule.stages[-1].Omega * 0.75 <= plan.constants["Psi_end"].value
+    assert not ss.plan(saddle.problem, tol=1e-4, regime="restarts", Psi0=1e-9).schedule.stages
 
 
 def test_a_psi_at_its_target_gives_the_gap_on_full_spaces():
@@ -322,7 +330,7 @@ def test_no_gap_is_promised_where_a_constraint_can_be_active():
     assert result.gap > 0.9
     assert result.status is ss.Status.COMPLETED
     assert plan.bound == math.inf
-    assert plan.Psi_bound == Psi0
+    assert plan.schedule.Psi_bound(plan) == Psi0
 
 
 # Anchors: p_3.
@@ -369,7 +377,7 @@ def test_anchors_run_algorithm_4_as_printed(beta, bounded):
     stage = Stage(place(terms, (4, 3, 5)), 1.0, *beta)
     start = (X.project(rng.standard_normal(3)), Y.project(rng.standard_normal(2)))
     found = []
-    plan = RestartPlan((stage,), "restarts", tol=UNREACHABLE)
+    plan = stage_plan((stage,), tol=UNREACHABLE)
     ss.run(problem, plan, start=start, callback=lambda result: found.append((result.x, result.y)))
     expected = saddles.algorithm_4_with_anchors(problem, stage.levels, beta, start)
     assert len(found) == len(expected) == 4
@@ -391,14 +399,18 @@ def test_calls_of_an_anchored_stage(smooth, products):
     constants = {"mu_x": 1.0, "mu_y": 1.0}
     settings = {"regime": "restarts", "anchors": True, "interior": ("x", "y"), "constants": constants, "Psi0": 10.0}
     plan = ss.plan(saddle.problem, tol=1e-2, **settings)
-    plan = dataclasses.replace(plan, stages=plan.stages[:3], tol=UNREACHABLE)
+    plan = dataclasses.replace(
+        plan, schedule=dataclasses.replace(plan.schedule, stages=plan.schedule.stages[:3]), tol=UNREACHABLE
+    )
     result = ss.run(saddle.problem, plan)
-    steps = {name: sum(level.N for stage in plan.stages for level in stage.levels if level.term.name == name)
+    steps = {name: sum(level.N for stage in plan.schedule.stages for level in stage.levels if level.term.name == name)
              for name in "fgB"}  # fmt: skip
     # Each entry of the level takes a product more per anchor, but for the first one of a stage. Two products at the
     # start, which is 0, and the last correction of every stage are spared.
     anchors = products - 4
-    entries = sum(level.N // level.T for stage in plan.stages for level in stage.levels if level.term.name == "B")
+    entries = sum(
+        level.N // level.T for stage in plan.schedule.stages for level in stage.levels if level.term.name == "B"
+    )
     assert products * steps["B"] + anchors * entries == result.calls.B + result.spared
     assert result.spared == 2 + 2 * 3 + 3 * anchors
     assert result.calls.f == steps["f"] + 3 * (smooth in ("both", "f"))
@@ -410,7 +422,9 @@ def test_a_coupling_of_zero_costs_no_products():
     identity = saddles.quadratic(np.eye(2))
     saddle = saddles.planted(identity, identity, np.zeros((2, 2)), np.ones(2), np.ones(2))
     plan = ss.plan(saddle.problem, tol=1e-3, regime="restarts", Psi0=10.0)
-    plan = dataclasses.replace(plan, stages=plan.stages[:1], tol=UNREACHABLE)
+    plan = dataclasses.replace(
+        plan, schedule=dataclasses.replace(plan.schedule, stages=plan.schedule.stages[:1]), tol=UNREACHABLE
+    )
     result = ss.run(saddle.problem, plan)
     assert plan.predicted_calls["B"] == result.calls.B == 0
 
@@ -454,8 +468,8 @@ def test_the_mixed_regime_can_take_its_curvature_from_an_anchor_alone():
     plan = ss.plan(problem, tol=0.05, regime="mixed", anchors=True, interior=("y",), Psi0=10.0)
     assert plan.constants["mu_x"].value == plan.constants["mu_y"].value == 0.0
     assert plan.constants["delta_x"].value > 0.0
-    assert plan.regularisation.block == "y"
-    assert math.isfinite(plan.regularisation.target)
+    assert plan.schedule.regularisation.block == "y"
+    assert math.isfinite(plan.schedule.regularisation.target)
 
 
 def test_a_false_declaration_of_interior_ends_at_a_wrong_point_and_is_not_called_solved():
@@ -571,14 +585,14 @@ def test_the_gap_is_at_most_eps_where_psi_meets_its_target(block, anchors, eps):
         )
         # lambda = eps / Omega from the center, by hand.
         weight = eps / float(np.sum((1.0 + np.abs(center)) ** 2))
-        assert plan.regularisation.block == block
-        assert plan.regularisation.weight == pytest.approx(weight, rel=1e-12)
+        assert plan.schedule.regularisation.block == block
+        assert plan.schedule.regularisation.weight == pytest.approx(weight, rel=1e-12)
         assert plan.bound == eps
         saddle = mixed.regularised(weight, center)
         curved, flat = weights_of(plan) if block == "y" else weights_of(plan)[::-1]
         assert flat == pytest.approx(weight, rel=1e-12)
         x, y = saddle.near(rng)
-        size = math.sqrt(plan.regularisation.target / saddle.Psi(x, y, (curved, flat)))
+        size = math.sqrt(plan.schedule.regularisation.target / saddle.Psi(x, y, (curved, flat)))
         for part in (1.0, 0.5):
             near = saddle.x + part * size * (x - saddle.x), saddle.y + part * size * (y - saddle.y)
             assert mixed.Y.contains(near[1])
@@ -654,7 +668,7 @@ def test_a_plan_with_anchors_rebuilds_p_3_for_the_regularised_problem(block):
     plan = ss.plan(problem, tol=0.1, regime="mixed", anchors=True, interior=(block,), Psi0=1.0)
     value = {name: constant.value for name, constant in plan.constants.items()}
     L_curved, L_flat = np.linalg.eigvalsh(mixed.A)[-1], mixed.C.max()
-    weight = plan.regularisation.weight
+    weight = plan.schedule.regularisation.weight
     curved, flat = ("x", "y") if block == "y" else ("y", "x")
     assert value[f"beta_{curved}"] == pytest.approx(1.0 / (4.0 * (L_flat + weight)), rel=1e-9)
     assert value[f"beta_{flat}"] == pytest.approx(1.0 / (4.0 * L_curved), rel=1e-9)
@@ -666,12 +680,16 @@ def test_a_plan_with_anchors_rebuilds_p_3_for_the_regularised_problem(block):
 def test_the_effective_modulus_with_anchors_enters_the_target():
     mixed = saddles.Mixed.random(2, mu=0.05, kappa=60.0, norm=0.6, columns=3, rows=3)
     plan = ss.plan(mixed.problem, tol=0.1, regime="mixed", anchors=True, interior=("y",), Psi0=1.0)
-    delta, weight, norm = plan.constants["delta_x"].value, plan.regularisation.weight, plan.constants["L_xy"].value
+    delta, weight, norm = (
+        plan.constants["delta_x"].value,
+        plan.schedule.regularisation.weight,
+        plan.constants["L_xy"].value,
+    )
     smallest = np.linalg.svd(mixed.B)[1][-1]
     assert delta == pytest.approx(0.05 + smallest**2 / (mixed.C.max() + weight), rel=1e-9)
     kappa, kappa_mu = norm**2 / (delta * weight), norm**2 / (0.05 * weight)
     expected = 0.1 / (2.0 * (1.0 / 6.0 + 0.5 * kappa + 0.5 * kappa_mu))
-    assert plan.regularisation.target == plan.constants["Psi_end"].value == pytest.approx(expected, rel=1e-9)
+    assert plan.schedule.regularisation.target == plan.constants["Psi_end"].value == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("block", ["x", "y"])
@@ -694,8 +712,10 @@ def test_a_mixed_run_is_a_restarted_run_on_the_regularised_problem(block, anchor
     problem, turn = oriented(mixed, block)
     start = turn(np.ones(4), np.array([0.3, -0.4, 0.1]))
     plan = ss.plan(problem, tol=0.1, regime="mixed", anchors=anchors, interior=(block,), Psi0=1.0, start=start)
-    plan = dataclasses.replace(plan, stages=plan.stages[:3], tol=UNREACHABLE)
-    saddle = mixed.regularised(plan.regularisation.weight, turn(*start)[1])
+    plan = dataclasses.replace(
+        plan, schedule=dataclasses.replace(plan.schedule, stages=plan.schedule.stages[:3]), tol=UNREACHABLE
+    )
+    saddle = mixed.regularised(plan.schedule.regularisation.weight, turn(*start)[1])
     explicit = (saddle if block == "y" else saddles.mirrored(saddle)).problem
     found = ss.run(problem, plan, start=start)
     expected = ss.run(explicit, dataclasses.replace(plan, regularisation=None), start=start)
@@ -714,7 +734,7 @@ def test_psi_of_the_regularised_problem_is_at_most_14_of_its_gaps(block):
         start = turn(rng.standard_normal(len(mixed.a)), rng.uniform(-1.0, 1.0, len(mixed.b)))
         plan = ss.plan(problem, tol=0.1, regime="mixed", start=start)
         x, y = turn(*start)
-        saddle = mixed.regularised(plan.regularisation.weight, y)
+        saddle = mixed.regularised(plan.schedule.regularisation.weight, y)
         curved, flat = weights_of(plan) if block == "y" else weights_of(plan)[::-1]
         assert saddle.Psi(x, y, (curved, flat)) <= plan.constants["Psi0"].value
         regularised_gap = ss.certify(saddle.problem, x, y).gap
@@ -768,8 +788,8 @@ def test_calls_of_restarts_in_eps(nu, proved, flip):
     assert slope(1.0 / eps, [each[f] for each in calls]) == pytest.approx(ALPHA[nu], rel=0.05)
     for plan, each in zip(plans, calls, strict=True):
         R_g, R_B = (1.0, 1.0) if proved else (2.0, 3.0)
-        assert R_g * len(plan.stages) <= each[g] <= 2.0 * R_g * len(plan.stages)
-        assert R_B * len(plan.stages) <= each["B"] / 4 <= 2.0 * R_B * len(plan.stages)
+        assert R_g * len(plan.schedule.stages) <= each[g] <= 2.0 * R_g * len(plan.schedule.stages)
+        assert R_B * len(plan.schedule.stages) <= each["B"] / 4 <= 2.0 * R_B * len(plan.schedule.stages)
 
 
 @gathered("proved", [False, True])
@@ -812,14 +832,14 @@ def test_calls_of_the_mixed_regime_in_eps(nu, flip):
     problem = mixed_problem(ss.Holder(nu, H), ss.Holder(1.0, 1.0), L_xy, flip)
     Psi0 = targets[0] * 10.0 ** (2.0 / ALPHA[nu])
     plans = [ss.plan(problem, tol=float(e), regime="mixed", factor=1.0, Psi0=float(Psi0)) for e in eps]
-    assert [plan.regularisation.target for plan in plans] == pytest.approx(targets, rel=1e-9)
+    assert [plan.schedule.regularisation.target for plan in plans] == pytest.approx(targets, rel=1e-9)
     flat, curved = ("f", "g") if flip else ("g", "f")
     parts = ((H + eps * 2.0 ** (1.0 - nu)) / H) ** (2.0 / (1.0 + 3.0 * nu))
     counts = np.array([plan.predicted_calls[flat] for plan in plans]) / parts
     assert slope(1.0 / eps, counts) == pytest.approx(exponent, rel=0.05)
     for plan, e in zip(plans, eps, strict=True):
-        assert plan.predicted_calls[curved] <= 2.0 * len(plan.stages)
-        steps = plan.predicted_calls["B"] / (4.0 * len(plan.stages))
+        assert plan.predicted_calls[curved] <= 2.0 * len(plan.schedule.stages)
+        steps = plan.predicted_calls["B"] / (4.0 * len(plan.schedule.stages))
         assert L_xy / math.sqrt(e) <= steps <= 2.0 * L_xy / math.sqrt(e)
 
 
@@ -867,7 +887,7 @@ def test_smooth_mixed_counts_grow_like_the_square_root(flip):
         problem = mixed_problem(ss.Holder(1.0, H), ss.Holder(1.0, 1.0), L_xy, flip)
         plans = [ss.plan(problem, tol=float(e), regime="mixed", factor=1.0, Psi0=1e3) for e in eps]
         key = "B" if name == "B" else "f" if flip else "g"
-        counts = [plan.predicted_calls[key] / len(plan.stages) for plan in plans]
+        counts = [plan.predicted_calls[key] / len(plan.schedule.stages) for plan in plans]
         assert slope(1.0 / eps, counts) == pytest.approx(0.5, rel=0.05)
 
 
@@ -930,8 +950,8 @@ def test_explain_names_regime_theorem_constants_and_bound():
     text = plan.explain()
     for part in ("mixed", "mixed_gap_complexity", "practical constants", "nothing is proved", "on y; Psi must reach"):
         assert part in text
-    assert f"{plan.regularisation.weight:.4g}" in text
-    assert plan.bound == plan.Psi_bound == math.inf
+    assert f"{plan.schedule.regularisation.weight:.4g}" in text
+    assert plan.bound == plan.schedule.Psi_bound(plan) == math.inf
 
 
 BAD = {
@@ -985,7 +1005,7 @@ def test_budgets_rise_only_when_the_certificate_asks_for_it():
     assert len(short.plans) > 1
     assert short.plans[-1].predicted_calls["f"] > short.plans[0].predicted_calls["f"]
     assert short.calls.f <= short.plans[-1].predicted_calls["f"]
-    assert not ss.plan(saddle.problem, **settings).fixed
+    assert not ss.plan(saddle.problem, **settings).schedule.fixed
     enough = ss.run(saddle.problem, dataclasses.replace(ss.plan(saddle.problem, **settings, factor=4.0), fixed=False))
     assert enough.status is ss.Status.SOLVED
     assert len(enough.plans) == 1

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from saddleslide.theory.restart_plan import RestartPlan
 
 import saddleslide as ss
+from plans import stage_plan
 from saddleslide.kernels import kinds
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.sliding import Recursion, bilinear_recursion
@@ -59,7 +59,7 @@ def start_of(problem, name):
 def with_every_product(problem, levels, start):
     """The same levels by the plain recursion: every product of every step."""
     oracles = Oracles(problem)
-    gradients, coupling = gradient_writers(oracles), coupling_writer(oracles)
+    gradients, coupling = gradient_writers(oracles, oracles.problem), coupling_writer(oracles)
     recursion = Recursion(
         levels,
         [gradients.get(level.term.name) for level in levels],
@@ -80,11 +80,11 @@ def with_thrift(problem, stage, start, view=None):
 def test_points_stay_and_products_are_fewer(coupling, order, zero, compiled):
     problem = problem_with(coupling)
     start = start_of(problem, zero)
-    levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).levels
+    levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).schedule.levels
     if order == "B":
-        levels = ss.plan(problem, order="Bfg", loops=(4, 1, 1), metric=(1.0, 2.0)).levels[:1]
+        levels = ss.plan(problem, order="Bfg", loops=(4, 1, 1), metric=(1.0, 2.0)).schedule.levels[:1]
     elif order == "Bfg":
-        levels = ss.plan(problem, order="Bfg", loops=(4, 2, 2), metric=(1.0, 2.0)).levels
+        levels = ss.plan(problem, order="Bfg", loops=(4, 2, 2), metric=(1.0, 2.0)).schedule.levels
     with jit(compiled):
         whole, every = with_every_product(problem, levels, start)
         found, oracles = with_thrift(problem, Stage(levels, math.nan), start)
@@ -113,7 +113,7 @@ def test_the_callables_are_asked_that_much_less_often(order, zero):
 @pairwise(zero=STARTS, coupling=COUPLINGS, norm=[Diagonal, Spectral])
 def test_norms_of_x_spare_the_same(coupling, norm, zero):
     problem = problem_with(coupling)
-    levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).levels
+    levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).schedule.levels
     metric = norm(np.linspace(1.0, 3.0, 20).reshape(PICTURE)).attached(problem.coupling)
     start, view = start_of(problem, zero), View(problem, metric=metric)
     found = []
@@ -136,7 +136,7 @@ def test_norms_of_x_spare_the_same(coupling, norm, zero):
 def test_anchors_spare_the_averages_above_as_well(coupling, order, betas, zero, compiled):
     """At the first entry of a run the averages of the levels above have weight 0."""
     problem = problem_with(coupling)
-    levels = ss.plan(problem, order=order, loops=(3, 2, 5), metric=(1.0, 2.0)).levels
+    levels = ss.plan(problem, order=order, loops=(3, 2, 5), metric=(1.0, 2.0)).schedule.levels
     N, entries = {"fgB": (30, 6), "fBg": (6, 3), "Bfg": (3, 1)}[order]
     start, active = start_of(problem, zero), sum(beta > 0.0 for beta in betas)
     at_g = problem.g.gradient(start[1]).ravel()
@@ -156,7 +156,7 @@ def test_anchors_spare_the_averages_above_as_well(coupling, order, betas, zero, 
     def coupled(z, out):
         out[:n], out[n:] = matrix.T @ z[n:], -matrix @ z[:n]
 
-    gradients = {**gradient_writers(Oracles(problem)), "B": anchors}
+    gradients = {**gradient_writers(Oracles(problem), problem), "B": anchors}
     z = np.concatenate([part.ravel() for part in start])
     names = [level.term.name for level in levels]
     operators = [coupled if name == "B" else None for name in names]
@@ -184,7 +184,7 @@ def test_primal_dual_steps_spare_the_first_adjoint(monkeypatch, coupling, zero, 
 def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind, band):
     """Of a block that is said to be 0 and is not a number nothing may be seen in the other block."""
     problem = problem_with(coupling)
-    levels = ss.plan(problem, order="fgB", loops=(1, 1, 1), metric=(1.0, 2.0)).levels
+    levels = ss.plan(problem, order="fgB", loops=(1, 1, 1), metric=(1.0, 2.0)).schedule.levels
     stage = Stage(levels, math.nan, *((0.3, 0.2) if kind == "anchors" else ()))
     view, n = View(problem, primal_dual=kind == "primal-dual"), 20
     monkeypatch.setattr("saddleslide.methods.sliding.innermost._BAND", band)
@@ -193,7 +193,7 @@ def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind,
         for room in ("innermost", "anchored_level", "primal_dual_level"):
             monkeypatch.setattr(f"saddleslide.methods.sliding.{room}.spared_by", lambda ends, z, n: spares)
         oracles = Oracles(problem)
-        anchors = taken_anchors(oracles, stage, start_of(problem, "neither"))
+        anchors = taken_anchors(oracles, stage, start_of(problem, "neither"), problem)
         with jit(True):
             recursion = bilinear_recursion(oracles, stage, start, view, anchors)
             assert recursion.innermost is not None
@@ -231,8 +231,10 @@ def test_every_stage_of_a_restarted_run_leaves_its_last_correction_out():
     result = ss.run(problem, plan)
     assert result.success
     stages, rest = divmod(result.spared - 2, 2)
-    assert rest == 0 and 1 < stages <= len(plan.stages)
-    used = sum(4 * level.N for stage in plan.stages[:stages] for level in stage.levels if level.term.name == "B")
+    assert rest == 0 and 1 < stages <= len(plan.schedule.stages)
+    used = sum(
+        4 * level.N for stage in plan.schedule.stages[:stages] for level in stage.levels if level.term.name == "B"
+    )
     assert used == result.counted.B
 
 
@@ -252,8 +254,8 @@ def test_a_run_that_is_taken_up_again_spares_what_it_would_have(tmp_path):
 @pytest.mark.parametrize("order", ["fgB", "fBg", "Bfg"])
 def test_an_anchored_run_that_is_taken_up_again_knows_its_averages(tmp_path, order, compiled):
     problem, path = problem_with("dense"), tmp_path / "run.npz"
-    levels = ss.plan(problem, order=order, loops=(4, 3, 2), metric=(1.0, 2.0)).levels
-    plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", tol=1e-300)
+    levels = ss.plan(problem, order=order, loops=(4, 3, 2), metric=(1.0, 2.0)).schedule.levels
+    plan = stage_plan((Stage(levels, 1.0, 0.3, 0.2),), tol=1e-300)
     start = start_of(problem, "neither")
 
     with jit(compiled):
@@ -269,8 +271,8 @@ def test_an_anchored_run_that_is_taken_up_again_knows_its_averages(tmp_path, ord
 def test_anchors_beside_a_metric_are_refused_before_any_call():
     B = np.random.default_rng(0).standard_normal((3, 5))
     mine = CountedProblem(B, norm=float(np.linalg.norm(B, 2)))
-    levels = ss.plan(mine.problem, order="fgB", loops=(2, 2, 2), metric=(1.0, 2.0)).levels
-    plan = RestartPlan((Stage(levels, 1.0, 0.3, 0.2),), "restarts", tol=1e-3, given=Diagonal(np.ones(5)))
+    levels = ss.plan(mine.problem, order="fgB", loops=(2, 2, 2), metric=(1.0, 2.0)).schedule.levels
+    plan = stage_plan((Stage(levels, 1.0, 0.3, 0.2),), tol=1e-3, given=Diagonal(np.ones(5)))
     with pytest.raises(ss.errors.InputError, match="anchors and a metric"):
         ss.run(mine.problem, plan)
     assert mine.total == 0

@@ -117,7 +117,7 @@ def saddle_problem(domains, nu_x, nu_y):
 def bilinear_parts(problem, plan):
     """f, g and B as components of z = (x, y), with the constants of the plan."""
     d, B = problem.X.size, problem.B
-    level = {level.term.name: level for level in plan.levels}
+    level = {level.term.name: level for level in plan.schedule.levels}
     return {
         "f": Part(lambda z: np.concatenate([problem.f.gradient(z[:d]), np.zeros(z.size - d)]), L=level["f"].L),
         "g": Part(lambda z: np.concatenate([np.zeros(d), problem.g.gradient(z[d:])]), L=level["g"].L),

@@ -27,7 +27,7 @@ def test_no_vector_is_allocated_per_step(order, metric):
     )
     plan = ss.plan(problem, order=order, loops=(3, 2, 2), metric=metric)
     start = (np.full((SIDE, SIDE), 0.5), np.full((2, SIDE, SIDE), 0.25))
-    steps = bilinear_recursion(Oracles(problem), Stage(plan.levels, math.nan), start).steps()
+    steps = bilinear_recursion(Oracles(problem), Stage(plan.schedule.levels, math.nan), start).steps()
     next(steps)
     tracemalloc.start()
     try:

@@ -188,7 +188,7 @@ def test_exceptions_of_a_g_that_is_slid_inside_the_steps_on_f_pass_with_the_same
     box = ss.domains.Box(-1.0, 1.0, shape=20)
     f = ss.functions.LeastSquares(wide, rng.standard_normal(30), ridge=1e-4)
     problem = ss.SaddleProblem(f=f, g=g, B=rng.standard_normal((20, 20)), X=box, Y=box)
-    assert ss.plan(problem, 1e-6, method="adaptive").g_steps > 0
+    assert ss.plan(problem, 1e-6, method="adaptive").settings["g_steps"] > 0
     with pytest.raises(ZeroDivisionError) as caught:
         ss.solve(problem, 1e-6, method="adaptive")
     assert caught.value is own

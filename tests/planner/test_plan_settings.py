@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 import scipy.fft
 import scipy.linalg
-from saddleslide.theory.restart_plan import RestartPlan
-from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
 from composite import Composite
@@ -93,7 +91,12 @@ def test_simple_terms_run_as_the_transcription_of_the_theory_page(order, loops):
     gradients = [{"f": gradient}.get(name) for name in order]
     operators = [{"B": coupling}.get(name) for name in order]
     recursion = Composite(
-        plan.levels, gradients, operators, domains.Product(problem.X, problem.Y), np.zeros(11), thresholds=(0.3, 0.2)
+        plan.schedule.levels,
+        gradients,
+        operators,
+        domains.Product(problem.X, problem.Y),
+        np.zeros(11),
+        thresholds=(0.3, 0.2),
     )
     *_, z = recursion.steps()
     np.testing.assert_allclose(np.concatenate([result.x, result.y]), z, rtol=0.0, atol=1e-12)
@@ -114,7 +117,7 @@ def test_the_bound_holds_with_simple_terms(seed, simple, order):
 def test_a_function_that_is_simple_as_a_whole_costs_no_level_where_that_is_cheaper():
     problem = lasso()
     plan = theorem_plan(problem, 0.05, proved=True)
-    assert isinstance(plan, SlidingPlan) and plan.simple == ("f", "g") and sorted(plan.order) == ["B", "f"]
+    assert plan.regime == "degenerate" and plan.schedule.simple == ("f", "g") and sorted(plan.order) == ["B", "f"]
     assert "simple terms of g are in the projection step" in plan.explain()
     costs = dict(plan.alternatives)
     assert min(costs.values()) >= ss.theory.plan.weighted_cost(plan.predicted_calls, plan.costs)
@@ -177,7 +180,7 @@ def test_the_bound_holds_in_a_diagonal_norm_and_is_smaller(seed):
 def test_the_automatic_plan_takes_a_diagonal_norm_where_it_pays():
     problem, _ = uneven(spread=5.0)
     plan = theorem_plan(problem, 0.01)
-    assert isinstance(plan.given, ss.metrics.Diagonal) and "norm     of x: diagonal" in plan.explain()
+    assert isinstance(plan.schedule.given, ss.metrics.Diagonal) and "norm     of x: diagonal" in plan.explain()
 
 
 def test_constants_in_a_norm_are_generalised_eigenvalues():
@@ -238,14 +241,14 @@ def test_proved_restarts_contract_in_a_norm():
     problem, A, (x, y) = free(n=3, m=2, coupling=0.1)
     metric = ss.metrics.Diagonal(np.sum(A**2, axis=0))
     plan = ss.plan(problem, 1e-1, regime="restarts", metric=metric, proved=True)
-    assert isinstance(plan, RestartPlan) and plan.proved
+    assert plan.schedule.has_restarts and plan.proved
     short = ss.Plan.from_dict({**plan.to_dict(), "stages": plan.to_dict()["stages"][:1]})
     result = ss.run(problem, short)
     delta_x, delta_y = plan.constants["delta_x"].value, plan.constants["delta_y"].value
     dx, dy = result.x - x, result.y - y
     square = delta_x * float(dx @ (metric.symbol * dx)) + delta_y * float(dy @ dy)
     bregman = 0.5 * float(np.sum((A @ dx) ** 2)) + float(dy @ dy)
-    assert square + 12.0 * bregman <= 0.75 * plan.stages[0].Omega
+    assert square + 12.0 * bregman <= 0.75 * plan.schedule.stages[0].Omega
     worse = ss.plan(problem, 1e-1, regime="restarts", proved=True)
     assert plan.predicted_calls["f"] < worse.predicted_calls["f"]
 

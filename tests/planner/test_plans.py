@@ -84,7 +84,7 @@ def test_metrics_of_x_are_for_adaptive_sliding_unless_a_theorem_is_named():
     weights = ss.metrics.Diagonal(np.arange(1.0, 7.0))
     assert ss.plan(problem, 1e-3, metric=weights).regime == "adaptive"
     assert ss.plan(problem, 1e-3, metric="blocks").metric == "blocks"
-    assert ss.plan(problem, 0.5, metric=weights, regime="degenerate").given is not None
+    assert ss.plan(problem, 0.5, metric=weights, regime="degenerate").schedule.given is not None
 
 
 def quadratic_pair(X, Y, B=0.1, shift=0.0):
@@ -129,7 +129,7 @@ def test_restarts_from_another_start_are_no_proof():
 def test_a_plan_is_proved_only_where_its_bound_meets_the_target():
     boxed = quadratic_pair(D.Box(-1.0, 1.0, shape=2), D.Box(-1.0, 1.0, shape=2), shift=2.0)
     plan = ss.plan(boxed, 0.5, regime="restarts", proved=True)
-    assert plan.proof_constants and not plan.proved and math.isinf(plan.bound)
+    assert plan.schedule.proof_constants and not plan.proved and math.isinf(plan.bound)
     assert "which bounds no gap here" in plan.explain()
     assert "nothing is proved beforehand" in ss.plan(boxed, 0.5, regime="restarts").explain()
 

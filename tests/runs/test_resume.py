@@ -95,8 +95,8 @@ def test_runs_resume_in_the_middle_of_restarts(anchors, tmp_path):
         f, g = (functions.Quadratic(np.diag([1.0, 3.0])) + functions.Linear(np.array(c)) for c in ([1, 2], [2, 1]))
         problem = ss.SaddleProblem(f=f, g=g, B=0.5 * np.eye(2), X=whole, Y=whole)
     plan = ss.plan(problem, 1e-4, regime="restarts", anchors=anchors)
-    assert (plan.stages[0].beta_x > 0.0 or plan.stages[0].beta_y > 0.0) is anchors
-    first = plan.stages[0].levels[0].T
+    assert (plan.schedule.stages[0].beta_x > 0.0 or plan.schedule.stages[0].beta_y > 0.0) is anchors
+    first = plan.schedule.stages[0].levels[0].T
     clean = ss.run(problem, plan)
     assert clean.nit > first + 1
     steps = (1, first, first + 1, clean.nit - 1)

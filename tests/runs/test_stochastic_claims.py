@@ -63,7 +63,7 @@ def test_a_floor_above_the_target_is_no_proof_of_it():
     asked = {"regime": "restarts", "anchors": True, "proved": True}
     lone, enough = ss.plan(problem, 0.02, **asked, anchor_batch=1), ss.plan(problem, 0.02, **asked)
     assert lone.bound == np.inf and "which bounds no gap here" in lone.explain()
-    assert enough.bound == 0.02 and enough.Psi_bound <= enough.constants["Psi_end"].value
+    assert enough.bound == 0.02 and enough.schedule.Psi_bound(enough) <= enough.constants["Psi_end"].value
 
 
 def test_variances_are_measured_in_the_dual_norm_of_the_metric():
@@ -75,7 +75,9 @@ def test_variances_are_measured_in_the_dual_norm_of_the_metric():
     asked = {"order": "fgB", "loops": (6, 2, 2)}
     plain = ss.plan(problem, **asked, metric=(1e-2, 1.0))
     diagonal = ss.plan(problem, **asked, metric=ss.metrics.Diagonal(np.full(4, 1e-2)))
-    noise = [plan.levels[0].term.variance * plan.levels[0].term.weights[0] for plan in (plain, diagonal)]
+    noise = [
+        plan.schedule.levels[0].term.variance * plan.schedule.levels[0].term.weights[0] for plan in (plain, diagonal)
+    ]
     assert noise[0] == pytest.approx(0.05**2) and noise[1] == pytest.approx(0.05**2 / 1e-2)
     runs = [ss.run(problem, diagonal, rng=seed) for seed in range(40)]
     gaps = [ss.certify(problem, run.x, run.y).gap for run in runs]

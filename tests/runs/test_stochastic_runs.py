@@ -3,13 +3,13 @@
 import importlib.util
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import saddleslide as ss
+from plans import first_stages
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, Logistic, MiniBatch, Noisy, Quadratic
 from support import gathered
@@ -132,9 +132,12 @@ def test_a_sampled_run_is_algorithm_1_on_the_same_draws():
 def test_samples_are_counted_per_oracle_with_batches_and_anchors():
     problem = saddle(MiniBatch(F, 4, variance=2.0), Noisy(G, 0.3), FREE)
     plan = ss.plan(problem, 0.2, regime="restarts", anchors=True, anchor_batch=5)
-    plan = replace(plan, stages=plan.stages[:3], tol=1e-300)
+    plan = first_stages(plan, 3, tol=1e-300)
     result = ss.run(problem, plan)
-    inside = {level: sum(stop.N for s in plan.stages for stop in s.levels if stop.term.name == level) for level in "fg"}
+    inside = {
+        level: sum(stop.N for s in plan.schedule.stages for stop in s.levels if stop.term.name == level)
+        for level in "fg"
+    }
     assert (result.calls.f, result.calls.g) == (inside["f"] + 15, inside["g"] + 15)
     assert (result.samples.f, result.samples.g) == (4 * result.calls.f, result.calls.g)
     assert plan.predicted_samples == {"f": result.samples.f, "g": result.samples.g}
@@ -145,7 +148,7 @@ def test_samples_are_counted_per_oracle_with_batches_and_anchors():
     assert result.history[-1].samples == result.samples
     lone = ss.plan(saddle(F, Noisy(G, 0.3), FREE), 0.2, anchors=True, anchor_batch=5)
     # An exact anchor is one call.
-    stage = replace(lone, stages=lone.stages[:1], tol=1e-300)
+    stage = first_stages(lone, 1, tol=1e-300)
     counted = ss.run(saddle(F, Noisy(G, 0.3), FREE), stage)
     assert counted.samples.f == 0 and counted.samples.g == counted.calls.g
     assert counted.calls.f == next(stop.N for stop in stage.stages[0].levels if stop.term.name == "f") + 1
@@ -164,15 +167,15 @@ def test_anchors_are_drawn_once_per_restart_and_kept():
     )  # fmt: skip
     problem = saddle(F, g, FREE)
     plan = ss.plan(problem, 0.2, regime="restarts", anchors=True, anchor_batch=3, Psi0=10.0)
-    plan = replace(plan, stages=plan.stages[:2], tol=1e-300)
+    plan = first_stages(plan, 2, tol=1e-300)
     drawn.clear()
     ends = []
     ss.run(problem, plan, callback=lambda result: ends.append(result.y))
-    N = next(level.N for level in plan.stages[0].levels if level.term.name == "g")
-    assert len(drawn) == 2 * 3 + sum(stop.N for s in plan.stages for stop in s.levels if stop.term.name == "g")
+    N = next(level.N for level in plan.schedule.stages[0].levels if level.term.name == "g")
+    assert len(drawn) == 2 * 3 + sum(stop.N for s in plan.schedule.stages for stop in s.levels if stop.term.name == "g")
     assert all((y == 0.0).all() for y in drawn[:3])
     second = drawn[3 + N : 6 + N]
-    assert all((y == ends[plan.stages[0].levels[0].T - 1]).all() for y in second)
+    assert all((y == ends[plan.schedule.stages[0].levels[0].T - 1]).all() for y in second)
 
 
 # The same settings as the benchmark, with fewer runs: the mean plus three standard errors stays below the bound.
@@ -224,7 +227,7 @@ def test_the_floor_of_the_whole_scheme_falls_like_one_over_b_where_noise_sets_th
 def test_copies_side_by_side_are_independent_runs():
     known = RESTARTS.Known()
     plan = known.plan(3.0, anchors=True, anchor_batch=2)
-    plan = replace(plan, stages=plan.stages[:4])
+    plan = first_stages(plan, 4)
     alone = np.array([known.traces(plan, 1, seed)[-1, 0] for seed in range(40)])
     together = known.traces(plan, 400, seed=99)[-1]
     error = math.hypot(alone.std() / math.sqrt(40), together.std() / 20)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from saddleslide.theory.restart_plan import RestartPlan
 
 import saddleslide as ss
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative
@@ -53,7 +52,11 @@ def test_anchors_need_their_constants_on_the_whole_space(f, X, known):
     assert plan.constants["beta_y"].value > 0.0
     assert how(plan, "f' is") - how(plan, "Hölder on") <= {known}
     holds = known in ("computed", "follows")
-    assert plan.proved is holds and math.isfinite(plan.bound) is holds and math.isfinite(plan.Psi_bound) is holds
+    assert (
+        plan.proved is holds
+        and math.isfinite(plan.bound) is holds
+        and math.isfinite(plan.schedule.Psi_bound(plan)) is holds
+    )
     assert ("proved: gap at most" in plan.explain()) is holds
     assert ("on the whole space" in plan.explain().splitlines()[2]) is not holds
     # Without the anchors nobody asks.
@@ -64,7 +67,7 @@ def test_anchors_need_their_constants_on_the_whole_space(f, X, known):
 def test_without_a_declared_interior_psi_is_proved_and_the_gap_is_not():
     problem = ss.SaddleProblem(f=Quadratic(1.0), g=Quadratic(1.0), B=0.1 * np.eye(3), X=BOX, Y=FREE)
     plan = ss.plan(problem, tol=1e-2, regime="restarts", proved=True)
-    assert not plan.proved and math.isfinite(plan.Psi_bound)
+    assert not plan.proved and math.isfinite(plan.schedule.Psi_bound(plan))
     assert [one.how for one in plan.hypotheses if not one.holds] == ["unknown"]
     assert all(one.for_gap for one in plan.hypotheses if not one.holds)
 
@@ -119,7 +122,7 @@ def test_every_plan_lists_its_hypotheses_and_keeps_them():
         listed = " ".join(one.what for one in plan.hypotheses)
         assert all(words in listed for words in ("f is convex", "g is convex", "|B| is at most", "Hölder on")), name
         assert ("variance" in listed and "unbiased" in listed) is name.startswith("noisy")
-        assert ("Psi is at most" in listed) is isinstance(plan, RestartPlan)
+        assert ("Psi is at most" in listed) is plan.schedule.has_restarts
         assert all(one.line in plan.explain() for one in plan.hypotheses)
         assert type(plan).from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
     for name in ("degenerate", "loops", "mixed", "noisy"):

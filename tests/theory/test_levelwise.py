@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
 from composite import Composite
+from plans import sliding_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.sliding import Recursion
 from saddleslide.theory import Term, alpha_sequence, place, printed_holder_bound, sharp_bound
@@ -154,9 +154,9 @@ def test_the_gap_never_exceeds_the_levelwise_bound(saddle, order, loops, units, 
 @every_order
 def test_a_levelwise_plan_runs_like_any_other(order):
     saddle = pressed(L=1.0, M=2.0).in_units(40.0, 0.01)
-    plan = SlidingPlan(saddle.levels(order, (4, 3, 5)))
+    plan = sliding_plan(saddle.levels(order, (4, 3, 5)))
     result = ss.run(saddle.problem, plan, start=saddle.start)
-    x, y = saddle.run(plan.levels)
+    x, y = saddle.run(plan.schedule.levels)
     np.testing.assert_allclose(result.x, x, rtol=0.0, atol=1e-12 * np.abs(x).max())
     np.testing.assert_allclose(result.y, y, rtol=0.0, atol=1e-12 * np.abs(y).max())
     assert ss.Plan.from_dict(plan.to_dict()) == plan

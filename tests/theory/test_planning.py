@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
+from plans import sliding_plan
 from saddleslide.theory import (
     Constant,
     Term,
@@ -169,14 +169,14 @@ def test_the_kappa_of_the_proof_does_prove_n_eps(given_terms, eps):
 def test_a_proved_plan_keeps_its_promise(nus, metric):
     plan = paper_plan(boxes_problem(*nus), tol=3.0, proved=True, metric=metric)
     assert plan.proved
-    assert plan.kappa == 256.0
-    assert plan.bound <= plan.printed_bound <= 3.0
-    assert plan.loops == loop_counts([level.term for level in plan.levels], eps=1.0, kappa=256.0)
+    assert plan.schedule.kappa == 256.0
+    assert plan.bound <= plan.schedule.printed_bound <= 3.0
+    assert plan.loops == loop_counts([level.term for level in plan.schedule.levels], eps=1.0, kappa=256.0)
 
 
 def test_a_plan_with_the_practical_kappa_does_not_claim_a_proof():
     plan = paper_plan(boxes_problem(), tol=0.1)
-    assert plan.kappa == 1.0
+    assert plan.schedule.kappa == 1.0
     assert plan.bound > 0.1
     assert not plan.proved
 
@@ -185,7 +185,7 @@ def test_explicit_loops_are_proved_only_up_to_their_own_bound():
     problem = boxes_problem()
     explicit = paper_plan(problem, order="fgB", loops=(20, 2, 10))
     assert explicit.proved
-    assert explicit.kappa is None
+    assert explicit.schedule.kappa is None
     for tol, proved in ((1.01 * explicit.bound, True), (0.99 * explicit.bound, False)):
         assert paper_plan(problem, tol, order="fgB", loops=(20, 2, 10)).proved is proved
 
@@ -214,7 +214,7 @@ def test_the_order_of_a_plan_follows_the_budgets(weights, order):
 def test_constants_and_radius_are_taken_in_the_metric():
     w_x, w_y = 0.25, 9.0
     plan = paper_plan(boxes_problem(1.0, 0.5), order="fgB", loops=(1, 1, 1), metric=(w_x, w_y))
-    f, g, B = (level.term for level in plan.levels)
+    f, g, B = (level.term for level in plan.schedule.levels)
     assert pytest.approx(1.0 / w_x, rel=1e-14) == f.smoothness.H
     assert pytest.approx(0.1 * math.sqrt(2.0) * 4.0**0.25 * w_y**-0.75, rel=1e-14) == g.smoothness.H
     assert pytest.approx(3.0 / math.sqrt(w_x * w_y), rel=1e-14) == B.M
@@ -226,14 +226,14 @@ def test_the_balanced_metric_makes_both_blocks_equally_large():
     box, ball = ss.domains.Box(-2.0, 2.0, shape=3), ss.domains.Ball(0.1, shape=2)
     zero = ss.functions.Zero()
     problem = ss.SaddleProblem(f=zero, g=zero, B=np.ones((2, 3)), X=box, Y=ball)
-    (term, *_) = (level.term for level in paper_plan(problem, tol=1.0, metric="balanced").levels)
+    (term, *_) = (level.term for level in paper_plan(problem, tol=1.0, metric="balanced").schedule.levels)
     assert term.weights == pytest.approx((1.0 / 12.0, 100.0), rel=1e-12)
     assert pytest.approx(2.0, rel=1e-12) == term.Omega
 
 
 def test_the_radius_is_measured_from_the_given_start():
     plan = paper_plan(boxes_problem(), order="fgB", loops=(1, 1, 1), start=(np.ones(4), np.zeros(4)))
-    assert plan.levels[0].term.Omega == 4.0 * 4.0 + 4.0
+    assert plan.schedule.levels[0].term.Omega == 4.0 * 4.0 + 4.0
 
 
 @gathered("order", ["fgB", "fBg", "gfB", "gBf", "Bfg", "Bgf"])
@@ -244,7 +244,7 @@ def test_predicted_calls_are_the_calls_that_a_run_makes_and_spares(order, loops)
     N = dict(zip(order, np.cumprod(loops).tolist(), strict=True))
     assert plan.predicted_calls == {"f": N["f"], "g": N["g"], "B": 4 * N["B"]}
     result = ss.run(problem, plan)
-    assert plan.predicted_calls == {"f": result.calls.f, "g": result.calls.g, "B": result.calls.B + 4}
+    assert plan.predicted_calls == result.counted.by_oracle
     assert result.spared == 4
 
 
@@ -252,14 +252,14 @@ def test_a_zero_coupling_is_predicted_and_counted_as_no_products():
     box, q = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Quadratic(1.0)
     problem = ss.SaddleProblem(f=q, g=q, B=np.zeros((2, 2)), X=box, Y=box)
     plan = paper_plan(problem, order="Bfg", loops=(2, 3, 4))
-    assert plan.predicted_calls["B"] == ss.run(problem, plan).calls.B == 0
+    assert plan.predicted_calls["B"] == ss.run(problem, plan).method_calls.B == 0
 
 
 PLANS = {
     "from a target": lambda: paper_plan(boxes_problem(), tol=0.5),
     "explicit, in a metric": lambda: paper_plan(boxes_problem(), order="gBf", loops=(2, 3, 4), metric=(0.1, 0.7)),
     "declared": lambda: paper_plan(boxes_problem(), tol=1.0, constants={"L_xy": 7.0}, kappa=3.0),
-    "inexact": lambda: SlidingPlan(
+    "inexact": lambda: sliding_plan(
         place([Term("f", inexact=(0.1, 2.0), tau=0.3, Omega=1.0), Term("B", M=1.0)], (3, 4))
     ),
 }
@@ -276,7 +276,8 @@ def test_a_plan_survives_json(make):
 @gathered("key", ["loops", "terms", "metric", "tol", "kappa", "constants"])
 def test_incomplete_plan_data_is_refused_by_name(key):
     data = paper_plan(boxes_problem(), tol=0.5).to_dict()
-    del data[key]
+    for part in (data, data["schedule"], data["schedule"]["stages"][0]):
+        part.pop(key, None)
     with pytest.raises(ss.errors.InputError, match=key):
         ss.Plan.from_dict(data)
 
@@ -286,12 +287,12 @@ def test_an_explanation_says_order_loops_bound_calls_and_where_constants_come_fr
     text = plan.explain()
     assert f"Plan {plan.order}, loops {plan.loops}, metric blocks (0.5, 2)" in text
     assert f"{plan.bound:.4g}" in text
-    assert f"{plan.printed_bound:.4g}" in text
+    assert f"{plan.schedule.printed_bound:.4g}" in text
     assert "Theorem 3.5" in text
     assert "target   0.5, not proved" in text
     calls = plan.predicted_calls
     assert f"f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}" in text
-    for i, level in enumerate(plan.levels, start=1):
+    for i, level in enumerate(plan.schedule.levels, start=1):
         assert f"level {i}  {level.term.name}: T = {level.T}, N = {level.N}" in text
     assert "H_x      2.5 (declared)" in text
     assert "L_xy     3 (norm of B" in text
@@ -343,7 +344,7 @@ def test_no_bound_on_unbounded_domains_is_infinite_and_never_nan():
     q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(3)
     problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=free, Y=free)
     plan = paper_plan(problem, order="fgB", loops=(2, 2, 2))
-    assert plan.bound == plan.printed_bound == math.inf
+    assert plan.bound == plan.schedule.printed_bound == math.inf
 
 
 def test_a_declared_exponent_needs_its_constant():
@@ -369,10 +370,10 @@ def test_a_run_from_another_start_states_the_bound_of_that_start():
     plan = paper_plan(problem, order="fgB", loops=(2, 1, 2))
     corner = (np.ones(3), np.ones(3))
     used = ss.run(problem, plan, start=corner).plans[0]
-    assert [level.step for level in used.levels] == [level.step for level in plan.levels]
+    assert [level.step for level in used.schedule.levels] == [level.step for level in plan.schedule.levels]
     assert used.levels[0].term.Omega == 24.0
     by_hand = place(
-        [replace(level.term, Omega=24.0, inexact=(level.delta, level.L)) for level in plan.levels], plan.loops
+        [replace(level.term, Omega=24.0, inexact=(level.delta, level.L)) for level in plan.schedule.levels], plan.loops
     )
     assert used.bound == sharp_bound(by_hand) > plan.bound
 
@@ -398,7 +399,7 @@ def test_a_metric_that_was_asked_for_leaves_restarts_out():
     problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
     assert ss.plan(problem, 1e-2, metric="balanced").metric == "balanced"
     assert ss.plan(problem, 1e-2, metric="diagonal").regime == "adaptive"
-    assert ss.plan(problem, 1e-2, metric="diagonal", regime="degenerate").given.name == "diagonal"
+    assert ss.plan(problem, 1e-2, metric="diagonal", regime="degenerate").schedule.given.name == "diagonal"
 
 
 def test_declared_inexact_oracles_of_f_and_g_follow_theorem_3_3():
@@ -417,15 +418,15 @@ def test_declared_inexact_oracles_of_f_and_g_follow_theorem_3_3():
     delta = 2.0 * error * X.diameter()
     loops = {"order": "fgB", "loops": (40, 1, 4), "metric": "identity"}
     plan = ss.plan(rough, **loops, inexact={"f": (delta, 2.0 * H)})
-    level = plan.levels[0]
+    level = plan.schedule.levels[0]
     assert (level.L, level.delta) == (2.0 * H, delta)
     assert plan.theorem.startswith("Theorem 3.3")
     plain = ss.plan(rough, **loops, inexact={"f": (0.0, 2.0 * H)})
-    assert plan.printed_bound - plain.printed_bound == pytest.approx(level.N * delta, rel=1e-9)
+    assert plan.schedule.printed_bound - plain.schedule.printed_bound == pytest.approx(level.N * delta, rel=1e-9)
     result = ss.run(rough, plan)
     assert ss.certify(clean, result.x, result.y).gap <= plan.bound
     weighted = ss.plan(rough, order="fgB", loops=(40, 1, 4), metric=(4.0, 1.0), inexact={"f": (delta, 2.0 * H)})
-    assert pytest.approx(0.5 * H) == weighted.levels[0].L
+    assert pytest.approx(0.5 * H) == weighted.schedule.levels[0].L
     with pytest.raises(ss.errors.InputError, match="regime 'degenerate'"):
         ss.plan(rough, 0.1, regime="restarts", inexact={"f": (delta, H)})
     with pytest.raises(ss.errors.InputError, match="expected names among"):

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from saddleslide.theory.sliding_plan import SlidingPlan
 
 import saddleslide as ss
+from plans import sliding_plan
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, MiniBatch, Noisy, Power, Quadratic
 from saddleslide.theory import Term, deviations, place
@@ -58,8 +58,8 @@ def test_the_printed_bound_is_the_uniform_theorem_and_its_corollary():
         theorem += (v * a / (2 * t) if v else 0.0) + math.sqrt(OMEGA) * 2 ** (i / 2) * sigma / math.sqrt(a)
         corollary += 2 ** (2 * i - 1) * L * OMEGA / a**2 + 2 ** (i - 1) * M * OMEGA / a
         corollary += (2**i + 2 ** (i / 2)) * sigma * math.sqrt(OMEGA) / math.sqrt(a)
-    assert SlidingPlan(levels(tau)).printed_bound == pytest.approx(theorem, rel=1e-13)
-    assert SlidingPlan(levels()).printed_bound == pytest.approx(corollary, rel=1e-13)
+    assert sliding_plan(levels(tau)).schedule.printed_bound == pytest.approx(theorem, rel=1e-13)
+    assert sliding_plan(levels()).schedule.printed_bound == pytest.approx(corollary, rel=1e-13)
 
 
 @gathered("loops", [(1, 1, 1), (5, 3, 7), (40, 1, 9)])
@@ -112,7 +112,7 @@ def test_a_proved_plan_bounds_the_expected_gap_by_the_target(options):
 
 def test_variances_enter_in_the_dual_norm_of_each_level():
     plan = ss.plan(problem(0.5, 0.2), order="fgB", loops=(4, 4, 4), metric=(4.0, 0.25))
-    found = {level.term.name: level.term.variance for level in plan.levels}
+    found = {level.term.name: level.term.variance for level in plan.schedule.levels}
     assert found == {"f": pytest.approx(0.25 / 4.0), "g": pytest.approx(0.04 / 0.25), "B": 0.0}
 
 
@@ -248,8 +248,8 @@ def test_the_result_of_explain_says_which_floor_applies():
     assert (plan.constants["delta_x"].value, plan.constants["delta_y"].value) == (2.0, 0.5)
     batched = ss.plan(problem(0.5, 0.3, free(4), free(3)), 0.1, anchors=True)
     assert batched.constants["b"].value > 1 and batched.constants["floor"].value <= batched.constants["Psi_end"].value
-    anchors = sum(stage.anchor_batch for stage in batched.stages)
-    inside = sum(level.N for stage in batched.stages for level in stage.levels if level.term.name == "f")
+    anchors = sum(stage.anchor_batch for stage in batched.schedule.stages)
+    inside = sum(level.N for stage in batched.schedule.stages for level in stage.levels if level.term.name == "f")
     assert batched.predicted_samples["f"] == anchors + inside
 
 

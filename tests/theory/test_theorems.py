@@ -203,7 +203,7 @@ def test_the_gap_of_a_planned_run_never_exceeds_the_bound_of_the_plan(game, orde
     result = ss.run(problem, plan)
     gap = game.gap(np.concatenate([result.x, result.y]))
     assert gap <= plan.bound * (1.0 + ROUNDING) + ROUNDING
-    assert plan.bound <= plan.printed_bound * (1.0 + ROUNDING)
+    assert plan.bound <= plan.schedule.printed_bound * (1.0 + ROUNDING)
 
 
 # The bounds are not vacuous: step sizes from wrong constants break them.

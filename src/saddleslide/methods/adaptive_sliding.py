@@ -174,9 +174,8 @@ class AdaptiveSliding(Method):
     def of(cls, plan: Plan) -> AdaptiveSliding:
         """The method of a plan, with all that it needs loaded, so that no clock of a run is charged with that."""
         prepare(transforms=plan.metric not in ("blocks", "diagonal"))
-        settings = dict(plan.settings)
-        if isinstance(settings.get("given"), Mapping):
-            settings["given"] = from_dict(settings["given"])
+        settings, given = dict(plan.settings), plan.settings.get("given")
+        settings["given"] = from_dict(given) if isinstance(given, Mapping) else given
         return cls(**settings, seed=plan.seed, rtol=plan.rtol, plan=plan)
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from saddleslide.methods.base import Description, option
+from saddleslide.methods.field import calls_of
 from saddleslide.methods.sliding.ablation import Ablation, problem_terms, whole_levels
 from saddleslide.theory.budgets import budget
 
@@ -49,4 +50,4 @@ class Lockstep(Ablation):
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         T = self.levels(facts.problem, facts.problem.start(), tol)[0].T
-        return self.calls_of(facts, T, T, 4 * T)
+        return calls_of(facts, T, T, 4 * T)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 from saddleslide.errors import InputError
 from saddleslide.methods.base import Description, option
 from saddleslide.methods.fewest import fewest_on_bounded
+from saddleslide.methods.field import calls_of
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import Psi_of_sizes
 from saddleslide.methods.schedule.request import SHARP
-from saddleslide.methods.sliding.ablation import METRICS, Ablation, level_recursion, without_idle
+from saddleslide.methods.sliding.ablation import METRICS, level_recursion, without_idle
 from saddleslide.methods.sliding.stages import Sliding, SlidingState, advance, begin
 from saddleslide.oracles.calls import Calls
 from saddleslide.theory.curvature import Curvature
@@ -101,7 +102,7 @@ class ProvedSliding(Sliding):
         distances = (0.0, 0.0) if _is_bounded(facts) else facts.distances
         plan = self._plan(facts, facts.problem.start(), tol, distances)
         calls = plan.predicted_calls
-        return Ablation.calls_of(facts, calls["f"], calls["g"], calls["B"]) if plan.proved else None
+        return calls_of(facts, calls["f"], calls["g"], calls["B"]) if plan.proved else None
 
     def fewest_calls(self, facts: Facts, tol: float) -> Calls:
         # Restarts on full spaces have another bound.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from saddleslide.certificates.candidate import Candidate
 from saddleslide.methods.base import STAGES, Description, Revision, option
+from saddleslide.methods.field import calls_of
 from saddleslide.methods.schedule.fitting import metric_of
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import regularised_problem
@@ -157,4 +158,4 @@ class RecursiveSliding(Ablation):
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         counts = {level.term.name: level.N for level in self.levels(facts.problem, facts.problem.start(), tol)}
-        return self.calls_of(facts, counts["f"], counts["g"], 4 * counts["B"])
+        return calls_of(facts, counts["f"], counts["g"], 4 * counts["B"])

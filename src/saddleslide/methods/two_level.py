@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 from saddleslide.methods.base import Description, option
+from saddleslide.methods.field import calls_of
 from saddleslide.methods.sliding.ablation import Ablation, problem_terms, whole_levels
 from saddleslide.theory.budgets import budget
 
@@ -62,4 +63,4 @@ class TwoLevelSliding(Ablation):
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         outer, inner = self.levels(facts.problem, facts.problem.start(), tol)
         f, g = (outer.N, inner.N) if outer.term.name == "f" else (inner.N, outer.N)
-        return self.calls_of(facts, f, g, 4 * inner.N)
+        return calls_of(facts, f, g, 4 * inner.N)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -56,6 +57,16 @@ def is_finite(array: Any) -> bool:
     return math.isfinite(total) or bool(np.isfinite(array).all())
 
 
+@dataclass(frozen=True)
+class Workspace:
+    """Buffers and compiled loops that a method has made for itself, and what they were made for; no part of a state."""
+
+    stored: ClassVar[bool] = False
+
+    key: tuple[object, ...] = ()
+    made: Any = None
+
+
 class Oracles:
     """The oracles of one problem with their counters; one instance per run.
 
@@ -93,7 +104,7 @@ class Oracles:
         # Value and gradient at 0 of a quadratic of the caller's, once they have been asked for.
         self.at_zero: tuple[float, Array] | None = None
         self._f_lift: CountedLift | None = None
-        self._workspace: tuple[tuple[object, ...], Any] = (), None
+        self._workspace = Workspace()
         self._whole_lift: CountedLift | None = None
         # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
         self._errors: Any = np.geterr()
@@ -343,15 +354,16 @@ class Oracles:
     def workspace(self, make: Callable[[], _Answer], *key: object) -> _Answer:
         """What a method works with and has no place in a state: made once, and again when the key is another."""
         key = (*key, self.dry)
-        if len(key) != len(self._workspace[0]) or any(a is not b for a, b in zip(key, self._workspace[0], strict=True)):
-            self._workspace = key, make()
-        found: _Answer = self._workspace[1]
+        known = self._workspace.key
+        if len(key) != len(known) or any(a is not b for a, b in zip(key, known, strict=True)):
+            self._workspace = Workspace(key, make())
+        found: _Answer = self._workspace.made
         return found
 
     @property
     def last_workspace(self) -> Any:
         """What was made last, as the last step has left it."""
-        return self._workspace[1]
+        return self._workspace.made
 
     def mirrored(self) -> Oracles:
         """The same with the roles of x and y exchanged; calls are made, counted and named here."""

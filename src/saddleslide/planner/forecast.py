@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from saddleslide.errors import InputError
 from saddleslide.facts.facts import Facts, FunctionFacts
 from saddleslide.methods.base import Method
-from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.catalogue import by_name, named_method
 from saddleslide.methods.restarted_primal_dual import CHUNK
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.oracles.calls import Calls
@@ -78,7 +78,7 @@ class Prediction:
 
 
 def predictions(facts: Facts, tol: float, costs: Prices) -> tuple[Prediction, ...]:
-    """Every method and the paper's schedule, cheapest first; last those without a bound, and those that do not apply."""
+    """Every method and the paper's schedule, cheapest first; last those without a bound and those that lack something."""
     tol = attainable(facts, tol)
     rows = [predict_adaptive(facts, tol, costs), predict_plan(facts, tol, costs)]
     rows += [predict(name, facts, tol, costs) for name in by_name]
@@ -132,7 +132,7 @@ def predict_adaptive(facts: Facts, tol: float, costs: Prices) -> Prediction:
     """What `solve` does by itself: adaptive sliding, or restarted primal-dual steps where f and g are simple."""
     f_rest, g_rest, share = facts.f.rest, facts.g.rest, SHARES[kind_of(facts)][ADAPTIVE]
     if f_rest.is_zero and g_rest.is_zero:
-        bound = _bound(by_name["pdhg"](variant=pdhg_variant(facts)), facts, tol)
+        bound = _bound(named_method("pdhg", {"variant": pdhg_variant(facts)}), facts, tol)
         # Nothing is judged before the first stretch of steps.
         share = share if bound is None else max(share, _FEWEST_PRODUCTS / max(bound.B, 1))
         return _priced(ADAPTIVE, bound, share, Calls(), costs)

@@ -65,7 +65,7 @@ class Result:
         `gap`, `lower` and `upper` come from here.
     calls : Calls
         Calls of f', g' and B, B^T: everything, from making the plan to judging. `certificate_calls` shows the share of
-        judging, `aside` that of making the plan, and `counted` has the method's own.
+        judging, `aside` that of making the plan, and `method_calls` the method's own.
     seconds : float
         Time of the whole call, from its beginning to its end; of a run that was taken up again, of all its parts.
     plans : tuple of Plan
@@ -132,6 +132,11 @@ class Result:
     detail: str = ""
 
     @property
+    def method_calls(self) -> Calls:
+        """Calls of the method itself: without judging, and without what was made aside."""
+        return self.calls - self.certificate_calls - self.aside
+
+    @property
     def counted(self) -> Calls:
         """The method's own calls as the theorem of a plan counts them, with the products that the run spared.
 
@@ -146,7 +151,7 @@ class Result:
         >>> vars(ss.run(problem, plan).counted) == plan.predicted_calls
         True
         """
-        return self.calls - self.certificate_calls - self.aside + Calls(B=self.spared)
+        return self.method_calls + Calls(B=self.spared)
 
     @property
     def gap(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from saddleslide.theory.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
@@ -77,7 +77,7 @@ class Schedule:
     proof_constants: bool = False
     regularisation: Regularisation | None = None
     transfers: bool = False
-    fixed: bool = field(default=True)
+    fixed: bool = True
     start_key: str = ""
     accuracy: float | None = None
 
@@ -111,8 +111,8 @@ class Schedule:
         for stage in self.stages:
             for level in stage.levels:
                 calls[level.term.name] += self._products(stage, level) if level.term.name == "B" else level.N
-            calls["f"] += (stage.beta_y > 0.0) * anchor_calls(stage, "f")
-            calls["g"] += (stage.beta_x > 0.0) * anchor_calls(stage, "g")
+            calls["f"] += anchor_calls(stage, "f") if stage.beta_y > 0.0 else 0
+            calls["g"] += anchor_calls(stage, "g") if stage.beta_x > 0.0 else 0
         return calls
 
     def _products(self, stage: Stage, level: Level) -> int:
@@ -283,8 +283,9 @@ class Schedule:
             for stage in data["stages"]
         )
         extra = None if data["regularisation"] is None else Regularisation(*data["regularisation"])
-        plain = {name: value for name, value in data.items() if name not in ("stages", "regularisation", "simple")}
-        return cls(stages, simple=tuple(data["simple"]), regularisation=extra, **plain)
+        plain = [entry.name for entry in fields(cls) if entry.name not in ("stages", "regularisation", "simple")]
+        kept = {name: data[name] for name in plain}
+        return cls(stages, simple=tuple(data["simple"]), regularisation=extra, **kept)
 
 
 def one_stage(levels: Sequence[Level], **settings: Any) -> Schedule:

@@ -12,7 +12,6 @@ from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_writers, product_domain
 from saddleslide.methods.sliding.recursion import Recursion
 from saddleslide.methods.sliding.stages import Sliding, SlidingState, advance, begin
-from saddleslide.oracles.calls import Calls
 from saddleslide.theory.levels import place
 
 if TYPE_CHECKING:
@@ -65,13 +64,6 @@ class Ablation(Sliding):
         loops = ", ".join(f"{level.term.name} {level.T}" for level in state.stages[0])
         budgets = "from Corollary 3.6 with kappa_n = 1, which is not proved to reach eps"
         return (f"first stage: loops {loops}, {'as given' if self.is_explicit else budgets}",)
-
-    @staticmethod
-    def calls_of(facts: Facts, f: float, g: float, B: float) -> Calls | None:
-        """Whole calls, none of Zero(); None where a bound promises nothing."""
-        if not all(map(math.isfinite, (f, g, B))):
-            return None
-        return Calls(0 if facts.f.is_zero else math.ceil(f), 0 if facts.g.is_zero else math.ceil(g), math.ceil(B))
 
 
 def problem_terms(problem: SaddleProblem, start: tuple[Any, Any], eps: float, metric: str) -> dict[str, Term]:
