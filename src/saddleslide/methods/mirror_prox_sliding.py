@@ -6,6 +6,7 @@ import math
 from typing import final
 
 from saddleslide.arrays.base import Array
+from saddleslide.errors import InputError
 from saddleslide.methods.base import Description, Method
 from saddleslide.methods.fewest import fewest_on_bounded
 from saddleslide.methods.field import METRIC, Mean, Point, calls_of, field_of, unpromised
@@ -42,6 +43,8 @@ class MirrorProxSliding(Method):
     def start(self, oracles: Oracles, origin: tuple[Array, Array], tol: float) -> None:
         self.field = field_of(oracles, origin, self.options)
         self.L, self.M = self.field.smooth_part, self.field.coupling_part
+        if not math.isfinite(self.L):
+            raise InputError("mirror-prox-sliding: no finite curvature of f and g is known; expected bounded domains.")
         self.z: Point = origin
         self.average: Point = origin
         self.k = 0

@@ -326,10 +326,10 @@ class Oracles:
         zero = np.zeros(self.problem.X.shape)
         own = runs_own_code(f) or any(is_own_code(operator) for operator, _ in f.operators)
         if linear_models(f) or not (f.quadratic and own):
-            return CountedLift(lifted(f, zero), self)
+            return CountedLift(lifted(f, zero), self, own)
         # What a quadratic is at 0 takes products here.
         known = self.made("f", 1, lambda: f.value_and_gradient(read_only(zero)), lambda: (0.0, zero))
-        return CountedLift(QuadraticLift(f, zero, known), self)
+        return CountedLift(QuadraticLift(f, zero, known), self, own)
 
     def finite(self, *arrays: Array) -> bool:
         """Whether all entries are finite numbers."""
@@ -337,10 +337,10 @@ class Oracles:
 
 
 class CountedLift:
-    """A lifted function whose products are counted and timed as calls of f'."""
+    """A lifted function whose products are counted and timed as calls of f'; with `own` they run the caller's code."""
 
-    def __init__(self, inner: Lifted, oracles: Oracles) -> None:
-        self._inner, self._oracles = inner, oracles
+    def __init__(self, inner: Lifted, oracles: Oracles, own: bool = False) -> None:
+        self._inner, self._oracles, self._own = inner, oracles, own
         self.affine_gradient, self.has_hessian = inner.affine_gradient, inner.has_hessian
         self.one_pass = inner.one_pass
         self.plain = isinstance(inner, PlainLift)
@@ -402,6 +402,9 @@ class CountedLift:
         return lambda v: self._oracles.made("f", 1.0, lambda: product(read_only(v)), lambda: zeros(v.shape, v))
 
     def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
-        """The same for every vector of a stack, each counted."""
+        """The same for every vector of a stack, each counted; limits are looked at before each that may be slow."""
+        if self._own:
+            product = self.hessian(q)
+            return lambda stack: np.stack([product(v) for v in stack])
         products = self._inner.hessian_stack(q)
         return lambda stack: self._oracles.made("f", len(stack), lambda: products(stack), lambda: np.zeros(stack.shape))
