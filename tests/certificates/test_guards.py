@@ -11,6 +11,7 @@ import saddleslide as ss
 import truths
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.guards import PairGuard, adjoint_complaint
+from saddleslide.functions.base import errors_at
 from saddleslide.oracles.oracles import RunEnded
 from small_problems import quartic
 from support import gathered
@@ -288,20 +289,24 @@ def test_plans_probe_own_code_that_they_call_at_one_point_only(kind):
 @pytest.mark.parametrize("error", [1e-9, 1e-7, 1e-5, 1e-2, 1.0])
 def test_an_operator_of_a_quadratic_that_is_not_symmetric_makes_no_false_claim(error):
     q = np.diag([1.0, 2.0, 3.0, 4.0]) + error * np.triu(np.array([1.0, -2.0, 0.5, 1.5])[:, None] * np.ones(4), 1)
-    c, symmetric = np.array([3.0, -7.0, 2.0, 11.0]), 0.5 * (q + q.T)
+    c, symmetric = 1e4 * np.array([3.0, -7.0, 2.0, 11.0]), 0.5 * (q + q.T)
     least = -0.5 * c @ np.linalg.solve(symmetric, c)
     given = LinearOperator((4, 4), matvec=lambda x: q @ x, rmatvec=lambda y: q.T @ y, dtype=float)
-    f = ss.functions.Quadratic(given, strong_convexity=0.5) + ss.functions.Linear(c)
-    for domain in (ss.domains.Box(-30.0, 30.0, shape=4), ss.domains.Ball(30.0, shape=4)):
+    bowl = ss.functions.Quadratic(given, strong_convexity=0.5)
+    slope = q @ c
+    off = float(np.linalg.norm(slope - symmetric @ c))
+    assert errors_at(bowl, c, bowl.value(c), float(np.linalg.norm(slope))).gradient >= off
+    f = bowl + ss.functions.Linear(c)
+    for domain in (ss.domains.Box(-3e5, 3e5, shape=4), ss.domains.Ball(3e5, shape=4)):
         asked = ss.SaddleProblem(
             f=f, g=ss.functions.Zero(), B=np.zeros((1, 4)), X=domain, Y=ss.domains.Box(-1.0, 1.0, shape=1)
         )
-        result = ss.solve(asked, tol=1e-10, max_calls={"f": 400})
+        result = ss.solve(asked, tol=1e-5, max_calls={"f": 400})
         found = ss.certify(asked, result.x, result.y)
         for known in (result.certificate, found):
-            assert known.lower - 1e-12 <= least <= known.upper + 1e-12
+            assert known.lower - 2e-6 <= least <= known.upper + 2e-6
         gap = 0.5 * result.x @ (symmetric @ result.x) + c @ result.x - least
-        assert gap <= 1.01e-10 or not result.success
+        assert gap <= 1.2e-5 or not result.success
         assert error < 1e-4 or result.status is ss.Status.INCONSISTENT
 
 

@@ -105,3 +105,14 @@ def test_where_no_step_is_short_enough_the_message_says_what_was_returned_where(
     assert told, result.message
     assert 50 <= int(told[1]) <= len(asked) and 0.0 < float(told[3]) <= float(told[2]) < 1e-60
     assert math.isfinite(result.x.sum())
+
+
+def test_counts_on_an_unbounded_set_are_refused_where_a_method_needs_a_curvature():
+    A = np.array([[1.0, 0.5], [0.2, 2.0]])
+    given = ss.operators.as_coupling((lambda x: A @ x, lambda y: A.T @ y), (2,), (2,))
+    f = ss.functions.PoissonTransmission(given, np.ones(2), intensity=3.0, attenuation=0.5)
+    for X in (ss.domains.FullSpace(2), ss.domains.Box(-1e4, 1e4, shape=2)):
+        Y = ss.domains.Box(-1.0, 1.0, shape=1)
+        problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.ones((1, 2)), X=X, Y=Y)
+        with pytest.raises(ss.errors.InputError):
+            ss.solve(problem, tol=1e-2, method="mirror-prox-sliding", max_calls={"f": 100, "B": 100})

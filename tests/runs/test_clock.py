@@ -342,3 +342,23 @@ def test_a_plan_that_is_taken_up_again_has_the_calls_of_one_that_was_not(tmp_pat
     ss.run(problem("both")[0], plan, max_steps=2, checkpoint=tmp_path / "run.npz")
     on = ss.resume(tmp_path / "run.npz", problem("both")[0], max_steps=4)
     assert (on.calls, on.certificate_calls) == (whole.calls, whole.certificate_calls)
+
+
+@pytest.mark.parametrize("metric", ["spectral", "fft"])
+def test_the_clock_is_looked_at_between_the_probes_of_a_metric(metric, monkeypatch):
+    """Each probe takes two products, 1 s each: at most one gradient is made after the time is up."""
+    hands = Hands()
+    monkeypatch.setattr(time, "perf_counter", hands)
+
+    def slow(x):
+        hands.now += 1.0
+        return 0.5 * x
+
+    f = ss.functions.LeastSquares(ss.operators.as_coupling((slow, slow), (8, 8), (8, 8), norm=0.5), np.ones((8, 8)))
+    X, Y = ss.domains.FullSpace((8, 8)), ss.domains.FullSpace((2, 8, 8))
+    for limit in (2.5, 3.5, 4.5):
+        B = ss.operators.FiniteDifferences((8, 8))
+        asked = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
+        before = hands.now
+        assert ss.solve(asked, 1e-9, metric=metric, time_limit=limit).status is ss.Status.TIME_LIMIT
+        assert hands.now - before <= limit + 2.0

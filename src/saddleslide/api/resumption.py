@@ -169,9 +169,7 @@ def _restored(
         dry=True,
     )
     run = _fresh(known, header, control)
-    # Points of either block, and the same as vectors, alone and together.
-    shapes = {known.X.shape, known.Y.shape, (known.X.size,), (known.Y.size,), (known.X.size + known.Y.size,)}
-    restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays, shapes)
+    restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays)
     return known, run
 
 

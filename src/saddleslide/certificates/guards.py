@@ -7,11 +7,13 @@ a true oracle in single precision passes.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, beside, read_only
+from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Domain
 from saddleslide.functions import Function
@@ -167,7 +169,17 @@ def check_inner_adjoints(oracles: Oracles) -> None:
                 )
 
 
-class PairGuard:
+@dataclass(eq=False, repr=False)
+class GuardState(State):
+    """What was seen of a function: the last linearisations, points that differ, and the steepest turn between two."""
+
+    kept: list[Linearisation] = field(default_factory=list)
+    seen: int = 0
+    # The largest curvature between two points that are not close together.
+    steepest: float = 0.0
+
+
+class PairGuard(GuardState):
     """Linearisations of one function at stored points, each compared with the last few before.
 
     Examples
@@ -179,17 +191,13 @@ class PairGuard:
     """
 
     def __init__(self, name: str, function: Function, domain: Domain, said: str = "") -> None:
+        super().__init__()
         self.name, self.function, self.domain = name, function, domain
         # What the caller calls it, where a run has exchanged the blocks.
         self.said = said or name
-        self.kept: list[Linearisation] = []
-        # Points that differ from the last ones.
-        self.seen = 0
         # What was declared, once it is asked for.
         self.modulus = math.nan
         self.smoothness: Holder | None = None
-        # The largest curvature between two points that are not close together.
-        self.steepest = 0.0
 
     def look(self, new: Linearisation) -> None:
         """Compare with the last ones, and keep this one."""

@@ -9,12 +9,13 @@ how much larger the gap was than that.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, read_only
+from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.functions import Zero, prox
@@ -31,7 +32,14 @@ _FEWEST_GRADIENTS = 25
 _HOPE, _FADING = 1.5, 0.9
 
 
-class Inspector:
+@dataclass(eq=False, repr=False)
+class InspectorState(State):
+    """Certified gap over what the point showed, at the last inner solve."""
+
+    ratio: float = 1.0
+
+
+class Inspector(InspectorState):
     """Certified gaps of a method's candidates; what they cost is counted by the judge.
 
     Parameters
@@ -45,11 +53,10 @@ class Inspector:
     """
 
     def __init__(self, problem: SaddleProblem, split: Split, judge: Judge) -> None:
+        super().__init__()
         self.problem, self.split, self.judge = problem, split, judge
         self.closed = has_closed_minimum(problem.f, problem.X)
         self.L = self._curvature()
-        # Certified gap over what the point showed, at the last inner solve.
-        self.ratio = 1.0
 
     def _curvature(self) -> float:
         smoothness = smoothness_at_hand(self.split.f_rest, self.problem.X)

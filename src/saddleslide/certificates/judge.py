@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, read_only
+from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, adjoint_complaint, inconsistent
 from saddleslide.certificates.residuals import EPS, ResidualBound
@@ -30,6 +33,13 @@ from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Gate, Oracles, always_open, no_limit
 from saddleslide.problem import SaddleProblem
 
+if TYPE_CHECKING:
+    from saddleslide.arrays.state import XArray, YArray
+
+    # Which block the linearisations inside belong to.
+    XGuard = YGuard = PairGuard
+    XResidualBound = YResidualBound = ResidualBound
+
 # Part of the target that an iterative inner maximum may leave open.
 _INNER_PART = 0.05
 # Rounding of a projection, relative to the entries.
@@ -40,7 +50,43 @@ _FEWEST_GRADIENTS = 25
 _GRADIENTS_FOR_SCALE, _MORE_FOR_SCALE = 3, 8
 
 
-class Judge:
+@dataclass(eq=False, repr=False)
+class JudgeState(State):
+    """What a judge has found: the best bounds with their points, the scale of a relative target, and what was tried."""
+
+    x: XArray
+    y: YArray
+    # The method's own point: the answer for a block that no bound speaks of.
+    latest: tuple[XArray, YArray]
+    # The last best response.
+    response: YArray
+    oracles: Oracles
+    pair_f: XGuard
+    pair_g: YGuard
+    below: XResidualBound
+    above: YResidualBound
+    lower: float = -math.inf
+    upper: float = math.inf
+    kind: str = "none"
+    reason: str = "no bound has been computed yet."
+    # What rounding takes of the two bounds.
+    margin_below: float = 0.0
+    margin_above: float = 0.0
+    # What the adjoint of B may differ from its transpose by, in norm, as far as pairs of products show it.
+    mismatch: float = 0.0
+    scale_above: float = math.nan
+    scale_below: float = math.inf
+    start_pull: XArray | None = None
+    # Size of the terms of F at the last point: what rounding is relative to when the saddle value is near 0.
+    magnitude: float = 0.0
+    seen: int = 0
+    next_try: int = 1
+    allowance: Calls = field(default_factory=Calls)
+    has_descended: bool = False
+    is_open: bool = False
+
+
+class Judge(JudgeState):
     """Keeps the best bounds and points of a run.
 
     Parameters
@@ -70,52 +116,28 @@ class Judge:
         gate: Gate = always_open,
         left: Callable[[str], float] = no_limit,
     ) -> None:
+        super().__init__(
+            *start, start, start[1], Oracles(problem, gate, dry, guarded=True), *_sides(problem, split),
+            is_open=rtol == 0.0,
+        )  # fmt: skip
         self._left = left
         self.problem, self.split, self.tol, self.rtol = problem, split, tol, rtol
-        self.oracles = Oracles(problem, gate, dry, guarded=True)
-        self.lower, self.upper = -math.inf, math.inf
-        self.x, self.y = start
-        # The method's own point: the answer for a block that no bound speaks of.
-        self.latest = start
-        self.kind = "none"
-        self._margin_below = self._margin_above = 0.0
-        # What the adjoint of B may differ from its transpose by, in norm, as far as pairs of products show it.
-        self.mismatch, self._own_products = 0.0, is_own_code(problem.coupling)
+        self._own_products, self._costly_g = is_own_code(problem.coupling), not isinstance(split.g_rest, Zero)
         sides = (problem.f, problem.X), (problem.g, problem.Y)
         self._moduli = [bounding_modulus(function, Zero(), domain) for function, domain in sides]
         self._assumes = problem.assumptions
-        self.reason = "no bound has been computed yet."
-        self._set_sides(split)
-        self.scale_above = math.nan
-        self.scale_below = math.inf
         self._start = start
-        self._start_pull: Array | None = None
-        self._response = start[1]
-        # Size of the terms of F at the last point: what rounding is relative to when the saddle value is near 0.
-        self.magnitude = 0.0
-        self._seen, self._next_try = 0, 1
-        self.allowance = Calls()
-        self._costly_g = not isinstance(split.g_rest, Zero)
-        self._descended = False
-        self._opened = rtol == 0.0
 
     def open(self) -> None:
         """What a relative target needs, once, before the first step."""
-        if not self._opened:
+        if not self.is_open:
             self._open_scale()
-            self._opened = True
+            self.is_open = True
 
     def resplit(self, split: Split) -> None:
         """Other parts are simple from now on; the modulus and the old linearisations belong to the old split."""
         self.split = split
-        self._set_sides(split)
-
-    def _set_sides(self, split: Split) -> None:
-        said = ("g", "f") if isinstance(self.problem.coupling, Mirrored) else ("f", "g")
-        self.pair_f = PairGuard("f", split.f_rest, self.problem.X, said[0])
-        self.pair_g = PairGuard("g", split.g_rest, self.problem.Y, said[1])
-        self.below = ResidualBound(split.f_rest, split.f_simple, self.problem.X)
-        self.above = ResidualBound(split.g_rest, split.g_simple, self.problem.Y)
+        self.pair_f, self.pair_g, self.below, self.above = _sides(self.problem, split)
 
     @property
     def calls(self) -> Calls:
@@ -131,7 +153,7 @@ class Judge:
     @property
     def margins(self) -> float:
         """What rounding takes of the two bounds: no gap can be certified below."""
-        return self._margin_above + self._margin_below
+        return self.margin_above + self.margin_below
 
     @property
     def within_reach(self) -> float:
@@ -180,7 +202,7 @@ class Judge:
     def _open_scale(self) -> None:
         """F(x_0, best y) - F(., y_0): values of F(x, y_0) met on the way complete it."""
         x, y = self._start
-        self._start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
+        self.start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
         value = self._f_value(x)
         found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
         if found is not None and np.array_equal(found.point, y):
@@ -190,13 +212,13 @@ class Judge:
             best = found.point
             reply = float(np.vdot(best, Bx)) - self.g_value(best)
             self.scale_above = value + reply + self.g_value(y)
-            self.scale_below = value + float(np.vdot(self._start_pull, x))
+            self.scale_below = value + float(np.vdot(self.start_pull, x))
 
     def _descend_from_start(self) -> None:
         """One proximal gradient step on F(., y_0) from x_0: lower than F(x_0, y_0) unless x_0 is its minimiser."""
-        self._descended = True
+        self.has_descended = True
         x, X = self._start[0], self.problem.X
-        rest, simple, pull = self.split.f_rest, self.split.f_simple, self._start_pull
+        rest, simple, pull = self.split.f_rest, self.split.f_simple, self.start_pull
         assert pull is not None
         slope = self.oracles.made("f", 1, lambda: rest.gradient(x)) + pull
         L = _first_curvature(rest, X)
@@ -212,9 +234,9 @@ class Judge:
         value, error = self._valued(candidate)
         if not (math.isfinite(value) and self._feasible(candidate)):
             return self.solved
-        if self._start_pull is not None:
-            self.scale_below = min(self.scale_below, value + float(np.vdot(self._start_pull, candidate.x)))
-            if self.start_gap == 0.0 and not self._descended:
+        if self.start_pull is not None:
+            self.scale_below = min(self.scale_below, value + float(np.vdot(self.start_pull, candidate.x)))
+            if self.start_gap == 0.0 and not self.has_descended:
                 self._descend_from_start()
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         g_value = self.g_value(candidate.y) if candidate.g_value is None else candidate.g_value
@@ -227,18 +249,18 @@ class Judge:
         self._lower_upper_cheaply(candidate.x, value, error, Bx, shift, candidate.g_linearisation)
         # F(x, y) never exceeds the upper bound at x, so a large difference already decides.
         rough = value + float(np.vdot(candidate.y, Bx)) - g_value
-        self._seen += 1
-        decisive = max(self.target, ROUNDING * self.magnitude, 2.0 * (self._margin_below + error))
+        self.seen += 1
+        decisive = max(self.target, ROUNDING * self.magnitude, 2.0 * (self.margin_below + error))
         decides = rough < self.upper and min(rough, self.upper) - self.lower <= decisive
         # A simple g costs no call. Else tries are spaced out; until there is any bound, some are unconditional.
         free = isinstance(self.split.g_rest, Zero)
-        missing = not math.isfinite(self.upper) and self._seen & (self._seen - 1) == 0
+        missing = not math.isfinite(self.upper) and self.seen & (self.seen - 1) == 0
         # A certificate must not cost more than the solution: whoever is behind goes on first.
         affordable = self.oracles.calls.g + 2 <= self.allowance.g
-        due = self._seen >= self._next_try and (decides or missing) and affordable
+        due = self.seen >= self.next_try and (decides or missing) and affordable
         if free or due:
             self._lower_upper(candidate.x, value, error, Bx, shift)
-            self._next_try = self._seen + 1 + self._seen // 4
+            self.next_try = self.seen + 1 + self.seen // 4
         self._check_order()
         return self.solved
 
@@ -294,7 +316,7 @@ class Judge:
     def apart(self, work: Callable[[], object]) -> float:
         """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
         upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
-        margins, trusted = (self._margin_above, self._margin_below), self.mismatch
+        margins, trusted = (self.margin_above, self.margin_below), self.mismatch
         self.upper, self.lower = math.inf, -math.inf
         try:
             work()
@@ -304,9 +326,9 @@ class Judge:
             if self.mismatch > trusted:
                 upper, lower = math.inf, -math.inf
             if upper <= self.upper:
-                self.upper, self.x, self._margin_above = upper, x, margins[0]
+                self.upper, self.x, self.margin_above = upper, x, margins[0]
             if lower >= self.lower:
-                self.lower, self.y, self.kind, self._margin_below = lower, y, kind, margins[1]
+                self.lower, self.y, self.kind, self.margin_below = lower, y, kind, margins[1]
         self._check_order()
         return gap
 
@@ -382,7 +404,7 @@ class Judge:
         bound -= margin
         # Comparisons are written so that a NaN is never accepted. Nor is a linearisation at an infinite value a bound.
         if self.lower < bound < math.inf:
-            self.lower, self.y, self.kind, self._margin_below = bound, y, kind, margin + inside
+            self.lower, self.y, self.kind, self.margin_below = bound, y, kind, margin + inside
 
     def _check_order(self) -> None:
         """A lower bound above the upper one is no gap: what rounding can not explain, oracles have contradicted."""
@@ -460,11 +482,11 @@ class Judge:
     def _best_response(self, Bx: Array, accuracy: float, most: int) -> TiltedMinimum | None:
         """The minimum of g(y) - <y, Bx>, whose lower bound is an upper one of the best value over Y."""
         try:
-            found = self._minimum("g", -Bx, self._response, accuracy, most)
+            found = self._minimum("g", -Bx, self.response, accuracy, most)
         except NoExactMinimumError as missing:
             self.reason = str(missing)
             return None
-        self._response = found.point
+        self.response = found.point
         return found
 
     def _lower_upper(self, x: Array, value: float, error: float, Bx: Array, shift: float) -> None:
@@ -481,7 +503,18 @@ class Judge:
         margin += 16.0 * EPS * (abs(bound) + terms)
         bound += margin
         if -math.inf < bound < self.upper:
-            self.upper, self.x, self._margin_above = bound, x, margin + inside
+            self.upper, self.x, self.margin_above = bound, x, margin + inside
+
+
+def _sides(problem: SaddleProblem, split: Split) -> tuple[PairGuard, PairGuard, ResidualBound, ResidualBound]:
+    """What is known of the costly parts of f and g: what they have been asked, and bounds that follow."""
+    said = ("g", "f") if isinstance(problem.coupling, Mirrored) else ("f", "g")
+    return (
+        PairGuard("f", split.f_rest, problem.X, said[0]),
+        PairGuard("g", split.g_rest, problem.Y, said[1]),
+        ResidualBound(split.f_rest, split.f_simple, problem.X),
+        ResidualBound(split.g_rest, split.g_simple, problem.Y),
+    )
 
 
 def _value_cost(function: Function, rest: Function) -> float:

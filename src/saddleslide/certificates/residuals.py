@@ -9,11 +9,13 @@ can do is kept small while maximising, and subtracted afterwards. So is rounding
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, beside
 from saddleslide.arrays.kinds import to_host
+from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.functions import Function, Zero, bounding_modulus, tilted_minimum
@@ -26,7 +28,18 @@ EPS = float(np.finfo(np.float64).eps)
 _HISTORY = 6
 
 
-class ResidualBound:
+@dataclass(eq=False, repr=False)
+class ResidualState(State):
+    """What bounds rest on: linearisations that are combined, the last one, the curvature seen, and the last margin."""
+
+    history: list[Linearisation] = field(default_factory=list)
+    # What was given up for rounding in the last bound.
+    margin: float = 0.0
+    curvature: float = 0.0
+    before: Linearisation | None = None
+
+
+class ResidualBound(ResidualState):
     """Bounds for h = rest + simple, where `simple` has a proximal step on the domain.
 
     Examples
@@ -40,19 +53,16 @@ class ResidualBound:
     """
 
     def __init__(self, rest: Function, simple: Function, domain: Domain) -> None:
+        super().__init__()
         self.rest, self.simple, self.domain = rest, simple, domain
         self.modulus = bounding_modulus(rest, simple, domain)
         self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
-        self.history: list[Linearisation] = []
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
-        # What was given up for rounding in the last bound.
-        self.margin = 0.0
         self._combines = combinable and self.modulus > 0.0
         # Of code that is not ours: its rounding goes by the curvature that was declared, and that gradients show.
         self._own = rounding_of(rest).own
         known = smoothness_at_hand(rest, domain) if self._own > 0.0 else None
-        self._curvature = known.H if known is not None and known.nu == 1.0 else 0.0
-        self._before: Linearisation | None = None
+        self.curvature = known.H if known is not None and known.nu == 1.0 else 0.0
 
     @property
     def possible(self) -> bool:
@@ -85,17 +95,17 @@ class ResidualBound:
         if self._own == 0.0:
             return made
         # As of 1/2 |A x - b|^2 with |A|^2 the curvature.
-        bent = math.sqrt(2.0 * self._curvature * abs(known.value)) + self._own * self._curvature * size
-        return Errors(made.value + self._own * bent * size, made.gradient + self._own * self._curvature * size)
+        bent = math.sqrt(2.0 * self.curvature * abs(known.value)) + self._own * self.curvature * size
+        return Errors(made.value + self._own * bent * size, made.gradient + self._own * self.curvature * size)
 
     def _observe(self, known: Linearisation) -> None:
         """The curvature between the last two points, where rounding goes by it."""
-        before, self._before = self._before, known if self._own > 0.0 else None
+        before, self.before = self.before, known if self._own > 0.0 else None
         if before is not None:
             way = float(np.linalg.norm(known.point - before.point))
             turn = float(np.linalg.norm(known.gradient - before.gradient))
             if way > 1e-6 * (known.sizes[0] + before.sizes[0]) and turn < math.inf:
-                self._curvature = max(self._curvature, turn / way)
+                self.curvature = max(self.curvature, turn / way)
 
     def simple_value(self, x: Array) -> float:
         """The simple part at x."""

@@ -6,6 +6,7 @@ from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, Scaled, Sum, is_ours
 from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.losses import PoissonTransmission
 from saddleslide.theory.holder import Holder
 
 
@@ -59,4 +60,6 @@ def exponent(function: Function, domain: Domain) -> float:
         return min(exponent(part, domain) for part in function.parts)
     if is_ours(function, Scaled):
         return exponent(function.function, domain)
+    if isinstance(function, PoissonTransmission) and not domain.bounded:
+        raise InputError("PoissonTransmission: its curvature is unbounded on this domain; expected a bounded one.")
     return 1.0 if is_ours(function, LinearModel) or function.quadratic else function.smoothness(domain).nu

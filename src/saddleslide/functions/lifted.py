@@ -357,10 +357,11 @@ class PlainLift(Lifted):
     lift_cost, gradient_cost, bregman_cost = 0.0, 1.0, 0.5
     has_hessian = False
 
-    def __init__(self, f: Function) -> None:
+    def __init__(self, f: Function, known: dict[str, list[tuple[Array, float]]] | None = None, name: str = "") -> None:
         self.f = f
         self.own_code = is_own_class(f) or f.own_code
-        self._known: list[tuple[Array, float]] = []
+        # The last points with their values, under a name of their own among those of others.
+        self._all, self._name = {} if known is None else known, name
 
     def run_cost(self, *points: Array) -> float:
         if not self.own_code:
@@ -389,7 +390,8 @@ class PlainLift(Lifted):
         return value
 
     def _kept(self, x: Array) -> float | None:
-        return next((value for point, value in self._known if point is x or np.array_equal(point, x)), None)
+        known = self._all.get(self._name, [])
+        return next((value for point, value in known if point is x or np.array_equal(point, x)), None)
 
     def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
         return errors_at(self.f, x, value, slope)
@@ -400,11 +402,15 @@ class PlainLift(Lifted):
         return self.value(x, q) - at_v - float(np.vdot(gradient, x - v))
 
     def _remember(self, x: Array, value: float) -> None:
-        self._known = [*self._known[-3:], (x.copy(), value)]
+        self._all[self._name] = [*self._all.get(self._name, [])[-3:], (x.copy(), value)]
 
 
-def lifted(f: Function, origin: Array) -> Lifted:
+def lifted(
+    f: Function, origin: Array, known: dict[str, list[tuple[Array, float]]] | None = None, name: str = ""
+) -> Lifted:
     """The cheapest lift that f allows; `origin` is any zero point of its shape.
+
+    Values of the caller's own f are remembered in `known` under a name.
 
     Examples
     --------
@@ -417,7 +423,7 @@ def lifted(f: Function, origin: Array) -> Lifted:
     models = linear_models(f)
     if models:
         return WeightedLift(f, models)
-    return QuadraticLift(f, np.zeros_like(origin)) if f.quadratic else PlainLift(f)
+    return QuadraticLift(f, np.zeros_like(origin)) if f.quadratic else PlainLift(f, known, name)
 
 
 def linear_models(f: Function) -> list[tuple[float, LinearModel]]:

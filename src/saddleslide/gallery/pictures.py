@@ -82,10 +82,15 @@ def read_picture(path: str | Path) -> Array:
         pixels = np.asarray(imread(path))
     except Exception as error:
         raise InputError(f"read_picture: {str(path)!r} can not be read: {error}. Expected a picture file.") from error
-    values = pixels / 255.0 if pixels.dtype == np.uint8 else pixels.astype(np.float64)
-    if values.ndim == 3:
-        # Rec. 709 weights of red, green and blue; an alpha channel is ignored.
-        values = values[..., :3] @ np.array([0.2126, 0.7152, 0.0722]) if values.shape[2] >= 3 else values[..., 0]
+    full = 255.0 if pixels.dtype == np.uint8 else 1.0
+    if pixels.ndim == 2:
+        return as_real(pixels / full, "read_picture")
+    # Rec. 709 weights of red, green and blue; an alpha channel is ignored. One row after the other: in doubles all
+    # channels together take three times as much memory as the picture.
+    weights = np.array([0.2126, 0.7152, 0.0722] if pixels.shape[2] >= 3 else [1.0])
+    values = np.empty(pixels.shape[:2])
+    for row, seen in zip(values, pixels, strict=True):
+        row[:] = (seen[:, : len(weights)] / full) @ weights
     return as_real(values, "read_picture")
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Split
 from saddleslide.errors import raise_all
 from saddleslide.oracles.calls import Calls
@@ -109,14 +110,6 @@ class Description:
     needs: tuple[str, ...]
     guarantee: str
     reference: str
-
-
-@dataclass
-class State:
-    """Where a method stands: a dataclass of arrays, numbers, words, tuples of them, and other states.
-
-    A checkpoint is its fields, and nothing else: what can be had from the problem or the settings is no part of it.
-    """
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,9 @@ _HEIGHT = 1e3
 class LBFGSState(State):
     """The last point of the block that SciPy moves, and SciPy's run with all that it keeps to itself."""
 
+    # A resumed run repeats the steps.
+    stored: ClassVar[bool] = False
+
     start: tuple[Array, Array]
     moved: Array
     run: PausedRun

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
+from saddleslide.errors import InputError
 from saddleslide.methods.base import Description, State
 from saddleslide.methods.fewest import BoundedMethod, unpromised
 from saddleslide.methods.field import Field, Point, Weights, add, calls_of, coupling, metric_option, mix, move
@@ -58,6 +59,8 @@ class MirrorProxSliding(BoundedMethod):
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> MirrorProxSlidingState:
         field = Field.at(facts, start, self.metric)
+        if not math.isfinite(field.smooth):
+            raise InputError("mirror-prox-sliding: no finite curvature of f and g is known; expected bounded domains.")
         return MirrorProxSlidingState(start, start, 0, field.smooth, field.coupling, field.weights)
 
     def step(self, state: MirrorProxSlidingState, oracles: Oracles) -> MirrorProxSlidingState:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, read_only, zeros
 from saddleslide.arrays.kinds import refuse_masked
 from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.state import State
 from saddleslide.domains import Domain
 from saddleslide.errors import explain_read_only
 from saddleslide.functions import Function, TiltedMinimum, Zero, prox, split_simple, tilted_minimum
@@ -26,6 +27,9 @@ from saddleslide.oracles.calls import MOST_SHORTENED as MOST_SHORTENED
 from saddleslide.oracles.calls import SHORTER as SHORTER
 from saddleslide.oracles.calls import Calls, NonFiniteAnswer, RunEnded, Seconds, as_count
 from saddleslide.problem import SaddleProblem
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.state import XArray
 
 _Answer = TypeVar("_Answer")
 # Names of oracles where the roles of x and y are exchanged.
@@ -67,7 +71,21 @@ class Workspace:
     made: Any = None
 
 
-class Oracles:
+@dataclass(eq=False, repr=False)
+class OraclesState(State):
+    """What was called, and what of the caller's answers is remembered so that it is not asked for again."""
+
+    calls: Calls = field(default_factory=Calls)
+    # Products that a theorem counts and nobody needed.
+    spared: int = 0
+    seconds: Seconds = field(default_factory=Seconds)
+    # Value and gradient at 0 of a quadratic of the caller's, once they have been asked for.
+    at_zero: tuple[float, XArray] | None = None
+    # The last values of the caller's own f and g, and of f as a whole where a method needs that.
+    values: dict[str, list[tuple[Array, float]]] = field(default_factory=dict)
+
+
+class Oracles(OraclesState):
     """The oracles of one problem with their counters; one instance per run.
 
     `gate` is asked before every call and may raise RunEnded. A call counts when it begins, and `active` names the
@@ -87,6 +105,9 @@ class Oracles:
     (array([1., 1.]), Calls(f=1, g=0, B=0))
     """
 
+    # The function that is f here, as the problem calls it.
+    side: ClassVar[str] = "f"
+
     def __init__(
         self,
         problem: SaddleProblem,
@@ -96,13 +117,9 @@ class Oracles:
         errors: Any = None,
     ) -> None:
         self.problem, self.gate, self.dry, self.guarded = problem, gate, dry, guarded
-        self.calls = Calls()
-        self.spared = 0
-        self.seconds = Seconds()
+        super().__init__()
         self.heard = Memory()
         self.active = ""
-        # Value and gradient at 0 of a quadratic of the caller's, once they have been asked for.
-        self.at_zero: tuple[float, Array] | None = None
         self._f_lift: CountedLift | None = None
         self._workspace = Workspace()
         self._whole_lift: CountedLift | None = None
@@ -112,6 +129,10 @@ class Oracles:
         self._ours = {name: guarded and not theirs for name, theirs in zip("fgB", own, strict=True)}
         asked = self._errors if errors is None else errors
         self._settings = {name: asked if theirs else self._errors for name, theirs in zip("fgB", own, strict=True)}
+
+    def restored(self) -> None:
+        """The state is what it was: calls are made again, and what stood in for answers is forgotten."""
+        self.dry, self._f_lift, self._whole_lift, self._workspace = False, None, None, Workspace()
 
     def made(
         self,
@@ -339,13 +360,14 @@ class Oracles:
         zero = np.zeros(self.problem.X.shape)
         own = runs_own_code(f) or any(is_own_code(operator) for operator, _ in f.operators)
         if linear_models(f) or not (f.quadratic and own):
-            return CountedLift(lifted(f, zero), self)
+            name = self.side if f is self.f_parts[0] else f"whole {self.side}"
+            return CountedLift(lifted(f, zero, self.values, name), self, own)
         # What a quadratic is at 0 takes products here.
         known = self.at_zero
         if known is None:
             known = self.made("f", 1, lambda: f.value_and_gradient(read_only(zero)), lambda: (0.0, zero))
             self.at_zero = None if self.dry else known
-        return CountedLift(QuadraticLift(f, zero, known), self)
+        return CountedLift(QuadraticLift(f, zero, known), self, own)
 
     def finite(self, *arrays: Array) -> bool:
         """Whether all entries are finite numbers."""
@@ -373,9 +395,11 @@ class Oracles:
 class MirroredOracles(Oracles):
     """Oracles seen from y. Every call is one of those that they belong to, under the name that it has there."""
 
+    side = "g"
+
     def __init__(self, whole: Oracles) -> None:
         super().__init__(whole.problem.mirrored(), whole.gate, whole.dry, whole.guarded)
-        self.whole = whole
+        self.whole, self.values = whole, whole.values
 
     def made(
         self,
@@ -396,10 +420,10 @@ class MirroredOracles(Oracles):
 
 
 class CountedLift:
-    """A lifted function whose products are counted and timed as calls of f'."""
+    """A lifted function whose products are counted and timed as calls of f'; with `own` they run the caller's code."""
 
-    def __init__(self, inner: Lifted, oracles: Oracles) -> None:
-        self._inner, self._oracles = inner, oracles
+    def __init__(self, inner: Lifted, oracles: Oracles, own: bool = False) -> None:
+        self._inner, self._oracles, self._own = inner, oracles, own
         self.affine_gradient, self.has_hessian = inner.affine_gradient, inner.has_hessian
         self.one_pass = inner.one_pass
         self.plain = isinstance(inner, PlainLift)
@@ -461,6 +485,9 @@ class CountedLift:
         return lambda v: self._oracles.made("f", 1.0, lambda: product(read_only(v)), lambda: zeros(v.shape, v))
 
     def hessian_stack(self, q: Array) -> Callable[[Array], Array]:
-        """The same for every vector of a stack, each counted."""
+        """The same for every vector of a stack, each counted; limits are looked at before each that may be slow."""
+        if self._own:
+            product = self.hessian(q)
+            return lambda stack: np.stack([product(v) for v in stack])
         products = self._inner.hessian_stack(q)
         return lambda stack: self._oracles.made("f", len(stack), lambda: products(stack), lambda: np.zeros(stack.shape))

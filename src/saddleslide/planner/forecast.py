@@ -78,7 +78,7 @@ class Prediction:
 
 
 def predictions(facts: Facts, tol: float, costs: Prices) -> tuple[Prediction, ...]:
-    """Every method and the paper's schedule, cheapest first; last those without a bound and those that lack something."""
+    """Every method and the paper's schedule, cheapest first; last those that promise nothing or lack something."""
     tol = attainable(facts, tol)
     rows = [predict_adaptive(facts, tol, costs), predict_plan(facts, tol, costs)]
     rows += [predict(name, facts, tol, costs) for name in by_name]

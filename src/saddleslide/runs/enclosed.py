@@ -51,7 +51,7 @@ def as_meant(result: Result, problem: SaddleProblem) -> Result:
         oracles = Oracles(problem)
         missed = _missed(oracles, around, result)
         seen = replace(seen, calls=seen.calls + oracles.calls)
-        counted = replace(counted, certificate=seen, calls=counted.calls if own else counted.calls + oracles.calls)
+        counted = replace(counted, certificate=seen, calls=counted.calls + oracles.calls)
         if not missed:
             return counted
         reason = (

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import math
-from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import to_host
+from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate
 from saddleslide.certificates.inspector import INSPECTORS, Inspector
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.facts.facts import Facts
-from saddleslide.methods.base import STAGES, Method, Revision, State
+from saddleslide.methods.base import STAGES, Method, Revision
 from saddleslide.methods.catalogue import method_of
 from saddleslide.methods.schedule.fitting import expected_gap, fitted
 from saddleslide.oracles.calls import Calls, RunEnded
@@ -33,6 +34,9 @@ from saddleslide.runs.orientation import Orientation
 from saddleslide.runs.result import Moment, Past, Result
 from saddleslide.runs.stages import StageJudge
 from saddleslide.theory import Plan
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.state import XArray, YArray
 
 # Without a finite gap after this many steps there will be none.
 _HOPELESS = 256
@@ -57,8 +61,41 @@ class Course(Protocol):
         """The plan that goes on from the point of a result; `cut` says that `is_over` has ended its plan."""
 
 
-class Run:
-    """One run: the method, the judge, the limits and the history. All of its state is in its attributes.
+@dataclass(eq=False, repr=False)
+class RunState(State):
+    """Where a run stands: its plans, what those before the present one have come to, the method's state and the bounds.
+
+    The first fields are what a fresh run needs to make the others; see `Run.rebuild`.
+    """
+
+    plans: list[Plan]
+    past: Past
+    start: tuple[Array, Array]
+    samples: Samples
+    rng: np.random.Generator | None
+    begun: bool
+    tol_at_start: float
+    steps: int
+
+    history: list[Moment]
+    due: int
+    # Whether the course has ended the plan.
+    cut: bool
+    # The smallest gap of any candidate, and the gaps since then while all of them are far larger.
+    best_gap: float
+    astray: list[float]
+    # Without finite gaps: the point that had settled best, what it had moved by, and how far off points are since.
+    settled: tuple[XArray, YArray] | None
+    moved: float
+    distances: list[float]
+    oracles: Oracles
+    judge: Judge | StageJudge
+    inspector: Inspector | StageJudge
+    state: State | None
+
+
+class Run(RunState):
+    """One run: the method, the judge, the limits and the history.
 
     Parameters
     ----------
@@ -76,7 +113,8 @@ class Run:
         What follows the plan.
     """
 
-    restored_first: ClassVar[tuple[str, ...]] = ("plans", "past", "start", "begun", "tol_at_start", "steps")
+    # So many fields are restored before `rebuild`.
+    restored_first: ClassVar[int] = 8
 
     def __init__(
         self,
@@ -89,8 +127,7 @@ class Run:
     ) -> None:
         self.given, self.control, self.course = problem, control, course
         self.rng = rng if plan.sampled else None
-        self.samples, self.past = Samples(), Past()
-        self.history: list[Moment] = []
+        self.samples, self.past, self.history = Samples(), Past(), []
         self.watch = Watch(control, self, self._limited_calls)
         self.plans = [fitted(plan, problem, start)]
         self._set_out(start)
@@ -108,9 +145,7 @@ class Run:
         self.facts = Facts(self.problem)
         self.expected_gap = expected_gap(plan, self.given, start)
         self.method: Method = method_of(plan)
-        self.state: State | None = None
-        self.judge: Judge | StageJudge
-        self.inspector: Inspector | StageJudge
+        self.state = None
         if self.by_stages:
             self.judge = self.inspector = StageJudge(self.problem, plan.tol, self.origin, control, self.watch)
         else:
@@ -120,15 +155,8 @@ class Run:
             self.inspector = INSPECTORS[self.method.judged](self.problem, split, self.judge)
         self.steps, self.begun, self.tol_at_start = 0, False, 0.0
         self.due = plan.next_inspection(0)
-        # Whether the course has ended the plan.
-        self.cut = False
-        # The smallest gap of any candidate, and the gaps since then while all of them are far larger.
-        self.best_gap = math.inf
-        self.astray: list[float] = []
-        # Without finite gaps: the point that had settled best, what it had moved by, and how far off points are since.
-        self.settled: tuple[Array, Array] | None = None
-        self.moved = math.inf
-        self.distances: list[float] = []
+        self.cut, self.best_gap, self.astray = False, math.inf, []
+        self.settled, self.moved, self.distances = None, math.inf, []
 
     @property
     def plan(self) -> Plan:

@@ -1,18 +1,18 @@
 """The state of a run as plain data: a tree for JSON and a list of arrays, each stored once.
 
-A run is restored into a fresh one, built from the same problem and plan. Its numbers, texts, arrays and small records
-are taken from the tree; problems, functions and callables are those of the fresh run. Nothing is looked up by name but
-the records listed here, so a tree can not make anything run.
+States are dataclasses of arrays and numbers (`arrays/state.py`), and what is written is their fields. A run is restored
+into a fresh one, built from the same problem and plan: a class that adds behaviour to a state (the run, its judge, its
+oracles) takes the fields of the fresh object over; a plain state is made anew. Nothing is looked up by name but states
+of ours and the records listed here, so a tree can not make anything run.
 
-A class may say `stored = False`: its objects stay those of the fresh run. One that must be rebuilt before its parts can
-be restored names the attributes it needs for that in `restored_first` and has a method `rebuild`.
-
-An array takes the place of one of its own shape and type. Where the fresh run has none yet, a table says to which block
-of the problem it belongs: compiled loops look at no bounds, so that nothing of another size may ever reach them.
+An array takes the place of one of its own shape and type. Where the fresh run has none yet, the annotation of the field
+says to which block it belongs (`XArray`, `YArray`): compiled loops look at no bounds, so that nothing of another size
+may ever reach them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -21,56 +21,24 @@ import numpy as np
 
 from saddleslide.arrays.kinds import NUMPY, ArrayKind
 from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.certificates.verdict import Certificate
-from saddleslide.domains import Domain
 from saddleslide.errors import CheckpointError
-from saddleslide.functions import Function, LowerModel
-from saddleslide.methods.base import State
-from saddleslide.methods.sliding.innermost import Anchors
-from saddleslide.operators import Coupling
+from saddleslide.functions import LowerModel
 from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
-from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Moment, Past
 from saddleslide.theory import Constant, Level, Plan, Term
 from saddleslide.theory.holder import Holder
 
-_KEPT = (Anchors, Calls, Candidate, Certificate, Constant, Holder, Level, Linearisation, LowerModel, Moment, Past)
+_KEPT = (Calls, Candidate, Certificate, Constant, Holder, Level, Linearisation, LowerModel, Moment, Past, Samples)
 _LISTED: dict[str, Any] = {record.__name__: record for record in (*_KEPT, Seconds, Term)}
-# What belongs to the problem and not to the state.
-_GIVEN = (SaddleProblem, Function, Domain, Coupling)
-_FRESH: dict[str, Any] = {"k": "fresh"}
 _ARRAYS = (np.ndarray, Elsewhere)
 _GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     kind.__name__: kind
     for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
 }
-
-# Arrays that a fresh run may not have yet: "x" and "y" are of the shape of a block, "X" and "Y" vectors of its size, of
-# the problem of the nearest object around. More letters are the items of a tuple, "-" is a number. What has no entry
-# here has the place of what holds it.
-_PRODUCTS = {"forward_product": "y", "adjoint_product": "x", "g_linearisation": "y"}
-_PLACES: dict[str, dict[str, Any]] = {
-    "AdaptiveSliding": {"average": "-xy", "gradient": "x", "gradient_before": "x"},
-    "Anchors": {"at_f": "X", "at_g": "Y"},
-    "Candidate": {
-        "x": "x", "y": "y", "Bx": "y", "BTy": "x", "linearisation": "x", "averaged": "-xy", "g_linearisation": "y",
-    },
-    "CouplingLoop": {**_PRODUCTS, "known": "yx"},
-    "DualModel": {"slope": "y", "curvature": "y", "center": "y"},
-    "GradientSliding": {"slope": "x", "u": "x", "u_mean": "x", "v_mean": "y"},
-    "Judge": {"pair_f": "x", "pair_g": "y", "below": "x", "above": "y", "_start_pull": "x"},
-    "Linearised": _PRODUCTS,
-    "PlainLift": {"_known": "x-"},
-    "PlanRun": {"stage_start": "xy", "judged_point": "xy", "models": {"f": "x", "g": "y"}},
-    "Point": {"x": "x", "gradient": "x"},
-    "Proximal": _PRODUCTS,
-    "Response": {"y": "y", "Bx": "y"},
-    "Run": {"settled": "xy"},
-    "Slid": _PRODUCTS,
-    "UniversalMirrorProx": {"asked": "xy"},
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,35 +49,16 @@ class Snapshot:
     arrays: list[np.ndarray[Any, Any]]
 
 
-def snapshot(run: object) -> Snapshot:
-    """The present state of a run; later steps do not change it.
-
-    Examples
-    --------
-    >>> class Counter:
-    ...     def __init__(self):
-    ...         self.steps, self.point = 0, np.zeros(2)
-    >>> Counter.__module__ = "saddleslide.example"
-    >>> old, new = Counter(), Counter()
-    >>> old.steps, old.point = 3, np.ones(2)
-    >>> restore(new, snapshot(old))
-    >>> new.steps, new.point
-    (3, array([1., 1.]))
-    """
+def snapshot(run: State) -> Snapshot:
+    """The present state of a run; later steps do not change it."""
     writer = _Writer()
     return Snapshot(writer.node(run), writer.arrays)
 
 
-def restore(
-    run: object, kept: Snapshot, kind: ArrayKind = NUMPY, shapes: Collection[tuple[int, ...]] | None = None
-) -> None:
-    """Put a state into a fresh run of the same problem and plan; `kind` is that of the problem's arrays.
-
-    An array takes the place of one of its own shape. Where the fresh run has none yet, it is of the block that it is
-    known to belong to, or, where that is not known, has one of `shapes`.
-    """
+def restore(run: Any, kept: Snapshot, kind: ArrayKind = NUMPY) -> None:
+    """Put a state into a fresh run of the same problem and plan; `kind` is that of the problem's arrays."""
     try:
-        if _Reader(kept.arrays, kind, shapes).value(kept.tree, run) is not run:
+        if _Reader(kept.arrays, kind, run).value(kept.tree, run) is not run:
             raise TypeError(f"no {type(run).__name__} is stored")
     except Exception as error:
         raise CheckpointError(f"the checkpoint does not fit this problem and version: {error!r}.") from error
@@ -117,13 +66,13 @@ def restore(
 
 def fresh_generator(tree: Mapping[str, Any]) -> np.random.Generator:
     """A generator of the kind that a stored run draws from; its state comes with that of the run."""
-    stored = [node for name, node in tree["v"] if name == "rng"]
+    stored = [node for name, node in tree["v"] if name == "rng" and node is not None]
     kind = next((item for key, item in stored[0]["v"]["v"] if key == "bit_generator"), "") if stored else "PCG64"
     return np.random.Generator(_GENERATORS[kind]())
 
 
 def _record_of(name: str, base: type[Any] = State) -> Any:
-    """The record of a name: one that is listed, or a state of a method of ours that is loaded."""
+    """The record of a name: one that is listed, or a state of ours that is loaded."""
     if name in _LISTED:
         return _LISTED[name]
     for kind in base.__subclasses__():
@@ -134,17 +83,14 @@ def _record_of(name: str, base: type[Any] = State) -> Any:
     return None
 
 
-def _told(value: Any) -> str:
-    return f"an array of shape {value.shape}, {value.dtype}" if isinstance(value, _ARRAYS) else type(value).__name__
+def _stays(kind: type[Any]) -> bool:
+    """Whether objects of a class take the fields of a state over, and are no plain state themselves."""
+    return issubclass(kind, State) and "__dataclass_fields__" not in vars(kind)
 
 
 def _row(moment: Moment) -> list[float]:
     calls, samples = moment.calls, moment.samples
     return [moment.step, calls.f, calls.g, calls.B, moment.seconds, moment.gap, samples.f, samples.g]
-
-
-def _is_ours(value: object) -> bool:
-    return type(value).__module__.startswith("saddleslide.") and hasattr(value, "__dict__")
 
 
 class _Writer:
@@ -167,195 +113,172 @@ class _Writer:
             return {"k": type(value).__name__, "v": [self.node(item) for item in value]}
         if type(value) is dict:
             return {"k": "dict", "v": [[self.node(key), self.node(item)] for key, item in value.items()]}
-        if isinstance(value, _GIVEN):
-            return _FRESH
-        return self._shared(value)
+        if isinstance(value, Plan):
+            return {"k": "plan", "v": self.node(value.to_dict())}
+        if id(value) in self.seen:
+            # A second reference to the same array or state stays one.
+            return {"k": "again", "v": self.seen[id(value)][0]}
+        self.seen[id(value)] = (len(self.seen), value)
+        return self._shared(value, len(self.seen) - 1)
+
+    def _shared(self, value: Any, number: int) -> Any:
+        if isinstance(value, Elsewhere):
+            return {"k": "elsewhere", "n": number, "v": self._array(value.host())}
+        if type(value) is np.ndarray and value.dtype.kind in "biuf":
+            return {"k": "array", "n": number, "v": self._array(value), "w": bool(value.flags.writeable)}
+        if isinstance(value, np.random.Generator):
+            return {"k": "generator", "n": number, "v": self.node(value.bit_generator.state)}
+        if not getattr(type(value), "stored", True):
+            # A method keeps its state to itself: the fresh run has made its own.
+            return {"k": "fresh"}
+        name = type(value).__name__
+        if _record_of(name) is not type(value):
+            raise TypeError(f"{name} is no part of a state")
+        content = [[entry.name, self.node(getattr(value, entry.name))] for entry in fields(value)]
+        return {"k": "record", "n": number, "t": name, "v": content}
 
     def _array(self, value: np.ndarray[Any, Any]) -> int:
         self.arrays.append(np.array(value, order="C"))
         return len(self.arrays) - 1
 
-    def _shared(self, value: Any) -> Any:
-        """Arrays and objects: a second reference to the same one stays one."""
-        if id(value) in self.seen:
-            return {"k": "again", "v": self.seen[id(value)][0]}
-        return self._object(value, len(self.seen))
-
-    def _object(self, value: Any, number: int) -> Any:
-        if isinstance(value, Elsewhere):
-            self.seen[id(value)] = (number, value)
-            return {"k": "elsewhere", "n": number, "v": self._array(value.host())}
-        if type(value) is np.ndarray and value.dtype.kind in "biuf":
-            self.seen[id(value)] = (number, value)
-            return {"k": "array", "n": number, "v": self._array(value), "w": bool(value.flags.writeable)}
-        if isinstance(value, np.random.Generator):
-            self.seen[id(value)] = (number, value)
-            return {"k": "generator", "n": number, "v": self.node(value.bit_generator.state)}
-        if isinstance(value, Plan):
-            return {"k": "plan", "v": self.node(value.to_dict())}
-        if not _is_ours(value) or not getattr(type(value), "stored", True):
-            return _FRESH
-        self.seen[id(value)] = (number, value)
-        name = type(value).__name__
-        if _record_of(name) is type(value):
-            content = [[field.name, self.node(getattr(value, field.name))] for field in fields(value)]
-            return {"k": "record", "n": number, "t": name, "v": content}
-        # An object that has not begun has nothing to rebuild.
-        first = [attribute for attribute in getattr(type(value), "restored_first", ()) if attribute in vars(value)]
-        names = [*first, *(attribute for attribute in vars(value) if attribute not in first)]
-        content = [[attribute, self.node(vars(value)[attribute])] for attribute in names]
-        return {"k": "object", "n": number, "t": name, "v": content, "first": len(first)}
-
 
 class _Reader:
-    def __init__(
-        self, arrays: list[np.ndarray[Any, Any]], kind: ArrayKind, shapes: Collection[tuple[int, ...]] | None
-    ) -> None:
-        # Where arrays lay that were elsewhere.
-        self.arrays, self.kind, self.shapes = arrays, kind, shapes
+    def __init__(self, arrays: list[np.ndarray[Any, Any]], kind: ArrayKind, run: Any) -> None:
+        # Where arrays lay that were elsewhere, and the run, which sees x and y exchanged where its plan does.
+        self.arrays, self.kind, self.run = arrays, kind, run
         self.seen: dict[int, Any] = {}
-        # The problem that blocks are those of.
-        self.problem: SaddleProblem | None = None
 
-    def value(self, node: Any, fresh: Any = None, place: Any = "") -> Any:
-        """The value of a node; `fresh` is what the fresh run has in its place, `place` the block that it belongs to."""
-        outside, self.place = getattr(self, "place", ""), place
-        made = _READERS[node["k"]](self, node, fresh) if isinstance(node, dict) else node
-        self.place = outside
+    def value(self, node: Any, fresh: Any = None, place: str = "") -> Any:
+        """The value of a node; `fresh` is what the fresh run has in its place, `place` the annotation of that."""
+        made = _READERS[node["k"]](self, node, fresh, place) if isinstance(node, dict) else node
         if made is not None and made is not fresh:
             self._check(made, fresh, place)
         return made
 
-    def _check(self, made: Any, fresh: Any, place: Any) -> None:
+    def _check(self, made: Any, fresh: Any, place: str) -> None:
         """Whether arrays, and those inside of what is stored once and met again, may stand where they do."""
         if isinstance(made, _ARRAYS) or isinstance(fresh, _ARRAYS):
-            self._check_shape(made, fresh, place)
+            self._check_array(made, fresh, place)
         elif isinstance(made, Moment):
             # Rows of numbers, of which there may be very many.
             return
         elif isinstance(made, tuple | list):
-            old = _items(fresh, len(made))
-            for item, before, part in zip(made, old, _parts(place, made), strict=True):
-                if item is not before:
-                    self._check(item, before, part)
-        elif _RECORDS.get(type(made).__name__) is type(made):
-            before = vars(fresh) if type(fresh) is type(made) else {}
-            for name, item in vars(made).items():
-                if item is not None and item is not before.get(name):
-                    self._check(item, before.get(name), _place_in(type(made).__name__, name, place))
-        elif _problem_of(made) is not None and (
-            type(made) is not type(fresh) or _problem_of(made) is not _problem_of(fresh)
-        ):
-            # One that is met again; what is restored for the first time is the fresh one itself.
-            raise TypeError(f"{_told(made)} is stored where the run has another {_told(fresh)}")
+            for item, old, part in zip(made, _items(fresh, len(made)), _parts(place, made), strict=True):
+                if item is not None and item is not old:
+                    self._check(item, old, part)
+        elif _record_of(type(made).__name__) is type(made):
+            before = fresh if type(fresh) is type(made) else None
+            for entry in fields(made):
+                item, old = getattr(made, entry.name), getattr(before, entry.name, None)
+                if item is not None and item is not old:
+                    self._check(item, old, _place_of(entry, place))
+            if _stays(type(made)):
+                # One that is met again; what is restored for the first time is the fresh one itself.
+                raise TypeError(f"{_told(made)} is stored where the run has another {_told(fresh)}")
 
-    def _check_shape(self, made: Any, fresh: Any, place: Any) -> None:
+    def _check_array(self, made: Any, fresh: Any, place: str) -> None:
         """Whether an array may stand where the fresh run has `fresh`."""
         is_array, known = isinstance(made, _ARRAYS), isinstance(fresh, _ARRAYS)
         if known:
             if not (is_array and made.shape == fresh.shape and _type_of(made) == _type_of(fresh)):
                 raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}")
             return
-        if self.shapes is None:
-            return
-        block = self._block(place)
-        fitting = sorted(self.shapes) if block is None else [block]
-        if (fresh is not None and block is None) or made.shape not in fitting or made.dtype.kind != "f":
+        x, y = self.run.problem.X.shape, self.run.problem.Y.shape
+        if "X" in place or "Y" in place:
+            fitting = [x] * ("X" in place) + [y] * ("Y" in place)
+        else:
+            sizes = int(np.prod(x)), int(np.prod(y))
+            fitting = [x, y, (sizes[0],), (sizes[1],), (sum(sizes),)]
+        if fresh is not None or made.shape not in fitting or made.dtype.kind != "f":
             raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}; expected a shape of {fitting}")
         if isinstance(made, np.ndarray) and made.dtype != np.float64:
             raise ValueError(f"{_told(made)} is stored; expected float64")
 
-    def _block(self, place: Any) -> tuple[int, ...] | None:
-        """The shape of a place; None where that is not known."""
-        if self.problem is None or place not in ("x", "y", "X", "Y"):
-            return None
-        domain = self.problem.X if place in "xX" else self.problem.Y
-        return domain.shape if place in "xy" else (domain.size,)
-
-    def fresh(self, node: Mapping[str, Any], fresh: Any) -> Any:
+    def fresh(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         return fresh
 
-    def number(self, node: Mapping[str, Any], fresh: Any) -> float:
+    def number(self, node: Mapping[str, Any], fresh: Any, place: str) -> float:
         return float.fromhex(node["v"])
 
-    def scalar(self, node: Mapping[str, Any], fresh: Any) -> Any:
+    def scalar(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         return self.arrays[node["v"]][()]
 
-    def history(self, node: Mapping[str, Any], fresh: Any) -> list[Moment]:
+    def history(self, node: Mapping[str, Any], fresh: Any, place: str) -> list[Moment]:
         rows = self.arrays[node["v"]].tolist()
         return [
             Moment(int(step), Calls(f, g, int(B)), seconds, gap, Samples(int(f_drawn), int(g_drawn)))
             for step, f, g, B, seconds, gap, f_drawn, g_drawn in rows
         ]
 
-    def sequence(self, node: Mapping[str, Any], fresh: Any) -> Any:
-        parts = _parts(self.place, tuple(node["v"]) if node["k"] == "tuple" else node["v"])
-        old = _items(fresh, len(node["v"]))
-        items = [self.value(item, before, part) for item, before, part in zip(node["v"], old, parts, strict=True)]
+    def sequence(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
+        stored = tuple(node["v"]) if node["k"] == "tuple" else node["v"]
+        parts, old = _parts(place, stored), _items(fresh, len(stored))
+        items = [self.value(item, before, part) for item, before, part in zip(stored, old, parts, strict=True)]
         return tuple(items) if node["k"] == "tuple" else items
 
-    def mapping(self, node: Mapping[str, Any], fresh: Any) -> dict[Any, Any]:
-        old, places = fresh if isinstance(fresh, dict) else {}, self.place
+    def mapping(self, node: Mapping[str, Any], fresh: Any, place: str) -> dict[Any, Any]:
+        old = fresh if isinstance(fresh, dict) else {}
         pairs = [(self.value(key), item) for key, item in node["v"]]
-        named = places if isinstance(places, dict) else {}
-        return {key: self.value(item, old.get(key), named.get(key, places)) for key, item in pairs}
+        # Under the names of f and g stands what belongs to their blocks.
+        places = {"f": "XArray", "whole f": "XArray", "g": "YArray", "whole g": "YArray"}
+        return {key: self.value(item, old.get(key), places.get(key, place)) for key, item in pairs}
 
-    def again(self, node: Mapping[str, Any], fresh: Any) -> Any:
+    def again(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         return self.seen[node["v"]]
 
-    def array(self, node: Mapping[str, Any], fresh: Any) -> np.ndarray[Any, Any]:
+    def array(self, node: Mapping[str, Any], fresh: Any, place: str) -> np.ndarray[Any, Any]:
         # In the order of its entries that a run gives its own arrays.
         array = np.array(self.arrays[node["v"]], order="C")
         array.flags.writeable = bool(node["w"])
         self.seen[node["n"]] = array
         return array
 
-    def elsewhere(self, node: Mapping[str, Any], fresh: Any) -> Any:
+    def elsewhere(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         array = self.kind.placed(self.arrays[node["v"]])
         self.seen[node["n"]] = array
         return array
 
-    def generator(self, node: Mapping[str, Any], fresh: Any) -> Any:
+    def generator(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         # In place: sampled functions of the fresh run draw from this very generator.
         fresh.bit_generator.state = self.value(node["v"], fresh.bit_generator.state)
         self.seen[node["n"]] = fresh
         return fresh
 
-    def plan(self, node: Mapping[str, Any], fresh: Any) -> Plan:
+    def plan(self, node: Mapping[str, Any], fresh: Any, place: str) -> Plan:
         return Plan.from_dict(self.value(node["v"]))
 
-    def record(self, node: Mapping[str, Any], fresh: Any) -> Any:
+    def record(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         kind = _record_of(node["t"])
-        made: Any = object.__new__(kind)
+        if _stays(kind) and type(fresh) is not kind:
+            raise TypeError(f"{node['t']} is stored where the run has {_told(fresh)}")
+        made: Any = fresh if _stays(kind) else object.__new__(kind)
+        before = fresh if type(fresh) is kind else None
         self.seen[node["n"]] = made
-        place, before = self.place, vars(fresh) if type(fresh) is kind else {}
-        allowed = {field.name for field in fields(kind)}
-        for name, content in node["v"]:
-            if name not in allowed:
-                raise KeyError(name)
-            value = self.value(content, before.get(name), _place_in(node["t"], name, place))
-            object.__setattr__(made, name, value)
-        if {name for name, _ in node["v"]} != allowed:
-            raise KeyError(sorted(allowed))
+        entries = {entry.name: entry for entry in fields(kind)}
+        if {name for name, _ in node["v"]} != set(entries):
+            raise KeyError(sorted(entries))
+        first = getattr(kind, "restored_first", 0)
+        for i, (name, content) in enumerate(node["v"]):
+            if first and i == first:
+                made.rebuild()
+            old = getattr(before, name, None)
+            object.__setattr__(made, name, self.value(content, old, _place_of(entries[name], place)))
+        if hasattr(made, "restored"):
+            made.restored()
         return made
 
-    def thing(self, node: Mapping[str, Any], fresh: Any) -> Any:
-        if type(fresh).__name__ != node["t"] or not _is_ours(fresh):
-            raise TypeError(f"{node['t']} is stored where the run has {type(fresh).__name__}")
-        self.seen[node["n"]] = fresh
-        place, outside = self.place, self.problem
-        self.problem = _problem_of(fresh) or outside
-        for i, (name, content) in enumerate(node["v"]):
-            if i > 0 and i == node["first"]:
-                fresh.rebuild()
-            if callable(getattr(type(fresh), name, None)):
-                raise KeyError(name)
-            before = vars(fresh).get(name)
-            object.__setattr__(fresh, name, self.value(content, before, _place_in(node["t"], name, place)))
-        self.problem = outside
-        if hasattr(fresh, "check_restored"):
-            fresh.check_restored()
-        return fresh
+
+def _place_of(entry: Any, place: str) -> str:
+    """What the annotation of a field says of blocks; one that says nothing is of the block of what holds it."""
+    said = str(entry.type)
+    return said if re.search(r"\b[XY][A-Z]?", said) else place
+
+
+def _parts(place: str, items: Collection[Any]) -> list[str]:
+    """The places of the items of a tuple whose annotation names each; else all are of one."""
+    inside = re.search(r"tuple\[([^\[\]]*)\]", place)
+    named = [part.strip() for part in inside.group(1).split(",")] if inside else []
+    return named if isinstance(items, tuple) and len(named) == len(items) else [place] * len(items)
 
 
 def _items(fresh: Any, count: int) -> list[Any]:
@@ -364,28 +287,15 @@ def _items(fresh: Any, count: int) -> list[Any]:
     return old + [None] * (count - len(old))
 
 
-def _parts(place: Any, items: Collection[Any]) -> list[Any]:
-    """The places of the items of a tuple; those of a list are all the same."""
-    several = isinstance(items, tuple) and isinstance(place, str) and len(place) == len(items)
-    return list(place) if several else [place] * len(items)
-
-
-def _place_in(kind: str, name: str, place: Any) -> Any:
-    return _PLACES.get(kind, {}).get(name, place)
-
-
-def _problem_of(value: Any) -> SaddleProblem | None:
-    """The problem that an object works on, x and y exchanged where it sees them so."""
-    oracles = vars(value).get("oracles") if _is_ours(value) else None
-    found = oracles.problem if isinstance(oracles, Oracles) else vars(value).get("problem") if _is_ours(value) else None
-    return found if isinstance(found, SaddleProblem) else None
+def _told(value: Any) -> str:
+    return f"an array of shape {value.shape}, {value.dtype}" if isinstance(value, _ARRAYS) else type(value).__name__
 
 
 def _type_of(array: Any) -> Any:
     return array.dtype if isinstance(array, np.ndarray) else array.dtype.kind
 
 
-_READERS: dict[str, Callable[[_Reader, Mapping[str, Any], Any], Any]] = {
+_READERS: dict[str, Callable[[_Reader, Mapping[str, Any], Any, str], Any]] = {
     "fresh": _Reader.fresh,
     "float": _Reader.number,
     "scalar": _Reader.scalar,
@@ -399,5 +309,4 @@ _READERS: dict[str, Callable[[_Reader, Mapping[str, Any], Any], Any]] = {
     "generator": _Reader.generator,
     "plan": _Reader.plan,
     "record": _Reader.record,
-    "object": _Reader.thing,
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate
 from saddleslide.certificates.certificate import certified, feasible, judged
 from saddleslide.certificates.guards import PairGuard
@@ -22,13 +23,23 @@ from saddleslide.problem import SaddleProblem
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
+    from saddleslide.arrays.state import XArray, YArray
     from saddleslide.runs.control import Control, Watch
 
 # A certificate may always take this many gradients; beyond, no more than the method itself.
 _FEWEST_GRADIENTS = 25
 
 
-class StageJudge:
+@dataclass(eq=False, repr=False)
+class StageState(State):
+    """The method's own point, the certificate of the last one that was judged, and that point."""
+
+    latest: tuple[XArray, YArray]
+    seen: Certificate
+    judged_point: tuple[XArray, YArray] | None = None
+
+
+class StageJudge(StageState):
     """The certificate of the last point that was judged; unlike `Judge` it keeps no bound of an earlier one.
 
     Parameters
@@ -46,11 +57,10 @@ class StageJudge:
     def __init__(
         self, problem: SaddleProblem, tol: float | None, start: tuple[Array, Array], control: Control, watch: Watch
     ) -> None:
-        self.problem, self.tol, self.latest = problem, tol, start
+        super().__init__(start, Certificate(reason="not judged yet"))
+        self.problem, self.tol, self.start = problem, tol, start
         self._control, self._watch = control, watch
         self.oracles = Oracles(problem)
-        self.seen = Certificate(reason="not judged yet")
-        self.judged_point: tuple[Array, Array] | None = None
 
     @property
     def calls(self) -> Calls:
