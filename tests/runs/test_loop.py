@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from saddleslide.theory.method_plan import MethodPlan
 
 import saddleslide as ss
 from saddleslide.errors import InputError
+from saddleslide.facts.facts import Facts
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.methods import Method
 from saddleslide.oracles.oracles import Oracles
@@ -205,14 +205,14 @@ def test_limits_callbacks_and_steps():
 
 def test_inspections_can_be_set_in_the_plan():
     problem = smooth_problem()
-    plan = MethodPlan("mirror-prox", {"output": "average", "step": None, "metric": "identity"}, tol=0.5, every=4)
+    plan = ss.Plan(method="mirror-prox", settings={"metric": "identity"}, tol=0.5, every=4)
     result = ss.run(problem, plan)
     assert {moment.step % 4 for moment in result.history} == {0}
     other = ss.gallery.synthetic(1.0, 1.0, d=5)
     with pytest.raises(InputError, match="made for x, y of shapes"):
         ss.run(other, result.plans[0])
     with pytest.raises(InputError, match="every is 0"):
-        MethodPlan("mirror-prox", every=0)
+        ss.Plan(method="mirror-prox", every=0)
 
 
 def test_a_fixed_length_ends_completed_and_a_lost_certificate_says_so():
@@ -326,7 +326,7 @@ def test_domains_on_which_a_bound_does_not_apply_are_flagged_in_the_plan(name):
         start = problem.start((np.full(3, 0.3), np.full(3, 0.3)))
         plan = ss.solve(problem, tol=1e-2, method=name, start=start, max_steps=3).plans[0]
         assert any("does not apply" in note for note in plan.notes) == flagged
-        assert (ss.methods.by_name[name]().predicted_calls(problem, 1e-2) is None) == flagged
+        assert (ss.methods.by_name[name]().calls(Facts(problem), 1e-2) is None) == flagged
 
 
 def test_silent_functions_unknown_names_and_options_are_refused_before_any_call():
