@@ -111,12 +111,13 @@ def test_the_first_iterates_are_those_of_algorithm_1_with_the_loops_of_the_plan(
 def test_on_full_spaces_the_iterates_are_those_of_the_stages_of_theorem_4_4():
     arena = Arena(seed=15, coupling=1.3e-4)
     problem, method, found = free_problem(arena), ss.methods.by_name[NAME](), []
-    method.start(Oracles(problem), arena.split(arena.start), 0.1)
-    stages = [stage.levels for stage in method.plan.schedule.stages[:2]]
+    oracles = Oracles(problem)
+    state = method.init(oracles, Facts(problem), arena.split(arena.start), 0.1)
+    stages = state.stages[:2]
     count = sum(levels[0].T for levels in stages)
     for _ in range(count):
-        method.advance()
-        found.append(np.concatenate(method.output()))
+        state = method.step(state, oracles)
+        found.append(np.concatenate(method.point(state, oracles)))
     weights, expected, point = (arena.mu_f, arena.mu_g), [], arena.start
     parts = parts_of(arena, *weights)
     for levels in stages:
@@ -136,15 +137,15 @@ def test_the_whole_plan_ends_within_the_target(nus, seed):
     """No certificate stops it here: the bound alone must hold."""
     problem, tol = ss.gallery.synthetic(*nus, d=6, seed=seed), 1.0
     method, oracles = ss.methods.by_name[NAME](), Oracles(problem)
-    method.start(oracles, problem.start(), tol)
-    while not method.finished:
-        method.advance()
-    assert ss.certify(problem, *method.output()).gap <= tol
+    state = method.init(oracles, Facts(problem), problem.start(), tol)
+    while not method.is_finished(state):
+        state = method.step(state, oracles)
+    assert ss.certify(problem, *method.point(state, oracles)).gap <= tol
     promised = method.calls(Facts(problem), tol)
     assert (oracles.calls.f, oracles.calls.g) == (promised.f, promised.g)
     assert oracles.calls.B <= promised.B
     before = oracles.calls.copy()
-    method.advance()
+    method.step(state, oracles)
     assert oracles.calls == before
 
 
@@ -152,14 +153,14 @@ def test_restarts_go_through_all_stages_and_end_within_the_target():
     q, free = ss.functions.Quadratic(1.0) + ss.functions.Linear(np.arange(3.0)), ss.domains.FullSpace(3)
     problem, tol = ss.SaddleProblem(f=q, g=q, B=1e-3 * np.eye(3), X=free, Y=free), 0.2
     method, oracles = ss.methods.by_name[NAME](), Oracles(problem)
-    method.start(oracles, problem.start(), tol)
+    state = method.init(oracles, Facts(problem), problem.start(), tol)
     assert oracles.calls == ss.Calls(1, 1, 0)
-    stages = len(method.plan.schedule.stages)
+    stages = len(state.stages)
     assert stages > 5
-    while not method.finished:
-        method.advance()
-    assert method.done == stages - 1
-    assert ss.certify(problem, *method.output()).gap <= tol
+    while not method.is_finished(state):
+        state = method.step(state, oracles)
+    assert state.done == stages - 1
+    assert ss.certify(problem, *method.point(state, oracles)).gap <= tol
     promised = method.calls(Facts(problem), tol)
     assert (oracles.calls.f, oracles.calls.g) == (promised.f + 1, promised.g + 1)
 
@@ -167,11 +168,11 @@ def test_restarts_go_through_all_stages_and_end_within_the_target():
 def test_a_start_that_is_good_enough_is_the_end_of_the_restarts():
     q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(3)
     problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=free, Y=free)
-    method = ss.methods.by_name[NAME]()
-    method.start(Oracles(problem), problem.start(), 0.1)
-    assert method.finished
-    method.advance()
-    assert not np.any(method.output()[0])
+    method, oracles = ss.methods.by_name[NAME](), Oracles(problem)
+    state = method.init(oracles, Facts(problem), problem.start(), 0.1)
+    assert method.is_finished(state)
+    state = method.step(state, oracles)
+    assert not np.any(method.point(state, oracles)[0])
 
 
 def test_gradients_needed_grow_as_the_theorem_says():
