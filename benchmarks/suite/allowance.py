@@ -19,6 +19,7 @@ import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import weighted
 from saddleslide.facts.costs import estimated_costs
+from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import method_plan
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.runs.control import Control
@@ -35,7 +36,7 @@ def ratios(instance: Instance) -> dict[str, Any]:
     alone = weighted(ss.solve(problem, rtol=instance.rtol, method=ADAPTIVE, costs=prices).calls, prices)
     found = {}
     for name in FORCED:
-        if ss.methods.by_name[name]().lacks(problem):
+        if ss.methods.by_name[name]().lacks(Facts(problem)):
             continue
         plan = method_plan(problem, name, rtol=instance.rtol)
         result = with_second_try(problem, plan, None, Control(), prices, 0)
