@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from saddleslide.theory.method_plan import MethodPlan
 
 import saddleslide as ss
 from arena import Driven
@@ -209,14 +208,14 @@ def test_limits_callbacks_and_steps():
 
 def test_inspections_can_be_set_in_the_plan():
     problem = smooth_problem()
-    plan = MethodPlan("mirror-prox", {"output": "average", "eta": None, "metric": "identity"}, tol=0.5, every=4)
+    plan = ss.Plan(method="mirror-prox", settings={"metric": "identity"}, tol=0.5, every=4)
     result = ss.run(problem, plan)
     assert {moment.step % 4 for moment in result.history} == {0}
     other = ss.gallery.synthetic(1.0, 1.0, d=5)
     with pytest.raises(InputError, match="made for x, y of shapes"):
         ss.run(other, result.plans[0])
     with pytest.raises(InputError, match="every is 0"):
-        MethodPlan("mirror-prox", every=0)
+        ss.Plan(method="mirror-prox", every=0)
 
 
 def test_a_fixed_length_ends_completed_and_a_lost_certificate_says_so():

@@ -26,13 +26,27 @@ from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import CheckpointError
 from saddleslide.functions import LowerModel
+from saddleslide.methods.sliding.innermost import Anchors
 from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
 from saddleslide.runs.result import Moment, Past
 from saddleslide.theory import Constant, Level, Plan, Term
 from saddleslide.theory.holder import Holder
 
-_KEPT = (Calls, Candidate, Certificate, Constant, Holder, Level, Linearisation, LowerModel, Moment, Past, Samples)
+_KEPT = (
+    Anchors,
+    Calls,
+    Candidate,
+    Certificate,
+    Constant,
+    Holder,
+    Level,
+    Linearisation,
+    LowerModel,
+    Moment,
+    Past,
+    Samples,
+)
 _LISTED: dict[str, Any] = {record.__name__: record for record in (*_KEPT, Seconds, Term)}
 _ARRAYS = (np.ndarray, Elsewhere)
 _GENERATORS: dict[str, type[np.random.BitGenerator]] = {
@@ -189,7 +203,8 @@ class _Reader:
         else:
             sizes = int(np.prod(x)), int(np.prod(y))
             fitting = [x, y, (sizes[0],), (sizes[1],), (sum(sizes),)]
-        if fresh is not None or made.shape not in fitting or made.dtype.kind != "f":
+        # A number may stand where nothing has been computed yet.
+        if not (fresh is None or type(fresh) is float) or made.shape not in fitting or made.dtype.kind != "f":
             raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}; expected a shape of {fitting}")
         if isinstance(made, np.ndarray) and made.dtype != np.float64:
             raise ValueError(f"{_told(made)} is stored; expected float64")
