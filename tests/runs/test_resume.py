@@ -269,7 +269,7 @@ def test_compiled_loops_are_cut_into_pieces_with_the_same_bits(monkeypatch):
     monkeypatch.setattr("saddleslide.methods.sliding.innermost._MOST_ENTRIES", 200)
     assert bits(ss.run(problem, plan)) == bits(whole)
     limited = ss.run(problem, plan, max_calls={"B": 120})
-    assert limited.status is ss.Status.CALL_LIMIT and 100 <= limited.calls.B <= 120
+    assert limited.status is ss.Status.CALL_LIMIT and 100 <= limited.method_calls.B <= 120
 
 
 def test_strict_raises_with_the_result():
