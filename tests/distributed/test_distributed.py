@@ -15,8 +15,8 @@ import pytest
 
 import saddleslide as ss
 from remote_parts import PARTS, SIZE, Broken, Doomed, Own, Rows, Sleeper, answer, parts, problem_with
-from saddleslide.distributed import mailbox
-from saddleslide.distributed.placement import levelled, placed
+from saddleslide.distributed import shared_memory
+from saddleslide.distributed.placement import level, place
 from saddleslide.functions.trees import whole_blocks
 from support import gathered, need
 
@@ -53,20 +53,20 @@ def test_placement_covers_all_parts_evenly_and_in_few_blocks():
     for count in (1, 5, 8, 13, 64):
         for workers in (1, 2, 3, 4, 7):
             names = [f"w{k}" for k in range(workers)]
-            held = placed(count, names)
+            held = place(count, names)
             assert sorted(i for parts in held.values() for i in parts) == list(range(count))
             assert max(map(len, held.values())) <= 2 * -(-count // workers)
             # A worker comes, a worker goes: nothing is lost, little is moved.
-            more = levelled(count, held, [*names, "new"])
+            more = level(count, held, [*names, "new"])
             assert sorted(i for parts in more.values() for i in parts) == list(range(count))
             assert max(map(len, more.values())) <= max(1, -(-count // (workers + 1))) * 2
             moved = sum(len(set(more[name]) - set(held[name])) for name in names)
             assert moved <= count // 2
             if workers > 1:
-                less = placed(count, names[1:], {name: held[name] for name in names[1:]})
+                less = place(count, names[1:], {name: held[name] for name in names[1:]})
                 assert sorted(i for parts in less.values() for i in parts) == list(range(count))
                 assert all(set(held[name]) <= set(less[name]) for name in names[1:])
-    assert [len(whole_blocks(64, held)) for held in placed(64, ["a", "b", "c", "d"]).values()] == [1, 1, 1, 1]
+    assert [len(whole_blocks(64, held)) for held in place(64, ["a", "b", "c", "d"]).values()] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -220,19 +220,20 @@ def test_without_room_in_shared_memory_arrays_go_in_messages(client, monkeypatch
 
 
 def test_shared_memory_of_a_killed_process_is_given_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(mailbox, "_MEMORY", tmp_path)
+    monkeypatch.setattr(shared_memory, "_MEMORY", tmp_path)
     child = (
-        "import os, signal, pathlib\nfrom saddleslide.distributed import mailbox\n"
-        f"mailbox._MEMORY = pathlib.Path({str(tmp_path)!r})\nbox = mailbox.Mailbox()\nbox.rows('x', 1, 3)\n"
+        "import os, signal, pathlib\nfrom saddleslide.distributed import shared_memory\n"
+        f"shared_memory._MEMORY = pathlib.Path({str(tmp_path)!r})\n"
+        "box = shared_memory.SharedArrays()\nbox.path('x', 1, 3)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     environment = os.environ | {"PYTHONPATH": str(Path(ss.__file__).parents[1])}
     subprocess.run([sys.executable, "-c", child], env=environment, check=False, timeout=600)
     assert len(list(tmp_path.iterdir())) == 1
-    first = mailbox.Mailbox()
+    first = shared_memory.SharedArrays()
     assert [str(path) for path in tmp_path.iterdir()] == [first.folder]
     # The box of a process that lives stays.
-    second = mailbox.Mailbox()
+    second = shared_memory.SharedArrays()
     assert sorted(map(str, tmp_path.iterdir())) == sorted([first.folder, second.folder])
     first.close()
     second.close()

@@ -17,8 +17,8 @@ import pytest
 import saddleslide as ss
 from remote_parts import SIZE, Own, Rows, answer, parts, problem_with
 from saddleslide.cli.main import main
-from saddleslide.distributed import calling, network
-from saddleslide.distributed.loaders import row_blocks
+from saddleslide.distributed import cluster
+from saddleslide.distributed.shards import row_blocks
 from saddleslide.runs.checkpoint import fingerprint
 from support import gathered, need
 
@@ -313,7 +313,8 @@ def test_an_agent_s_worker_killed_is_an_exchange_begun_anew(client, monkeypatch)
     killed = sorted(pids)[0]
     # A scheduler may list the dead worker for a while: agents that are sent there must not be waited for.
     late = [frozenset(pids)]
-    monkeypatch.setattr(network, "alive", lambda client: late.pop() if late else calling.alive(client))
+    known = cluster.living_workers
+    monkeypatch.setattr(cluster, "living_workers", lambda client: late.pop() if late else known(client))
     os.kill(pids[killed], signal.SIGKILL)
     assert np.allclose(there.coupling.adjoint(there.coupling.forward(x)), expected)
     assert not late

@@ -11,7 +11,7 @@ import scipy.optimize
 import saddleslide as ss
 from saddleslide.cli import main as cli
 from saddleslide.errors import InputError
-from saddleslide.gallery.weights import estimated_noise
+from saddleslide.gallery.reconstruction import estimate_noise
 from support import gathered
 
 ANGLES = np.linspace(0.0, np.pi, 15, endpoint=False)
@@ -159,7 +159,7 @@ def test_weight_from_the_noise_and_from_the_truth():
     best = ss.gallery.choose_weight(make, truth=truth)
     quality = dict(best.tried)
     assert quality[best.weight] == max(quality.values()) and len(quality) == 12
-    assert 0.15 < estimated_noise(noisy) < 0.3
+    assert 0.15 < estimate_noise(noisy) < 0.3
     hopeless = ss.gallery.choose_weight(make, noise=1e-6, steps=3)
     assert hopeless.rule.startswith("the smallest") and hopeless.weight == pytest.approx(1e-6)
     assert hopeless.calls == sum((ss.solve(make(w), rtol=1e-4).calls for w, _ in hopeless.tried), ss.Calls())

@@ -19,13 +19,11 @@ import saddleslide as ss
 from browser import opened
 from saddleslide.cli.main import main
 from saddleslide.errors import InputError
-from saddleslide.paper.perform import perform
 from saddleslide.paper.rows import FILE, append_row, pack, read_rows, unpack
-from saddleslide.paper.runner import missing, run_missing
-from saddleslide.paper.spec import NAMES, Run, chosen, load
+from saddleslide.paper.runner import in_processes, missing, perform, run_missing
+from saddleslide.paper.spec import NAMES, Run, choose, load
 from saddleslide.paper.statistics import STATISTICS
-from saddleslide.paper.tables import Verdict, difference, formatted, numbers, printed, tables_of
-from saddleslide.paper.workers import in_processes
+from saddleslide.paper.tables import Verdict, difference, format_value, numbers, printed_values, tables_of
 from support import die_or_double, gathered
 
 JUDGED_IN_QUICK = 156
@@ -77,7 +75,7 @@ def test_the_heads_psnr_is_the_printed_one(quick):
 
 def test_rows_say_everything_about_their_run(quick):
     rows = read_rows(quick[0])
-    runs = {run.key: run for e in chosen(["all"]) for run in e.runs(quick=True)}
+    runs = {run.key: run for e in choose(["all"]) for run in e.runs(quick=True)}
     assert set(rows) == set(runs)
     for row in rows.values():
         assert row["status"] == "done" and row["versions"]["saddleslide"] == ss.__version__
@@ -145,7 +143,7 @@ def test_the_report_needs_no_network(quick):
 
 
 def test_specifications_are_complete():
-    for experiment in chosen(["all"]):
+    for experiment in choose(["all"]):
         groups = {run.group for run in experiment.runs(optional=True)}
         for table in experiment.tables:
             assert set(table["groups"]) <= groups
@@ -157,10 +155,10 @@ def test_specifications_are_complete():
 
 def test_every_printed_value_is_compared_somewhere():
     shown = {}
-    for experiment in chosen(["all"]):
+    for experiment in choose(["all"]):
         for table in tables_of(experiment, {}):
             shown.setdefault(table.label, {}).update(table.lines)
-    for label, lines in printed().items():
+    for label, lines in printed_values().items():
         for name, values in lines.items():
             heads = {cell.head for cell in shown[label][name]}
             assert set(values) <= heads, (label, name)
@@ -260,7 +258,7 @@ def test_an_interrupted_command_keeps_its_rows_and_goes_on(tmp_path, stop):
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads the list of processes")
 def test_a_killed_command_leaves_no_process_behind():
     work = "list(in_processes(time.sleep, [3600, 3600], 2, lambda job, reason: reason))"
-    command = [sys.executable, "-c", f"import time; from saddleslide.paper.workers import in_processes; {work}"]
+    command = [sys.executable, "-c", f"import time; from saddleslide.paper.runner import in_processes; {work}"]
     running = subprocess.Popen(command, stderr=subprocess.PIPE)
     listed = Path(f"/proc/{running.pid}/task/{running.pid}/children")
     # Two workers, and the process that multiprocessing starts beside them.
@@ -323,7 +321,7 @@ def test_a_target_that_is_never_met_differs(quick):
     ],
 )
 def test_values_are_written_as_the_paper_writes_them(value, form, text):
-    assert formatted(value, form) == text
+    assert format_value(value, form) == text
 
 
 def test_numbers_are_read_as_the_paper_writes_them():

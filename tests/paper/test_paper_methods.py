@@ -13,9 +13,9 @@ import pytest
 
 import saddleslide as ss
 from arena import Driven, trace
-from saddleslide.paper import kinds
+from saddleslide.paper import methods
 from saddleslide.paper.instances import instance
-from saddleslide.paper.perform import perform
+from saddleslide.paper.runner import perform
 from saddleslide.paper.spec import Run
 
 SEEDS = (0, 1, 2)
@@ -118,7 +118,7 @@ def test_the_full_size_runs_have_every_count_of_table_e5():
 
 
 def test_a_plan_that_was_cut_short_is_a_failed_run(monkeypatch):
-    monkeypatch.setattr(kinds, "carry_out", partial(kinds.carry_out, max_steps=3))
+    monkeypatch.setattr(methods, "carry_out", partial(methods.carry_out, max_steps=3))
     run = Run("budgets", "main", "recursion", {"family": "synthetic", "nu_x": 1.0, "nu_y": 0.5}, {"tol": 0.5})
     row = perform(run)
     assert row["status"] == "failed" and "3 of 16 outer steps were made" in row["error"]
@@ -140,7 +140,7 @@ def test_latencies_do_not_measure_the_load_of_the_machine():
     In a process of its own: the processor's clock counts every thread, also those that other tests left behind.
     """
     lines = (
-        "import time; from saddleslide.paper.perform import CLOCK, latency\n"
+        "import time; from saddleslide.paper.runner import CLOCK, latency\n"
         "print(CLOCK is time.perf_counter or latency(lambda: time.sleep(0.2)) < 0.1)"
     )
     done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)

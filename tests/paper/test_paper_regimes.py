@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from saddleslide.paper.figures import DRAWINGS
 from saddleslide.paper.instances import instance
-from saddleslide.paper.intended import intended_plan
-from saddleslide.paper.perform import perform
-from saddleslide.paper.powers import power_law
-from saddleslide.paper.regime_figures import DRAWINGS
-from saddleslide.paper.sampled import compared, promised
+from saddleslide.paper.methods import compare_means, intended_plan, promises
+from saddleslide.paper.runner import perform
 from saddleslide.paper.spec import Run, load
+from saddleslide.paper.statistics import power_law
 from saddleslide.paper.tables import Verdict, tables_of
 
 FREE = {"family": "noisy", "bounded": False, "sigma_x": 0.3, "sigma_y": 0.2, "kappa_x": 3.0, "kappa_xy": 2.0}
@@ -77,13 +76,13 @@ def test_restarted_draws_are_judged_stage_by_stage():
     found = row["monte_carlo"]
     assert len(found["mean"]) == row["stages"]["planned"] == row["stages"]["made"] > 3
     plan = intended_plan(instance(FREE), run)
-    assert found["promised"] == promised(plan)
+    assert found["promised"] == promises(plan)
     assert found["promised"][0] == pytest.approx(0.75 * plan.constants["Psi0"].value)
     assert found["mean"][-1] < found["mean"][0] and row["exact_draws"] == 3
 
 
 def test_shares_are_of_the_mean_with_two_errors():
-    found = compared([[1.0, 2.0], [3.0, 2.0]], [8.0, 1.0])
+    found = compare_means([[1.0, 2.0], [3.0, 2.0]], [8.0, 1.0])
     assert found["standard_error"] == [1.0, 0.0] and found["share"] == 2.0
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
 
     # Which block the linearisations inside belong to.
-    XGuard = YGuard = PairGuard
-    XResidualBound = YResidualBound = ResidualBound
+    XGuard: TypeAlias = PairGuard
+    YGuard: TypeAlias = PairGuard
+    XResidualBound: TypeAlias = ResidualBound
+    YResidualBound: TypeAlias = ResidualBound
 
 # Part of the target that an iterative inner maximum may leave open.
 _INNER_PART = 0.05

@@ -12,15 +12,14 @@ from typing import Any
 import saddleslide
 from saddleslide.api.resumption import resume
 from saddleslide.certificates.verdict import Status
-from saddleslide.cli.commands import EXIT_CODES, PROBLEMS, facts_of, prepare_folder, whole, write_solution
+from saddleslide.cli.commands import EXIT_CODES, PROBLEMS, whole
 from saddleslide.cli.commands.own_file import own_lines
 from saddleslide.cli.commands.tasks import Task
 from saddleslide.cli.paper import add_paper, paper_main
-from saddleslide.cli.reporting import summary
+from saddleslide.cli.reporting import facts_of, prepare_folder, summary, write_solution
 from saddleslide.distributed import DaskSum, connect, local
 from saddleslide.distributed.consensus import AgentFunctions
 from saddleslide.errors import OutputLostError, SaddleslideError, raise_all
-from saddleslide.functions import Function
 from saddleslide.runs.progress import Progress
 from saddleslide.runs.result import Result
 from saddleslide.runs.terminal import EXIT_CLOSED_PIPE, Terminal, complain, flushed, silenced
@@ -82,18 +81,14 @@ def parser() -> argparse.ArgumentParser:
             entry.add_to(problems, command)
         if command == "solve":
             for each in problems.choices.values():
-                _add_checkpoint(each)
-                _add_scheduler(each)
+                _add_run_options(each)
     add_paper(commands, whole)
     return top
 
 
-def _add_checkpoint(one: argparse.ArgumentParser) -> None:
+def _add_run_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--checkpoint", type=Path, metavar="FILE", help="save the run there, also on Ctrl-C")
     one.add_argument("--resume", action="store_true", help="go on from the checkpoint")
-
-
-def _add_scheduler(one: argparse.ArgumentParser) -> None:
     says = "put f on the workers of this Dask cluster, such as tcp://127.0.0.1:8786, or on two new ones with 'local'"
     one.add_argument("--scheduler", metavar="ADDRESS", help=says)
     one.add_argument("--parts", type=whole(1), default=8, help="blocks of rows of f on the cluster (8)")
@@ -108,10 +103,6 @@ def _cluster(chosen: argparse.Namespace) -> AbstractContextManager[Any]:
     return client
 
 
-def _cluster_facts(f: Function) -> dict[str, Any]:
-    return f.counts.facts() if isinstance(f, DaskSum | AgentFunctions) else {}
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments, files and own code, 130 after Ctrl-C.
 
@@ -124,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        code = _answered(parser().parse_args(_named(sys.argv[1:] if arguments is None else arguments)))
+        code = _answer(parser().parse_args(_name_file(sys.argv[1:] if arguments is None else arguments)))
         flushed(sys.stdout)
     except OutputLostError as lost:
         silenced(sys.stdout)
@@ -132,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _answered(chosen: argparse.Namespace) -> int:
+def _answer(chosen: argparse.Namespace) -> int:
     """Exit code of a command, whatever ends it."""
     try:
         return paper_main(chosen) if chosen.command == "paper" else _carry_out(chosen)
@@ -158,7 +149,7 @@ def _answered(chosen: argparse.Namespace) -> int:
         return _refuse(f"{chosen.target!r} raised {type(error).__name__}:\n{lines}")
 
 
-def _named(arguments: Sequence[str]) -> list[str]:
+def _name_file(arguments: Sequence[str]) -> list[str]:
     """The arguments with `my_file.py:problem` in its place as the problem."""
     given = list(arguments)
     if len(given) > 1 and given[0] in COMMANDS and ".py:" in given[1]:
@@ -169,10 +160,10 @@ def _named(arguments: Sequence[str]) -> list[str]:
 def _carry_out(chosen: Any) -> int:
     # What is on the cluster lets go of it first.
     with _cluster(chosen) as client, ExitStack() as things:
-        return _carried_out(argparse.Namespace(**vars(chosen), client=client), things)
+        return _carry_out_with(argparse.Namespace(**vars(chosen), client=client), things)
 
 
-def _carried_out(chosen: Any, things: ExitStack) -> int:
+def _carry_out_with(chosen: Any, things: ExitStack) -> int:
     console = Terminal(highlight=False, soft_wrap=True)
     folder = getattr(chosen, "out", None)
     if folder is not None:
@@ -187,8 +178,11 @@ def _carried_out(chosen: Any, things: ExitStack) -> int:
         console.print(task.explain(), markup=False)
         return EXIT_SOLVED
     with Progress() as progress:
-        result = _solved(task, chosen, progress)
-    console.print(summary(result, facts_of(task.problem, result) | _cluster_facts(task.problem.f)))
+        result = _solve(task, chosen, progress)
+    facts, f = facts_of(task.problem, result), task.problem.f
+    if isinstance(f, DaskSum | AgentFunctions):
+        facts |= f.counts.facts()
+    console.print(summary(result, facts))
     console.print(result.message, markup=False)
     if folder is not None:
         asked = {name: value for name, value in vars(chosen).items() if name != "client"}
@@ -199,7 +193,7 @@ def _carried_out(chosen: Any, things: ExitStack) -> int:
     return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
 
 
-def _solved(task: Task, chosen: argparse.Namespace, progress: Progress) -> Result:
+def _solve(task: Task, chosen: argparse.Namespace, progress: Progress) -> Result:
     """Start the run, or go on with it; Ctrl-C ends it with what is known so far."""
     if chosen.resume:
         raise_all("solve", ["--resume is given; expected --checkpoint FILE with it."] * (chosen.checkpoint is None))

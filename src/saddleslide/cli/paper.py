@@ -16,14 +16,13 @@ from rich.progress import Progress as Bar
 from rich.table import Table as Grid
 from rich.text import Text
 
-from saddleslide.paper.export import agreement, write_tables
 from saddleslide.paper.figures import draw_all
 from saddleslide.paper.report import FILE as REPORT
 from saddleslide.paper.report import write_report
 from saddleslide.paper.rows import Row, require_rows
 from saddleslide.paper.runner import Step, prepare_folder, run_missing
-from saddleslide.paper.spec import NAMES, Experiment, chosen
-from saddleslide.paper.tables import Cell, Table, Verdict, tables_of
+from saddleslide.paper.spec import NAMES, Experiment, choose
+from saddleslide.paper.tables import Table, Verdict, agreement, tables_of, write_tables
 from saddleslide.runs.plot import require_matplotlib
 from saddleslide.runs.terminal import Terminal
 
@@ -70,11 +69,11 @@ def paper_main(asked: argparse.Namespace) -> int:
     """Carry out `saddleslide paper ...`."""
     console = Terminal(highlight=False)
     if asked.action == "list":
-        console.print(_listed())
+        console.print(_list())
         return EXIT_AGREES
     require_matplotlib()
     names = [asked.names] if isinstance(asked.names, str) else list(asked.names)
-    experiments = chosen(names)
+    experiments = choose(names)
     if asked.action == "report":
         rows = require_rows(asked.out)
     else:
@@ -98,11 +97,11 @@ def _stoppable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _listed() -> Grid:
+def _list() -> Grid:
     grid = Grid(title="The paper's experiments", title_justify="left")
     for head in ("name", "what it shows", "print", "runs", "quick", "about"):
         grid.add_column(head, justify="right" if head in ("runs", "quick", "about") else "left")
-    for experiment in chosen(["all"]):
+    for experiment in choose(["all"]):
         runs, quick = experiment.runs(), experiment.runs(quick=True)
         seconds = sum(run.seconds for run in runs)
         grid.add_row(
@@ -126,7 +125,7 @@ def _run(experiments: Sequence[Experiment], asked: argparse.Namespace, console: 
     )  # fmt: skip
     with Bar(*columns, console=Terminal(stderr=True), disable=not console.is_terminal) as bar:
         task = bar.add_task("runs", total=len(runs), left="", last="")
-        tell = _Teller(console)
+        tell = _ProgressLines(console)
 
         def tick(step: Step) -> None:
             left = f"about {_time(step.left)} left" if step.done < step.total else "done"
@@ -138,7 +137,7 @@ def _run(experiments: Sequence[Experiment], asked: argparse.Namespace, console: 
         return run_missing(runs, asked.out, asked.jobs, tick)
 
 
-class _Teller:
+class _ProgressLines:
     """What is said where no one watches a bar: failures at once, the rest now and then."""
 
     def __init__(self, console: Console) -> None:
@@ -165,7 +164,7 @@ def _show(experiments: Sequence[Experiment], rows: dict[str, Row], asked: argpar
     found = agreement(flat)
     wrong = found["differs"] + found["failed"]
     # What a clock has a say in is shown, but decides nothing.
-    deciding = [cell for table in flat for cell in table.cells() if _wrong(cell) and not cell.timed]
+    deciding = [cell for table in flat for cell in table.cells() if cell.verdict.is_wrong and not cell.timed]
     keys = {run.key for e in experiments for run in e.runs(seeds=asked.seeds, optional=True)}
     failed = [row for row in rows.values() if row["status"] == "failed" and row["key"] in keys]
     console.print(
@@ -177,10 +176,6 @@ def _show(experiments: Sequence[Experiment], rows: dict[str, Row], asked: argpar
     return EXIT_DIFFERS if deciding or failed else EXIT_AGREES
 
 
-def _wrong(cell: Cell) -> bool:
-    return cell.verdict in (Verdict.DIFFERS, Verdict.FAILED)
-
-
 def _grid(table: Table) -> Grid:
     """One line per cell: paper, ours, difference, verdict."""
     where = f" ({table.label})" if table.label else ""
@@ -190,10 +185,7 @@ def _grid(table: Table) -> Grid:
     for name, line in table.lines.items():
         shown = [cell for cell in line if cell.verdict is not Verdict.NOT_RUN]
         for number, cell in enumerate(shown):
-            grid.add_row(name if number == 0 else "", *_texts(cell), end_section=number == len(shown) - 1)
+            texts = [Text(text) for text in (cell.head, cell.paper, cell.ours, cell.difference)]
+            verdict = Text(cell.verdict.value, style=COLOURS[cell.verdict])
+            grid.add_row(name if number == 0 else "", *texts, verdict, end_section=number == len(shown) - 1)
     return grid
-
-
-def _texts(cell: Cell) -> list[Text]:
-    verdict = Text(cell.verdict.value, style=COLOURS[cell.verdict])
-    return [Text(cell.head), Text(cell.paper), Text(cell.ours), Text(cell.difference), verdict]

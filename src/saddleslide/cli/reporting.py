@@ -1,17 +1,30 @@
-"""What the command line says about a result: a table, a record, pictures."""
+"""What the command line says about a result: a table, a record, arrays, pictures."""
 
 from __future__ import annotations
 
+import io
+import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saddleslide.errors import InputError
+from saddleslide.gallery import PictureSolution
+from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.paper.rows import plain
+from saddleslide.problem import SaddleProblem
+from saddleslide.runs.plot import require_matplotlib
 from saddleslide.runs.result import Result
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+# What --out writes: a record, the arrays, and two pictures; and the picture itself where the solution is one.
+SOLUTION_FILES = ("result.json", "arrays.npz", "solution.png", "convergence.png")
+PICTURE = "image.png"
 
 
 def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
@@ -21,6 +34,7 @@ def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
     table = Table(title=_title(result), title_justify="left")
     table.add_column("")
     table.add_column("value", justify="right")
+    judging = result.certificate_calls
     rows = [
         ("status", result.status.name.lower()),
         ("certified gap", f"{result.gap:.4g}"),
@@ -30,7 +44,7 @@ def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
         ("calls of g'", _count(result.calls.g)),
         ("products with B, B^T", _count(result.calls.B)),
         *_sampled_rows(result),
-        ("certificate, included above", _certificate_calls(result)),
+        ("certificate, included above", f"f' {_count(judging.f)}  g' {_count(judging.g)}  B {_count(judging.B)}"),
         ("seconds, in all", f"{result.seconds:.3g}"),
         ("seconds, method", f"{result.timings['method']:.3g}"),
     ]
@@ -69,11 +83,6 @@ def _target(result: Result) -> str:
     return " = ".join(words) or "none"
 
 
-def _certificate_calls(result: Result) -> str:
-    judging = result.certificate_calls
-    return f"f' {_count(judging.f)}  g' {_count(judging.g)}  B {_count(judging.B)}"
-
-
 def _count(calls: float) -> str:
     return f"{calls:,.12g}"
 
@@ -100,12 +109,47 @@ def as_record(result: Result) -> dict[str, Any]:
     }
 
 
-def plain(value: Any) -> Any:
-    """The value as JSON can say it: it has no word for an unknown number but null."""
-    if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value.item() if isinstance(value, np.generic) else value
+def prepare_folder(folder: Path) -> None:
+    """Everything that could go wrong with --out goes wrong here, before the work."""
+    require_matplotlib()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out is {str(folder)!r}; expected a folder that can be made: {error}.") from error
+
+
+def facts_of(problem: SaddleProblem, result: Result) -> dict[str, Fact]:
+    """The solution's facts, where the problem has words of its own."""
+    solution = problem.read(result)
+    return solution.facts() if isinstance(solution, Solution) else {}
+
+
+def write_solution(folder: Path, problem: SaddleProblem, result: Result, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    """Record, arrays and pictures of a solution; returns the names of the files."""
+    try:
+        return _write(folder, problem, result, asked)
+    except OSError as error:
+        raise InputError(f"--out is {str(folder)!r}; expected a folder that can be written: {error}.") from error
+
+
+def _write(folder: Path, problem: SaddleProblem, result: Result, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    solution = problem.read(result)
+    spoken = isinstance(solution, Solution)
+    record = {
+        "command": {name: str(value) if isinstance(value, Path) else value for name, value in asked.items()},
+        "facts": solution.facts() if spoken else {},
+    }
+    text = json.dumps(plain(record | as_record(result)), indent=1, allow_nan=False)
+    (folder / SOLUTION_FILES[0]).write_text(text + "\n", encoding="utf-8")
+    # In memory first: on a full disk, older versions of NumPy leave an archive open that complains when it is dropped.
+    arrays = io.BytesIO()
+    np.savez(arrays, **(solution.arrays() if spoken else {"x": result.x, "y": result.y}))
+    (folder / SOLUTION_FILES[1]).write_bytes(arrays.getbuffer())
+    written = list(SOLUTION_FILES if spoken else (*SOLUTION_FILES[:2], SOLUTION_FILES[3]))
+    if spoken:
+        solution.plot(folder / SOLUTION_FILES[2])
+    if isinstance(solution, PictureSolution):
+        solution.save(folder / PICTURE)
+        written.append(PICTURE)
+    result.plot(path=folder / SOLUTION_FILES[3])
+    return tuple(written)

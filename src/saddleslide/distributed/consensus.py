@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_number, as_shape
+from saddleslide.distributed.cluster import check_client
 from saddleslide.distributed.counts import Counts
-from saddleslide.distributed.engine import check_client
-from saddleslide.distributed.network import Network
+from saddleslide.distributed.network import AgentReply, Network
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions import Function
 from saddleslide.functions.blockwise import joined_smoothness
 from saddleslide.functions.part_questions import PartConstants, part_constants, part_facts, part_rounding
 from saddleslide.functions.roundings import Rounding, joined
-from saddleslide.gallery.consensus import agreeing, dual_guess, gossip_matrix, require_connected
+from saddleslide.gallery.consensus import agreement_problem, dual_guess, gossip_matrix, require_connected
 from saddleslide.operators import Coupling, Gossip, NormBound, SmallestSingularValue
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import digest_of
@@ -61,24 +61,23 @@ class AgentFunctions(Function):
         return self.network.counts.copy()
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        told = self.network.evaluated("both", x)
-        out = np.empty(self._shape) if out is None else out
-        for i, one in told.items():
-            out[i] = one.terms[1]
-        return math.fsum(one.terms[0][0] for one in told.values()), out
+        told = self.network.evaluate("both", x)
+        return math.fsum(one.terms[0][0] for one in told.values()), self._stack(told, out)
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
-        told = self.network.evaluated("gradient", x)
+        return self._stack(self.network.evaluate("gradient", x), out)
+
+    def _stack(self, told: Mapping[int, AgentReply], out: Array | None) -> Array:
         out = np.empty(self._shape) if out is None else out
         for i, one in told.items():
             out[i] = one.terms[1]
         return out
 
     def value(self, x: Array) -> float:
-        return math.fsum(one.terms[0][0] for one in self.network.evaluated("value", x).values())
+        return math.fsum(one.terms[0][0] for one in self.network.evaluate("value", x).values())
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        told = [one.terms[0] for one in self.network.evaluated("sized", x).values()]
+        told = [one.terms[0] for one in self.network.evaluate("sized", x).values()]
         return math.fsum(value for value, _ in told), math.fsum(magnitude for _, magnitude in told)
 
     @property
@@ -134,7 +133,7 @@ class AgentEdges(Coupling):
         return f"AgentEdges({self.x_shape[0]} agents, {self.y_shape[0]} edges, points of shape {self.x_shape[1:]})"
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        told = self.network.exchanged("differences", lambda i: (x[i],), x.nbytes)
+        told = self.network.exchange("differences", lambda i: (x[i],), x.nbytes)
         out = np.empty(self.y_shape) if out is None else out
         for e, (i, j) in enumerate(self.network.edges):
             out[e] = told[i].arrays[j]
@@ -145,7 +144,7 @@ class AgentEdges(Coupling):
         for e, (i, j) in enumerate(self.network.edges):
             own[i][j] = y[e]
         blank = np.zeros(self.x_shape[1:])
-        told = self.network.exchanged("pull", lambda i: (own[i], blank), y.nbytes)
+        told = self.network.exchange("pull", lambda i: (own[i], blank), y.nbytes)
         out = np.empty(self.x_shape) if out is None else out
         for i, one in told.items():
             out[i] = one.arrays[i]
@@ -223,7 +222,7 @@ def consensus(
     except BaseException:
         network.close()
         raise
-    return agreeing(f, B, W, R)
+    return agreement_problem(f, B, W, R)
 
 
 def _block(shapes: Sequence[Shape | None], asked: Any) -> Shape:

@@ -80,13 +80,7 @@ class Counts:
 
     @property
     def repeated_calls(self) -> tuple[int, ...]:
-        """Numbers of the calls of which a part was asked again, counted from 1.
-
-        Examples
-        --------
-        >>> Counts(repeats=[Repeat(7, "both", (0,), "tcp://127.0.0.1:1", "lost")]).repeated_calls
-        (7,)
-        """
+        """Numbers of the calls of which a part was asked again, counted from 1."""
         return tuple(sorted({repeat.call for repeat in self.repeats}))
 
     @property
@@ -102,13 +96,7 @@ class Counts:
         return self.calls
 
     def facts(self) -> dict[str, float]:
-        """What a report says.
-
-        Examples
-        --------
-        >>> Counts(calls=3, bytes_sent=80).facts()["bytes moved"]
-        80
-        """
+        """What a report says."""
         return {
             "calls to workers": self.calls,
             "bytes moved": self.bytes_moved,
@@ -117,13 +105,5 @@ class Counts:
         }
 
     def copy(self) -> Counts:
-        """A copy that further calls do not change.
-
-        Examples
-        --------
-        >>> counts = Counts()
-        >>> before = counts.copy()
-        >>> counts.called("gradient"), before.calls
-        (1, 0)
-        """
+        """A copy that further calls do not change."""
         return replace(self, repeats=list(self.repeats))

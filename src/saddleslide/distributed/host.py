@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 from saddleslide.arrays.base import Array, Shape, read_only
-from saddleslide.distributed.engine import sendable
-from saddleslide.distributed.mailbox import is_here, opened
+from saddleslide.distributed.cluster import sendable
+from saddleslide.distributed.shared_memory import is_here, open_array
 from saddleslide.functions import Function
 from saddleslide.functions.part_questions import built_part, evaluated
 from saddleslide.functions.trees import Block, Terms, summed, whole_blocks
@@ -19,24 +19,10 @@ from saddleslide.functions.trees import Block, Terms, summed, whole_blocks
 
 @dataclass(frozen=True)
 class Job:
-    """One call: what to do at which point, for which blocks of parts; small where arrays pass through mapped files.
+    """One call: an operation at a point x of a shape, for blocks of the tree over `count` parts.
 
-    Parameters
-    ----------
-    operation : str
-        A name in `functions.parts.OPERATIONS`.
-    shape : tuple of int
-        Shape of x.
-    count : int
-        Parts in all.
-    blocks : tuple of (first, last)
-        Blocks of the tree, each with parts that this worker holds.
-    x : array or None
-        The point, where it travels with the message.
-    x_path, out_path : str
-        Mapped files of the point and of the answers, where there are such; one row of `out_path` per block.
-    relays : tuple of (worker, Job)
-        Calls to pass on to other hosts, which get x from here.
+    x travels with the message, or lies in the mapped file `x_path`; answers then go to `out_path`, one row per block.
+    `relays` are calls to pass on to other hosts, which get x from here.
     """
 
     operation: str
@@ -82,22 +68,13 @@ class Host:
     """Holds parts on a worker. A Dask actor: calls go to it directly, not through the scheduler.
 
     What a part raises is returned, not raised: an exception of the call itself then always means a lost worker.
-
-    Examples
-    --------
-    >>> import pickle, numpy as np, saddleslide as ss
-    >>> host = Host()
-    >>> host.build({1: pickle.dumps(ss.functions.Quadratic(2.0))}, "DaskSum").error is None
-    True
-    >>> host.evaluate(Job("gradient", (2,), 2, ((1, 2),), x=np.ones(2))).terms
-    {(1, 2): ((), array([2., 2.]))}
     """
 
     def __init__(self) -> None:
         self._parts: dict[int, Function] = {}
         self._maps: dict[tuple[str, int, int], Array] = {}
 
-    def sees(self, folder: str, token: str) -> bool:
+    def can_see(self, folder: str, token: str) -> bool:
         """Whether arrays can pass through files of this folder."""
         return is_here(folder, token)
 
@@ -131,10 +108,10 @@ class Host:
         size = math.prod(job.shape)
         x = read_only(job.x if job.x is not None else self._map(job.x_path, 1, size)[0].reshape(job.shape))
         waiting = [(relay, relay.actor.evaluate(replace(relay.job, x=x))) for relay in job.relays]
-        own = self._summed(job, x, self._map(job.out_path, len(job.blocks), size) if job.out_path else None)
-        return _joined(job.count, own, [(relay, _answered(relay, future)) for relay, future in waiting])
+        own = self._sum(job, x, self._map(job.out_path, len(job.blocks), size) if job.out_path else None)
+        return _join(job.count, own, [_await_reply(relay, future) for relay, future in waiting])
 
-    def _summed(self, job: Job, x: Array, out: Array | None) -> Reply:
+    def _sum(self, job: Job, x: Array, out: Array | None) -> Reply:
         terms, seconds, self._current = {}, 0.0, -1
         try:
             for row, block in enumerate(job.blocks):
@@ -160,11 +137,11 @@ class Host:
     def _map(self, path: str, rows: int, size: int) -> Array:
         key = (path, rows, size)
         if key not in self._maps:
-            self._maps[key] = opened(path, rows, size)
+            self._maps[key] = open_array(path, rows, size)
         return self._maps[key]
 
 
-def _answered(relay: Relay, future: Any) -> Reply:
+def _await_reply(relay: Relay, future: Any) -> Reply:
     """The reply of a host that a job was passed on to; without it, the workers behind it count as not asked."""
     try:
         reply: Reply = future.result(timeout=relay.patience)
@@ -173,17 +150,17 @@ def _answered(relay: Relay, future: Any) -> Reply:
     return reply
 
 
-def _joined(count: int, own: Reply, others: Sequence[tuple[Relay, Reply]]) -> Reply:
+def _join(count: int, own: Reply, others: Sequence[Reply]) -> Reply:
     """One reply of several: neighbouring blocks of the tree are added, so that few arrays travel on."""
-    replies = [own, *(reply for _, reply in others)]
+    replies = [own, *others]
     broken = next((reply for reply in replies if reply.error is not None), None)
     if broken is not None or not others:
         return broken or own
     terms = {block: found for reply in replies for block, found in reply.terms.items()}
-    arrays = sum(found[1] is not None for _, reply in others for found in reply.terms.values())
+    arrays = sum(found[1] is not None for reply in others for found in reply.terms.values())
     covered = tuple(block for reply in replies for block in reply.covered)
     return Reply(
-        added_up(count, terms, covered),
+        add_blocks(count, terms, covered),
         covered,
         max(reply.seconds for reply in replies),
         lost=tuple(worker for reply in replies for worker in reply.lost),
@@ -191,14 +168,8 @@ def _joined(count: int, own: Reply, others: Sequence[tuple[Relay, Reply]]) -> Re
     )
 
 
-def added_up(count: int, terms: Mapping[Block, Terms], covered: Sequence[Block]) -> dict[Block, Terms]:
-    """Sums over blocks of the tree over `count` parts, with every two halves of a larger block added.
-
-    Examples
-    --------
-    >>> added_up(8, {(0, 2): ((1.0,), None), (2, 4): ((2.0,), None)}, [(0, 2), (2, 4), (6, 7)])
-    {(0, 4): ((3.0,), None)}
-    """
+def add_blocks(count: int, terms: Mapping[Block, Terms], covered: Sequence[Block]) -> dict[Block, Terms]:
+    """Sums over blocks of the tree over `count` parts, with every two halves of a larger block added."""
     whole = whole_blocks(count, (i for block in covered for i in range(*block)))
     found = {block: summed(block, terms.get) for block in whole}
     return {block: both for block, both in found.items() if both is not None}

@@ -1,177 +1,222 @@
-"""All agents of a network: where they are, rounds of exchange, and what happens when one is lost."""
+"""A network of agents: actors with a function each, who talk to their neighbours, and what happens when one is lost."""
 
 from __future__ import annotations
 
+import asyncio
+import pickle
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
 
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.distributed.agent import Agent, Told
-from saddleslide.distributed.calling import CUT, Mode, alive, asked, delivered, refuse_closed
-from saddleslide.distributed.counts import Counts, Repeat
-from saddleslide.distributed.engine import pickled
+from saddleslide.distributed.cluster import CUT, Actors, CutShort, Mode, sendable, to_pickle
+from saddleslide.distributed.counts import Repeat
 from saddleslide.errors import UnreachableError
+from saddleslide.functions import Function
+from saddleslide.functions.part_questions import OPERATIONS, built_part
+from saddleslide.functions.trees import Terms
 
 _MOST_ROUNDS = 50
-_PAUSE = 0.1
+
+
+@dataclass(frozen=True)
+class AgentReply:
+    """What an agent answers: numbers and an array, or what its function raised; and the bytes it sent to neighbours."""
+
+    terms: Terms = ((), None)
+    answer: Any = None
+    arrays: dict[int, Array] = field(default_factory=dict)
+    sent: int = 0
+    error: BaseException | None = None
 
 
 @final
-class Network:
-    """Agents on the workers of a cluster, by number; a lost one is built again elsewhere and met by its neighbours.
+class Agent:
+    """One agent of a network. A Dask actor: it speaks to its neighbours directly, worker to worker.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Of the cluster.
-    loaders : sequence
-        What builds each agent's function.
-    W : array
-        The gossip matrix: its entries off the diagonal are minus the weights of the edges.
-    patience : float
-        Seconds to wait for any worker before the cluster counts as gone.
+    Its edges are those to neighbours with a larger number. An exchange has a number of its own: what is left of one
+    that was cut short is never taken for another one's.
     """
 
-    stored: ClassVar[bool] = False
+    def __init__(self, index: int) -> None:
+        self._index = index
+        self._function: Function | None = None
+        self._weights: dict[int, float] = {}
+        self._neighbours: dict[int, Any] = {}
+        self._heard: dict[tuple[int, int], Array] = {}
+        self._latest = 0
+        self._news = asyncio.Condition()
+
+    def build(self, loader: bytes, name: str) -> AgentReply:
+        """Build the function and keep it."""
+        try:
+            self._function = built_part(pickle.loads(loader), self._index, name)
+        except (Exception, SystemExit) as error:
+            return AgentReply(error=sendable(error))
+        return AgentReply()
+
+    def meet(self, neighbours: Mapping[int, Any], weights: Mapping[int, float]) -> AgentReply:
+        """Learn who the neighbours are, and the roots of the weights of the edges to them."""
+        self._neighbours, self._weights = dict(neighbours), dict(weights)
+        for actor in neighbours.values():
+            # An actor finds the way to its worker at the first look, and that may block: here, not in a round.
+            assert callable(actor.hear)
+        return AgentReply()
+
+    def answer(self, question: Callable[[Function], Any]) -> AgentReply:
+        """The answer of the function to a question about it."""
+        assert self._function is not None
+        try:
+            return AgentReply(answer=question(self._function))
+        except (Exception, SystemExit) as error:
+            return AgentReply(error=sendable(error))
+
+    def evaluate(self, operation: str, x: Array) -> AgentReply:
+        """An operation of `functions.parts` on the own function."""
+        assert self._function is not None
+        try:
+            return AgentReply(terms=OPERATIONS[operation](self._function, x, None))
+        except (Exception, SystemExit) as error:
+            return AgentReply(error=sendable(error))
+
+    def present(self) -> AgentReply:
+        """Say that this agent is there."""
+        return AgentReply()
+
+    async def hear(self, number: int, sender: int, array: Array) -> None:
+        """Take a neighbour's message of an exchange."""
+        async with self._news:
+            self._heard = {key: one for key, one in self._heard.items() if key[0] >= number - 2}
+            self._heard[number, sender] = array
+            self._latest = max(self._latest, number)
+            self._news.notify_all()
+
+    async def differences(self, number: int, x: Array) -> AgentReply:
+        """B x on the own edges: x to neighbours with smaller numbers, who own the edges, and theirs from above."""
+        below = [j for j in self._neighbours if j < self._index]
+        above = sorted(j for j in self._neighbours if j > self._index)
+        heard = await self._exchange(number, dict.fromkeys(below, x), above)
+        return AgentReply(arrays={j: self._weights[j] * (x - heard[j]) for j in above}, sent=len(below) * x.nbytes)
+
+    async def pull(self, number: int, edges: Mapping[int, Array], blank: Array) -> AgentReply:
+        """B^T y at this agent: the values of the own edges to their other ends, and theirs from below."""
+        below = sorted(j for j in self._neighbours if j < self._index)
+        heard = await self._exchange(number, edges, below)
+        total = blank.copy()
+        for j in sorted(self._neighbours):
+            total += self._weights[j] * edges[j] if j > self._index else -self._weights[j] * heard[j]
+        return AgentReply(arrays={self._index: total}, sent=sum(value.nbytes for value in edges.values()))
+
+    async def _exchange(self, number: int, messages: Mapping[int, Array], senders: Sequence[int]) -> dict[int, Array]:
+        """Tell neighbours, and hear from others."""
+        try:
+            await asyncio.gather(*(self._neighbours[j].hear(number, self._index, one) for j, one in messages.items()))
+        except (Exception, asyncio.CancelledError) as error:
+            # Whatever went wrong on the way: this agent is here, and a neighbour is not.
+            raise CutShort(f"exchange {number}: {error}") from None
+
+        def has_heard() -> bool:
+            return all((number, j) in self._heard for j in senders)
+
+        async with self._news:
+            await self._news.wait_for(lambda: has_heard() or self._latest > number)
+            if not has_heard():
+                raise CutShort(f"exchange {number}: another one has begun")
+            return {j: self._heard.pop((number, j)) for j in senders}
+
+
+@final
+class Network(Actors[int]):
+    """Agents on the workers of a cluster, by number; a lost one is built again elsewhere and met by its neighbours.
+
+    Entries of the gossip matrix W off its diagonal are minus the weights of the edges.
+    """
 
     def __init__(self, client: Any, loaders: Sequence[Any], W: Array, patience: float) -> None:
-        self.client, self.loaders, self.patience = client, tuple(loaders), patience
+        super().__init__(client, "consensus", patience)
+        self.loaders = tuple(loaders)
         roots = np.sqrt(np.maximum(-W, 0.0))
         np.fill_diagonal(roots, 0.0)
         self.weights = [{int(j): float(roots[i, j]) for j in np.flatnonzero(roots[i])} for i in range(len(W))]
         # Edges by their lower end.
         self.edges = [(i, j) for i, near in enumerate(self.weights) for j in near if j > i]
-        self.counts, self.exchanges = Counts(), 0
-        self._agents: dict[int, Any] = {}
-        self._futures: dict[int, Any] = {}
-        self._home: dict[int, str] = {}
-        self._number, self._closed = 0, False
+        self.exchanges = self._number = 0
         self.gather()
 
-    def close(self) -> None:
-        """Let go of all agents; a call after this one is refused."""
-        self._closed = True
-        for known in (self._agents, self._futures, self._home):
-            known.clear()
+    def blame(self, key: int, reply: AgentReply) -> str:
+        return f"the function of agent {key}"
+
+    def describe_loss(self, known: frozenset[str] | None) -> str:
+        return "no worker answers"
 
     def answers(self, question: Callable[[Any], Any]) -> list[Any]:
         """The answers of all agents to a question about their functions."""
-        told = self._all("answer", dict.fromkeys(range(len(self.loaders)), (question,)), "answer")
+        told = self._ask_all("answer", dict.fromkeys(range(len(self.loaders)), (question,)), "answer")
         return [told[i].answer for i in range(len(self.loaders))]
 
-    def evaluated(self, operation: str, x: Array) -> dict[int, Told]:
+    def evaluate(self, operation: str, x: Array) -> dict[int, AgentReply]:
         """An operation on every agent's function at its own block of x."""
-        return self._all("evaluate", {i: (operation, x[i]) for i in range(len(self.loaders))}, operation, x.nbytes)
+        jobs = {i: (operation, x[i]) for i in range(len(self.loaders))}
+        return self._ask_all("evaluate", jobs, operation, x.nbytes)
 
     @property
     def rounds(self) -> float:
         """Rounds of communication: one vector each way along every edge, that is a product with B and one with B^T."""
         return self.exchanges / 2.0
 
-    def exchanged(self, method: str, job: Callable[[int], tuple[Any, ...]], size: int) -> dict[int, Told]:
+    def exchange(self, method: str, job: Callable[[int], tuple[Any, ...]], size: int) -> dict[int, AgentReply]:
         """One exchange between neighbours, which all agents take part in: one vector along every edge."""
-        told = self._all(method, job, method, size)
+        told = self._ask_all(method, job, method, size)
         self.exchanges += 1
         self.counts.bytes_passed += sum(one.sent for one in told.values())
         return told
 
-    def _all(self, method: str, jobs: Any, operation: str, size: int = 0) -> dict[int, Told]:
+    def _ask_all(self, method: str, jobs: Any, operation: str, size: int = 0) -> dict[int, AgentReply]:
         """Ask all agents at once, as often as it takes: a round that lost one is begun anew."""
-        refuse_closed(self._closed, "consensus")
+        self.refuse_closed()
         began = time.perf_counter()
         call = self.counts.called(operation)
         for _ in range(_MOST_ROUNDS):
             self._number += 1
-            sent = {i: (self._number, *jobs(i)) for i in self._agents} if callable(jobs) else jobs
-            together = Mode.TOGETHER if callable(jobs) else Mode.PATIENT
-            told, lost = self._asked(method, sent, together)
+            sent = {i: (self._number, *jobs(i)) for i in self.actors} if callable(jobs) else jobs
+            told, lost = self.ask(method, sent, Mode.TOGETHER if callable(jobs) else Mode.PATIENT)
             if not lost:
                 self.counts.waiting += time.perf_counter() - began
                 self.counts.bytes_sent += size
                 self.counts.bytes_received += size
                 return told
-            self._note(call, operation, lost)
+            self._give_up(call, operation, lost)
             self.gather()
         raise UnreachableError(f"consensus: a call was repeated {_MOST_ROUNDS} times and lost an agent each time.")
 
-    def _note(self, call: int, operation: str, lost: Mapping[int, str]) -> None:
+    def _give_up(self, call: int, operation: str, lost: Mapping[int, str]) -> None:
         """Give up the workers of lost agents, and say which agents are asked again; those cut short are still there."""
         if CUT in lost.values():
-            lost = self._asked("present", dict.fromkeys(self._agents, ()), Mode.PATIENT)[1] or lost
-        for worker, reason in {self._home[i]: reason for i, reason in lost.items()}.items():
-            agents = tuple(i for i, home in self._home.items() if home == worker)
+            lost = self.ask("present", dict.fromkeys(self.actors, ()))[1] or lost
+        for worker, reason in {self.homes[i]: reason for i, reason in lost.items()}.items():
+            agents = tuple(i for i, home in self.homes.items() if home == worker)
             self.counts.repeats.append(Repeat(call, operation, agents, worker, reason))
-        self._forget(self._home[i] for i in lost)
+        self.forget(self.homes[i] for i in lost)
 
-    def _asked(self, method: str, jobs: Mapping[int, Any], mode: Mode) -> tuple[dict[int, Told], dict[int, str]]:
-        told, lost = asked(self.client, self._agents, method, jobs, self.patience, mode, self._home)
-        for i, one in told.items():
-            if one.error is not None:
-                one.error.add_note(f"saddleslide: raised by the function of agent {i} on {self._home[i]}.")
-                raise one.error
-        return told, lost
-
-    def gather(self) -> None:
-        """Every agent on a living worker; waits for workers where there are none."""
-        deadline = time.monotonic() + self.patience
-        while True:
-            known = alive(self.client)
-            if known and self._settled(sorted(known)):
-                return
-            if time.monotonic() > deadline or self.client.status == "closed":
-                raise UnreachableError(
-                    f"consensus: the cluster is gone: no worker answers, for {self.patience:g} s. Start it again, and "
-                    "resume the run from its checkpoint."
-                )
-            time.sleep(_PAUSE)
-
-    def _settled(self, workers: Sequence[str]) -> bool:
+    def settle(self, workers: Sequence[str]) -> bool:
         """Put missing agents on workers, those with the fewest first; False when one was lost meanwhile."""
-        self._forget(set(self._home.values()) - set(workers))
-        new = [i for i in range(len(self.loaders)) if i not in self._agents]
-        if not self._hired(new, workers):
+        self.forget(set(self.homes.values()) - set(workers))
+        new = [i for i in range(len(self.loaders)) if i not in self.actors]
+        homes = list(self.homes.values())
+        for _ in new:
+            homes.append(min(workers, key=homes.count))
+        if not self.make(Agent, dict(zip(new, homes[-len(new) :], strict=True)) if new else {}, new):
             return False
-        builds = {i: (pickled(self.loaders[i]), "consensus") for i in new}
-        met = {i: ({j: self._agents[j] for j in near}, near) for i, near in enumerate(self.weights)}
+        # Who is known here has its function, or gets it at once.
+        builds = {i: (to_pickle(self.loaders[i]), "consensus") for i in new}
+        met = {i: ({j: self.actors[j] for j in near}, near) for i, near in enumerate(self.weights)}
         for method, jobs in (("build", builds), ("meet", met if new else {})):
-            _, lost = self._asked(method, jobs, Mode.PATIENT)
+            _, lost = self.ask(method, jobs)
             if lost:
-                self._forget(self._home[i] for i in lost)
+                self.forget(self.homes[i] for i in lost)
                 return False
         self.counts.built += len(new)
         return True
-
-    def _hired(self, new: Sequence[int], workers: Sequence[str]) -> bool:
-        """Put agents on the workers with the fewest; False where a worker is gone."""
-        try:
-            with self.client.as_current():
-                for i in new:
-                    homes = list(self._home.values())
-                    self._home[i] = min(workers, key=homes.count)
-                    self._futures[i] = self.client.submit(Agent, i, actor=True, workers=[self._home[i]], pure=False)
-                found = {i: delivered(self.client, self._futures[i], self._home[i]) for i in new}
-        except Exception:
-            # Whatever went wrong: there is no agent on that worker.
-            found = {}
-        complete = len(found) == len(new) and None not in found.values()
-        for i in new:
-            # All of them or none: who is known here has its function, or gets it at once.
-            if complete:
-                self._agents[i] = found[i]
-            else:
-                self._release(i)
-        return complete
-
-    def _forget(self, workers: Iterable[str]) -> None:
-        """All agents on these workers."""
-        gone = set(workers)
-        self.counts.lost += len(gone & {self._home[i] for i in self._agents})
-        for i in [i for i, home in self._home.items() if home in gone]:
-            self._release(i)
-
-    def _release(self, i: int) -> None:
-        for known in (self._agents, self._futures, self._home):
-            known.pop(i, None)

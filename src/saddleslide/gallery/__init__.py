@@ -4,17 +4,15 @@ from saddleslide.gallery.consensus import ConsensusSolution, consensus
 from saddleslide.gallery.constrained import ConstrainedSolution, constrained
 from saddleslide.gallery.game import GameSolution, matrix_game
 from saddleslide.gallery.inverse import InverseSolution, lp_inverse
-from saddleslide.gallery.phantoms import phantom, shaded_phantom
-from saddleslide.gallery.picture_solution import PictureSolution
-from saddleslide.gallery.pictures import blur, read_picture
+from saddleslide.gallery.pictures import blur, phantom, read_picture, shaded_phantom
 from saddleslide.gallery.projectors import Scanner, parallel_beam, projector
-from saddleslide.gallery.reconstruction import Reconstruction, reconstruct
+from saddleslide.gallery.reconstruction import ChosenWeight, Reconstruction, choose_weight, reconstruct
 from saddleslide.gallery.restoration import RestoredPicture, deblur, denoise, inpaint
 from saddleslide.gallery.solution import Solution
 from saddleslide.gallery.synthetic import SyntheticSolution, synthetic
 from saddleslide.gallery.tomography import nonlocal_laplacian, realistic_tomography, tomography
+from saddleslide.gallery.total_variation import PictureSolution
 from saddleslide.gallery.transport import TransportSolution, transport
-from saddleslide.gallery.weights import ChosenWeight, choose_weight
 
 __all__ = [
     "ChosenWeight",

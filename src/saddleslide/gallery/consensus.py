@@ -15,8 +15,7 @@ from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Blockwise, Function, Zero
 from saddleslide.gallery.constrained import multiplier_guess
-from saddleslide.gallery.keeping import keeping_kind
-from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Coupling, Gossip
 from saddleslide.operators.sparse_input import check_sparse
 from saddleslide.problem import Enclosure, SaddleProblem
@@ -114,7 +113,7 @@ class ConsensusSolution(Solution):
         right.set(title="certified gap", xlabel="rounds of communication", yscale="log")
 
 
-@keeping_kind
+@keep_kind
 def consensus(
     functions: Sequence[Function], graph: Any, shape: Any = None, *, bound: float | None = None
 ) -> SaddleProblem:
@@ -159,10 +158,10 @@ def consensus(
     block = known[0] if shape is None else as_shape(shape, "consensus: shape")
     f, B = Blockwise(local, block), Gossip(W, block)
     R = dual_guess(f, B) if bound is None else as_number(bound, "consensus: bound", 0.0)
-    return agreeing(f, B, W, R)
+    return agreement_problem(f, B, W, R)
 
 
-def agreeing(f: Function, B: Coupling, W: Array, R: float) -> SaddleProblem:
+def agreement_problem(f: Function, B: Coupling, W: Array, R: float) -> SaddleProblem:
     """The problem of agents with the gossip matrix W = B^T B, their dual variable in a ball of radius R."""
     # x = 0 agrees, so that nothing can be infeasible: only R can be too small.
     around = Enclosure(R, "the multipliers", "that all agents agree")
@@ -193,13 +192,7 @@ def _functions(functions: Any) -> list[Function]:
 
 
 def gossip_matrix(graph: Any) -> Array:
-    """The gossip matrix of a networkx graph, an adjacency matrix or a gossip matrix.
-
-    Examples
-    --------
-    >>> gossip_matrix([[0, 2], [2, 0]]).tolist()
-    [[2.0, -2.0], [-2.0, 2.0]]
-    """
+    """The gossip matrix of a networkx graph, an adjacency matrix or a gossip matrix."""
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
         graph = _adjacency(graph)
     if scipy.sparse.issparse(graph):

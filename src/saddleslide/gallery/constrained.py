@@ -13,8 +13,7 @@ from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Linear
-from saddleslide.gallery.keeping import keeping_kind
-from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Coupling, Mirrored, as_coupling
 from saddleslide.problem import Enclosure, SaddleProblem
 from saddleslide.runs.enclosed import separates
@@ -127,7 +126,7 @@ class ConstrainedSolution(Solution):
         figure.suptitle(f"f(x) = {self.objective:.6g}, |Ax - b| = {self.residual:.1e}")
 
 
-@keeping_kind
+@keep_kind
 def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: float | None = None) -> SaddleProblem:
     """Minimise f(x) over x in X with A x = b, as min over x, max over |y| <= bound of f(x) + <y, A x - b>.
 

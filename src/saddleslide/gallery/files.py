@@ -17,15 +17,7 @@ from saddleslide.operators.sparse_input import check_sparse
 
 
 def read_array(name: str | Path) -> Any:
-    """The array in a file: dense, or sparse from a .mtx of coordinates. `file.npz:key` picks one of several.
-
-    Examples
-    --------
-    >>> read_array("table.xls")
-    Traceback (most recent call last):
-    ...
-    saddleslide.errors.InputError: 'table.xls' has an unknown kind '.xls'; expected one of .csv, .jpg, ...
-    """
+    """The array in a file: dense, or sparse from a .mtx of coordinates. `file.npz:key` picks one of several."""
     path, _, key = str(name).partition(".npz:")
     file = Path(path + ".npz" if key else path)
     reader = _READERS.get(file.suffix.lower())
@@ -44,15 +36,7 @@ def read_array(name: str | Path) -> Any:
 
 
 def read_matrix(name: str | Path) -> Any:
-    """The matrix in a file: as `read_array`, and a table of one line is a matrix of one row.
-
-    Examples
-    --------
-    >>> read_matrix("table.xls")
-    Traceback (most recent call last):
-    ...
-    saddleslide.errors.InputError: 'table.xls' has an unknown kind '.xls'; expected one of .csv, .jpg, ...
-    """
+    """The matrix in a file: as `read_array`, and a table of one line is a matrix of one row."""
     found = read_array(name)
     if Path(name).suffix.lower() not in _DELIMITERS or np.ndim(found) != 1:
         return found
@@ -61,15 +45,7 @@ def read_matrix(name: str | Path) -> Any:
 
 
 def read_dense(name: str | Path) -> Any:
-    """The matrix in a file with all of its entries, as pictures, kernels and costs are needed.
-
-    Examples
-    --------
-    >>> read_dense("table.xls")
-    Traceback (most recent call last):
-    ...
-    saddleslide.errors.InputError: 'table.xls' has an unknown kind '.xls'; expected one of .csv, .jpg, ...
-    """
+    """The matrix in a file with all of its entries, as pictures, kernels and costs are needed."""
     found = read_matrix(name)
     if not scipy.sparse.issparse(found):
         return found
@@ -82,13 +58,7 @@ def read_dense(name: str | Path) -> Any:
 
 
 def read_archive(name: str | Path) -> dict[str, Any]:
-    """All arrays of a .npz file by name; none for a file of another kind, or with one of its arrays picked.
-
-    Examples
-    --------
-    >>> read_archive("table.csv")
-    {}
-    """
+    """All arrays of a .npz file by name; none for a file of another kind, or with one of its arrays picked."""
     if Path(name).suffix.lower() != ".npz":
         return {}
     try:

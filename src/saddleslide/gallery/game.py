@@ -12,8 +12,7 @@ from saddleslide.arrays.base import Array
 from saddleslide.domains import Simplex
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Zero
-from saddleslide.gallery.keeping import keeping_kind
-from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Coupling, as_coupling
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.plot import STYLES
@@ -89,7 +88,7 @@ class GameSolution(Solution):
         figure.suptitle(f"value {self.value:.6g}, exploitability at most {self.exploitability:.1e}")
 
 
-@keeping_kind
+@keep_kind
 def matrix_game(payoff: Any, *, row: Function | None = None, column: Function | None = None) -> SaddleProblem:
     """The zero-sum game in which the column player pays payoff[i, j] to the row player.
 

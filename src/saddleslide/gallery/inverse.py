@@ -13,8 +13,7 @@ from saddleslide.arrays.base import Array, Shape, as_number, as_shape
 from saddleslide.domains import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Power
-from saddleslide.gallery.keeping import keeping_kind
-from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Coupling, FiniteDifferences, Matrix, as_coupling
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.plot import STYLES
@@ -84,7 +83,7 @@ class InverseSolution(Solution):
         right.legend(frameon=False)
 
 
-@keeping_kind
+@keep_kind
 def lp_inverse(
     A: Any, b: Any, *, weight: float, p: float = 3.0, D: Any = None, ridge: float = 0.0, x_shape: Shape | None = None
 ) -> SaddleProblem:

@@ -13,7 +13,7 @@ import scipy
 
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape
 from saddleslide.errors import InputError
-from saddleslide.gallery.phantoms import pixel_grid
+from saddleslide.gallery.pictures import pixel_grid
 from saddleslide.operators import Matrix, as_coupling
 
 # Larger angles than these are degrees by mistake.
@@ -97,7 +97,11 @@ def parallel_beam(shape: int | Shape, angles: Any, bins: int, spacing: float | N
     >>> parallel_beam(8, np.linspace(0.0, np.pi, 6, endpoint=False), bins=11).A
     Matrix(sparse, (8, 8) -> (66,))
     """
-    rows, columns = _sides(shape)
+    sides = as_shape(shape, "parallel_beam")
+    sides = sides * 2 if np.isscalar(shape) else sides
+    if len(sides) != 2 or min(sides) < 2:
+        raise InputError(f"parallel_beam: shape is {shape!r}; expected (rows, columns), at least 2 each.")
+    rows, columns = sides
     turns = as_real(angles, "parallel_beam: angles")
     if turns.ndim != 1 or turns.size == 0 or float(np.abs(turns).max()) > _LARGEST_ANGLE:
         raise InputError(
@@ -125,14 +129,6 @@ def _scanner(rows: int, columns: int, angles: bytes, bins: int, width: float) ->
     coupling = as_coupling(matrix / scale, (rows, columns), (turns.size * bins,), norm=1.0 + 1e-12)
     assert isinstance(coupling, Matrix)
     return Scanner(coupling, scale, turns, bins)
-
-
-def _sides(shape: int | Shape) -> tuple[int, int]:
-    sides = as_shape(shape, "parallel_beam")
-    sides = sides * 2 if np.isscalar(shape) else sides
-    if len(sides) != 2 or min(sides) < 2:
-        raise InputError(f"parallel_beam: shape is {shape!r}; expected (rows, columns), at least 2 each.")
-    return sides[0], sides[1]
 
 
 def _splat(x: Array, y: Array, turns: Iterable[float], bins: Array) -> Any:

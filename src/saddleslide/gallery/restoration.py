@@ -12,12 +12,10 @@ from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.arrays.kinds import to_host
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, LeastSquares, Linear, Quadratic, Zero
-from saddleslide.gallery.keeping import keeping_kind
-from saddleslide.gallery.picture_solution import PictureSolution
+from saddleslide.functions import Function, LeastSquares, Linear, Quadratic
 from saddleslide.gallery.pictures import blur
-from saddleslide.gallery.solution import Fact
-from saddleslide.operators import FiniteDifferences
+from saddleslide.gallery.solution import Fact, keep_kind
+from saddleslide.gallery.total_variation import PictureSolution, as_positive, tv_problem
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
 
@@ -67,7 +65,7 @@ class RestoredPicture(PictureSolution):
             ax.set(title=title, xticks=[], yticks=[])
 
 
-@keeping_kind
+@keep_kind
 def denoise(picture: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem:
     """Remove noise: min 1/2 |x - picture|^2 + weight TV(x).
 
@@ -97,7 +95,7 @@ def denoise(picture: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem
     return _problem(f, given, offset, weight, huber, FullSpace(given.shape), "denoise")
 
 
-@keeping_kind
+@keep_kind
 def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem:
     """Fill holes: min 1/2 |known (x - picture)|^2 + weight TV(x).
 
@@ -134,7 +132,7 @@ def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> S
     return _problem(f, given, 0.5 * float(np.vdot(given, given)), weight, huber, sides, "inpaint")
 
 
-@keeping_kind
+@keep_kind
 def deblur(picture: Any, kernel: Any, weight: float, *, huber: float = 0.0, ridge: float = _RIDGE) -> SaddleProblem:
     """Remove blur: min 1/2 |kernel * x - picture|^2 + ridge/2 |x|^2 + weight TV(x).
 
@@ -156,31 +154,15 @@ def deblur(picture: Any, kernel: Any, weight: float, *, huber: float = 0.0, ridg
     LeastSquares((8, 8) -> (8, 8), ridge=0.0001)
     """
     given = _picture(picture, "deblur")
-    f = LeastSquares(blur(kernel, given.shape), given, ridge=_positive(ridge, "deblur: ridge"))
+    f = LeastSquares(blur(kernel, given.shape), given, ridge=as_positive(ridge, "deblur: ridge"))
     return _problem(f, given, 0.0, weight, huber, FullSpace(given.shape), "deblur")
 
 
 def _problem(
     f: Function, given: Array, offset: float, weight: float, huber: float, X: Domain, name: str
 ) -> SaddleProblem:
-    strength = _positive(weight, f"{name}: weight")
-    threshold = as_number(huber, f"{name}: huber", 0.0)
-    return SaddleProblem(
-        f=f,
-        # On |y| <= weight, the maximum of y t - huber / (2 weight) y^2 is weight times the Huber function of t.
-        g=Quadratic(threshold / strength) if threshold > 0.0 else Zero(),
-        B=FiniteDifferences(given.shape),
-        X=X,
-        Y=Box(-strength, strength, shape=(2, *given.shape)),
-        reader=partial(RestoredPicture, given, offset, strength, threshold, f),
-    )
-
-
-def _positive(value: Any, name: str) -> float:
-    number = as_number(value, name, 0.0)
-    if number == 0.0:
-        raise InputError(f"{name} is 0; expected a number > 0.")
-    return number
+    strength, threshold = as_positive(weight, f"{name}: weight"), as_number(huber, f"{name}: huber", 0.0)
+    return tv_problem(f, strength, threshold, X, partial(RestoredPicture, given, offset, strength, threshold, f))
 
 
 def _picture(picture: Any, name: str) -> Array:

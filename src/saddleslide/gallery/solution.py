@@ -1,12 +1,17 @@
-"""What every solution in the words of its problem offers: facts, arrays, a picture."""
+"""What every solution in the words of its problem offers: facts, arrays, a picture; and what keeps its arrays' kind."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 from saddleslide.arrays.base import Array
+from saddleslide.arrays.kinds import NUMPY, origin_of
+from saddleslide.problem import SaddleProblem
 from saddleslide.runs.plot import require_matplotlib
 from saddleslide.runs.result import Result
 
@@ -40,17 +45,24 @@ class Solution(ABC):
         """Draw the solution into an empty Matplotlib figure."""
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """A Matplotlib figure of the solution, saved when a path is given.
-
-        Examples
-        --------
-        >>> import saddleslide as ss
-        >>> game = ss.gallery.matrix_game([[1.0, -1.0], [-1.0, 1.0]])
-        >>> len(game.read(ss.solve(game, tol=1e-9)).plot().axes)
-        2
-        """
+        """A Matplotlib figure of the solution, saved when a path is given."""
         figure = require_matplotlib()(figsize=(8.4, 3.2), dpi=150, layout="constrained")
         self.draw(figure)
         if path is not None:
             figure.savefig(path)
         return figure
+
+
+P = ParamSpec("P")
+
+
+def keep_kind(make: Callable[P, SaddleProblem]) -> Callable[P, SaddleProblem]:
+    """The maker of a problem, with the kind of its arguments' arrays kept for the results."""
+
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> SaddleProblem:
+        kind = origin_of(*args, *kwargs.values())
+        problem = make(*args, **kwargs)
+        return problem if kind == NUMPY else replace(problem, B=problem.coupling, arrays=kind)
+
+    return made

@@ -95,27 +95,21 @@ def synthetic(
     """
     rng = np.random.default_rng(as_whole(seed, "synthetic: seed", 0))
     d = as_whole(d, "synthetic: d", 1)
-    sigma_min, sigma_max = _singular_values(sigma_min, sigma_max)
+    low, high = as_number(sigma_min, "synthetic: sigma_min", 0.0), as_number(sigma_max, "synthetic: sigma_max", 0.0)
+    if not 0.0 < low <= high:
+        raise InputError(f"synthetic: sigma_min, sigma_max are {low:g}, {high:g}; expected 0 < sigma_min <= sigma_max.")
     b_max = as_number(b_max, "synthetic: b_max", 0.0)
     # The draws and their order define the instance; the QR factors keep the signs that LAPACK gives them.
     U = np.linalg.qr(rng.standard_normal((d, d)))[0]
     V = np.linalg.qr(rng.standard_normal((d, d)))[0]
     c_x, c_y = rng.standard_normal(d), rng.standard_normal(d)
-    B = (U * np.geomspace(sigma_min, sigma_max, d)) @ V.T
+    B = (U * np.geomspace(low, high, d)) @ V.T
     box = Box(-1.0, 1.0, shape=d)
     return SaddleProblem(
         f=Power(nu_x, weight=alpha_x, tilt=c_x),
         g=Power(nu_y, weight=alpha_y, tilt=c_y, quadratic=np.linspace(0.0, b_max, d) if b_max else None),
-        B=as_coupling(B, norm=sigma_max),
+        B=as_coupling(B, norm=high),
         X=box,
         Y=box,
         reader=SyntheticSolution,
     )
-
-
-def _singular_values(sigma_min: float, sigma_max: float) -> tuple[float, float]:
-    """The smallest and the largest of B, both > 0."""
-    low, high = as_number(sigma_min, "synthetic: sigma_min", 0.0), as_number(sigma_max, "synthetic: sigma_max", 0.0)
-    if not 0.0 < low <= high:
-        raise InputError(f"synthetic: sigma_min, sigma_max are {low:g}, {high:g}; expected 0 < sigma_min <= sigma_max.")
-    return low, high

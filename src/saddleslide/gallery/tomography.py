@@ -13,10 +13,11 @@ from saddleslide.arrays.base import Array, as_real
 from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Power, Quadratic
-from saddleslide.gallery.keeping import keeping_kind
-from saddleslide.gallery.phantoms import phantom, shaded_phantom
+from saddleslide.gallery.pictures import phantom, shaded_phantom
 from saddleslide.gallery.projectors import paper_angles, pixel_units, projector
-from saddleslide.gallery.reconstruction import Reconstruction, huber_tomography
+from saddleslide.gallery.reconstruction import Reconstruction
+from saddleslide.gallery.solution import keep_kind
+from saddleslide.gallery.total_variation import tv_problem
 from saddleslide.operators import FiniteDifferences, Matrix
 from saddleslide.problem import SaddleProblem
 
@@ -64,7 +65,7 @@ def nonlocal_laplacian(n: int, reach: int = 5, width: float = 2.5) -> Any:
     return scipy.sparse.block_diag([laplacian, laplacian], format="csr")
 
 
-@keeping_kind
+@keep_kind
 def tomography(
     regime: str = "standard", *, seed: int = 1, picture: int | Array = 0, n: int = 64, bounded: bool = True
 ) -> SaddleProblem:
@@ -163,4 +164,5 @@ def realistic_tomography(name: str, *, seed: int = 1, n: int | None = None) -> S
         f = LeastSquares(A, data, ridge=ridge)
     scale = pixel_units(A, angles)
     sinogram = data.reshape(angles, -1) * (1.0 if name == "poisson" else scale)
-    return huber_tomography(f, sinogram, paper_angles(angles), scale, weight, huber_threshold, truth)
+    reader = partial(Reconstruction, sinogram, paper_angles(angles), scale, f, weight, huber_threshold, truth)
+    return tv_problem(f, weight, huber_threshold, FullSpace(A.x_shape), reader)

@@ -13,8 +13,7 @@ from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Box
 from saddleslide.errors import raise_all
 from saddleslide.functions import Function, Linear, Quadratic
-from saddleslide.gallery.keeping import keeping_kind
-from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Marginals
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.plot import STYLES
@@ -46,7 +45,7 @@ class TransportSolution(Solution):
     @property
     def plan(self) -> Array:
         """Nonnegative, with the given marginals up to rounding: the point of the run with what it lacks filled in."""
-        return _rounded(self.result.x, *self.marginals)
+        return _round_plan(self.result.x, *self.marginals)
 
     @property
     def cost(self) -> float:
@@ -101,7 +100,7 @@ class TransportSolution(Solution):
         )
 
 
-@keeping_kind
+@keep_kind
 def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0.0) -> SaddleProblem:
     """Move `source` to `target`: min over plans P >= 0 with these sums of <costs, P> + regularisation/2 |P|^2.
 
@@ -180,7 +179,7 @@ def _potential_bound(C: Array, slack: float) -> float:
     return max(abs(low - 0.5 * high), abs(0.5 * high), math.ulp(1.0))
 
 
-def _rounded(x: Array, a: Array, b: Array) -> Array:
+def _round_plan(x: Array, a: Array, b: Array) -> Array:
     """The rounding of Altschuler, Weed and Rigollet: shrink rows and columns that are too full, then fill up."""
     plan = np.maximum(x, 0.0)
     plan = plan * _shrink(plan.sum(axis=1), a)[:, None]

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from saddleslide.arrays.state import State
+from saddleslide.arrays.state import State as State
 from saddleslide.certificates.candidate import Candidate, Split
 from saddleslide.errors import raise_all
 from saddleslide.oracles.calls import Calls

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.domains import Ball, Box, Domain, FullSpace
+from saddleslide.domains import Ball, Box, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, Linear, Noisy, Power, Quadratic, Zero
 from saddleslide.gallery import phantom, synthetic, tomography
@@ -33,23 +33,9 @@ PROJECTOR_MARGIN = 1.01
 
 @dataclass(frozen=True)
 class Instance:
-    """A problem with what its experiment declares about it.
+    """A problem with what its experiment declares about it: the picture behind the data, the saddle point.
 
-    Parameters
-    ----------
-    problem : SaddleProblem
-        What is solved.
-    truth : array, optional
-        The picture behind the data.
-    judged : SaddleProblem, optional
-        The problem whose gap counts, where it is another than the one that the method sees.
-    solution : pair of arrays, optional
-        The saddle point, where it is known.
-
-    Examples
-    --------
-    >>> instance({"family": "synthetic", "nu_x": 1.0, "nu_y": 0.5, "seed": 0}).problem.X.shape
-    (60,)
+    `judged` is the problem whose gap counts, where it is another than the one that the method sees.
     """
 
     problem: SaddleProblem
@@ -58,26 +44,16 @@ class Instance:
     solution: tuple[Array, Array] | None = None
 
     def Psi(self, x: Array, y: Array) -> float:
-        """The Lyapunov function |z - z*|_P^2 + 12 D_f + 12 D_g with P = diag(mu_x, mu_y) (eq. Psi_s without beta).
-
-        Examples
-        --------
-        >>> given = instance({"family": "noisy", "bounded": False})
-        >>> given.Psi(*given.solution)
-        0.0
-        """
+        """The Lyapunov function |z - z*|_P^2 + 12 D_f + 12 D_g with P = diag(mu_x, mu_y) (eq. Psi_s without beta)."""
         assert self.solution is not None
-        parts = zip(
-            (self.problem.f, self.problem.g), (self.problem.X, self.problem.Y), (x, y), self.solution, strict=True
-        )
-        return math.fsum(_distance(*part) for part in parts)
-
-
-def _distance(function: Function, domain: Domain, point: Array, solution: Array) -> float:
-    """One block of Psi: mu |x - x*|^2 + 12 D(x, x*)."""
-    step = point - solution
-    bregman = function.value(point) - function.value(solution) - float(function.gradient(solution) @ step)
-    return function.strong_convexity(domain) * float(step @ step) + 12.0 * bregman
+        problem = self.problem
+        blocks = ((problem.f, problem.X, x, self.solution[0]), (problem.g, problem.Y, y, self.solution[1]))
+        parts = []
+        for function, domain, point, solution in blocks:
+            step = point - solution
+            bregman = function.value(point) - function.value(solution) - float(function.gradient(solution) @ step)
+            parts.append(function.strong_convexity(domain) * float(step @ step) + 12.0 * bregman)
+        return math.fsum(parts)
 
 
 def instance(data: dict[str, Any]) -> Instance:
@@ -87,10 +63,6 @@ def instance(data: dict[str, Any]) -> Instance:
     if family not in FAMILIES:
         raise InputError(f"paper: family is {family!r}; expected one of {sorted(FAMILIES)}.")
     return FAMILIES[family](**settings)
-
-
-def _synthetic(**settings: Any) -> Instance:
-    return Instance(synthetic(**settings))
 
 
 @lru_cache(maxsize=2)
@@ -181,5 +153,9 @@ def _noisy_game(sigma: float = 2.0, d: int = 6, seed: int = 0) -> Instance:
 
 
 FAMILIES: dict[str, Callable[..., Instance]] = {
-    "synthetic": _synthetic, "tomography": _tomography, "curved": _curved, "noisy": _noisy, "noisy game": _noisy_game,
-}  # fmt: skip
+    "synthetic": lambda **settings: Instance(synthetic(**settings)),
+    "tomography": _tomography,
+    "curved": _curved,
+    "noisy": _noisy,
+    "noisy game": _noisy_game,
+}

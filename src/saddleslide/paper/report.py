@@ -11,12 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from saddleslide.paper.environment import machine
-from saddleslide.paper.export import agreement
-from saddleslide.paper.perform import versions
 from saddleslide.paper.rows import Row
+from saddleslide.paper.runner import versions
 from saddleslide.paper.spec import Experiment
-from saddleslide.paper.tables import Cell, Table, Verdict
+from saddleslide.paper.tables import Cell, Table, Verdict, agreement
 
 FILE = "report.html"
 MARKS = {
@@ -42,13 +40,15 @@ def write_report(
     """Write the page into the folder; figures are read from there and put inside."""
     flat = [table for several in tables.values() for table in several]
     found = agreement(flat)
+    marks = "".join(f"<span><b>{mark}</b> {escape(text)}</span> " for mark, text in MARKS.values())
+    names = [("summary", "Agreement"), *((e.name, e.name) for e in experiments), ("environment", "Environment")]
     parts = {
         "style": _asset("report.css"),
         "version": escape(versions()["saddleslide"]),
         "tiles": _tiles(found, rows),
-        "contents": _contents(experiments),
+        "contents": "".join(f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text in names),
         "summary": _summary(experiments, found),
-        "legend": _legend(),
+        "legend": f"<span>small: the paper's value</span> {marks}",
         "differing": _differing(found),
         "sections": "\n".join(_section(e, tables[e.name], figures[e.name], folder) for e in experiments),
         "environment": _environment(rows),
@@ -56,11 +56,6 @@ def write_report(
     path = folder / FILE
     path.write_text(Template(_asset("report.html")).substitute(parts), encoding="utf-8")
     return path
-
-
-def _legend() -> str:
-    marks = "".join(f"<span><b>{mark}</b> {escape(text)}</span> " for mark, text in MARKS.values())
-    return f"<span>small: the paper's value</span> {marks}"
 
 
 def _asset(name: str) -> str:
@@ -81,16 +76,11 @@ def _tiles(found: Mapping[str, int], rows: Mapping[str, Row]) -> str:
     return "".join(f'<div class="tile"><b>{escape(big)}</b><span>{escape(small)}</span></div>' for big, small in tiles)
 
 
-def _contents(experiments: Sequence[Experiment]) -> str:
-    names = [("summary", "Agreement"), *((e.name, e.name) for e in experiments), ("environment", "Environment")]
-    return "".join(f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text in names)
-
-
 def _summary(experiments: Sequence[Experiment], found: Mapping[str, dict[str, dict[str, int]]]) -> str:
     lines = []
     for experiment in experiments:
         counts = found["experiments"].get(experiment.name, {})
-        judged = sum(counts.get(verdict.value, 0) for verdict in Verdict if verdict.judged)
+        judged = sum(counts.get(verdict.value, 0) for verdict in Verdict if verdict.is_judged)
         share = 100.0 * counts.get("agrees", 0) / judged if judged else 0.0
         bar = f'<span class="bar"><i style="width: {share:.0f}%"></i></span>' if judged else ""
         missing = counts.get("partial", 0) + counts.get("not run", 0)
@@ -118,13 +108,12 @@ def _differing(found: Mapping[str, list[dict[str, str]]]) -> str:
 
 
 def _section(experiment: Experiment, tables: Sequence[Table], figures: Mapping[str, str], folder: Path) -> str:
-    where = f' <span class="where">{escape(experiment.label)}</span>' if experiment.label else ""
     pictures = "".join(
         _figure(figure, folder / figures[figure["name"]]) for figure in experiment.figures if figure["name"] in figures
     )
     grids = "".join(_table(table) for table in tables)
     return (
-        f'<section id="{experiment.name}"><h2>{escape(experiment.title)}{where}</h2>'
+        f'<section id="{experiment.name}"><h2>{_title(experiment)}</h2>'
         f'<p class="about">{escape(experiment.about)}</p>{grids}{pictures}</section>'
     )
 
@@ -138,9 +127,9 @@ def _figure(figure: Mapping[str, str], path: Path) -> str:
 
 
 def _table(table: Table) -> str:
-    where = f' <span class="where">{escape(table.label)}</span>' if table.label else ""
+    title = f"<h3>{_title(table)}</h3>"
     if all(cell.verdict is Verdict.NOT_RUN for cell in table.cells()):
-        return f'<h3>{escape(table.title)}{where}</h3><p class="note">Not run here. {escape(table.note)}</p>'
+        return f'{title}<p class="note">Not run here. {escape(table.note)}</p>'
     heads = "".join(f"<th>{escape(head)}</th>" for head in table.heads)
     body = "".join(
         f"<tr><th>{escape(name)}</th>{''.join(_cell(cell) for cell in line)}</tr>" for name, line in table.lines.items()
@@ -149,7 +138,13 @@ def _table(table: Table) -> str:
     kind = ' class="wide"' if len(table.heads) >= WIDE else ""
     head = f"<thead><tr><th>{escape(table.row_head)}</th>{heads}</tr></thead>"
     grid = f'<div class="scroll"><table{kind}>{head}<tbody>{body}</tbody></table></div>'
-    return f"<h3>{escape(table.title)}{where}</h3>{grid}{note}"
+    return f"{title}{grid}{note}"
+
+
+def _title(shown: Experiment | Table) -> str:
+    """The title, with the label that the paper has for it."""
+    where = f' <span class="where">{escape(shown.label)}</span>' if shown.label else ""
+    return f"{escape(shown.title)}{where}"
 
 
 def _notes(table: Table) -> list[str]:
@@ -178,3 +173,13 @@ def _environment(rows: Mapping[str, Row]) -> str:
     lines += [("cores", str(os.cpu_count())), ("threads per run", "1")]
     cells = "".join(f'<tr><th>{escape(a)}</th><td class="words">{escape(b)}</td></tr>' for a, b in lines)
     return f"<table><tbody>{cells}</tbody></table>"
+
+
+def machine() -> str:
+    """The processor, in the words of the system."""
+    known = Path("/proc/cpuinfo")
+    if known.exists():
+        for line in known.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine() or "unknown"

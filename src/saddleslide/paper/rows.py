@@ -6,8 +6,9 @@ import base64
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,7 @@ Row = dict[str, Any]
 
 
 def append_row(folder: Path, row: Row) -> None:
-    """Add a row and make sure that it is on the disk.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     append_row(Path(name), {"key": "a", "status": "done", "gap": math.inf})
-    ...     read_rows(Path(name))
-    {'a': {'key': 'a', 'status': 'done', 'gap': None}}
-    """
+    """Add a row and make sure that it is on the disk."""
     path = folder / FILE
     with path.open("a+b") as file:
         size = file.seek(0, os.SEEK_END)
@@ -71,13 +63,7 @@ def require_rows(folder: Path) -> dict[str, Row]:
 
 
 def field_of(row: Row, dotted: str) -> Any:
-    """A value inside a row; None where it is absent.
-
-    Examples
-    --------
-    >>> field_of({"calls": {"f": 16}}, "calls.f")
-    16
-    """
+    """A value inside a row; None where it is absent."""
     value: Any = row
     for name in dotted.split("."):
         value = value.get(name) if isinstance(value, dict) else None
@@ -85,13 +71,7 @@ def field_of(row: Row, dotted: str) -> Any:
 
 
 def pack(picture: Array) -> dict[str, Any]:
-    """A picture inside a row, in single precision.
-
-    Examples
-    --------
-    >>> unpack(pack(np.eye(2))).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """A picture inside a row, in single precision."""
     data = base64.b64encode(np.ascontiguousarray(picture, dtype="<f4").tobytes()).decode()
     return {"shape": list(picture.shape), "float32": data}
 
@@ -115,3 +95,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, Iterable):
         return [plain(part) for part in value]
     return value
+
+
+def share_prices(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """Rows with their latencies replaced by the medians over all rows of the same problem.
+
+    They are measured beside each run. Comparing methods at prices of different minutes would compare the load of the
+    machine.
+    """
+    seen: dict[str, list[dict[str, float]]] = {}
+    problems = {key: json.dumps(row["problem"], sort_keys=True) for key, row in rows.items() if "prices" in row}
+    for key, problem in problems.items():
+        seen.setdefault(problem, []).append(rows[key]["prices"])
+    shared = {problem: {o: median(p[o] for p in found) for o in "fgB"} for problem, found in seen.items()}
+    return {key: row | {"prices": shared[problems[key]]} if key in problems else row for key, row in rows.items()}

@@ -26,22 +26,7 @@ SEED = "problem.seed"
 class Run:
     """One run: which method on which problem with which settings. Its key names it for ever.
 
-    Parameters
-    ----------
-    experiment, group : str
-        Where it belongs; a group is a set of runs that a table can ask for.
-    method : str
-        "recursion", or the name of another method.
-    problem, settings : dict
-        Plain data.
-    seconds : float
-        Roughly how long it takes, for the time left.
-
-    Examples
-    --------
-    >>> run = Run("budgets", "main", "recursion", {"family": "synthetic", "seed": 0}, {"tol": 0.5})
-    >>> run.key == Run("budgets", "main", "recursion", {"seed": 0, "family": "synthetic"}, {"tol": 0.5}).key
-    True
+    A group is a set of runs that a table can ask for; `seconds` is roughly how long it takes, for the time left.
     """
 
     experiment: str
@@ -62,24 +47,10 @@ class Run:
         names = ("experiment", "group", "method", "problem", "settings")
         return {name: getattr(self, name) for name in names}
 
-    @property
-    def label(self) -> str:
-        """A few words for people."""
-        parts = [f"{name}={value}" for name, value in self.problem.items() if name != "family"]
-        parts += [f"{name}={value}" for name, value in self.settings.items() if not isinstance(value, dict)]
-        return f"{self.experiment} {self.group} {self.method} {' '.join(parts)}"
-
 
 @dataclass(frozen=True)
 class Experiment:
-    """A specification: what is run and what is shown of it.
-
-    Examples
-    --------
-    >>> experiment = load("budgets")
-    >>> experiment.label, len(experiment.runs())
-    ('tab:e2_mixed', 15)
-    """
+    """A specification: what is run and what is shown of it."""
 
     name: str
     title: str
@@ -89,12 +60,9 @@ class Experiment:
 
     def runs(self, quick: bool = False, seeds: Collection[int] | None = None, optional: bool = False) -> list[Run]:
         """All runs: of the quick part, with other seeds, with the optional groups."""
-        found = []
-        for group in self.data["runs"]:
-            if (group.get("optional", False) and not optional) or (quick and group.get("quick") is False):
-                continue
-            found += list(_expanded(self.name, group, quick, seeds))
-        return found
+        groups = [group for group in self.data["runs"] if optional or not group.get("optional", False)]
+        groups = [group for group in groups if not quick or group.get("quick") is not False]
+        return [run for group in groups for run in _expand(self.name, group, quick, seeds)]
 
     @property
     def tables(self) -> list[dict[str, Any]]:
@@ -109,13 +77,7 @@ class Experiment:
 
 @cache
 def load(name: str) -> Experiment:
-    """The specification with this name.
-
-    Examples
-    --------
-    >>> load("ordering").name
-    'ordering'
-    """
+    """The specification with this name."""
     if name not in NAMES:
         raise InputError(f"paper: experiment is {name!r}; expected one of {', '.join(NAMES)}, or all.")
     text = (files("saddleslide.paper") / "specs" / f"{name}.toml").read_text(encoding="utf-8")
@@ -123,27 +85,21 @@ def load(name: str) -> Experiment:
     return Experiment(name, data["title"], data.get("label", ""), data["about"].strip(), data)
 
 
-def chosen(names: Collection[str]) -> list[Experiment]:
-    """Experiments by name, "all" for every one, in the fixed order.
-
-    Examples
-    --------
-    >>> [experiment.name for experiment in chosen(["cost", "budgets"])]
-    ['budgets', 'cost']
-    """
+def choose(names: Collection[str]) -> list[Experiment]:
+    """Experiments by name, "all" for every one, in the fixed order."""
     wanted = set(NAMES) if "all" in names else set(names)
     for name in sorted(wanted - set(NAMES)):
         load(name)
     return [load(name) for name in NAMES if name in wanted]
 
 
-def _expanded(experiment: str, group: Mapping[str, Any], quick: bool, seeds: Collection[int] | None) -> Iterator[Run]:
+def _expand(experiment: str, group: Mapping[str, Any], quick: bool, seeds: Collection[int] | None) -> Iterator[Run]:
     """Every combination of the axes of a group; an axis "a, b" moves two settings together."""
     axes = dict(group.get("grid", {}))
     if quick and isinstance(group.get("quick"), dict):
         axes |= group["quick"]
     if seeds is not None:
-        axes = {name: _with_seeds(name, values, seeds) for name, values in axes.items()}
+        axes = {name: _replace_seeds(name, values, seeds) for name, values in axes.items()}
     for values in itertools.product(*axes.values()):
         named: dict[str, Any] = {}
         for axis, value in zip(axes, values, strict=True):
@@ -154,10 +110,14 @@ def _expanded(experiment: str, group: Mapping[str, Any], quick: bool, seeds: Col
         for dotted, value in named.items():
             where, name = dotted.split(".", 1)
             parts[where][name] = value
-        yield Run(experiment, group["name"], method, parts["problem"], parts["settings"], _seconds(group, parts))
+        # Rough time of a run: the hint of its group, or steps of the innermost loop times the time of one.
+        seconds, loops = float(group.get("seconds", 1.0)), loops_of(parts["problem"], parts["settings"])
+        if "step_seconds" in group and loops is not None:
+            seconds = float(group["step_seconds"]) * math.prod(loops) + 0.02
+        yield Run(experiment, group["name"], method, parts["problem"], parts["settings"], seconds)
 
 
-def _with_seeds(axis: str, values: list[Any], seeds: Collection[int]) -> list[Any]:
+def _replace_seeds(axis: str, values: list[Any], seeds: Collection[int]) -> list[Any]:
     """A pure axis of seeds is replaced; one that ties the seed to something else keeps what was asked for."""
     names = [part.strip() for part in axis.split(",")]
     if names == [SEED]:
@@ -167,23 +127,10 @@ def _with_seeds(axis: str, values: list[Any], seeds: Collection[int]) -> list[An
     return values
 
 
-def _seconds(group: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> float:
-    """Rough time of a run: the hint of its group, or steps of the innermost loop times the time of one."""
-    loops = loops_of(parts["problem"], parts["settings"])
-    if "step_seconds" not in group or loops is None:
-        return float(group.get("seconds", 1.0))
-    return float(group["step_seconds"]) * math.prod(loops) + 0.02
-
-
 def loops_of(problem: Mapping[str, Any], settings: Mapping[str, Any]) -> list[int] | None:
     """Loops that the settings state, or that follow from T_1: ceil(4 T_1^((3 nu_x - 1)/2)) innermost.
 
     The rule keeps the terms of g and B in the theorem's bound below that of f (paper, "Loop counts").
-
-    Examples
-    --------
-    >>> loops_of({"nu_x": 1.0}, {"T_1": 8, "T_2": 2})
-    [8, 2, 32]
     """
     if "T_1" in settings:
         T_1 = int(settings["T_1"])

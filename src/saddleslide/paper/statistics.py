@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.paper.powers import POWERS
 from saddleslide.paper.rows import Row, field_of
 
 Column = Mapping[str, Any]
@@ -19,61 +18,27 @@ Statistic = Callable[[Sequence[Row], Column, Cells], Any]
 FITTED_BUDGETS = 4
 
 
-def values(rows: Iterable[Row], column: Column) -> list[Any]:
-    """The column's field in every row that has it.
+def only(values: Iterable[Any]) -> Any:
+    """The value that all share, or all the different ones."""
+    found = sorted(set(values))
+    return found[0] if len(found) == 1 else " or ".join(map(str, found))
 
-    Examples
-    --------
-    >>> values([{"gap": 1.0}, {"gap": None}], {"field": "gap"})
-    [1.0]
-    """
+
+def extremes(values: Iterable[float]) -> tuple[float, float]:
+    """The smallest and the largest."""
+    found = [float(value) for value in values]
+    return min(found), max(found)
+
+
+def values(rows: Iterable[Row], column: Column) -> list[Any]:
+    """The column's field in every row that has it."""
     found = (field_of(row, column["field"]) for row in rows)
     return [value for value in found if value is not None]
 
 
-def same(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
-    """The value that all rows share, or all their different values.
-
-    Examples
-    --------
-    >>> same([{"N": 16}, {"N": 16}], {"field": "N"}, {})
-    16
-    """
-    found = sorted(set(values(rows, column)))
-    return found[0] if len(found) == 1 else " or ".join(map(str, found))
-
-
-def middle(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Median."""
-    return float(median(values(rows, column)))
-
-
-def smallest(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Minimum."""
-    return float(min(values(rows, column)))
-
-
-def largest(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Maximum."""
-    return float(max(values(rows, column)))
-
-
-def spread(rows: Sequence[Row], column: Column, cells: Cells) -> tuple[float, float]:
-    """Smallest and largest value."""
-    found = values(rows, column)
-    return float(min(found)), float(max(found))
-
-
-def quotient(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """One earlier cell over another.
-
-    Examples
-    --------
-    >>> quotient([], {"of": ["a", "b"]}, {"a": 6, "b": 4})
-    1.5
-    """
-    above, below = (float(cells[name]) for name in column["of"])
-    return above / below
+def predicted_exponent(nu: float) -> float:
+    """The exponent that the paper's table promises for a Hölder exponent."""
+    return 2.0 / (1.0 + 3.0 * nu)
 
 
 def crossover(rows: Sequence[Row], column: Column, cells: Cells) -> float:
@@ -89,32 +54,7 @@ def violations(rows: Sequence[Row], column: Column, cells: Cells) -> str:
     return f"{len(over)} of {len(rows)}"
 
 
-def gap_to_bound(rows: Sequence[Row], column: Column, cells: Cells) -> tuple[float, float]:
-    """Smallest and largest gap as a part of the theorem's bound."""
-    parts = [row["gap"] / row["bound"] for row in rows]
-    return min(parts), max(parts)
-
-
-def slope(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Exponent of a count in one over the gap: medians over the seeds, largest budgets alone."""
-    return _fitted(_medians(rows, column), int(column.get("fitted", FITTED_BUDGETS)))
-
-
-def slope_spread(rows: Sequence[Row], column: Column, cells: Cells) -> tuple[float, float]:
-    """Smallest and largest exponent over single seeds."""
-    seeds = sorted({row["seed"] for row in rows})
-    fitted = int(column.get("fitted", FITTED_BUDGETS))
-    slopes = [_fitted(_medians([row for row in rows if row["seed"] == seed], column), fitted) for seed in seeds]
-    return min(slopes), max(slopes)
-
-
-def decades(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Decades that the median gaps span."""
-    gaps = [gap for _, gap in _medians(rows, column)]
-    return math.log10(max(gaps) / min(gaps))
-
-
-def _medians(rows: Sequence[Row], column: Column) -> list[tuple[float, float]]:
+def median_gaps(rows: Sequence[Row], column: Column) -> list[tuple[float, float]]:
     """(count, median gap) for every count, in rising order."""
     counts: dict[float, list[float]] = {}
     for row in rows:
@@ -122,10 +62,23 @@ def _medians(rows: Sequence[Row], column: Column) -> list[tuple[float, float]]:
     return [(count, median(counts[count])) for count in sorted(counts)]
 
 
-def _fitted(points: Sequence[tuple[float, float]], last: int) -> float:
-    """Slope of log count against log(1 / gap) over the last points."""
-    counts, gaps = np.array(points[-last:]).T
+def slope(rows: Sequence[Row], column: Column) -> float:
+    """Exponent of a count in one over the gap: medians over the seeds, largest budgets alone."""
+    last = int(column.get("fitted", FITTED_BUDGETS))
+    counts, gaps = np.array(median_gaps(rows, column)[-last:]).T
     return float(np.polyfit(-np.log(gaps), np.log(counts), 1)[0])
+
+
+def slope_spread(rows: Sequence[Row], column: Column, cells: Cells) -> tuple[float, float]:
+    """Smallest and largest exponent over single seeds."""
+    seeds = {row["seed"] for row in rows}
+    return extremes(slope([row for row in rows if row["seed"] == seed], column) for seed in seeds)
+
+
+def decades(rows: Sequence[Row], column: Column, cells: Cells) -> float:
+    """Decades that the median gaps span."""
+    smallest, largest = extremes(gap for _, gap in median_gaps(rows, column))
+    return math.log10(largest / smallest)
 
 
 def first_below(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
@@ -139,7 +92,7 @@ def first_below(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
     for target in targets:
         there = [row for row in rows if row["settings"]["tol"] == target]
         if median(row["gap"] for row in there) < column["limit"]:
-            return same(there, column, cells)
+            return only(values(there, column))
     return None
 
 
@@ -150,58 +103,21 @@ def at_crossing(rows: Sequence[Row], column: Column, cells: Cells) -> float | No
     look at every second (third, ...) inspection alone.
     """
     limit = float(cells[column["limit_from"]] if "limit_from" in column else column["limit"])
+    every = int(column.get("every", 1))
     found = []
     for seed in sorted({row["seed"] for row in rows}):
         best = min((row for row in rows if row["seed"] == seed), key=lambda row: float(row["gap"]))
-        every = int(column.get("every", 1))
         crossed = next((point for point in best["curve"][every - 1 :: every] if point[3] < limit), None)
         if crossed is None:
             return None
-        found.append(_part(crossed, column["part"]))
+        f, g, B, gap = crossed
+        found.append({"f": f, "g": g, "gradients": f + g, "B": B, "gap": gap}[column["part"]])
     return float(median(found))
 
 
-def _part(point: Sequence[float], part: str) -> float:
-    """What a column shows of one inspected point."""
-    f, g, B, gap = point
-    return {"f": f, "g": g, "gradients": f + g, "B": B, "gap": gap}[part]
-
-
-def gradients(rows: Sequence[Row], column: Column, cells: Cells) -> Any:
-    """N_f + N_g, the same in all rows."""
-    totals = sorted({row["calls"]["f"] + row["calls"]["g"] for row in rows})
-    return totals[0] if len(totals) == 1 else " or ".join(map(str, totals))
-
-
-def predicted_exponent(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """The exponent that the paper's table promises, from the Hölder exponent of the row."""
-    nu = float(values(rows, column)[0])
-    return 2.0 / (1.0 + 3.0 * nu)
-
-
-def gap_to_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Largest gap as a part of the target."""
-    return max(float(row["gap"] / row["settings"]["tol"]) for row in rows)
-
-
-def weighted(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Median of c_f N_f + c_g N_g + c_B N_B in milliseconds, with the latencies of its problem."""
-    return float(1e3 * median(weighted_seconds(row) for row in rows))
-
-
 def weighted_seconds(row: Row) -> float:
-    """The cost of one run at its own prices."""
+    """The cost of one run, c_f N_f + c_g N_g + c_B N_B, with the latencies of its problem."""
     return math.fsum(row["prices"][name] * row["calls"][name] for name in "fgB")
-
-
-def wall(rows: Sequence[Row], column: Column, cells: Cells) -> float:
-    """Median time in milliseconds."""
-    return float(1e3 * median(row["seconds"] for row in rows))
-
-
-def wall_spread(rows: Sequence[Row], column: Column, cells: Cells) -> tuple[float, float]:
-    """Fastest and slowest instance in milliseconds."""
-    return 1e3 * min(row["seconds"] for row in rows), 1e3 * max(row["seconds"] for row in rows)
 
 
 def ranking(rows: Sequence[Row], column: Column, cells: Cells) -> str:
@@ -219,12 +135,101 @@ def selected(rows: Sequence[Row], column: Column, cells: Cells) -> str | None:
     return str(min(good, key=weighted_seconds)["settings"]["label"]) if good else None
 
 
+def power_law(points: Sequence[tuple[float, float]]) -> float:
+    """Slope of log y against log x, with the median of y where an x comes more than once."""
+    found: dict[float, list[float]] = {}
+    for x, y in points:
+        found.setdefault(x, []).append(y)
+    if len(found) < 2:
+        raise ValueError("an exponent needs two points")
+    if min(min(found), *map(median, found.values())) <= 0:
+        raise ValueError("an exponent needs positive numbers")
+    logs = np.log([[x, median(found[x])] for x in sorted(found)])
+    # Counts that do not grow have exponent 0, not the rounding error of a fit.
+    return round(float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0]), 12) + 0.0
+
+
+def exponent(rows: Sequence[Row], column: Column, cells: Cells) -> float:
+    """Exponent of one field, or its last entry, in another; against "noise" means sigma of the sampled gradients."""
+    points = []
+    for row in rows:
+        if column["against"] == "noise":
+            x = max(float(row["problem"]["sigma_x"]), float(row["problem"]["sigma_y"]))
+        else:
+            x = float(field_of(row, column["against"]))
+        y = field_of(row, column["field"])
+        points.append((x, float(y[-1] if isinstance(y, list) else y)))
+    return power_law(points)
+
+
+def slope_in_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
+    """Exponent of a count, median over the seeds, in one over the target eps."""
+    return power_law([(1.0 / float(row["settings"]["tol"]), float(field_of(row, column["field"]))) for row in rows])
+
+
+def growth(rows: Sequence[Row], column: Column, cells: Cells) -> float:
+    """Exponent of a count in the setting that the runs name: calls made or planned of their oracle, or per restart."""
+    points = []
+    for row in rows:
+        oracle, counts = row["settings"]["oracle"], column["counts"]
+        made = counts == "per restart made"
+        calls = row["calls"][oracle] / row["stages"]["made"] if made else row[counts][oracle]
+        points.append((float(row["problem"][row["settings"]["grows_with"]]), float(calls)))
+    return power_law(points)
+
+
+def as_planned(rows: Sequence[Row]) -> str:
+    """How many runs made exactly the calls that were planned."""
+    good = sum(all(row["calls"][name] == row["planned"][name] for name in "fgB") for row in rows)
+    return f"{good} of {len(rows)}"
+
+
+def mean_to_target(rows: Sequence[Row]) -> float:
+    """Largest mean over the draws, two standard errors added, as a part of the target."""
+    found = ((row["monte_carlo"], row["settings"]["tol"]) for row in rows)
+    return max(float((one["mean"][-1] + 2.0 * one["standard_error"][-1]) / tol) for one, tol in found)
+
+
+def _of_field(of: Callable[[list[Any]], Any]) -> Statistic:
+    return lambda rows, column, cells: of(values(rows, column))
+
+
+def _of_rows(of: Callable[[Sequence[Row]], Any]) -> Statistic:
+    return lambda rows, column, cells: of(rows)
+
+
 STATISTICS: dict[str, Statistic] = {
-    function.__name__: function
-    for function in (
-        same, middle, smallest, largest, spread, quotient, crossover, violations, gap_to_bound, slope, slope_spread,
-        decades, first_below, at_crossing, gradients, predicted_exponent,
-        gap_to_target, *POWERS,
-        weighted, wall, wall_spread, ranking, selected,
-    )
-}  # fmt: skip
+    "same": _of_field(only),
+    "middle": _of_field(lambda found: float(median(found))),
+    "smallest": _of_field(lambda found: float(min(found))),
+    "largest": _of_field(lambda found: float(max(found))),
+    "spread": _of_field(extremes),
+    "predicted_exponent": _of_field(lambda found: predicted_exponent(float(found[0]))),
+    "quotient": lambda rows, column, cells: float(cells[column["of"][0]]) / float(cells[column["of"][1]]),
+    "crossover": crossover,
+    "violations": violations,
+    "gap_to_bound": _of_rows(lambda rows: extremes(row["gap"] / row["bound"] for row in rows)),
+    "gap_to_target": _of_rows(lambda rows: max(float(row["gap"] / row["settings"]["tol"]) for row in rows)),
+    "gradients": _of_rows(lambda rows: only(row["calls"]["f"] + row["calls"]["g"] for row in rows)),
+    "slope": lambda rows, column, cells: slope(rows, column),
+    "slope_spread": slope_spread,
+    "decades": decades,
+    "first_below": first_below,
+    "at_crossing": at_crossing,
+    # In milliseconds.
+    "weighted": _of_rows(lambda rows: float(1e3 * median(weighted_seconds(row) for row in rows))),
+    "wall": _of_rows(lambda rows: float(1e3 * median(row["seconds"] for row in rows))),
+    "wall_spread": _of_rows(lambda rows: extremes(1e3 * row["seconds"] for row in rows)),
+    "ranking": ranking,
+    "selected": selected,
+    "exponent": exponent,
+    "slope_in_target": slope_in_target,
+    "growth": growth,
+    "as_planned": _of_rows(as_planned),
+    # Draws that made exactly the planned calls and drew exactly the planned samples.
+    "draws_as_planned": _of_rows(
+        lambda rows: f"{sum(int(row['exact_draws']) for row in rows)} of {sum(int(row['draws']) for row in rows)}"
+    ),
+    "mean_to_target": _of_rows(mean_to_target),
+    "last_mean": _of_rows(lambda rows: float(median(row["monte_carlo"]["mean"][-1] for row in rows))),
+}

@@ -1,22 +1,26 @@
-"""Tables: ours beside print, cell by cell, with a verdict."""
+"""Tables: ours beside print, cell by cell, with a verdict; as CSV, as Markdown, and their summary as JSON."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from saddleslide.paper.calibration import with_shared_prices
-from saddleslide.paper.rows import Row, field_of
+from saddleslide.paper.rows import Row, field_of, share_prices
 from saddleslide.paper.spec import Experiment, Run
 from saddleslide.paper.statistics import STATISTICS
 
+SUMMARY = "summary.json"
 _NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -32,20 +36,19 @@ class Verdict(Enum):
     NOT_RUN = "not run"
 
     @property
-    def judged(self) -> bool:
+    def is_wrong(self) -> bool:
+        """Whether a judged cell does not agree."""
+        return self in (Verdict.DIFFERS, Verdict.FAILED)
+
+    @property
+    def is_judged(self) -> bool:
         """Whether the cell counts in the summary of agreement."""
-        return self in (Verdict.AGREES, Verdict.DIFFERS, Verdict.FAILED)
+        return self.is_wrong or self is Verdict.AGREES
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number: in print, ours, what lies between, and the verdict; `timed` where a clock has a say in it.
-
-    Examples
-    --------
-    >>> Cell("gap", "0.152", "0.152", "0", Verdict.AGREES).verdict.judged
-    True
-    """
+    """One number: in print, ours, what lies between, and the verdict; `timed` where a clock has a say in it."""
 
     head: str
     paper: str
@@ -58,13 +61,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of one experiment.
-
-    Examples
-    --------
-    >>> Table("budgets", "e2", "tab:e2_mixed", "Budgets", ("gap",), {"(1,0.5)": ()}).count(Verdict.AGREES)
-    0
-    """
+    """A table of one experiment."""
 
     experiment: str
     name: str
@@ -79,46 +76,32 @@ class Table:
         """All cells, line by line."""
         return [cell for line in self.lines.values() for cell in line]
 
-    def count(self, verdict: Verdict) -> int:
-        """How many cells have this verdict."""
-        return sum(cell.verdict is verdict for cell in self.cells())
-
 
 @cache
-def printed() -> dict[str, dict[str, dict[str, str]]]:
-    """Values as the paper prints them: label of the table, row, column.
-
-    Examples
-    --------
-    >>> printed()["tab:e2_mixed"]["(1, 0.5)"]["gap"]
-    '0.152'
-    """
+def printed_values() -> dict[str, dict[str, dict[str, str]]]:
+    """Values as the paper prints them: label of the table, row, column."""
     text = (files("saddleslide.paper") / "printed.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def tables_of(experiment: Experiment, rows: Mapping[str, Row], seeds: Collection[int] | None = None) -> list[Table]:
     """All tables of an experiment from the rows at hand."""
-    rows = with_shared_prices(rows)
-    return [_table(experiment, data, rows, seeds) for data in experiment.tables]
+    rows = share_prices(rows)
+    return [_fill_table(experiment, data, rows, seeds) for data in experiment.tables]
 
 
-def _table(
+def _fill_table(
     experiment: Experiment, data: dict[str, Any], rows: Mapping[str, Row], seeds: Collection[int] | None
 ) -> Table:
-    groups = data["groups"]
+    groups, label = data["groups"], data.get("label", "")
     belongs = [run for run in experiment.runs(optional=True) if run.group in groups]
     selected = [run for run in experiment.runs(seeds=seeds, optional=True) if run.group in groups]
-    names = list(dict.fromkeys(name for run in selected if (name := _line_name(run, data))))
-    paper = printed().get(data.get("label", ""), {})
-    lines = {}
-    for name in names:
-        lines[name] = _line(name, data, belongs, selected, rows, paper.get(name, {}))
+    paper = printed_values().get(label, {})
+    names = dict.fromkeys(name for run in selected if (name := _line_name(run, data)))
+    lines = {name: _fill_line(name, data, (belongs, selected), rows, paper.get(name, {})) for name in names}
     heads = tuple(column["head"] for column in data["columns"] if not column.get("hidden", False))
-    return Table(
-        experiment.name, data["name"], data.get("label", ""), data["title"], heads, lines,
-        data.get("row_head", ""), data.get("note", ""),
-    )  # fmt: skip
+    notes = data.get("row_head", ""), data.get("note", "")
+    return Table(experiment.name, data["name"], label, data["title"], heads, lines, *notes)
 
 
 def _line_name(run: Run, data: Mapping[str, Any]) -> str:
@@ -130,39 +113,31 @@ def _line_name(run: Run, data: Mapping[str, Any]) -> str:
     return str(data.get("row_format", "all")).format(*(names.get(str(part), part) for part in parts))
 
 
-def _line(
-    name: str,
-    data: Mapping[str, Any],
-    belongs: list[Run],
-    selected: list[Run],
-    rows: Mapping[str, Row],
-    paper: Mapping[str, str],
+def _fill_line(
+    name: str, data: Mapping[str, Any], runs: Sequence[list[Run]], rows: Mapping[str, Row], paper: Mapping[str, str]
 ) -> tuple[Cell, ...]:
-    """The cells of a line; a column "everywhere" draws on the runs of all lines."""
+    """The cells of a line, from the runs that the paper has and those that are asked for.
+
+    A column "everywhere" draws on the runs of all lines.
+    """
     values: dict[str, Any] = {}
     cells = []
     for column in data["columns"]:
-        wanted, there = (
-            [
-                run
-                for run in runs
-                if _matches(run, column) and (column.get("everywhere") or _line_name(run, data) == name)
-            ]
-            for runs in (belongs, selected)
-        )
+
+        def belongs(run: Run, column: Mapping[str, Any] = column) -> bool:
+            where = column.get("where", {}).items()
+            matches = all(field_of(run.identity(), field) == value for field, value in where)
+            return matches and bool(column.get("everywhere") or _line_name(run, data) == name)
+
+        wanted, there = (list(filter(belongs, several)) for several in runs)
         found = [rows[run.key] for run in there if run.key in rows]
-        cell = _cell(column, wanted, found, values, paper.get(column["head"], column.get("paper", "")))
+        cell = _fill_cell(column, wanted, found, values, paper.get(column["head"], column.get("paper", "")))
         if not column.get("hidden", False):
             cells.append(cell)
     return tuple(cells)
 
 
-def _matches(run: Run, column: Mapping[str, Any]) -> bool:
-    where = column.get("where", {})
-    return all(field_of(run.identity(), name) == value for name, value in where.items())
-
-
-def _cell(column: dict[str, Any], wanted: list[Run], found: list[Row], values: dict[str, Any], paper: str) -> Cell:
+def _fill_cell(column: dict[str, Any], wanted: list[Run], found: list[Row], values: dict[str, Any], paper: str) -> Cell:
     blank = Cell(column["head"], paper, "", "", Verdict.NOT_RUN, column.get("note", ""), column.get("timed", False))
     failed = [row for row in found if row["status"] != "done"]
     if failed:
@@ -178,20 +153,14 @@ def _cell(column: dict[str, Any], wanted: list[Run], found: list[Row], values: d
     if value is None:
         return replace(blank, ours="never", verdict=Verdict.DIFFERS if complete and paper else Verdict.PARTIAL)
     values[column["head"]] = value
-    ours = formatted(value, column.get("format", "{}"))
+    ours = format_value(value, column.get("format", "{}"))
     verdict = _verdict(column, value, ours, paper, complete)
     apart = "0" if ours == paper and numbers(paper) else difference(value, paper)
     return replace(blank, ours=ours, difference=apart, verdict=verdict)
 
 
-def formatted(value: Any, form: str) -> str:
-    """A value as the paper would print it; ranges in brackets.
-
-    Examples
-    --------
-    >>> formatted((0.1079, 0.1961), "{:.3f}"), formatted(115680, "{:d}")
-    ('[0.108, 0.196]', '115680')
-    """
+def format_value(value: Any, form: str) -> str:
+    """A value as the paper would print it; ranges in brackets."""
     if isinstance(value, tuple):
         return f"[{', '.join(form.format(part) for part in value)}]"
     if isinstance(value, str):
@@ -203,13 +172,7 @@ def formatted(value: Any, form: str) -> str:
 
 
 def numbers(text: str) -> list[float]:
-    """Numbers in a printed value.
-
-    Examples
-    --------
-    >>> numbers("[1.897, 1.931]"), numbers("1,843,204"), numbers("4.7×"), numbers("fgB"), numbers("3.10%")
-    ([1.897, 1.931], [1843204.0], [4.7], [], [0.031])
-    """
+    """Numbers in a printed value."""
     bracketed = re.sub(r",\s", " ", text)
     found = [float(part.replace(",", "")) for part in _NUMBER.findall(bracketed)]
     return [part / 100.0 for part in found] if text.endswith("%") else found
@@ -230,8 +193,9 @@ def _verdict(column: Mapping[str, Any], value: Any, ours: str, paper: str, compl
     if column.get("measured", False):
         return Verdict.MEASURED
     if "at_most" in column:
-        good = float(value) <= float(column["at_most"])
-        return Verdict.DIFFERS if not good else (Verdict.AGREES if complete else Verdict.PARTIAL)
+        if float(value) > float(column["at_most"]):
+            return Verdict.DIFFERS
+        return Verdict.AGREES if complete else Verdict.PARTIAL
     if not paper:
         return Verdict.OURS
     if not complete:
@@ -249,3 +213,63 @@ def _agrees(column: Mapping[str, Any], value: Any, ours: str, paper: str) -> boo
         abs(float(a) - b) <= limit * (1.0 + 1e-12) + 1e-15 and math.isfinite(float(a))
         for a, b, limit in zip(mine, theirs, allowed, strict=True)
     )
+
+
+def as_csv(table: Table) -> str:
+    """One line per cell: row, column, paper, ours, difference, verdict, note."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["row", "column", "paper", "ours", "difference", "verdict", "note"])
+    for name, line in table.lines.items():
+        for cell in line:
+            writer.writerow([name, cell.head, cell.paper, cell.ours, cell.difference, cell.verdict.value, cell.note])
+    return text.getvalue()
+
+
+def as_markdown(table: Table) -> str:
+    """The table as people read it: ours, and the paper's value wherever it is not the same."""
+    lines = [f"### {table.title}", "", f"| {table.row_head} | {' | '.join(map(_safe, table.heads))} |"]
+    lines.append(f"|---|{'---|' * len(table.heads)}")
+    for name, line in table.lines.items():
+        lines.append(f"| {_safe(name)} | {' | '.join(_safe(_markdown(cell)) for cell in line)} |")
+    if table.note:
+        lines += ["", table.note]
+    return "\n".join(lines) + "\n"
+
+
+def _safe(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _markdown(cell: Cell) -> str:
+    if cell.verdict is Verdict.NOT_RUN:
+        return f"not run{f' (paper {cell.paper})' if cell.paper else ''}"
+    ours = f"**{cell.ours}**" if cell.verdict.is_wrong else cell.ours
+    return ours if cell.ours == cell.paper or not cell.paper else f"{ours} (paper {cell.paper})"
+
+
+def write_tables(folder: Path, tables: Sequence[Table]) -> None:
+    """Every table in both forms under tables/, and the summary."""
+    where = folder / "tables"
+    where.mkdir(parents=True, exist_ok=True)
+    for table in tables:
+        (where / f"{table.experiment}_{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
+        (where / f"{table.experiment}_{table.name}.md").write_text(as_markdown(table), encoding="utf-8")
+    text = json.dumps(agreement(tables), indent=1)
+    (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
+
+
+def agreement(tables: Sequence[Table]) -> dict[str, Any]:
+    """Cells by verdict, for each experiment and in all, and every judged cell that differs."""
+    total = {verdict.value: 0 for verdict in Verdict}
+    experiments: dict[str, dict[str, int]] = {table.experiment: dict(total) for table in tables}
+    differing = []
+    for table in tables:
+        for name, line in table.lines.items():
+            for cell in line:
+                total[cell.verdict.value] += 1
+                experiments[table.experiment][cell.verdict.value] += 1
+                if cell.verdict.is_wrong:
+                    parts = {"paper": cell.paper, "ours": cell.ours, "note": cell.note}
+                    differing.append({"table": table.name, "row": name, "column": cell.head, **parts})
+    return {**total, "experiments": experiments, "differing": differing}

@@ -63,7 +63,7 @@ class Snapshot:
     arrays: list[np.ndarray[Any, Any]]
 
 
-def snapshot(run: State) -> Snapshot:
+def snapshot(run: object) -> Snapshot:
     """The present state of a run; later steps do not change it."""
     writer = _Writer()
     return Snapshot(writer.node(run), writer.arrays)

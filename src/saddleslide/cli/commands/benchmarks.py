@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.cli.commands.options import Entry, positive, whole
-from saddleslide.cli.commands.tasks import Task, absolute, by_plan, on_cluster, papers_plan, relative
+from saddleslide.cli.commands.tasks import (
+    Entry,
+    Task,
+    absolute,
+    by_plan,
+    on_cluster,
+    papers_plan,
+    positive,
+    relative,
+    whole,
+)
 from saddleslide.errors import InputError
 from saddleslide.gallery import choose_weight, realistic_tomography, reconstruct, synthetic, tomography
 from saddleslide.gallery.files import read_archive, read_array, read_dense

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.cli.commands.options import Entry, positive, whole
-from saddleslide.cli.commands.tasks import absolute
+from saddleslide.cli.commands.tasks import Entry, absolute, positive, whole
 from saddleslide.domains import NonNegative
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Linear, Quadratic

@@ -9,8 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from saddleslide.cli.commands.options import Entry
-from saddleslide.cli.commands.tasks import absolute
+from saddleslide.cli.commands.tasks import Entry, absolute
 from saddleslide.errors import InputError
 from saddleslide.problem import SaddleProblem
 

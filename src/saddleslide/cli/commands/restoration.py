@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.cli.commands.options import Entry, positive, whole
-from saddleslide.cli.commands.tasks import absolute
+from saddleslide.cli.commands.tasks import Entry, absolute, positive, whole
 from saddleslide.errors import InputError
 from saddleslide.gallery import blur, deblur, denoise, inpaint, shaded_phantom
 from saddleslide.gallery.files import read_dense

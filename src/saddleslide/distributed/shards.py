@@ -1,12 +1,14 @@
-"""What builds a part on its worker: files and blocks of files, opened there and nowhere else."""
+"""What builds a part on its worker: files opened there and nowhere else, or rows of a loss that is already here."""
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
+from numbers import Integral
 from pathlib import Path
 from typing import Any, final
 from zipfile import BadZipFile
@@ -15,10 +17,15 @@ import numpy as np
 
 from saddleslide.arrays.archives import check_npz, check_size
 from saddleslide.arrays.base import Array
+from saddleslide.distributed.cluster import check_client
+from saddleslide.distributed.consensus import consensus
+from saddleslide.distributed.dask_sum import DaskSum
 from saddleslide.errors import InputError, MissingExtraError
-from saddleslide.functions import Function, LeastSquares, Logistic, PoissonTransmission
+from saddleslide.functions import Blockwise, Function, LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.base import is_own_class
+from saddleslide.gallery.consensus import ConsensusSolution
 from saddleslide.operators import Matrix
+from saddleslide.problem import SaddleProblem
 
 SUFFIXES = (".npz", ".npy", ".zarr")
 # The largest array of a part, read from a file on its worker: 64 GB. Take `rows` of a larger one.
@@ -70,23 +77,20 @@ class Shard:
         block = slice(None) if self.rows is None else slice(*self.rows)
         suffix = Path(self.path).suffix
         if suffix == ".npz":
-            self._check(lambda: check_npz(self.path))
+            try:
+                # Before its arrays take memory.
+                check_npz(self.path)
+            except (ValueError, BadZipFile) as error:
+                raise InputError(f"Shard: {self.path!r} can not be read: {error}.") from error
             with np.load(self.path, allow_pickle=False) as stored:
                 return {name: _block(stored[name], block) for name in stored.files}
         if suffix == ".npy":
             # Mapped: only the rows that are asked for are read.
             return np.array(np.load(self.path, mmap_mode="r", allow_pickle=False)[block])
-        return _from_zarr(self.path, block)
-
-    def _check(self, look: Callable[[], None]) -> None:
-        """Look at a file before its arrays take memory."""
-        try:
-            look()
-        except (ValueError, BadZipFile) as error:
-            raise InputError(f"Shard: {self.path!r} can not be read: {error}.") from error
+        return _read_zarr(self.path, block)
 
 
-def _from_zarr(path: str, block: slice) -> dict[str, Any] | Array:
+def _read_zarr(path: str, block: slice) -> dict[str, Any] | Array:
     try:
         zarr = importlib.import_module("zarr")
     except ImportError as missing:
@@ -112,38 +116,8 @@ def _block(stored: Any, rows: slice) -> Array:
     return np.asarray(stored[rows] if stored.ndim else stored[()])
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class RowBlock:
-    """Some rows of a loss of A x, with their share of its ridge; sent to the worker whole.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> whole = ss.functions.LeastSquares(np.eye(4), np.ones(4), ridge=1.0)
-    >>> [part().value(np.zeros(4)) for part in row_blocks(whole, 2)]
-    [1.0, 1.0]
-    """
-
-    kind: Callable[..., Function]
-    A: Any
-    data: Array
-    settings: Mapping[str, Any]
-
-    def __call__(self) -> Function:
-        """The loss of these rows."""
-        return self.kind(self.A, self.data, **self.settings)
-
-
-def row_blocks(f: Function, count: int) -> list[RowBlock]:
-    """Parts of a loss whose A is a matrix: its rows in `count` blocks, the ridge shared out.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> len(row_blocks(ss.functions.Logistic(np.eye(5), [1, -1, 1, -1, 1]), 3))
-    3
-    """
+def row_blocks(f: Function, count: int) -> list[Callable[[], Function]]:
+    """What builds the parts of a loss whose A is a matrix: its rows in `count` blocks, the ridge shared out."""
     kinds = LeastSquares | Logistic | PoissonTransmission
     if not isinstance(f, kinds) or not isinstance(f.A, Matrix) or is_own_class(f):
         raise InputError(
@@ -158,6 +132,51 @@ def row_blocks(f: Function, count: int) -> list[RowBlock]:
     if isinstance(f, PoissonTransmission):
         settings |= {"intensity": f.intensity, "attenuation": f.attenuation}
     data = (f.b if isinstance(f, LeastSquares) else f.labels if isinstance(f, Logistic) else f.counts).ravel()
-    cuts = [total * k // count for k in range(count + 1)]
-    blocks = pairwise(cuts)
-    return [RowBlock(type(f), matrix[first:last], data[first:last], settings) for first, last in blocks]
+    blocks = pairwise(total * k // count for k in range(count + 1))
+    return [partial(type(f), matrix[first:last], data[first:last], **settings) for first, last in blocks]
+
+
+def spread(problem: SaddleProblem, client: Any, parts: int = 8) -> SaddleProblem:
+    """The same problem with the rows of f = loss(Ax), or the agents of a consensus problem, on a cluster's workers.
+
+    Parameters
+    ----------
+    problem : SaddleProblem
+        With f a loss of Ax for a matrix A (LeastSquares, Logistic, PoissonTransmission), or from
+        `ss.gallery.consensus`.
+    client : distributed.Client
+        Of the cluster.
+    parts : int, optional
+        Blocks of rows. The bits of a run depend on them, and not on the workers.
+
+    Returns
+    -------
+    SaddleProblem
+        With the same reader: `problem.read(result)` speaks as before.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> problem = ss.gallery.lp_inverse(np.eye(6), np.arange(6.0), weight=0.5, p=3.0)
+    >>> with ss.distributed.local(workers=1) as client:
+    ...     ss.solve(ss.distributed.spread(problem, client, parts=3), tol=0.1).success
+    True
+    """
+    check_client(client, "spread")
+    if not isinstance(problem, SaddleProblem):
+        raise InputError(f"spread: received {type(problem).__name__}; expected a SaddleProblem.")
+    if isinstance(parts, bool) or not isinstance(parts, Integral):
+        raise InputError(f"spread: parts is {parts!r}; expected a whole number >= 1.")
+    if isinstance(problem.f, Blockwise):
+        return _as_agents(problem, client)
+    f = DaskSum(client, row_blocks(problem.f, int(parts)), shape=problem.X.shape)
+    return replace(problem, f=f, B=problem.coupling)
+
+
+def _as_agents(problem: SaddleProblem, client: Any) -> SaddleProblem:
+    """The agents of `ss.gallery.consensus`, each on a worker; graph and bound are those of the problem."""
+    reader, f = problem.reader, problem.f
+    if not isinstance(f, Blockwise) or not isinstance(reader, partial) or reader.func is not ConsensusSolution:
+        raise InputError("spread: f is a sum over blocks; expected a problem of ss.gallery.consensus.")
+    _, W, around = reader.args
+    return consensus(client, f.functions, W, bound=around.radius)

@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_number
+from saddleslide.distributed.cluster import check_client, living_workers, require
 from saddleslide.distributed.counts import Counts, Repeat
-from saddleslide.distributed.engine import check_client, living, require
 from saddleslide.errors import InputError, UnreachableError
 from saddleslide.functions.trees import summed
 from saddleslide.operators import Coupling, as_coupling
@@ -64,7 +64,7 @@ class _Held:
         delayed = array.astype(np.float64).to_delayed()
         self.blocks = np.empty(delayed.shape, dtype=object)
         self.blocks.ravel()[:] = client.compute(delayed.ravel().tolist())
-        self._finished(self.blocks.ravel().tolist())
+        self._await(self.blocks.ravel().tolist())
         for future in self.blocks.ravel():
             if future.status == "error":
                 raise future.exception()
@@ -75,7 +75,7 @@ class _Held:
         began = time.perf_counter()
         call = self.counts.called("gradient")
         for _ in range(_MOST_ROUNDS):
-            found = self._tried(blocks, pieces, transposed)
+            found = self._try(blocks, pieces, transposed)
             if found is not None:
                 self.counts.waiting += time.perf_counter() - began
                 self.counts.bytes_sent += sum(piece.nbytes for piece in pieces)
@@ -84,24 +84,24 @@ class _Held:
             self.counts.repeats.append(Repeat(call, name, (), "", "lost"))
         raise UnreachableError(f"dask_coupling: {name} was tried {_MOST_ROUNDS} times and lost a worker each time.")
 
-    def _tried(self, blocks: Any, pieces: Sequence[Array], transposed: bool) -> list[Array] | None:
+    def _try(self, blocks: Any, pieces: Sequence[Array], transposed: bool) -> list[Array] | None:
         """The products, or None where a piece of the vector was lost with its worker."""
         distributed, submit = require("dask_coupling"), self.client.submit
         lost = (distributed.CancelledError, distributed.client.FutureCancelledError, distributed.scheduler.KilledWorker)
         try:
             sent = self.client.scatter(list(pieces), hash=False)
             terms = [
-                [submit(_times, *pair, transposed, pure=False) for pair in zip(row, sent, strict=True)]
+                [submit(_multiply, *pair, transposed, pure=False) for pair in zip(row, sent, strict=True)]
                 for row in blocks
             ]
-            sums = [submit(_added, row, pure=False) for row in terms]
-            self._finished(sums)
+            sums = [submit(_add, row, pure=False) for row in terms]
+            self._await(sums)
             found: list[Array] = self.client.gather(sums)
         except lost:
             return None
         return found
 
-    def _finished(self, futures: Sequence[Any]) -> None:
+    def _await(self, futures: Sequence[Any]) -> None:
         """Wait, but not for a cluster that is gone."""
         wait, silent = require("dask_coupling").wait, time.monotonic()
         while True:
@@ -109,8 +109,7 @@ class _Held:
                 with self.client.as_current():
                     wait(futures, timeout=1.0)
             except TimeoutError:
-                alive = None if self.client.status == "closed" else self.client.sync(living, self.client)
-                silent = time.monotonic() if alive else silent
+                silent = time.monotonic() if living_workers(self.client) else silent
                 if time.monotonic() - silent > self.patience or self.client.status == "closed":
                     raise UnreachableError(
                         f"dask_coupling: the cluster does not answer or has no workers, for {self.patience:g} s. Start "
@@ -120,12 +119,12 @@ class _Held:
                 return
 
 
-def _times(block: Array, piece: Array, transposed: bool) -> Array:
+def _multiply(block: Array, piece: Array, transposed: bool) -> Array:
     product: Array = block.T @ piece if transposed else block @ piece
     return product
 
 
-def _added(terms: Sequence[Array]) -> Array:
+def _add(terms: Sequence[Array]) -> Array:
     """The sum along the tree; the terms themselves belong to the scheduler."""
     total = summed((0, len(terms)), lambda at: ((), np.array(terms[at[0]])) if at[1] - at[0] == 1 else None)
     assert total is not None and total[1] is not None

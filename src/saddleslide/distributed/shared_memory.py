@@ -25,17 +25,8 @@ _TOKEN, _PREFIX = "token", "saddleslide-box-"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-class Mailbox:
-    """A folder of mapped arrays; gone with its owner, or with `close`.
-
-    Examples
-    --------
-    >>> box = Mailbox()
-    >>> box.rows("x", 1, 3)[0, :] = 2.0
-    >>> is_here(box.folder, box.token), opened(box.path("x", 1, 3), 1, 3)
-    (True, array([[2., 2., 2.]]))
-    >>> box.close()
-    """
+class SharedArrays:
+    """A folder of mapped arrays; gone with its owner, or with `close`."""
 
     def __init__(self) -> None:
         place = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
@@ -47,22 +38,18 @@ class Mailbox:
         _lock(held)
         os.write(held, self.token.encode())
         self._maps: dict[str, Array] = {}
-        self._finalizer = weakref.finalize(self, _removed, self.folder, held)
+        self._finalizer = weakref.finalize(self, _remove, self.folder, held)
 
     def path(self, name: str, rows: int, size: int) -> str:
-        """Where the array of this name, number of rows and length of a row is."""
-        return os.path.join(self.folder, f"{name}-{rows}-{size}")
-
-    def rows(self, name: str, rows: int, size: int) -> Array:
-        """An array of so many rows, made at its first use; an OSError where there is no room for it."""
-        path = self.path(name, rows, size)
+        """Where the array of this name, of so many rows of a length, is; an OSError where there is no room for it."""
+        path = os.path.join(self.folder, f"{name}-{rows}-{size}")
         if path not in self._maps:
             _reserve(path, 8 * rows * size)
-            self._maps[path] = opened(path, rows, size)
-        return self._maps[path]
+            self._maps[path] = open_array(path, rows, size)
+        return path
 
-    def opened(self, path: str) -> Array:
-        """The array that was made at a path."""
+    def rows(self, path: str) -> Array:
+        """The array at a path."""
         return self._maps[path]
 
     def close(self) -> None:
@@ -94,7 +81,7 @@ def _lock(held: int) -> bool:
     return True
 
 
-def _removed(folder: str, held: int) -> None:
+def _remove(folder: str, held: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     os.close(held)
 
@@ -113,13 +100,7 @@ def _sweep(place: Path) -> None:
 
 
 def is_here(folder: str, token: str) -> bool:
-    """Whether this process sees the same files as the owner of a mailbox.
-
-    Examples
-    --------
-    >>> is_here("nowhere", "abc")
-    False
-    """
+    """Whether this process sees the same files as the owner of a folder."""
     try:
         found = Path(folder, _TOKEN).read_text(encoding="utf-8")
     except OSError:
@@ -135,6 +116,6 @@ def _machine() -> str:
         return f"{platform.node()}-{uuid.getnode()}"
 
 
-def opened(path: str, rows: int, size: int) -> Array:
+def open_array(path: str, rows: int, size: int) -> Array:
     """The array that another process has made."""
     return np.asarray(np.memmap(path, np.float64, "r+", shape=(rows, size)))
