@@ -118,10 +118,8 @@ class Judge(JudgeState):
         gate: Gate = always_open,
         left: Callable[[str], float] = no_limit,
     ) -> None:
-        super().__init__(
-            *start, start, start[1], Oracles(problem, gate, dry, guarded=True), *_sides(problem, split),
-            is_open=rtol == 0.0,
-        )  # fmt: skip
+        oracles, (pair_f, pair_g, below, above) = Oracles(problem, gate, dry, guarded=True), _sides(problem, split)
+        super().__init__(*start, start, start[1], oracles, pair_f, pair_g, below, above, is_open=rtol == 0.0)
         self._left = left
         self.problem, self.split, self.tol, self.rtol = problem, split, tol, rtol
         self._own_products, self._costly_g = is_own_code(problem.coupling), not isinstance(split.g_rest, Zero)

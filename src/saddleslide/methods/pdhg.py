@@ -97,6 +97,7 @@ class PDHG(Method):
     def step(self, state: Any, oracles: Oracles) -> State:
         if isinstance(state, PrimalDualState):
             return advance(state, oracles)
+        assert isinstance(state, PDHGState)
         weight_v, weight_u = 1.0 / state.sigma, 1.0 / state.tau
         if state.swapped:
             v = oracles.prox_f(state.v - oracles.adjoint(state.ahead) / weight_v, weight_v)
