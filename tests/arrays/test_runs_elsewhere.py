@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from saddleslide.methods.sliding.primal_dual import PrimalDual
 
 import saddleslide as ss
 from libraries import KINDS, kind

@@ -3,12 +3,14 @@
 Small and fast: a wrong sign, weight or factor in a step, an average or a bound shows here first.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from saddleslide.methods.sliding.primal_dual import PrimalDual
 
 import saddleslide as ss
 from saddleslide.certificates.judge import Judge
+from saddleslide.methods.restarted_primal_dual import advance, begin
 from saddleslide.oracles.oracles import Oracles
 
 F, D = ss.functions, ss.domains
@@ -92,11 +94,13 @@ def test_the_averaged_model_of_an_affine_function_is_that_function(monkeypatch):
 
 def test_the_average_of_primal_dual_steps_is_the_mean_of_its_points():
     game = ss.gallery.matrix_game(RNG.standard_normal((4, 3)))
-    method = PrimalDual(Oracles(game), game.start(), game.coupling.norm.upper, 1.0)
-    method.chunk = 1
-    points = [method.advance()[0] for _ in range(6)]
-    np.testing.assert_allclose(method.average[0], np.mean([point.x for point in points], axis=0), atol=1e-12)
-    np.testing.assert_allclose(method.average[1], np.mean([point.y for point in points], axis=0), atol=1e-12)
+    oracles, points = Oracles(game), []
+    state = replace(begin(oracles, game.start(), game.coupling.norm.upper, 1.0), chunk=1)
+    for _ in range(6):
+        state = advance(state, oracles)
+        points.append(state.points[0])
+    np.testing.assert_allclose(state.average[0], np.mean([point.x for point in points], axis=0), atol=1e-12)
+    np.testing.assert_allclose(state.average[1], np.mean([point.y for point in points], axis=0), atol=1e-12)
 
 
 def test_lower_bounds_take_g_off():
