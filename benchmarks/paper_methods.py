@@ -18,15 +18,16 @@ import numpy as np
 from tomography_calls import Outside
 
 import saddleslide as ss
+from saddleslide.facts.facts import Facts
 from saddleslide.oracles.oracles import Oracles
 
 SEEDS = (0, 1, 2)
 # regime, method, options, iterations, printed calls and printed median relative gap
 E5 = [
-    ("standard", "mirror-prox", {"step": 0.321384}, 1792, (3584, 3584, 7168), 2.55e-4),
+    ("standard", "mirror-prox", {"eta": 0.321384}, 1792, (3584, 3584, 7168), 2.55e-4),
     ("standard", "accelerated-mirror-prox", {"scale": 0.75, "horizon": 1536}, 1536, (1536, 1536, 6144), 3.14e-4),
     ("standard", "two-level-sliding", {"outer_steps": 128, "inner_steps": 32}, 128, (128, 4096, 16384), 2.80e-4),
-    ("nonlocal", "mirror-prox", {"step": 0.313328}, 1792, (3584, 3584, 7168), 2.66e-4),
+    ("nonlocal", "mirror-prox", {"eta": 0.313328}, 1792, (3584, 3584, 7168), 2.66e-4),
     ("nonlocal", "accelerated-mirror-prox", {"scale": 0.75, "horizon": 1536}, 1536, (1536, 1536, 6144), 3.14e-4),
     ("nonlocal", "two-level-sliding", {"outer_steps": 160, "inner_steps": 24}, 160, (160, 3840, 15360), 2.94e-4),
     ("holder", "universal-mirror-prox", {"accuracy": 2e-3}, 576, (1728, 1728, 3456), 2.59e-4),
@@ -50,11 +51,11 @@ def listed(calls: ss.Calls) -> list[float]:
 def crossing(problem: ss.SaddleProblem, name: str, options: dict[str, Any], every: int, target: float) -> list[float]:
     """Calls and gap when the gap, inspected every few iterations, is first at most the target."""
     method, oracles = ss.methods.by_name[name](metric="identity", **options), Oracles(problem)
-    method.start(oracles, problem.start(), target)
+    state = method.init(oracles, Facts(problem), problem.start(), target)
     while True:
         for _ in range(every):
-            method.advance()
-        gap = ss.certify(problem, *method.output()).gap
+            state = method.step(state, oracles)
+        gap = ss.certify(problem, *method.point(state, oracles)).gap
         if gap <= target:
             return [*listed(oracles.calls), gap]
 
@@ -63,7 +64,7 @@ def smooth_cost() -> list[dict[str, Any]]:
     """Table e4: Mirror-Prox with the best of its steps, and its last iterate with the default step."""
     rows = []
     for target in (1e-1, 3e-2, 1e-2):
-        for options in ({"step": 0.5}, {"output": "last"}, {"output": "last", "step": 0.5}):
+        for options in ({"eta": 0.5}, {"output": "last"}, {"output": "last", "eta": 0.5}):
             runs = [crossing(ss.gallery.synthetic(1.0, 1.0, seed=s), "mirror-prox", options, 4, target) for s in SEEDS]
             f, g, B, gap = (statistics.median(column) for column in zip(*runs, strict=True))
             rows.append({"target": target, "options": options, "gradients": f + g, "products": B, "gap": gap})
@@ -86,10 +87,10 @@ def separation() -> list[dict[str, Any]]:
 def one_stage(name: str, eps: float, seed: int) -> tuple[list[float], float]:
     problem = ss.gallery.synthetic(0.75, 0.25, seed=seed)
     method, oracles = ss.methods.by_name[name](metric="identity"), Oracles(problem)
-    method.start(oracles, problem.start(), eps)
-    for _ in range(method.left):  # type: ignore[attr-defined]
-        method.advance()
-    return listed(oracles.calls), ss.certify(problem, *method.output()).gap
+    state = method.init(oracles, Facts(problem), problem.start(), eps)
+    for _ in range(state.left):  # type: ignore[attr-defined]
+        state = method.step(state, oracles)
+    return listed(oracles.calls), ss.certify(problem, *method.point(state, oracles)).gap
 
 
 def tomography() -> list[dict[str, Any]]:
@@ -99,11 +100,11 @@ def tomography() -> list[dict[str, Any]]:
         problem = ss.gallery.tomography(regime, seed=1, picture=0)
         chosen = {**options, **({"outer": "f"} if name == "two-level-sliding" else {})}
         method, oracles = ss.methods.by_name[name](metric="identity", **chosen), Oracles(problem)
-        method.start(oracles, problem.start(), 1e-3)
+        state = method.init(oracles, Facts(problem), problem.start(), 1e-3)
         for _ in range(steps):
-            method.advance()
+            state = method.step(state, oracles)
         row = {"regime": regime, "method": name, "options": chosen, "iterations": steps}
-        gap = relative(outside, regime, problem, *method.output())
+        gap = relative(outside, regime, problem, *method.point(state, oracles))
         rows.append(
             {**row, "calls": listed(oracles.calls), "printed": printed, "gap": gap, "printed median": printed_gap}
         )

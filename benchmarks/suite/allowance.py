@@ -10,18 +10,21 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from saddleslide.api.second_try import with_second_try
+from saddleslide.api.runner import carry_out
 
 import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import weighted
 from saddleslide.facts.costs import estimated_costs
+from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import method_plan
 from saddleslide.planner.candidates import ADAPTIVE
 from saddleslide.runs.control import Control
+from saddleslide.theory.plan import DISTANCES, Constant
 
 FORCED = ("apdg", "opapc", "l-bfgs", "pdhg", "universal-primal-dual", "condat-vu", "mirror-prox", "admm")
 # Where gradients are rough, none of these comes near the target on its allowance.
@@ -35,10 +38,13 @@ def ratios(instance: Instance) -> dict[str, Any]:
     alone = weighted(ss.solve(problem, rtol=instance.rtol, method=ADAPTIVE, costs=prices).calls, prices)
     found = {}
     for name in FORCED:
-        if ss.methods.by_name[name]().lacks(problem):
+        if ss.methods.by_name[name]().lacks(Facts(problem)):
             continue
-        plan = method_plan(problem, name, rtol=instance.rtol)
-        result = with_second_try(problem, plan, None, Control(), prices, 0)
+        facts = Facts(problem)
+        known = {name: Constant(D, "seen from the start") for name, D in zip(DISTANCES, facts.distances, strict=True)}
+        plan = method_plan(facts, ss.methods.by_name[name](), rtol=instance.rtol)
+        plan = replace(plan, on_allowance=True, costs=prices, constants=known)
+        result = carry_out(problem, plan, None, Control())
         assert result.status is ss.Status.SOLVED, (instance.name, name)
         found[name] = {"ratio": weighted(result.calls, prices) / alone, "went on": len(result.plans) > 1}
     return found

@@ -21,6 +21,7 @@ import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import given_up_after, weighted
 from saddleslide.facts.costs import estimated_costs
+from saddleslide.facts.facts import Facts
 from saddleslide.planner.candidates import ADAPTIVE, kind_of
 from saddleslide.planner.forecast import predict_adaptive
 
@@ -37,10 +38,10 @@ def shares(instance: Instance, seconds: float) -> dict[str, Any]:
     assert bound is not None
     found: dict[str, float | None] = {ADAPTIVE: cost / weighted(bound, prices)}
     limits = {letter: PATIENCE * cost / price for letter, price in zip("fgB", prices, strict=True)}
+    facts = Facts(problem)
     for name in ss.methods.by_name:
-        if ss.methods.by_name[name]().lacks(problem):
-            continue
-        promised = ss.methods.by_name[name]().predicted_calls(problem, tol)
+        method = ss.methods.by_name[name]()
+        promised = None if method.lacks(facts) else method.calls(facts, tol)
         if promised is None:
             continue
         found[name] = None

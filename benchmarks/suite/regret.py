@@ -22,6 +22,7 @@ from pathlib import Path
 import saddleslide as ss
 from benchmarks.suite.problems import INSTANCES, Instance
 from saddleslide.facts.costs import estimated_costs
+from saddleslide.facts.facts import Facts
 from saddleslide.theory.plan import weighted_cost
 
 PATIENCE = 2.0
@@ -55,7 +56,7 @@ def measured(instance: Instance, name: str, limit: float, seconds: float) -> dic
     problem = instance.make()
     prices = instance.costs or estimated_costs(problem)
     named = name not in ("auto", "adaptive")
-    if named and ss.methods.by_name[name]().lacks(problem):
+    if named and ss.methods.by_name[name]().lacks(Facts(problem)):
         return None
     limits = {letter: limit / price for letter, price in zip("fgB", prices, strict=True)} if named else None
     with given_up_after(seconds if named else 600.0) as state:

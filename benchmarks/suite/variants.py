@@ -13,8 +13,8 @@ from typing import Any
 import saddleslide as ss
 from benchmarks.suite.problems import INSTANCES
 from benchmarks.suite.regret import weighted
-from saddleslide.api import second_try
 from saddleslide.facts.costs import estimated_costs
+from saddleslide.planner import courses
 
 REGRET = Path(__file__).resolve().parents[1] / "results" / "regret.json"
 
@@ -23,12 +23,12 @@ def row(instance: Any, best: float) -> dict[str, Any]:
     """The two ratios on one problem, and what auto took."""
     problem = instance.make()
     prices = instance.costs or estimated_costs(problem)
-    plain, patience = ss.solve(problem, rtol=instance.rtol), second_try.PATIENCE
-    second_try.PATIENCE = 2.0 * patience
+    plain, patience = ss.solve(problem, rtol=instance.rtol), courses.PATIENCE
+    courses.PATIENCE = 2.0 * patience
     try:
         patient = ss.solve(problem, rtol=instance.rtol, costs=prices)
     finally:
-        second_try.PATIENCE = patience
+        courses.PATIENCE = patience
     found = {"without prices": plain, "twice the allowance": patient}
     return {
         name: {

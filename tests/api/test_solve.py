@@ -11,7 +11,6 @@ from planted import planted
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.errors import InputError
-from saddleslide.runs.loop import carry_out
 from support import Counter, gathered
 
 F, D = ss.functions, ss.domains
@@ -69,7 +68,7 @@ def test_a_spectral_plan_replays_to_the_same_bits():
     problem = ss.gallery.realistic_tomography("low_dose", n=16)
     result = ss.solve(problem, rtol=1e-4, rng=3)
     assert result.plans[0].metric == "spectral"
-    assert bits(carry_out(problem, result.plans[0])) == bits(result)
+    assert bits(ss.run(problem, result.plans[0])) == bits(result)
 
 
 def test_inputs_are_not_modified():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.facts.facts import Facts
 
 RNG = np.random.default_rng(11)
 N, M = 4, 3
@@ -99,7 +100,7 @@ class Counted:
 
 def applies(problem, method):
     if method in ss.methods.by_name:
-        return not ss.methods.by_name[method]().lacks(problem)
+        return not ss.methods.by_name[method]().lacks(Facts(problem))
     return True
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 import saddleslide as ss
+from saddleslide.facts.facts import Facts
 from saddleslide.oracles.oracles import Oracles
 
 
@@ -77,25 +78,51 @@ class Arena:
 
     def library(self, name, count, /, tol=0.1, **options):
         """Outputs of the library's method after each of the first iterations."""
-        problem, method = self.problem, ss.methods.by_name[name](**options)
-        method.start(Oracles(problem), self.split(self.start), tol)
-        points = []
+        driven, points = Driven(self.problem, name, self.split(self.start), tol, **options), []
         for _ in range(count):
-            method.advance()
-            points.append(np.concatenate([part.ravel() for part in method.output()]))
+            driven.step()
+            points.append(np.concatenate([part.ravel() for part in driven.point]))
         return points
+
+
+class Driven:
+    """A method driven by hand on a problem: its state, and the oracles with their counts."""
+
+    def __init__(self, problem, method, start=None, tol=0.1, /, **options):
+        self.problem, self.oracles, self.facts = problem, Oracles(problem), Facts(problem)
+        self.method = ss.methods.by_name[method](**options) if isinstance(method, str) else method
+        self.state = self.method.init(self.oracles, self.facts, problem.start() if start is None else start, tol)
+
+    def step(self, count=1):
+        """Iterations."""
+        for _ in range(count):
+            self.state = self.method.step(self.state, self.oracles)
+
+    @property
+    def point(self):
+        return self.method.point(self.state, self.oracles)
+
+    @property
+    def candidates(self):
+        return self.method.candidates(self.state, self.oracles)
+
+    @property
+    def gap(self):
+        """The exact gap, judged from outside."""
+        return ss.certify(self.problem, *self.point).gap
+
+    @property
+    def calls(self):
+        return self.oracles.calls
 
 
 def trace(problem, method, iterations, tol=0.1, start=None):
     """(iteration, exact gap, calls) of a method at the given iterations, judged from outside."""
-    oracles = Oracles(problem)
-    method.start(oracles, problem.start(start), tol)
-    rows, k = [], 0
+    driven, rows, k = Driven(problem, method, problem.start(start), tol), [], 0
     for until in iterations:
-        for _ in range(until - k):
-            method.advance()
+        driven.step(until - k)
         k = until
-        rows.append((k, ss.certify(problem, *method.output()).gap, oracles.calls.copy()))
+        rows.append((k, driven.gap, driven.calls.copy()))
     return rows
 
 

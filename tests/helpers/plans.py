@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from saddleslide.theory.plan import RECURSIVE_SLIDING, Plan
+from saddleslide.facts.facts import Facts
+from saddleslide.methods.catalogue import method_plan, named_method
+from saddleslide.theory.plan import DISTANCES, RECURSIVE_SLIDING, Constant, Plan
 from saddleslide.theory.schedule import Schedule, one_stage
 
 
@@ -17,6 +19,19 @@ def stage_plan(stages, tol, **settings):
     return Plan(method=RECURSIVE_SLIDING, schedule=schedule, tol=tol)
 
 
+def rescheduled(plan, **changes):
+    """The plan with another schedule."""
+    return replace(plan, schedule=replace(plan.schedule, **changes))
+
+
 def first_stages(plan, count, **changes):
     """The plan with so many of its stages."""
-    return replace(plan, schedule=replace(plan.schedule, stages=plan.schedule.stages[:count]), **changes)
+    return replace(rescheduled(plan, stages=plan.schedule.stages[:count]), **changes)
+
+
+def on_allowance(problem, name, prices, tol=0.0, rtol=0.0, **settings):
+    """The plan of a method as if auto had preferred it at these prices."""
+    facts = Facts(problem)
+    made = method_plan(facts, named_method(name, settings), tol, rtol)
+    known = {name: Constant(D, "seen from the start") for name, D in zip(DISTANCES, facts.distances, strict=True)}
+    return replace(made, on_allowance=True, costs=prices, constants=known)

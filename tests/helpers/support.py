@@ -15,6 +15,7 @@ import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.certificates.books import counted
+from saddleslide.facts.facts import Facts
 from saddleslide.planner.choice import choose
 
 
@@ -196,7 +197,7 @@ def paper_plan(problem, tol=None, **options):
 def chosen(problem, tol, rtol, prices):
     """The method of "auto" at these prices, and all calls that choosing it took."""
     with counted(problem) as books:
-        found = choose(problem, tol, rtol, prices, estimated=False)
+        found = choose(Facts(problem), tol, rtol, prices, estimated=False)
     return found.method, books.calls
 
 

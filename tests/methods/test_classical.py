@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from arena import Driven
 from classical import (
     Block,
     admm,
@@ -23,7 +24,6 @@ from classical import (
     universal_primal_dual,
 )
 from saddleslide.certificates.judge import Judge
-from saddleslide.oracles.oracles import Oracles
 
 STEPS = 20
 # Products in another order, and a bound on |B| that lies 1e-14 above it.
@@ -31,15 +31,13 @@ TOLERANCE = 1e-12
 
 
 def run(problem, name, start, steps=STEPS, tol=1e-3, **options):
-    """Outputs after each iteration, and the oracles with their counts."""
-    method, oracles = ss.methods.by_name[name](**options), Oracles(problem)
-    assert method.lacks(problem) == []
-    method.start(oracles, start, tol)
-    points = []
+    """Points after each iteration, and the oracles with their counts."""
+    driven, points = Driven(problem, name, start, tol, **options), []
+    assert driven.method.lacks(driven.facts) == []
     for _ in range(steps):
-        method.advance()
-        points.append(method.output())
-    return points, oracles
+        driven.step()
+        points.append(driven.point)
+    return points, driven.oracles
 
 
 def assert_same(found, expected, tolerance=TOLERANCE):
@@ -126,15 +124,15 @@ def test_pdhg_restarted(rng):
         return ss.certify(problem, u, v).gap
 
     expected = restarted_pdhg(f, g, B, x, y, 0.7, gap)
-    method = ss.methods.by_name["pdhg"](variant="restarted", weight=0.7)
-    method.start(Oracles(problem), (x, y), 1e-3)
-    judge = Judge(problem, method.split(problem), 1e-3, 0.0, (x, y))
+    driven = Driven(problem, "pdhg", (x, y), 1e-3, variant="restarted", weight=0.7)
+    judge = Judge(problem, driven.method.split(driven.facts), 1e-3, 0.0, (x, y))
     found = []
     for _ in range(STEPS):
-        method.advance()
-        method.learn([gap(candidate.x, candidate.y) for candidate in method.candidates()], judge)
-        found.append(method.output())
-    assert 1 < method.restarting.restarts < STEPS
+        driven.step()
+        gaps = [gap(candidate.x, candidate.y) for candidate in driven.candidates]
+        driven.state = driven.method.learn(driven.state, gaps, judge, driven.oracles)
+        found.append(driven.point)
+    assert 1 < driven.state.restarts < STEPS
     # Rounding grows over some 300 steps.
     assert_same(found, expected, 1e-9)
 
@@ -142,9 +140,8 @@ def test_pdhg_restarted(rng):
 def test_pdhg_takes_the_variant_that_the_moduli_allow(rng):
     for q_x, q_y, variant in ((0.0, 0.0, "restarted"), (1.0, 0.0, "accelerated"), (1.0, 1.0, "linear")):
         problem, *_, start = simple_problem(rng, q_x, q_y)
-        method = ss.methods.by_name["pdhg"]()
-        method.start(Oracles(problem), start, 1e-3)
-        assert method.variant == variant
+        driven = Driven(problem, "pdhg", start, 1e-3)
+        assert driven.method.notes(driven.state, driven.facts)[0].startswith(f"variant {variant},")
 
 
 @pytest.mark.parametrize("costly_g", [False, True])
@@ -202,11 +199,9 @@ def test_admm_candidates_know_the_value_and_the_product(rng):
     f = ss.functions.LeastSquares(A, b) + ss.functions.Quadratic(0.3)
     Y = ss.domains.Box(-0.5, 0.5, shape=5)
     problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=B, X=ss.domains.FullSpace(7), Y=Y)
-    method = ss.methods.by_name["admm"]()
-    method.start(Oracles(problem), problem.start(), 1e-3)
-    for _ in range(30):
-        method.advance()
-    (candidate,) = method.candidates()
+    driven = Driven(problem, "admm")
+    driven.step(30)
+    (candidate,) = driven.candidates
     # The quadratic is the simple part; the candidate holds the value of the rest.
     assert candidate.value == pytest.approx(0.5 * np.sum((A @ candidate.x - b) ** 2), rel=1e-12)
     assert np.allclose(candidate.Bx, B @ candidate.x, rtol=0, atol=1e-12)
@@ -270,9 +265,8 @@ def test_gradient_sliding(rng):
     X, Y = ss.domains.Ball(1.5, shape=7), ss.domains.Box(-0.2, 0.2, shape=5)
     problem = ss.SaddleProblem(f=ss.functions.LeastSquares(A, b), g=ss.functions.Quadratic(0.5), B=B, X=X, Y=Y)
     start = problem.start()
-    method = ss.methods.by_name["gradient-sliding"]()
-    method.start(Oracles(problem), start, 1e-2)
-    N, D = method.planned, method.D
+    planned = Driven(problem, "gradient-sliding", start, 1e-2).state
+    N, D = planned.planned, planned.D
     assert N > STEPS
     assert D <= 1.5
     L, M = np.linalg.norm(A, 2) ** 2, np.linalg.norm(B, 2) * 0.4 * math.sqrt(5)
@@ -296,12 +290,10 @@ def test_gradient_sliding_plans_again_when_its_steps_are_used_up(rng):
     X, Y = ss.domains.Ball(1.5, shape=7), ss.domains.Box(-0.2, 0.2, shape=5)
     zero, B = ss.functions.Zero(), 0.3 * rng.standard_normal((5, 7))
     problem = ss.SaddleProblem(f=ss.functions.LeastSquares(A, b), g=zero, B=B, X=X, Y=Y)
-    method = ss.methods.by_name["gradient-sliding"]()
-    method.start(Oracles(problem), problem.start(), 1.0)
-    planned = method.planned
-    for _ in range(planned + 1):
-        method.advance()
-    assert (method.planned, method.k) == (2 * planned, 1)
+    driven = Driven(problem, "gradient-sliding", problem.start(), 1.0)
+    planned = driven.state.planned
+    driven.step(planned + 1)
+    assert (driven.state.planned, driven.state.k) == (2 * planned, 1)
 
 
 def test_universal_primal_dual(rng):
@@ -362,7 +354,6 @@ def test_l_bfgs_passes_errors_of_the_oracles_on():
     f = ss.functions.Custom(gradient=broken, value=lambda x: 0.0, smoothness=ss.Holder(1.0, 1.0))
     box = ss.domains.Box(-1.0, 1.0, shape=2)
     problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(2), X=box, Y=box)
-    method = ss.methods.by_name["l-bfgs"]()
-    method.start(Oracles(problem), problem.start(), 1e-3)
+    driven = Driven(problem, "l-bfgs")
     with pytest.raises(ZeroDivisionError, match="user's code"):
-        method.advance()
+        driven.step()

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from arena import Driven
+from saddleslide.facts.facts import Facts
 from saddleslide.oracles.oracles import Oracles
 from support import gathered
 
@@ -15,17 +17,15 @@ ZERO = ss.functions.Zero()
 
 
 def gaps(problem, name, marks, tol=1e-6, **options):
-    """Certified gaps of the output after given numbers of iterations."""
-    method = ss.methods.by_name[name](**options)
-    assert method.lacks(problem) == []
-    method.start(Oracles(problem), problem.start(), tol)
+    """Certified gaps of the points after given numbers of iterations, and the state at the end."""
+    driven = Driven(problem, name, None, tol, **options)
+    assert driven.method.lacks(driven.facts) == []
     found, done = [], 0
     for mark in marks:
-        for _ in range(mark - done):
-            method.advance()
+        driven.step(mark - done)
         done = mark
-        found.append(ss.certify(problem, *method.output()).gap)
-    return np.array(found), method
+        found.append(driven.gap)
+    return np.array(found), driven.state
 
 
 def game(seed=0, n=20):
@@ -88,23 +88,23 @@ def test_pdhg_plain_keeps_its_bound():
 
 def test_pdhg_accelerated_keeps_its_bound():
     problem = one_sided()
-    found, method = gaps(problem, "pdhg", MARKS, variant="accelerated", weight=0.5)
+    found, state = gaps(problem, "pdhg", MARKS, variant="accelerated", weight=0.5)
     norm = problem.coupling.norm.upper
     solution = ss.solve(problem, tol=1e-8)
     # Any weight: |dx|^2 / (2 tau_0 T_N) + |dy|^2 / (2 sigma_0 T_N), the y that matters at most 2 * 3 away.
     start = 0.5 * norm * (0.5 * np.sum((solution.x) ** 2) * 4 + 3.0**2 / 0.5)
     growth = 2 * 0.5 / (norm * 0.5) / (2 + 0.5 / (norm * 0.5))
     assert (found <= start / (MARKS + growth * MARKS * (MARKS - 1) / 2)).all()
-    assert method.variant == "accelerated"
+    assert state.variant == "accelerated"
 
 
 def test_pdhg_linear_contracts_at_its_rate():
     problem = two_sided()
     # Not beyond 120 steps: there the gap is rounding.
     marks = np.array([20, 60, 120])
-    found, method = gaps(problem, "pdhg", marks, variant="linear")
+    found, state = gaps(problem, "pdhg", marks, variant="linear")
     per_step = (found[-1] / found[0]) ** (1.0 / (marks[-1] - marks[0]))
-    assert per_step <= method.theta * 1.001
+    assert per_step <= state.theta * 1.001
     assert found[-1] < 1e-3 * found[0]
 
 
@@ -118,22 +118,22 @@ def test_pdhg_restarts_reach_an_accuracy_that_averages_do_not():
 
 def test_condat_vu_keeps_its_bound():
     problem = tomographic()
-    found, method = gaps(problem, "condat-vu", MARKS)
+    found, state = gaps(problem, "condat-vu", MARKS)
     solution = ss.solve(problem, tol=1e-9)
     # The point of X that the lower bound is attained at depends on y: a ball around 0 that holds all of them.
     reach_x = 2.0 * np.linalg.norm(solution.x) + 5.0
-    bound = (method.weight_x * reach_x**2 + method.weight_y * problem.Y.radius(np.zeros(39)) ** 2) / (2 * MARKS)
+    bound = (state.weight_x * reach_x**2 + state.weight_y * problem.Y.radius(np.zeros(39)) ** 2) / (2 * MARKS)
     assert (found <= bound).all()
 
 
 def test_admm_with_exact_steps_keeps_the_bound_of_he_and_yuan():
     problem = tomographic()
     exact = {"penalty": 0.3, "cg_steps": 60, "cg_tolerance": 1e-12}
-    found, method = gaps(problem, "admm", MARKS[:3], output="average", **exact)
+    found, state = gaps(problem, "admm", MARKS[:3], output="average", **exact)
     solution = ss.solve(problem, tol=1e-9)
     Bx, y = problem.coupling.forward(solution.x), 2.0 * problem.Y.radius(np.zeros(39))
     assert (found <= (0.3 * 9 * (Bx @ Bx) + y**2 / 0.3) / (2 * MARKS[:3])).all()
-    assert method.fixed
+    assert state.rho == 0.3
 
 
 def test_admm_converges_linearly_on_a_smooth_strongly_convex_problem():
@@ -164,15 +164,12 @@ def test_admm_preconditioned_needs_fewer_gradients():
 
 
 def distances(problem, name, marks, solution):
-    method = ss.methods.by_name[name]()
-    method.start(Oracles(problem), problem.start(), 1e-6)
-    found, done = [], 0
+    driven, found, done = Driven(problem, name, None, 1e-6), [], 0
     for mark in marks:
-        for _ in range(mark - done):
-            method.advance()
+        driven.step(mark - done)
         done = mark
-        found.append(sum(float(np.sum((p - q) ** 2)) for p, q in zip(method.output(), solution, strict=True)))
-    return np.array(found), method
+        found.append(sum(float(np.sum((p - q) ** 2)) for p, q in zip(driven.point, solution, strict=True)))
+    return np.array(found), driven.state
 
 
 def quadratic_solution(problem):
@@ -189,20 +186,18 @@ def quadratic_solution(problem):
 def test_opapc_contracts_at_its_rate():
     problem = consensus()
     marks = np.array([40, 80, 120, 160])
-    found, method = distances(problem, "opapc", marks, quadratic_solution(problem))
-    chi = method.polynomial.condition
-    rate = 0.25 * min(math.sqrt(method.mu / (method.L * chi)), 1.0 / chi)
+    found, state = distances(problem, "opapc", marks, quadratic_solution(problem))
+    chi = state.polynomial.condition
+    rate = 0.25 * min(math.sqrt(state.mu / (state.L * chi)), 1.0 / chi)
     assert (found[-1] / found[0]) ** (1.0 / 120) <= 1.0 / (1.0 + rate)
     gap, _ = gaps(problem, "opapc", marks)
     assert gap[-1] < 1e-4 * gap[0]
 
 
 def test_opapc_polynomial_has_the_spectrum_it_promises():
-    B = consensus(30).coupling
-    method = ss.methods.by_name["opapc"]()
-    P = method._polynomial(consensus(30))
-    oracles = Oracles(consensus(30))
-    matrix = np.array([P.weights(oracles, e, np.zeros(30))[1] for e in np.eye(30)]).T
+    problem = consensus(30)
+    B, P, oracles = problem.coupling, Driven(problem, "opapc").state.polynomial, Oracles(problem)
+    matrix = np.array([P.apply(oracles, e, np.zeros(30))[1] for e in np.eye(30)]).T
     values = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
     assert np.abs(matrix - matrix.T).max() < 1e-12
     assert values[0] == pytest.approx(0.0, abs=1e-12)
@@ -214,10 +209,10 @@ def test_opapc_polynomial_has_the_spectrum_it_promises():
 def test_apdg_contracts_at_its_rate():
     problem = two_sided()
     marks = np.array([50, 200, 350, 500])
-    found, method = distances(problem, "apdg", marks, quadratic_solution(problem))
-    assert (found[-1] / found[0]) ** (1.0 / 450) <= method.constants.theta
+    found, state = distances(problem, "apdg", marks, quadratic_solution(problem))
+    assert (found[-1] / found[0]) ** (1.0 / 450) <= state.constants.theta
     gap, _ = gaps(problem, "apdg", marks)
-    assert (gap[-1] / gap[0]) ** (1.0 / 450) <= method.constants.theta
+    assert (gap[-1] / gap[0]) ** (1.0 / 450) <= state.constants.theta
 
 
 def test_gradient_sliding_keeps_its_bound():
@@ -229,11 +224,10 @@ def test_gradient_sliding_keeps_its_bound():
     )
     problem = ss.SaddleProblem(f=f, g=ZERO, B=B, X=X, Y=Y)
     for tol in (1.0, 0.25, 0.0625):
-        method = ss.methods.by_name["gradient-sliding"]()
-        method.start(Oracles(problem), problem.start(), tol)
-        N = method.planned
+        state = Driven(problem, "gradient-sliding", None, tol).state
+        N = state.planned
         found, _ = gaps(problem, "gradient-sliding", [N], tol=tol)
-        assert found[0] <= 6 * method.L * method.D**2 / (N * (N + 1)) <= tol
+        assert found[0] <= 6 * state.L * state.D**2 / (N * (N + 1)) <= tol
 
 
 def test_universal_primal_dual_needs_no_strong_convexity():
@@ -268,7 +262,7 @@ def test_l_bfgs_ends_when_scipy_does():
     ],
 )
 def test_predictions_are_upper_bounds_of_what_is_used(name, problem, tol, options):
-    predicted = ss.methods.by_name[name](**options).predicted_calls(problem, tol)
+    predicted = ss.methods.by_name[name](**options).calls(Facts(problem), tol)
     result = ss.solve(problem, tol=tol, method=name, options=options)
     assert result.status is ss.Status.SOLVED
     own = {letter: getattr(result.calls, letter) - getattr(result.certificate_calls, letter) for letter in "fgB"}

@@ -72,7 +72,7 @@ def method_calls(kappa_y, seed, linearised=False, costs=None):
     both = Both(10.0, kappa_y, seed=seed, norm=0.01)
     plan = ss.plan(both.problem, rtol=1e-6, costs=costs, method="adaptive")
     if linearised:
-        plan = replace(plan, g_steps=0, steps_per_g=0)
+        plan = replace(plan, settings={**plan.settings, "g_steps": 0, "steps_per_g": 0})
     result = ss.run(both.problem, plan, max_calls={"g": 5000})
     assert result.success or linearised
     return result.calls.f - result.certificate_calls.f, result.calls.g - result.certificate_calls.g

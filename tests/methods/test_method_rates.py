@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from arena import Arena, slope, trace
-from saddleslide.oracles.oracles import Oracles
+from arena import Arena, Driven, slope, trace
+from saddleslide.facts.facts import Facts
 
 GRID = [8, 16, 32, 64, 128, 256, 512]
 
@@ -58,7 +58,7 @@ def test_the_last_iterate_contracts_as_promised():
     for k, z in enumerate(points, start=1):
         assert np.sum((z - solution) ** 2) <= (1.0 - 3.0 * mu / (8.0 * L)) ** k * before + 1e-24
     # The average of the same run is far behind: its rate is 1/N.
-    average = arena.library("mirror-prox", 400, step=0.5 / L, metric="identity")[-1]
+    average = arena.library("mirror-prox", 400, eta=0.5 / L, metric="identity")[-1]
     assert np.sum((average - solution) ** 2) > 1e4 * np.sum((points[-1] - solution) ** 2)
 
 
@@ -71,7 +71,11 @@ def test_accelerated_mirror_prox_keeps_the_bound_with_both_rates(norm):
     for horizon in (16, 128):
         method = ss.methods.by_name["accelerated-mirror-prox"](metric="identity", horizon=horizon)
         gaps_below(trace(problem, method, [horizon]), lambda N: (2.0 / (N * (N + 1)) + norm / (N + 1)) * Omega)
-        assert method.finished
+        driven = Driven(problem, method)
+        driven.step(horizon - 1)
+        assert not method.is_finished(driven.state)
+        driven.step()
+        assert method.is_finished(driven.state)
 
 
 def test_mirror_prox_sliding_needs_few_gradients_and_as_many_products_as_it_says():
@@ -124,17 +128,15 @@ def test_accelerated_gradient_counts_the_smoothed_maximum():
 def test_universal_methods_are_no_slower_than_promised_without_the_exponent(name, options, nus, rate):
     problem, targets, counts = ss.gallery.synthetic(*nus, seed=0, d=30), [4.0, 2.0, 1.0], []
     for eps in targets:
-        method, oracles = ss.methods.by_name[name](**options), Oracles(problem)
-        method.start(oracles, problem.start(), eps)
-        steps = 0
-        while ss.certify(problem, *method.output()).gap > eps:
-            for _ in range(1 + steps // 20):
-                method.advance()
-                steps += 1
-        counts.append(oracles.calls.f)
-        promised = method.predicted_calls(problem, eps)
-        assert oracles.calls.f <= promised.f
-        assert oracles.calls.B <= promised.B
+        driven, steps = Driven(problem, name, None, eps, **options), 0
+        while driven.gap > eps:
+            more = 1 + steps // 20
+            driven.step(more)
+            steps += more
+        counts.append(driven.calls.f)
+        promised = driven.method.calls(driven.facts, eps)
+        assert driven.calls.f <= promised.f
+        assert driven.calls.B <= promised.B
     assert slope(targets, counts) > -rate - 0.3
 
 
@@ -152,21 +154,20 @@ PROMISES = [
 @pytest.mark.parametrize(("name", "options", "tol"), PROMISES, ids=[f"{p[0]} {p[1]}" for p in PROMISES])
 def test_after_the_predicted_calls_the_gap_is_below_the_target(name, options, tol):
     problem = ss.gallery.synthetic(1.0, 1.0, seed=0, d=20)
-    method, oracles = ss.methods.by_name[name](**options), Oracles(problem)
-    promised = method.predicted_calls(problem, tol)
-    method.start(oracles, problem.start(), tol)
-    while oracles.calls.f < promised.f:
-        method.advance()
-    assert ss.certify(problem, *method.output()).gap <= tol
+    driven = Driven(problem, name, None, tol, **options)
+    promised = driven.method.calls(driven.facts, tol)
+    while driven.calls.f < promised.f:
+        driven.step()
+    assert driven.gap <= tol
     # A universal method may stop inside its last search.
-    assert oracles.calls.f <= promised.f + 3
-    assert oracles.calls.B <= promised.B * 1.1 + 12
+    assert driven.calls.f <= promised.f + 3
+    assert driven.calls.B <= promised.B * 1.1 + 12
 
 
 def test_no_promise_where_the_theory_has_none():
     q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(3)
     open_problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=free, Y=free)
     for name in ("mirror-prox", "accelerated-mirror-prox", "universal-mirror-prox", "universal-gradient"):
-        assert ss.methods.by_name[name]().predicted_calls(open_problem, 0.1) is None
+        assert ss.methods.by_name[name]().calls(Facts(open_problem), 0.1) is None
     linear = ss.methods.by_name["mirror-prox"](output="last")
-    assert linear.predicted_calls(game(), 0.1) is None
+    assert linear.calls(Facts(game()), 0.1) is None

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from arena import Arena
-from saddleslide.oracles.oracles import Oracles
+from arena import Arena, Driven
 from transcriptions import Part, Space, algorithm_1
 
 STEPS = 20
@@ -52,7 +51,7 @@ def test_mirror_prox_last_iterate(metric):
 def test_mirror_prox_with_a_given_step():
     arena = Arena(seed=2)
     pairs = extragradient(arena, 0.2, np.ones(12))
-    assert_same(arena.library("mirror-prox", STEPS, output="last", step=0.2, metric="identity"), [z for _, z in pairs])
+    assert_same(arena.library("mirror-prox", STEPS, output="last", eta=0.2, metric="identity"), [z for _, z in pairs])
 
 
 def accelerated_mirror_prox(arena, metric, gamma):
@@ -251,11 +250,10 @@ class Minimisation:
         return self.arena.A @ x - self.arena.c_x + self.arena.B.T @ self.response(x)
 
     def library(self, name, **options):
-        method, points = ss.methods.by_name[name](**options), []
-        method.start(Oracles(self.problem), self.start, 0.1)
+        driven, points = Driven(self.problem, name, self.start, **options), []
         for _ in range(STEPS):
-            method.advance()
-            points.append(np.concatenate(method.output()))
+            driven.step()
+            points.append(np.concatenate(driven.point))
         return points
 
 

@@ -151,9 +151,6 @@ def test_a_plan_says_it_and_keeps_it():
     assert "primal-dual" in plan.theorem
     again = ss.Plan.from_dict(plan.to_dict())
     assert again == plan and again.regime == "degenerate"
-    old = plan.to_dict()
-    del old["coupling_step"]
-    assert ss.Plan.from_dict(old).schedule.coupling_step == "extragradient"
 
 
 def test_what_is_refused():

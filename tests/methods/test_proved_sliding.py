@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from saddleslide.api.second_try import with_second_try
 
 import saddleslide as ss
 from arena import Arena
-from saddleslide.methods.catalogue import method_plan
+from plans import on_allowance
+from saddleslide.api.runner import carry_out
+from saddleslide.facts.facts import Facts
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.choice import choose
@@ -110,12 +111,13 @@ def test_the_first_iterates_are_those_of_algorithm_1_with_the_loops_of_the_plan(
 def test_on_full_spaces_the_iterates_are_those_of_the_stages_of_theorem_4_4():
     arena = Arena(seed=15, coupling=1.3e-4)
     problem, method, found = free_problem(arena), ss.methods.by_name[NAME](), []
-    method.start(Oracles(problem), arena.split(arena.start), 0.1)
-    stages = [stage.levels for stage in method.plan.schedule.stages[:2]]
+    oracles = Oracles(problem)
+    state = method.init(oracles, Facts(problem), arena.split(arena.start), 0.1)
+    stages = state.stages[:2]
     count = sum(levels[0].T for levels in stages)
     for _ in range(count):
-        method.advance()
-        found.append(np.concatenate(method.output()))
+        state = method.step(state, oracles)
+        found.append(np.concatenate(method.point(state, oracles)))
     weights, expected, point = (arena.mu_f, arena.mu_g), [], arena.start
     parts = parts_of(arena, *weights)
     for levels in stages:
@@ -135,15 +137,15 @@ def test_the_whole_plan_ends_within_the_target(nus, seed):
     """No certificate stops it here: the bound alone must hold."""
     problem, tol = ss.gallery.synthetic(*nus, d=6, seed=seed), 1.0
     method, oracles = ss.methods.by_name[NAME](), Oracles(problem)
-    method.start(oracles, problem.start(), tol)
-    while not method.finished:
-        method.advance()
-    assert ss.certify(problem, *method.output()).gap <= tol
-    promised = method.predicted_calls(problem, tol)
+    state = method.init(oracles, Facts(problem), problem.start(), tol)
+    while not method.is_finished(state):
+        state = method.step(state, oracles)
+    assert ss.certify(problem, *method.point(state, oracles)).gap <= tol
+    promised = method.calls(Facts(problem), tol)
     assert (oracles.calls.f, oracles.calls.g) == (promised.f, promised.g)
     assert oracles.calls.B <= promised.B
     before = oracles.calls.copy()
-    method.advance()
+    method.step(state, oracles)
     assert oracles.calls == before
 
 
@@ -151,33 +153,33 @@ def test_restarts_go_through_all_stages_and_end_within_the_target():
     q, free = ss.functions.Quadratic(1.0) + ss.functions.Linear(np.arange(3.0)), ss.domains.FullSpace(3)
     problem, tol = ss.SaddleProblem(f=q, g=q, B=1e-3 * np.eye(3), X=free, Y=free), 0.2
     method, oracles = ss.methods.by_name[NAME](), Oracles(problem)
-    method.start(oracles, problem.start(), tol)
+    state = method.init(oracles, Facts(problem), problem.start(), tol)
     assert oracles.calls == ss.Calls(1, 1, 0)
-    stages = len(method.plan.schedule.stages)
+    stages = len(state.stages)
     assert stages > 5
-    while not method.finished:
-        method.advance()
-    assert method.done == stages - 1
-    assert ss.certify(problem, *method.output()).gap <= tol
-    promised = method.predicted_calls(problem, tol)
+    while not method.is_finished(state):
+        state = method.step(state, oracles)
+    assert state.done == stages - 1
+    assert ss.certify(problem, *method.point(state, oracles)).gap <= tol
+    promised = method.calls(Facts(problem), tol)
     assert (oracles.calls.f, oracles.calls.g) == (promised.f + 1, promised.g + 1)
 
 
 def test_a_start_that_is_good_enough_is_the_end_of_the_restarts():
     q, free = ss.functions.Quadratic(1.0), ss.domains.FullSpace(3)
     problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=free, Y=free)
-    method = ss.methods.by_name[NAME]()
-    method.start(Oracles(problem), problem.start(), 0.1)
-    assert method.finished
-    method.advance()
-    assert not np.any(method.output()[0])
+    method, oracles = ss.methods.by_name[NAME](), Oracles(problem)
+    state = method.init(oracles, Facts(problem), problem.start(), 0.1)
+    assert method.is_finished(state)
+    state = method.step(state, oracles)
+    assert not np.any(method.point(state, oracles)[0])
 
 
 def test_gradients_needed_grow_as_the_theorem_says():
     targets = np.array([0.4, 0.2, 0.1])
     for nu, power in ((0.0, -2.0), (1.0, -0.5)):
         problem = ss.gallery.synthetic(nu, 1.0, d=10, sigma_min=1e-6, sigma_max=1e-6)
-        counts = [ss.methods.by_name[NAME]().predicted_calls(problem, tol).f for tol in targets]
+        counts = [ss.methods.by_name[NAME]().calls(Facts(problem), tol).f for tol in targets]
         slope = np.polyfit(np.log(targets), np.log(counts), 1)[0]
         assert slope == pytest.approx(power, rel=0.15)
 
@@ -213,7 +215,7 @@ def dear_products(weight=0.01, ridge=0.0):
 
 def test_plans_of_the_theorems_are_in_the_table_with_the_cost_that_they_prove():
     problem, prices = dear_products(), (2.0, 1.0, 5.0)
-    row = next(row for row in predictions(problem, 0.5, prices) if row.method == NAME)
+    row = next(row for row in predictions(Facts(problem), 0.5, prices) if row.method == NAME)
     calls = planned(problem, 0.5).predicted_calls
     assert row.share == 1.0
     assert (row.bound.f, row.bound.B) == (calls["f"], calls["B"])
@@ -225,17 +227,17 @@ def test_plans_of_the_theorems_are_in_the_table_with_the_cost_that_they_prove():
 def test_auto_takes_a_plan_of_a_theorem_where_it_is_the_cheapest():
     problem, prices, tol = dear_products(), (1.0, 1.0, 20.0), 0.5
     assert chosen(problem, tol, 0.0, prices) == (NAME, ss.Calls(0, 0, 0))
-    assert 1.25 * predict(NAME, problem, tol, prices).cost < predict_adaptive(problem, tol, prices).cost
+    assert 1.25 * predict(NAME, Facts(problem), tol, prices).cost < predict_adaptive(Facts(problem), tol, prices).cost
     auto, alone = (ss.solve(problem, tol, costs=prices, method=name) for name in ("auto", "adaptive"))
     assert [plan.method for plan in auto.plans] == [NAME]
     assert auto.status is ss.Status.SOLVED and ss.certify(problem, auto.x, auto.y).gap <= tol
     # What is proved beforehand bounds the run, and here it is cheaper than adaptive sliding, by a factor of two.
-    promised = ss.methods.by_name[NAME]().predicted_calls(problem, tol)
+    promised = ss.methods.by_name[NAME]().calls(Facts(problem), tol)
     own = auto.calls.B - auto.certificate_calls.B
     assert own <= promised.B
     assert 2 * (auto.calls.f + 20 * auto.calls.B) < alone.calls.f + 20 * alone.calls.B
     # Gradients that cost more than products are called fewer times by adaptive sliding.
-    assert choose(problem, tol, 0.0, (20.0, 1.0, 1.0), estimated=False).method == "adaptive"
+    assert choose(Facts(problem), tol, 0.0, (20.0, 1.0, 1.0), estimated=False).method == "adaptive"
 
 
 def test_a_plan_that_auto_took_is_limited_watched_and_repeated_as_any_method():
@@ -251,7 +253,7 @@ def test_a_plan_that_auto_took_is_limited_watched_and_repeated_as_any_method():
 
 def test_a_plan_may_stand_still_on_the_way_to_what_it_proves(monkeypatch):
     # Any other method is given up when its gap has not halved while its cost doubled.
-    monkeypatch.setattr("saddleslide.api.second_try._PROGRESS", 0.5)
+    monkeypatch.setattr("saddleslide.planner.courses._PROGRESS", 0.5)
     problem, tol = dear_products(), 0.05
     result = ss.solve(problem, tol, costs=(1.0, 1.0, 1.0))
     assert [plan.method for plan in result.plans] == [NAME]
@@ -263,12 +265,11 @@ def test_a_plan_may_stand_still_on_the_way_to_what_it_proves(monkeypatch):
 
 def test_what_a_plan_leaves_unsolved_goes_on_with_adaptive_sliding():
     problem, prices, tol = dear_products(1.0), (1.0, 1.0, 1.0), 0.02
-    plan = method_plan(problem, NAME, tol)
-    result = with_second_try(problem, plan, None, Control(), prices, 0)
+    result = carry_out(problem, on_allowance(problem, NAME, prices, tol), None, Control())
     assert [part.method for part in result.plans] == [NAME, "adaptive sliding"]
     assert result.status is ss.Status.SOLVED and ss.certify(problem, result.x, result.y).gap <= tol
     assert any("proved-sliding had a gap of" in reason for reason in result.plans[1].reasons)
-    assert result.calls.B < ss.methods.by_name[NAME]().predicted_calls(problem, tol).B
+    assert result.calls.B < ss.methods.by_name[NAME]().calls(Facts(problem), tol).B
 
 
 @pytest.mark.parametrize("bounded", [False, True])
@@ -287,16 +288,16 @@ def test_a_plan_is_taken_where_distances_take_a_gradient_too():
 
 def test_a_plan_must_be_cheaper_at_a_tenth_of_a_target_that_only_sizes_give():
     problem, prices = dear_products(0.1), (1.0, 1.0, 1.0)
-    scale = start_scale(problem)
+    scale = start_scale(Facts(problem))
     tol = next(
         t for t in np.geomspace(1.0, 1e-3, 200) if _taken(problem, t, prices) and not _taken(problem, t / 10, prices)
     )
-    assert choose(problem, tol, 0.0, prices, estimated=False).method == NAME
-    assert choose(problem, 0.0, tol / scale, prices, estimated=False).method == "adaptive"
+    assert choose(Facts(problem), tol, 0.0, prices, estimated=False).method == NAME
+    assert choose(Facts(problem), 0.0, tol / scale, prices, estimated=False).method == "adaptive"
 
 
 def _taken(problem, tol, prices):
-    return choose(problem, tol, 0.0, prices, estimated=False).method == NAME
+    return choose(Facts(problem), tol, 0.0, prices, estimated=False).method == NAME
 
 
 def test_a_domain_of_one_point_is_solved_at_once():
@@ -312,9 +313,9 @@ def test_a_relative_target_of_simple_functions_is_known_before_the_choice():
     game = ss.SaddleProblem(f=zero, g=zero, B=rng.standard_normal((20, 30)), X=X, Y=Y)
     assert chosen(game, 0.0, 1e-3, (1.0, 1.0, 1.0))[1] == ss.Calls(0, 0, 2)
     result = ss.solve(game, rtol=1e-3, costs=(1.0, 1.0, 1.0))
-    predicted = predict_adaptive(game, 1e-3 * ss.certify(game, *game.start()).gap, (1.0, 1.0, 1.0)).cost
+    predicted = predict_adaptive(Facts(game), 1e-3 * ss.certify(game, *game.start()).gap, (1.0, 1.0, 1.0)).cost
     assert predicted / 4.0 < result.calls.B < 4.0 * predicted
-    assert f"predicted cost {predicted:.4g}" in choose(game, 0.0, 1e-3, (1.0, 1.0, 1.0), estimated=False).reason
+    assert f"predicted cost {predicted:.4g}" in choose(Facts(game), 0.0, 1e-3, (1.0, 1.0, 1.0), estimated=False).reason
 
 
 def test_restarted_primal_dual_steps_are_never_predicted_to_end_before_they_are_judged():
@@ -322,4 +323,4 @@ def test_restarted_primal_dual_steps_are_never_predicted_to_end_before_they_are_
     problem = ss.SaddleProblem(f=q + ss.functions.Linear([1.0, 0.5]), g=q, B=0.1 * np.eye(2), X=box, Y=box)
     for tol in (1e-1, 1e-3):
         used = ss.solve(problem, tol, method="adaptive").calls.B
-        assert 32 <= predict_adaptive(problem, tol, (1.0, 1.0, 1.0)).expected.B <= used <= 120
+        assert 32 <= predict_adaptive(Facts(problem), tol, (1.0, 1.0, 1.0)).expected.B <= used <= 120

@@ -11,7 +11,7 @@ import pytest
 
 import saddles
 import saddleslide as ss
-from plans import stage_plan
+from plans import rescheduled, stage_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.schedule.regimes import range_condition
 from saddleslide.theory import Term, place
@@ -110,7 +110,7 @@ def test_far_fewer_calls_or_longer_steps_than_proved_break_the_contraction():
         dataclasses.replace(term, inexact=(0.0, term.inexact[1] / 50.0)) if term.name == "f" else term for term in terms
     ]
     for wrong in (place(terms, fewer), place(loose, fewer)):
-        spoiled = dataclasses.replace(plan, stages=(dataclasses.replace(stage, levels=wrong),))
+        spoiled = rescheduled(plan, stages=(dataclasses.replace(stage, levels=wrong),))
         result = after_stages(saddle, spoiled, start)
         assert not saddle.Psi(result.x, result.y, weights_of(plan)) <= 0.75 * Psi0
 
@@ -411,10 +411,10 @@ def test_calls_of_an_anchored_stage(smooth, products):
     entries = sum(
         level.N // level.T for stage in plan.schedule.stages for level in stage.levels if level.term.name == "B"
     )
-    assert products * steps["B"] + anchors * entries == result.calls.B + result.spared
+    assert products * steps["B"] + anchors * entries == result.method_calls.B + result.spared
     assert result.spared == 2 + 2 * 3 + 3 * anchors
-    assert result.calls.f == steps["f"] + 3 * (smooth in ("both", "f"))
-    assert result.calls.g == steps["g"] + 3 * (smooth in ("both", "g"))
+    assert result.method_calls.f == steps["f"] + 3 * (smooth in ("both", "f"))
+    assert result.method_calls.g == steps["g"] + 3 * (smooth in ("both", "g"))
     assert plan.predicted_calls == vars(result.counted)
 
 
@@ -426,7 +426,7 @@ def test_a_coupling_of_zero_costs_no_products():
         plan, schedule=dataclasses.replace(plan.schedule, stages=plan.schedule.stages[:1]), tol=UNREACHABLE
     )
     result = ss.run(saddle.problem, plan)
-    assert plan.predicted_calls["B"] == result.calls.B == 0
+    assert plan.predicted_calls["B"] == result.method_calls.B == 0
 
 
 def test_anchors_are_refused_where_a_constraint_can_be_active():
@@ -484,7 +484,7 @@ def test_a_false_declaration_of_interior_ends_at_a_wrong_point_and_is_not_called
     assert right.status is ss.Status.SOLVED
     assert np.max(np.abs(right.y - y)) < 1e-2
     # All stages were made, and they end elsewhere: y is pulled to B^T y = -f'(x), which has no normal vector.
-    assert wrong.calls.f == wrong.plans[-1].predicted_calls["f"]
+    assert wrong.method_calls.f == wrong.plans[-1].predicted_calls["f"]
     assert np.max(np.abs(wrong.y - y)) > 1e-2
     assert wrong.status is ss.Status.COMPLETED
     assert wrong.gap > 1e-3
@@ -718,10 +718,10 @@ def test_a_mixed_run_is_a_restarted_run_on_the_regularised_problem(block, anchor
     saddle = mixed.regularised(plan.schedule.regularisation.weight, turn(*start)[1])
     explicit = (saddle if block == "y" else saddles.mirrored(saddle)).problem
     found = ss.run(problem, plan, start=start)
-    expected = ss.run(explicit, dataclasses.replace(plan, regularisation=None), start=start)
+    expected = ss.run(explicit, rescheduled(plan, regularisation=None), start=start)
     assert np.max(np.abs(found.x - expected.x)) <= 1e-12
     assert np.max(np.abs(found.y - expected.y)) <= 1e-12
-    assert found.calls == expected.calls
+    assert found.method_calls == expected.method_calls
     assert found.gap == pytest.approx(mixed.gap(*turn(found.x, found.y)), rel=1e-6)
 
 
@@ -922,7 +922,7 @@ def test_a_plan_survives_json_and_replays_to_the_same_bits(name):
     one, other = ss.run(problem, plan), ss.run(problem, copy)
     assert np.array_equal(one.x, other.x)
     assert np.array_equal(one.y, other.y)
-    assert one.calls == other.calls
+    assert one.method_calls == other.method_calls
     again = ss.run(problem, one.plans[0])
     assert np.array_equal(one.x, again.x)
 
@@ -932,7 +932,7 @@ def test_a_proved_plan_survives_json():
     plan = ss.plan(rough, tol=1e-1, regime="restarts", proved=True, constants={"H_x": 1e-2, "nu_x": 0.5})
     assert ss.Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
     broken = plan.to_dict()
-    del broken["stages"]
+    del broken["schedule"]
     with pytest.raises(InputError, match="to_dict"):
         ss.Plan.from_dict(broken)
 
@@ -1001,10 +1001,10 @@ def test_budgets_rise_only_when_the_certificate_asks_for_it():
     settings = {"tol": 1e-4, "regime": "restarts", "Psi0": 1e3}
     kept = ss.plan(saddle.problem, **settings, factor=0.05)
     assert len(ss.run(saddle.problem, kept).plans) == 1
-    short = ss.run(saddle.problem, dataclasses.replace(kept, fixed=False))
+    short = ss.run(saddle.problem, rescheduled(kept, fixed=False))
     assert len(short.plans) > 1
     assert short.plans[-1].predicted_calls["f"] > short.plans[0].predicted_calls["f"]
-    assert short.calls.f <= short.plans[-1].predicted_calls["f"]
+    assert short.method_calls.f <= short.plans[-1].predicted_calls["f"]
     assert not ss.plan(saddle.problem, **settings).schedule.fixed
     enough = ss.run(saddle.problem, dataclasses.replace(ss.plan(saddle.problem, **settings, factor=4.0), fixed=False))
     assert enough.status is ss.Status.SOLVED

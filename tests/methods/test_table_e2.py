@@ -29,7 +29,7 @@ def test_row_is_reproduced_to_the_printed_digit(nus, order, N_f, N_g, N_B, media
         assert plan.order == order
         assert plan.predicted_calls == {"f": N_f, "g": N_g, "B": N_B}
         assert result.counted == ss.Calls(N_f, N_g, N_B)
-        assert result.calls.B == N_B - 4
+        assert result.method_calls.B == N_B - 4
         gaps.append(result.gap)
     assert f"{statistics.median(gaps):.3f}" == median
     assert f"[{min(gaps):.3f},{max(gaps):.3f}]" == seeds

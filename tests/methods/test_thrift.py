@@ -102,7 +102,7 @@ def test_the_callables_are_asked_that_much_less_often(order, zero):
     start = tuple(factor * np.full(size, 0.25) for factor, size in zip(STARTS[zero], (5, 3), strict=True))
     asked = []
     plan = ss.plan(mine.problem, order=order, loops=(2, 3, 2))
-    result = ss.run(mine.problem, plan, start=start, callback=lambda r: asked.append((mine.products, r.calls.B)))
+    result = ss.run(mine.problem, plan, start=start, callback=lambda r: asked.append((mine.products, r.method_calls.B)))
     N = dict(zip(order, np.cumprod((2, 3, 2)).tolist(), strict=True))["B"]
     zeros = STARTS[zero].count(0.0)
     assert asked[0] == (2 * N - zeros, 2 * N - zeros)
@@ -175,7 +175,7 @@ def test_primal_dual_steps_spare_the_first_adjoint(monkeypatch, coupling, zero, 
         # From almost 0 every product is made, and the points are almost the same.
         nearly = ss.run(problem, plan, start=(start[0], start[1] + 1e-300))
     assert result.spared == (STARTS[zero][1] == 0.0) and nearly.spared == 0
-    assert 60 - result.spared == result.calls.B
+    assert 60 - result.spared == result.method_calls.B
     np.testing.assert_allclose(result.x, nearly.x, rtol=0.0, atol=1e-13)
     np.testing.assert_allclose(result.y, nearly.y, rtol=0.0, atol=1e-13)
 
@@ -219,8 +219,8 @@ def test_pieces_of_a_long_loop_spare_no_more(monkeypatch, entries):
     with jit(True):
         result = ss.run(problem, ss.plan(problem, order="fgB", loops=(2, 2, 9)))
         once = ss.run(problem, ss.plan(problem, order="fgB", loops=(1, 1, 1)))
-    assert (result.calls.B, result.spared) == (4 * 36 - 4, 4)
-    assert (once.calls.B, once.spared) == (0, 4)
+    assert (result.method_calls.B, result.spared) == (4 * 36 - 4, 4)
+    assert (once.method_calls.B, once.spared) == (0, 4)
 
 
 def test_every_stage_of_a_restarted_run_leaves_its_last_correction_out():
@@ -282,8 +282,8 @@ def test_a_limit_of_the_calls_made_is_no_limit():
     problem = problem_with("dense")
     plan = ss.plan(problem, order="fgB", loops=(4, 2, 3))
     whole = ss.run(problem, plan)
-    enough = ss.run(problem, plan, max_calls={"B": whole.calls.B})
-    short = ss.run(problem, plan, max_calls={"B": whole.calls.B - 1})
+    enough = ss.run(problem, plan, max_calls={"B": whole.method_calls.B})
+    short = ss.run(problem, plan, max_calls={"B": whole.method_calls.B - 1})
     assert enough.status is whole.status is ss.Status.COMPLETED
     assert short.status is ss.Status.CALL_LIMIT
 

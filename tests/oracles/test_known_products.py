@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from saddleslide.methods.sliding.primal_dual import PrimalDual
 
 import saddleslide as ss
 from saddleslide.certificates.candidate import Split
@@ -104,7 +103,7 @@ def test_candidates_bring_both_products_along(kind, inner):
         problem, B = costly_prox(kind)
     plan = adaptive_plan(problem, SolveRequest(1e-9))
     if kind == "linearised":
-        plan = replace(plan, g_steps=0)
+        plan = replace(plan, settings={**plan.settings, "g_steps": 0})
     method, oracles = AdaptiveSliding.of(plan), Oracles(problem)
     state = method.init(oracles, Facts(problem), problem.start(), tol=1e-9)
     assert isinstance(method._iteration(oracles, state.metric).inner, inner)

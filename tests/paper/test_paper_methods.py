@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import saddleslide as ss
-from arena import trace
-from saddleslide.oracles.oracles import Oracles
+from arena import Driven, trace
 from saddleslide.paper import kinds
 from saddleslide.paper.instances import instance
 from saddleslide.paper.perform import perform
@@ -26,12 +25,9 @@ TARGETS = [8.0, 4.0, 2.0, 1.0, 0.5, 0.25]
 
 def planned(name, eps, seed):
     """One stage of an ablation with the loops for eps: gap and calls."""
-    problem = ss.gallery.synthetic(0.75, 0.25, seed=seed)
-    oracles, method = Oracles(problem), ss.methods.by_name[name](metric="identity")
-    method.start(oracles, problem.start(), eps)
-    for _ in range(method.left):
-        method.advance()
-    return ss.certify(problem, *method.output()).gap, oracles.calls
+    driven = Driven(ss.gallery.synthetic(0.75, 0.25, seed=seed), name, None, eps, metric="identity")
+    driven.step(driven.state.left)
+    return driven.gap, driven.calls
 
 
 @pytest.mark.parametrize(
@@ -64,7 +60,7 @@ def test_mirror_prox_of_table_e4():
     grid, printed = range(4, 801, 4), [(1e-1, 224, "9.5e-02"), (3e-2, 592, "2.9e-02"), (1e-2, 1632, "1.0e-02")]
     swept = []
     for k in range(-6, 7):
-        steps = {"step": 2.0**k / 4.0, "metric": "identity"}
+        steps = {"eta": 2.0**k / 4.0, "metric": "identity"}
         problems = [ss.gallery.synthetic(1.0, 1.0, seed=seed) for seed in SEEDS]
         swept.append([trace(problem, ss.methods.by_name["mirror-prox"](**steps), grid) for problem in problems])
     best = min(swept, key=lambda runs: statistics.median(run[-1][1] for run in runs))
@@ -76,8 +72,8 @@ def test_mirror_prox_of_table_e4():
 
 
 E5 = [
-    ("standard", "mirror-prox", {"step": 0.321384}, 1792, (3584, 3584, 7168)),
-    ("nonlocal", "mirror-prox", {"step": 0.313328}, 1792, (3584, 3584, 7168)),
+    ("standard", "mirror-prox", {"eta": 0.321384}, 1792, (3584, 3584, 7168)),
+    ("nonlocal", "mirror-prox", {"eta": 0.313328}, 1792, (3584, 3584, 7168)),
     ("standard", "accelerated-mirror-prox", {"scale": 0.75, "horizon": 1536}, 1536, (1536, 1536, 6144)),
     (
         "holder",
@@ -97,12 +93,10 @@ E5 = [
 def test_counts_of_table_e5(regime, name, options, steps, calls):
     """The counts depend on the scheme alone, so a picture of 8 x 8 will do; benchmarks/ has the gaps at 64 x 64."""
     problem = ss.gallery.tomography(regime, n=8)
-    oracles, method = Oracles(problem), ss.methods.by_name[name](metric="identity", **options)
-    method.start(oracles, problem.start(), 1e-3)
-    for _ in range(steps):
-        method.advance()
-    assert oracles.calls == ss.Calls(*calls)
-    assert method.finished or name == "mirror-prox"
+    driven = Driven(problem, name, None, 1e-3, metric="identity", **options)
+    driven.step(steps)
+    assert driven.calls == ss.Calls(*calls)
+    assert driven.method.is_finished(driven.state) or name == "mirror-prox"
 
 
 @pytest.mark.parametrize("regime", ["standard", "nonlocal", "holder"])

@@ -12,6 +12,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.api.break_even import break_even
+from saddleslide.facts.facts import Facts
 from saddleslide.planner.candidates import ADAPTIVE, SHARES, kind_of, rivals_on
 from saddleslide.planner.choice import choose
 from saddleslide.planner.forecast import predict, predict_adaptive, predictions
@@ -54,20 +55,20 @@ def constrained():
 
 
 def test_dear_products_take_apdg_and_dear_gradients_do_not():
-    assert choose(smooth(), 1e-5, 0.0, (1.0, 1.0, 100.0), estimated=False).method == "apdg"
-    assert choose(smooth(), 1e-5, 0.0, (1000.0, 1000.0, 1.0), estimated=False).method == ADAPTIVE
+    assert choose(Facts(smooth()), 1e-5, 0.0, (1.0, 1.0, 100.0), estimated=False).method == "apdg"
+    assert choose(Facts(smooth()), 1e-5, 0.0, (1000.0, 1000.0, 1.0), estimated=False).method == ADAPTIVE
 
 
 def test_a_smooth_dual_takes_l_bfgs_unless_its_own_work_outweighs_the_products():
-    assert choose(clipped(), 1e-6, 0.0, (1.0, 1.0, 1e5), estimated=True).method == "l-bfgs"
-    assert choose(clipped(), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=True).method == ADAPTIVE
+    assert choose(Facts(clipped()), 1e-6, 0.0, (1.0, 1.0, 1e5), estimated=True).method == "l-bfgs"
+    assert choose(Facts(clipped()), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=True).method == ADAPTIVE
 
 
 def test_l_bfgs_is_predicted_by_a_linear_rate_where_the_primal_is_strongly_convex():
     f, g = ss.functions.Quadratic(1.0), ss.functions.Quadratic(0.5) + ss.functions.Linear(normal(1, 80))
     X, Y = ss.domains.Box(-5.0, 5.0, shape=15), ss.domains.Box(-1.0, 1.0, shape=80)
     problem = ss.SaddleProblem(f=f, g=g, B=normal(2, 80, 15), X=X, Y=Y)
-    bounds = [ss.methods.by_name["l-bfgs"]().predicted_calls(problem, tol).B for tol in (1e-4, 1e-8)]
+    bounds = [ss.methods.by_name["l-bfgs"]().calls(Facts(problem), tol).B for tol in (1e-4, 1e-8)]
     assert bounds[1] < 2 * bounds[0]
     auto, alone = (ss.solve(problem, 1e-5, costs=ONES, method=name) for name in ("auto", ADAPTIVE))
     assert auto.plans[0].method == "l-bfgs"
@@ -103,7 +104,7 @@ def test_no_bound_asks_for_less_than_what_is_quickly_found(exponents, largest):
     asked = [method for method in (kind() for kind in ss.methods.by_name.values()) if not method.lacks(problem)]
     quick = 0
     for method, tol in itertools.product(asked, (100.0, 1.0, 1e-2, 1e-4)):
-        fewest, calls = method.fewest_calls(problem, tol), method.predicted_calls(problem, tol)
+        fewest, calls = method.fewest_calls(Facts(problem), tol), method.calls(Facts(problem), tol)
         quick += fewest is not None and fewest.B > 0
         assert calls is None or (fewest.f <= calls.f and fewest.g <= calls.g and fewest.B <= calls.B)
     assert quick >= 4
@@ -111,14 +112,14 @@ def test_no_bound_asks_for_less_than_what_is_quickly_found(exponents, largest):
 
 def test_what_is_quickly_found_promises_nothing_on_full_spaces_or_for_linear_rates():
     for name in ("accelerated-mirror-prox", "mirror-prox", "mirror-prox-sliding", "universal-mirror-prox"):
-        assert ss.methods.by_name[name]().fewest_calls(smooth(), 1e-3) is ss.methods.by_name[name]().predicted_calls(
-            smooth(), 1e-3
+        assert ss.methods.by_name[name]().fewest_calls(Facts(smooth()), 1e-3) is ss.methods.by_name[name]().calls(
+            Facts(smooth()), 1e-3
         )
     box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(np.diag([1.0, 2.0, 3.0]))
     problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
     mean, last = (ss.methods.by_name["mirror-prox"](output=output) for output in ("average", "last"))
-    assert last.fewest_calls(problem, 1e-8) == ss.Calls()
-    assert last.predicted_calls(problem, 1e-8).B < mean.fewest_calls(problem, 1e-8).B
+    assert last.fewest_calls(Facts(problem), 1e-8) == ss.Calls()
+    assert last.calls(Facts(problem), 1e-8).B < mean.fewest_calls(Facts(problem), 1e-8).B
 
 
 @pytest.mark.parametrize("point", ["X", "Y"])
@@ -127,14 +128,14 @@ def test_nothing_quickly_found_is_claimed_where_a_domain_is_a_single_point(point
     box[point] = ss.domains.Box(0.5, 0.5, shape=3)
     problem = ss.SaddleProblem(f=ss.functions.Linear(np.ones(3)), g=ss.functions.Power(0.75), B=1e4 * np.eye(3), **box)
     method = ss.methods.by_name["proved-sliding"]()
-    assert method.fewest_calls(problem, 1.0).B <= method.predicted_calls(problem, 1.0).B
+    assert method.fewest_calls(Facts(problem), 1.0).B <= method.calls(Facts(problem), 1.0).B
 
 
 def test_a_step_of_the_callers_is_not_bounded_from_below():
     box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(np.diag([1.0, 2.0, 3.0]))
     problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
     method = ss.methods.by_name["mirror-prox"](step=1e3)
-    assert method.fewest_calls(problem, 1e-3).B <= method.predicted_calls(problem, 1e-3).B
+    assert method.fewest_calls(Facts(problem), 1e-3).B <= method.calls(Facts(problem), 1e-3).B
 
 
 def test_choosing_makes_no_plan_where_a_lower_bound_is_too_dear_already(monkeypatch):
@@ -142,32 +143,32 @@ def test_choosing_makes_no_plan_where_a_lower_bound_is_too_dear_already(monkeypa
         raise AssertionError("a plan was made")
 
     problem = ss.gallery.tomography("nonlocal", n=32)
-    free = choose(problem, 0.0, 1e-4, (1e4, 1e2, 1.0), estimated=False)
+    free = choose(Facts(problem), 0.0, 1e-4, (1e4, 1e2, 1.0), estimated=False)
     monkeypatch.setattr("saddleslide.methods.proved_sliding.theorem_plan", planned)
-    assert choose(problem, 0.0, 1e-4, (1e4, 1e2, 1.0), estimated=False) == free
+    assert choose(Facts(problem), 0.0, 1e-4, (1e4, 1e2, 1.0), estimated=False) == free
     assert free.method == ADAPTIVE
 
 
 def test_linear_constraints_take_opapc_where_it_is_cheaper():
-    assert choose(constrained(), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=False).method == "opapc"
-    assert choose(constrained(), 1e-6, 0.0, (1e6, 1.0, 1.0), estimated=False).method == ADAPTIVE
+    assert choose(Facts(constrained()), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=False).method == "opapc"
+    assert choose(Facts(constrained()), 1e-6, 0.0, (1e6, 1.0, 1.0), estimated=False).method == ADAPTIVE
 
 
 def test_opapc_is_not_asked_where_its_assumption_fails_or_is_dear_to_check():
     problem = constrained()
-    assert rivals_on(problem) == ["opapc"]
+    assert rivals_on(Facts(problem)) == ["opapc"]
     f, X = ss.functions.Quadratic(np.diag([1.0, 2.0])), ss.domains.FullSpace(2)
     # Three equations for two unknowns: no multiplier inside Y.
     Y, g = ss.domains.Ball(50.0, shape=3), ss.functions.Linear(np.ones(3))
-    assert rivals_on(ss.SaddleProblem(f=f, g=g, B=normal(9, 3, 2), X=X, Y=Y)) == []
+    assert rivals_on(Facts(ss.SaddleProblem(f=f, g=g, B=normal(9, 3, 2), X=X, Y=Y))) == []
     # Far from the condition numbers at which its share was measured.
     rows = {"f": ss.functions.Quadratic(np.diag(np.geomspace(1e-3, 1.0, 12))), "g": problem.g, "B": problem.B}
-    assert rivals_on(ss.SaddleProblem(**rows, X=problem.X, Y=problem.Y)) == []
+    assert rivals_on(Facts(ss.SaddleProblem(**rows, X=problem.X, Y=problem.Y))) == []
     # Products without a matrix: singular values would take products.
     B = ss.operators.as_coupling(
         (lambda x: problem.B @ x, lambda y: problem.B.T @ y), x_shape=(12,), y_shape=(3,), norm=10.0
     )
-    assert rivals_on(ss.SaddleProblem(f=problem.f, g=problem.g, B=B, X=problem.X, Y=problem.Y)) == []
+    assert rivals_on(Facts(ss.SaddleProblem(f=problem.f, g=problem.g, B=B, X=problem.X, Y=problem.Y))) == []
 
 
 @pytest.mark.parametrize("inside", [0.5, 1.1])
@@ -190,7 +191,7 @@ def test_auto_is_no_dearer_than_adaptive_sliding_under_constraints_with_an_ill_c
     [(smooth, "both costly"), (fused, "one costly"), (clipped, "simple, curved"), (game, "simple, flat")],
 )
 def test_kinds_of_problems(make, kind):
-    assert kind_of(make()) == kind
+    assert kind_of(Facts(make())) == kind
 
 
 def test_auto_is_the_chosen_method_and_counts_the_gradients_of_the_choice():
@@ -236,7 +237,7 @@ def test_a_relative_target_leads_to_a_choice_too():
 
 
 def test_predictions_list_every_method_once_cheapest_first():
-    rows = predictions(smooth(), 1e-3, ONES)
+    rows = predictions(Facts(smooth()), 1e-3, ONES)
     assert sorted(row.method for row in rows) == sorted(["adaptive", "paper", *ss.methods.by_name])
     costs = [row.cost for row in rows if row.applies]
     assert costs == sorted(costs)
@@ -245,8 +246,8 @@ def test_predictions_list_every_method_once_cheapest_first():
 
 
 def test_a_prediction_is_its_share_of_the_bound_and_the_judging_at_the_prices():
-    row = predict("apdg", smooth(), 1e-3, (2.0, 3.0, 5.0))
-    bound = ss.methods.by_name["apdg"]().predicted_calls(smooth(), 1e-3)
+    row = predict("apdg", Facts(smooth()), 1e-3, (2.0, 3.0, 5.0))
+    bound = ss.methods.by_name["apdg"]().calls(Facts(smooth()), 1e-3)
     parts = [
         price * (SHARES["both costly"]["apdg"] * getattr(bound, letter) + getattr(row.judging, letter))
         for letter, price in zip("fgB", (2.0, 3.0, 5.0), strict=True)
@@ -256,16 +257,16 @@ def test_a_prediction_is_its_share_of_the_bound_and_the_judging_at_the_prices():
 
 def test_predictions_grow_with_accuracy_and_with_prices():
     for make in (smooth, clipped, game):
-        costs = [predict_adaptive(make(), tol, ONES).cost for tol in (1e-2, 1e-4, 1e-6)]
+        costs = [predict_adaptive(Facts(make()), tol, ONES).cost for tol in (1e-2, 1e-4, 1e-6)]
         assert costs[0] < costs[1] < costs[2]
-        assert predict_adaptive(make(), 1e-2, (2.0, 2.0, 2.0)).cost == pytest.approx(2.0 * costs[0])
+        assert predict_adaptive(Facts(make()), 1e-2, (2.0, 2.0, 2.0)).cost == pytest.approx(2.0 * costs[0])
 
 
 @gathered("make", [smooth, clipped, game, constrained])
 @gathered("tol", [1e-300, 1e300])
 def test_targets_beyond_all_reason_are_predicted_too(make, tol):
-    assert choose(make(), tol, 0.0, ONES, estimated=True).method in (ADAPTIVE, *ss.methods.by_name)
-    assert len(predictions(make(), tol, ONES)) == 2 + len(ss.methods.by_name)
+    assert choose(Facts(make()), tol, 0.0, ONES, estimated=True).method in (ADAPTIVE, *ss.methods.by_name)
+    assert len(predictions(Facts(make()), tol, ONES)) == 2 + len(ss.methods.by_name)
 
 
 def test_compare_without_running_shows_predictions_and_refusals_only():
@@ -299,7 +300,7 @@ def test_compare_runs_every_method_that_applies_to_the_same_certified_gap():
 @gathered("prices", [None, ONES, (1.0, 1.0, 1e5)])
 def test_compare_says_what_auto_would_take(prices):
     table = ss.compare(clipped(), tol=1e-6, costs=prices)
-    expected = choose(clipped(), 1e-6, 0.0, table.costs, estimated=prices is None)
+    expected = choose(Facts(clipped()), 1e-6, 0.0, table.costs, estimated=prices is None)
     assert table.auto == expected.method
     assert f"auto takes {expected.method}: {expected.reason}" in repr(table)
     assert table.to_dict()["auto"] == expected.method

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import scipy.linalg
 
 import saddleslide as ss
 from composite import Composite
+from plans import rescheduled
 from saddleslide.errors import InputError
 from saddleslide.facts.metric_constants import constants_in, squared_radius_in
 from saddleslide.methods.schedule.planner import theorem_plan
@@ -228,7 +228,7 @@ def test_an_operator_and_a_diagonal_with_the_same_entries_run_alike():
     problem, A, (_, y) = free(coupling=0.3)
     norms = norms_for(A)
     plan = ss.plan(problem, 1e-6, regime="restarts", metric=norms["diagonal"])
-    results = [ss.run(problem, replace(plan, given=metric)) for metric in norms.values()]
+    results = [ss.run(problem, rescheduled(plan, given=metric)) for metric in norms.values()]
     for result in results:
         assert result.success
         np.testing.assert_allclose(result.y, y, atol=1e-2)

@@ -10,6 +10,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.errors import InputError
+from saddleslide.facts.facts import Facts
 from saddleslide.planner.forecast import predict_adaptive
 from saddleslide.theory.plan import weighted_cost
 from support import gathered
@@ -60,7 +61,7 @@ def test_the_plan_says_what_else_was_considered_and_why_it_was_not_taken():
         costs = [cost for _, cost in plan.alternatives]
         assert costs and costs == sorted(costs) and f"instead  {plan.alternatives[0][0]}: " in plan.explain()
         assert set(plan.predicted_calls) == set("fgB") and math.isfinite(costs_of(plan))
-    assert ("adaptive", predict_adaptive(problem, 1e-4, prices).cost) in dear_products.alternatives
+    assert ("adaptive", predict_adaptive(Facts(problem), 1e-4, prices).cost) in dear_products.alternatives
     assert "no spectral metric: x is not an image" in dear_gradients.explain()
 
 

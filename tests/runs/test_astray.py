@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from saddleslide.oracles.oracles import Oracles
+from arena import Driven
+from saddleslide.methods.mirror_prox import MirrorProx, MirrorProxState
 
 F, D = ss.functions, ss.domains
 
@@ -17,20 +18,15 @@ def bowl():
 
 
 def led_astray(monkeypatch, offset):
-    """Mirror-prox whose output is moved away from where it stands by `offset` of the iteration."""
-    kind = ss.methods.by_name["mirror-prox"]
-    advance, output = kind.advance, kind.output
+    """Mirror-prox whose point is moved away from where it stands by `offset` of the iteration."""
+    point = MirrorProx.point
 
-    def counted(self):
-        self.turns = getattr(self, "turns", 0) + 1
-        advance(self)
+    def moved(self, state: MirrorProxState, oracles):
+        x, y = point(self, state, oracles)
+        # The mean counts the iterations.
+        return x + offset(round(state.mean.weight)), y
 
-    def moved(self):
-        x, y = output(self)
-        return x + offset(getattr(self, "turns", 0)), y
-
-    monkeypatch.setattr(kind, "advance", counted)
-    monkeypatch.setattr(kind, "output", moved)
+    monkeypatch.setattr(MirrorProx, "point", moved)
     return {"method": "mirror-prox", "options": {"output": "last"}}
 
 
@@ -81,18 +77,17 @@ INSTANCES = [(0, "box", 1.5, 0.02, 30.0), (0, "tilted", 1e3, 0.02, 30.0), (1, "b
 def test_admm_stays_near_its_best_point(instance):
     """Its penalty rose without end where CG did not keep up, and the products that it sums up drifted away."""
     problem = penalised(*instance)
-    method, oracles = ss.methods.by_name["admm"](), Oracles(problem)
-    method.start(oracles, problem.start(), 0.0)
-    first, gaps = method.rho, []
+    driven = Driven(problem, "admm", None, 0.0)
+    first, gaps = driven.state.rho, []
     for step in range(300):
-        method.advance()
+        driven.step()
         if step % 20 == 0 or step > 250:
-            (candidate,) = method.candidates()
+            (candidate,) = driven.candidates
             gaps.append(ss.certify(problem, candidate.x, candidate.y).gap)
             true = problem.coupling.forward(candidate.x)
             assert np.abs(candidate.Bx - true).max() <= 1e-13 * np.abs(true).max()
-    assert max(gaps[-20:]) <= 1e4 * min(gaps) + 1e-9 * abs(ss.certify(problem, method.x, method.y).upper)
-    assert method.rho <= 1e9 * first
+    assert max(gaps[-20:]) <= 1e4 * min(gaps) + 1e-9 * abs(ss.certify(problem, *driven.point).upper)
+    assert driven.state.rho <= 1e9 * first
 
 
 @pytest.mark.parametrize("seed", range(3))

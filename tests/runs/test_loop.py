@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import numpy as np
 import pytest
-from saddleslide.theory.method_plan import MethodPlan
 
 import saddleslide as ss
+from arena import Driven
 from saddleslide.errors import InputError
+from saddleslide.facts.facts import Facts
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.methods import Method
-from saddleslide.oracles.oracles import Oracles
 from support import CountedProblem, gathered
 
 FAMILY = [
@@ -66,13 +67,11 @@ def test_relative_targets_are_relative_to_the_gap_at_the_start(name, options):
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("accelerated-gradient", "universal-gradient")])
 def test_calls_are_the_calls_that_were_made(name):
     counted = CountedProblem(np.random.default_rng(0).standard_normal((4, 6)), norm=4.0)
-    oracles, method = Oracles(counted.problem), ss.methods.by_name[name]()
     before = counted.gradients, counted.products
-    method.start(oracles, counted.problem.start(), 0.5)
-    for _ in range(7):
-        method.advance()
-    assert (oracles.calls.f, oracles.calls.g) == (counted.f.count - before[0][0], counted.g.count - before[0][1])
-    assert counted.products - before[1] == oracles.calls.B
+    driven = Driven(counted.problem, name, None, 0.5)
+    driven.step(7)
+    assert (driven.calls.f, driven.calls.g) == (counted.f.count - before[0][0], counted.g.count - before[0][1])
+    assert counted.products - before[1] == driven.calls.B
 
 
 @pytest.mark.parametrize("name", ["condat-vu", "gradient-sliding", "proved-sliding", "mirror-prox"])
@@ -84,13 +83,12 @@ def test_gradients_and_products_that_measure_distances_are_calls_too(name, moved
     if name == "gradient-sliding":
         g, Y = ss.functions.Quadratic(1.0), counted.Y
     problem = ss.SaddleProblem(f=counted.f_function, g=g, B=counted.problem.coupling, X=X, Y=Y)
-    oracles, method = Oracles(problem), ss.methods.by_name[name]()
-    assert not method.lacks(problem)
+    assert not ss.methods.by_name[name]().lacks(Facts(problem))
     assert counted.total == 0
-    method.start(oracles, (np.full(6, 0.5), np.full(4, 0.5)) if moved else problem.start(), 0.5)
-    method.advance()
-    assert (oracles.calls.f, oracles.calls.g) == counted.gradients
-    assert counted.products == oracles.calls.B
+    driven = Driven(problem, name, (np.full(6, 0.5), np.full(4, 0.5)) if moved else None, 0.5)
+    driven.step()
+    assert (driven.calls.f, driven.calls.g) == counted.gradients
+    assert counted.products == driven.calls.B
 
 
 def test_judging_is_part_of_the_calls_and_spaced_out():
@@ -172,7 +170,12 @@ def test_a_closed_minimum_is_one_without_gradients(domain):
 
 def test_a_method_hears_what_its_candidates_were_worth(monkeypatch):
     heard = []
-    monkeypatch.setattr(Method, "learn", lambda self, gaps, judge: heard.append(list(gaps)))
+
+    def learn(self, state, gaps, judge, oracles):
+        heard.append(list(gaps))
+        return state
+
+    monkeypatch.setattr(Method, "learn", learn)
     result = ss.solve(smooth_problem(), tol=0.5, method="mirror-prox")
     # The last ones met the target: there is nothing left to learn.
     assert len(heard) == result.nit - 1
@@ -205,14 +208,14 @@ def test_limits_callbacks_and_steps():
 
 def test_inspections_can_be_set_in_the_plan():
     problem = smooth_problem()
-    plan = MethodPlan("mirror-prox", {"output": "average", "step": None, "metric": "identity"}, tol=0.5, every=4)
+    plan = ss.Plan(method="mirror-prox", settings={"metric": "identity"}, tol=0.5, every=4)
     result = ss.run(problem, plan)
     assert {moment.step % 4 for moment in result.history} == {0}
     other = ss.gallery.synthetic(1.0, 1.0, d=5)
     with pytest.raises(InputError, match="made for x, y of shapes"):
         ss.run(other, result.plans[0])
     with pytest.raises(InputError, match="every is 0"):
-        MethodPlan("mirror-prox", every=0)
+        ss.Plan(method="mirror-prox", every=0)
 
 
 def test_a_fixed_length_ends_completed_and_a_lost_certificate_says_so():
@@ -247,14 +250,14 @@ def test_a_method_is_a_value_and_its_name_a_shorthand():
     assert given.plans == named.plans and given.x.tobytes() == named.x.tobytes() and given.calls == named.calls
     assert vars(method) == before and repr(method) == "MirrorProx(output='last')"
     assert {method, ss.methods.MirrorProx(output="last"), ss.methods.MirrorProx()} == {method, ss.methods.MirrorProx()}
-    with pytest.raises(TypeError):
-        method.options["output"] = "average"
+    with pytest.raises(FrozenInstanceError):
+        method.output = "average"
     with pytest.raises(InputError, match="which has its own"):
         ss.solve(problem, tol=1e-2, method=method, options={"output": "last"})
 
     class Mine(Method):
         description = method.description
-        start = advance = output = None
+        init = step = point = None
 
     with pytest.raises(InputError, match=r"method is Mine\(\); expected a class that ss.methods lists"):
         ss.solve(problem, tol=1e-2, method=Mine())
@@ -275,7 +278,7 @@ def test_numbers_that_are_not_finite_end_the_run():
 
 def test_steps_outside_the_theory_are_flagged_in_the_plan():
     problem = smooth_problem()
-    long = ss.solve(problem, tol=1.0, method="mirror-prox", options={"step": 1.0, "metric": "identity"}, max_steps=3)
+    long = ss.solve(problem, tol=1.0, method="mirror-prox", options={"eta": 1.0, "metric": "identity"}, max_steps=3)
     assert any("not covered" in note for note in long.plans[0].notes)
     scaled = ss.solve(problem, tol=1.0, method="accelerated-mirror-prox", options={"scale": 0.75}, max_steps=3)
     assert any("not covered" in note for note in scaled.plans[0].notes)
@@ -326,7 +329,7 @@ def test_domains_on_which_a_bound_does_not_apply_are_flagged_in_the_plan(name):
         start = problem.start((np.full(3, 0.3), np.full(3, 0.3)))
         plan = ss.solve(problem, tol=1e-2, method=name, start=start, max_steps=3).plans[0]
         assert any("does not apply" in note for note in plan.notes) == flagged
-        assert (ss.methods.by_name[name]().predicted_calls(problem, 1e-2) is None) == flagged
+        assert (ss.methods.by_name[name]().calls(Facts(problem), 1e-2) is None) == flagged
 
 
 def test_silent_functions_unknown_names_and_options_are_refused_before_any_call():
@@ -336,8 +339,8 @@ def test_silent_functions_unknown_names_and_options_are_refused_before_any_call(
         ss.solve(problem, tol=0.1, method="newton")
     with pytest.raises(InputError, match="method is"):
         ss.solve(problem, tol=0.1, method=["mirror-prox"])
-    text = refused(problem, "mirror-prox", output="best", step=-1.0, pace=3)
-    for part in ("3 mismatches", "'pace' is unknown", "output is 'best'", "step is -1.0"):
+    text = refused(problem, "mirror-prox", output="best", eta=-1.0, pace=3)
+    for part in ("3 mismatches", "'pace' is unknown", "output is 'best'", "eta is -1.0"):
         assert part in text
     assert "horizon is 2.5" in refused(problem, "accelerated-mirror-prox", horizon=2.5)
     assert "L0 is nan" in refused(problem, "universal-mirror-prox", L0=math.nan)
@@ -374,7 +377,7 @@ def test_the_page_of_methods_says_what_the_code_says():
     page = (Path(ss.__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
     assert ss.methods.by_name.markdown() in page
     for member in ss.methods.by_name.values():
-        for option in member.description.options:
+        for option in member.options():
             assert f"`{option.name}`" in page
 
 

@@ -8,10 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from saddleslide.api.second_try import PATIENCE, with_second_try
 
 import saddleslide as ss
-from saddleslide.methods.catalogue import method_plan
+from plans import on_allowance
+from saddleslide.api.runner import carry_out
+from saddleslide.facts.facts import Facts
+from saddleslide.planner.courses import PATIENCE
 from saddleslide.planner.forecast import predict, predict_adaptive
 from saddleslide.runs.control import Control
 from saddleslide.theory.plan import weighted_cost
@@ -42,7 +44,7 @@ def cost(calls):
 
 def tried(problem, name, tol=1e-6, rtol=0.0, max_calls=None, max_steps=10_000, callback=None, start=None):
     asked = Control(max_calls or {}, max_steps, callback=callback)
-    return with_second_try(problem, method_plan(problem, name, tol, rtol), start, asked, PRICES, 0)
+    return carry_out(problem, on_allowance(problem, name, PRICES, tol, rtol), start, asked)
 
 
 def switched(problem, name):
@@ -59,7 +61,7 @@ def test_a_slow_method_spends_its_allowance_and_adaptive_sliding_finishes():
     assert result.status is ss.Status.SOLVED
     assert ss.certify(problem, result.x, result.y).gap <= 1e-6
     assert any("mirror-prox had a gap of" in reason for reason in result.plans[1].reasons)
-    allowance = PATIENCE * predict_adaptive(problem, 1e-6, PRICES).cost
+    allowance = PATIENCE * predict_adaptive(Facts(problem), 1e-6, PRICES).cost
     # Inspections are spaced: the allowance is overdrawn by a part of itself at most.
     assert allowance < cost(last.calls) <= 1.2 * allowance
     alone = ss.solve(problem, tol=1e-6, method="adaptive", costs=PRICES)
@@ -67,7 +69,7 @@ def test_a_slow_method_spends_its_allowance_and_adaptive_sliding_finishes():
 
 
 def test_a_method_that_stands_still_is_left_early():
-    allowance = PATIENCE * predict_adaptive(smooth(), 1e-6, PRICES).cost
+    allowance = PATIENCE * predict_adaptive(Facts(smooth()), 1e-6, PRICES).cost
     result, last = switched(smooth(), "condat-vu")
     assert 0.1 * allowance < cost(last.calls) < 0.4 * allowance
     assert result.status is ss.Status.SOLVED
@@ -101,7 +103,7 @@ def test_auto_uses_it():
     # It stands still, and is stopped long before its allowance is spent: nearly nothing is lost.
     alone = ss.solve(outside(), tol=1e-6, method="adaptive", costs=(1.0, 1.0, 1.0))
     assert result.calls.f + result.calls.B <= 2.0 * (alone.calls.f + alone.calls.B)
-    assert result.calls.f + result.calls.B < predict_adaptive(outside(), 1e-6, (1.0, 1.0, 1.0)).cost
+    assert result.calls.f + result.calls.B < predict_adaptive(Facts(outside()), 1e-6, (1.0, 1.0, 1.0)).cost
     again = ss.solve(outside(), tol=1e-6, costs=(1.0, 1.0, 1.0))
     assert again.x.tobytes() == result.x.tobytes()
     assert again.calls == result.calls
@@ -144,8 +146,8 @@ def test_a_method_that_ends_early_is_followed_too():
     f = ss.functions.Quadratic(np.full(30, 0.5)) + ss.functions.Linear(normal(5, 30))
     X, Y = ss.domains.Box(-1.0, 1.0, shape=30), ss.domains.Box(-1.0, 1.0, shape=20)
     problem = ss.SaddleProblem(f=f, g=ss.functions.Linear(normal(6, 20)), B=normal(7, 20, 30), X=X, Y=Y)
-    ends = method_plan(problem, "accelerated-mirror-prox", 1e-6, 0.0, {"horizon": 3})
-    result = with_second_try(problem, ends, None, Control(), PRICES, 0)
+    ends = on_allowance(problem, "accelerated-mirror-prox", PRICES, 1e-6, horizon=3)
+    result = carry_out(problem, ends, None, Control())
     assert result.status is ss.Status.SOLVED
     assert any("ended with COMPLETED" in reason for reason in result.plans[1].reasons)
 
@@ -181,7 +183,7 @@ def test_a_relative_target_at_an_optimal_start_is_an_outcome():
     assert chosen.plans[0].method == "opapc"
     zero = ss.functions.Zero()
     flat = ss.SaddleProblem(f=zero, g=zero, B=np.zeros((2, 3)), X=ss.domains.Simplex(3), Y=ss.domains.Simplex(2))
-    for row in (predict_adaptive(problem, 0.0, PRICES), predict("mirror-prox", flat, 0.0, PRICES)):
+    for row in (predict_adaptive(Facts(problem), 0.0, PRICES), predict("mirror-prox", Facts(flat), 0.0, PRICES)):
         assert row.bound is None and math.isinf(row.cost)
 
 

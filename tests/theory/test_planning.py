@@ -371,7 +371,7 @@ def test_a_run_from_another_start_states_the_bound_of_that_start():
     corner = (np.ones(3), np.ones(3))
     used = ss.run(problem, plan, start=corner).plans[0]
     assert [level.step for level in used.schedule.levels] == [level.step for level in plan.schedule.levels]
-    assert used.levels[0].term.Omega == 24.0
+    assert used.schedule.levels[0].term.Omega == 24.0
     by_hand = place(
         [replace(level.term, Omega=24.0, inexact=(level.delta, level.L)) for level in plan.schedule.levels], plan.loops
     )

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from arena import slope, trace
-from saddleslide.oracles.oracles import Oracles
+from arena import Driven, slope, trace
 
 ZERO = ss.functions.Zero()
 TOLERANCE = 0.15
@@ -26,12 +25,12 @@ def assert_exponent(xs, ys, theory):
     assert slope(xs, ys) == pytest.approx(theory, rel=TOLERANCE)
 
 
-def advance_until(method, reached, most=10_000):
+def step_until(driven, reached, most=10_000):
     """Iterate until a condition holds; a method that never gets there fails instead of hanging."""
     for _ in range(most):
-        if reached():
+        if reached(driven):
             return
-        method.advance()
+        driven.step()
     raise AssertionError(f"not there after {most} iterations")
 
 
@@ -71,13 +70,12 @@ def test_one_stage_has_a_certified_gap_of_order_one_over_n_squared_on_quadratic_
     for N in LENGTHS:
         problem, scale = quadratic_chain(N)
         options = {"loose": 1.0} if name == "recursive-sliding" else {}
-        method, oracles = ss.methods.by_name[name](metric="identity", **options), Oracles(problem)
-        method.start(oracles, problem.start(), part * scale / N**2)
-        while method.left > 0:
-            method.advance()
-        assert N / 2 <= oracles.calls.f <= 3 * N
-        counts.append(oracles.calls.f)
-        found.append(ss.certify(problem, *method.output()).gap / scale)
+        driven = Driven(problem, name, None, part * scale / N**2, metric="identity", **options)
+        while driven.state.left > 0:
+            driven.step()
+        assert N / 2 <= driven.calls.f <= 3 * N
+        counts.append(driven.calls.f)
+        found.append(driven.gap / scale)
     assert_exponent(counts, found, -2.0)
 
 
@@ -101,12 +99,11 @@ def test_gradient_sliding_needs_products_like_one_over_the_squared_target():
     problem = ss.SaddleProblem(f=f, g=ZERO, B=rng.standard_normal((10, 20)), X=X, Y=Y)
     targets, products, gradients = [4.0, 2.0, 1.0], [], []
     for tol in targets:
-        method, oracles = ss.methods.by_name["gradient-sliding"](), Oracles(problem)
-        method.start(oracles, problem.start(), tol)
-        advance_until(method, lambda m=method: m.k == m.planned and m.t == m.T)
-        assert ss.certify(problem, *method.output()).gap <= tol
-        products.append(oracles.calls.B)
-        gradients.append(oracles.calls.f)
+        driven = Driven(problem, "gradient-sliding", None, tol)
+        step_until(driven, lambda d: d.state.k == d.state.planned and d.state.t == d.state.T)
+        assert driven.gap <= tol
+        products.append(driven.calls.B)
+        gradients.append(driven.calls.f)
     assert_exponent(targets, products, -2.0)
     assert_exponent(targets, gradients, -0.5)
 
@@ -164,11 +161,10 @@ def test_nonsmooth_functions_take_one_over_the_squared_target(name, options):
     targets, counts = [0.2, 0.1, 0.05], []
     for eps in targets:
         problem = largest_coordinate(eps)
-        method, oracles = ss.methods.by_name[name](**options), Oracles(problem)
-        method.start(oracles, problem.start(), eps)
+        driven = Driven(problem, name, None, eps, **options)
         lowest = -1.0 / math.sqrt(problem.X.size)
-        advance_until(method, lambda m=method, least=lowest, eps=eps: m.output()[0].max() - least <= eps)
-        counts.append(oracles.calls.f)
+        step_until(driven, lambda d, least=lowest, eps=eps: d.point[0].max() - least <= eps)
+        counts.append(driven.calls.f)
     assert_exponent(targets, counts, -2.0)
 
 
@@ -178,10 +174,9 @@ def test_universal_primal_dual_takes_one_over_the_squared_target_where_the_dual_
         d = math.ceil(0.25 / eps**2)
         X, Y = ss.domains.Simplex(d), ss.domains.Ball(1.0, shape=d)
         problem = ss.SaddleProblem(f=ZERO, g=ZERO, B=np.eye(d), X=X, Y=Y)
-        method, oracles = ss.methods.by_name["universal-primal-dual"](), Oracles(problem)
-        method.start(oracles, problem.start(), eps)
-        advance_until(method, lambda m=method, p=problem, eps=eps: ss.certify(p, *m.output()).gap <= eps)
-        counts.append(oracles.calls.B)
+        driven = Driven(problem, "universal-primal-dual", None, eps)
+        step_until(driven, lambda d, eps=eps: d.gap <= eps)
+        counts.append(driven.calls.B)
     assert_exponent(targets, counts, -2.0)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from saddleslide.methods.base import Description, Method, State
-from saddleslide.methods.field import calls_of, unpromised
+from saddleslide.methods.fewest import unpromised
+from saddleslide.methods.field import calls_of
 from saddleslide.methods.primal import primal_smoothness, pull, respond
 
 if TYPE_CHECKING:

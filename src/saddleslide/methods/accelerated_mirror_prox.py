@@ -6,20 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import (
-    Field,
-    Point,
-    Weights,
-    add,
-    calls_of,
-    coupling,
-    metric_option,
-    mix,
-    move,
-    unpromised,
-)
+from saddleslide.methods.base import Description, State, option
+from saddleslide.methods.fewest import BoundedMethod, unpromised
+from saddleslide.methods.field import Field, Point, Weights, add, calls_of, coupling, metric_option, mix, move
 
 if TYPE_CHECKING:
     from saddleslide.facts.facts import Facts
@@ -41,7 +30,7 @@ class AcceleratedMirrorProxState(State):
 
 @final
 @dataclass(frozen=True, repr=False)
-class AcceleratedMirrorProx(Method):
+class AcceleratedMirrorProx(BoundedMethod):
     """One gradient of f and g at (1 - alpha) average + alpha r, two steps with the coupling, alpha_t = 2 / (t + 1).
 
     Steps: gamma_t = t / (2 (L + M t)) for bounded domains; with a horizon N, gamma_t = t / (2 L + N M). Both meet the
@@ -99,9 +88,6 @@ class AcceleratedMirrorProx(Method):
         outside = ("prox weight below that of the theory: not covered by the guarantee",) if short else ()
         about = f"L = {state.L:.6g}, M = {state.M:.6g}, prox weight times {self.scale:g}"
         return (about, *outside, *unpromised(facts))
-
-    def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:
-        return fewest_on_bounded(facts, tol)
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field, fixed = Field.at(facts, facts.problem.start(), self.metric), self.horizon is not None

@@ -101,11 +101,13 @@ by_name = Methods()
 
 
 def named_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
-    """The method of a name with these settings; one error with all of them that it does not have."""
+    """The method of a name with these settings; one error with all that is wrong with them."""
     member, given = by_name[name], dict(options or {})
-    known = [option.name for option in member.options()]
+    known = {option.name: option for option in member.options()}
     unknown = sorted(set(given) - set(known), key=str)
-    raise_all(name, [f"option {entry!r} is unknown; expected one of {sorted(known)}." for entry in unknown])
+    complaints = [f"option {entry!r} is unknown; expected one of {sorted(known)}." for entry in unknown]
+    wrong = [note for entry, option in known.items() if entry in given and (note := option.complaint(given[entry]))]
+    raise_all(name, complaints + wrong)
     return member(**given)
 
 

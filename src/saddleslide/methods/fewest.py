@@ -1,9 +1,11 @@
-"""Fewest calls that bounds on bounded domains can ask for: quick to find, so that forecasts need not ask further."""
+"""Bounds over bounded domains: the fewest calls that they can ask for, quick to find, and where they do not apply."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from saddleslide.methods.base import Method
 from saddleslide.methods.field import calls_of
 from saddleslide.oracles.calls import Calls
 from saddleslide.theory.budgets import budget
@@ -24,3 +26,19 @@ def fewest_on_bounded(facts: Facts, tol: float) -> Calls | None:
     f, g, B = (_PART * budget(term, tol) for term in facts.budget_terms)
     # Four products a step.
     return calls_of(facts, f, g, 4.0 * B)
+
+
+@dataclass(frozen=True, repr=False)
+class BoundedMethod(Method):
+    """A method whose bound is one over bounded domains."""
+
+    def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:
+        return fewest_on_bounded(facts, tol)
+
+
+def unpromised(facts: Facts, blocks: str = "XY") -> tuple[str, ...]:
+    """A note for the plan where a bound over the domains does not apply."""
+    domains = {"X": facts.f.domain, "Y": facts.g.domain}
+    free = [name for name in blocks if not domains[name].bounded]
+    verb = "are" if len(free) > 1 else "is"
+    return (f"{' and '.join(free)} {verb} unbounded: the bound on the gap does not apply",) if free else ()

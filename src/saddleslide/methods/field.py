@@ -115,11 +115,3 @@ def calls_of(facts: Facts, f: float, g: float, B: float) -> Calls | None:
     if not all(map(math.isfinite, (f, g, B))):
         return None
     return Calls(0 if facts.f.is_zero else math.ceil(f), 0 if facts.g.is_zero else math.ceil(g), math.ceil(B))
-
-
-def unpromised(facts: Facts, blocks: str = "XY") -> tuple[str, ...]:
-    """A note for the plan where a bound over the domains does not apply."""
-    domains = {"X": facts.f.domain, "Y": facts.g.domain}
-    free = [name for name in blocks if not domains[name].bounded]
-    verb = "are" if len(free) > 1 else "is"
-    return (f"{' and '.join(free)} {verb} unbounded: the bound on the gap does not apply",) if free else ()

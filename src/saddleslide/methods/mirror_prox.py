@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import Field, Point, Weights, calls_of, metric_option, move, operator, unpromised
+from saddleslide.methods.fewest import fewest_on_bounded, unpromised
+from saddleslide.methods.field import Field, Point, Weights, calls_of, metric_option, move, operator
 from saddleslide.methods.mean import Mean
 from saddleslide.oracles.calls import Calls
 

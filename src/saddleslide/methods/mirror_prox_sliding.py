@@ -6,20 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, Method, State
-from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import (
-    Field,
-    Point,
-    Weights,
-    add,
-    calls_of,
-    coupling,
-    metric_option,
-    mix,
-    move,
-    unpromised,
-)
+from saddleslide.methods.base import Description, State
+from saddleslide.methods.fewest import BoundedMethod, unpromised
+from saddleslide.methods.field import Field, Point, Weights, add, calls_of, coupling, metric_option, mix, move
 from saddleslide.methods.mean import Mean
 
 if TYPE_CHECKING:
@@ -42,7 +31,7 @@ class MirrorProxSlidingState(State):
 
 @final
 @dataclass(frozen=True, repr=False)
-class MirrorProxSliding(Method):
+class MirrorProxSliding(BoundedMethod):
     """Outer step k: one gradient of f and g, then T_k = ceil(k M / L) extragradient steps on the coupling.
 
     gamma_k = 2/(k+1), beta_k = 2L/k, eta_k^t = beta_k (t - 1) + L T_k / k, so that beta_k + eta_k^t = eta_k^(t+1) and
@@ -91,9 +80,6 @@ class MirrorProxSliding(Method):
     def notes(self, state: MirrorProxSlidingState, facts: Facts) -> tuple[str, ...]:
         about = f"L = {state.L:.6g}, M = {state.M:.6g}: {state.M / state.L:.4g} more inner steps at every outer step"
         return (about, *unpromised(facts))
-
-    def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:
-        return fewest_on_bounded(facts, tol)
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field = Field.at(facts, facts.problem.start(), self.metric)

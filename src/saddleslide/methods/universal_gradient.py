@@ -10,7 +10,8 @@ import numpy as np
 
 from saddleslide.methods.backtracking import backtrack
 from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.field import calls_of, unpromised
+from saddleslide.methods.fewest import unpromised
+from saddleslide.methods.field import calls_of
 from saddleslide.methods.primal import Response, primal_smoothness, pull, respond
 
 if TYPE_CHECKING:

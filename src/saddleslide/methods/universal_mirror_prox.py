@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.methods.backtracking import backtrack
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import Field, Point, Weights, calls_of, metric_option, move, operator, unpromised
+from saddleslide.methods.base import Description, State, option
+from saddleslide.methods.fewest import BoundedMethod, unpromised
+from saddleslide.methods.field import Field, Point, Weights, calls_of, metric_option, move, operator
 from saddleslide.methods.mean import Mean
 from saddleslide.oracles.calls import SHORTER
 
@@ -36,7 +36,7 @@ class UniversalMirrorProxState(State):
 
 @final
 @dataclass(frozen=True, repr=False)
-class UniversalMirrorProx(Method):
+class UniversalMirrorProx(BoundedMethod):
     """Mirror-Prox with L_k halved at every iteration and doubled until the inexact test with slack eps/2 holds.
 
     F(z_k) is kept while backtracking. The output is the mean of the w_k with weights 1/L_k.
@@ -90,9 +90,6 @@ class UniversalMirrorProx(Method):
 
     def notes(self, state: UniversalMirrorProxState, facts: Facts) -> tuple[str, ...]:
         return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *unpromised(facts))
-
-    def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:
-        return fewest_on_bounded(facts, tol)
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field = Field.at(facts, facts.problem.start(), self.metric)
