@@ -547,7 +547,7 @@ class Iteration:
 
 def first_curvature(known: SaddleProblem | Facts) -> float:
     """A first estimate of the curvature of f; backtracking corrects it either way."""
-    problem: SaddleProblem = getattr(known, "problem", known)
+    problem: Any = getattr(known, "problem", known)
     smoothness = smoothness_at_hand(split_simple(problem.f, problem.X)[0], problem.X)
     if smoothness is None:
         return 1.0
