@@ -146,6 +146,9 @@ class Facts:
     # What is known of a problem is found out again where a run is taken up again.
     stored: ClassVar[bool] = False
 
+    f: BlockFacts
+    g: BlockFacts
+
     def __init__(self, problem: SaddleProblem, distances: tuple[float, float] | None = None) -> None:
         self.problem, self._distances = problem, distances
         self.f, self.g = BlockFacts(problem.f, problem.X), BlockFacts(problem.g, problem.Y)

@@ -165,7 +165,8 @@ class Method(ABC):
     @classmethod
     def options(cls) -> tuple[Option, ...]:
         """The settings, with what may be given for each."""
-        return tuple(Option(entry.name, entry.default, **entry.metadata) for entry in fields(cls) if entry.metadata)
+        chosen: list[Any] = [entry for entry in fields(cls) if entry.metadata]
+        return tuple(Option(entry.name, entry.default, **entry.metadata) for entry in chosen)
 
     def settings(self) -> dict[str, Value]:
         """Names and values of all settings."""

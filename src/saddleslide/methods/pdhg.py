@@ -127,7 +127,7 @@ class PDHG(Method):
     def candidates(self, state: Any, oracles: Oracles) -> tuple[Candidate, ...]:
         return state.points if isinstance(state, PrimalDualState) else super().candidates(state, oracles)
 
-    def learn(self, state: Any, gaps: Sequence[float], judge: Judge, oracles: Oracles) -> State:
+    def learn(self, state: State, gaps: Sequence[float], judge: Judge, oracles: Oracles) -> State:
         return restart(state, gaps, oracles) if isinstance(state, PrimalDualState) else state
 
     def notes(self, state: Any, facts: Facts) -> tuple[str, ...]:

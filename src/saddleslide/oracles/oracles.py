@@ -87,6 +87,9 @@ class Oracles:
     (array([1., 1.]), Calls(f=1, g=0, B=0))
     """
 
+    # What a checkpoint holds; all else belongs to the problem, or is made anew.
+    kept: ClassVar[tuple[str, ...]] = ("calls", "spared", "seconds", "at_zero")
+
     def __init__(
         self,
         problem: SaddleProblem,

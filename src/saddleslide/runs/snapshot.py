@@ -4,7 +4,7 @@ A run is restored into a fresh one, built from the same problem and plan. Its nu
 are taken from the tree; problems, functions and callables are those of the fresh run. Nothing is looked up by name but
 the records listed here, so a tree can not make anything run.
 
-A class may say `stored = False`: its objects stay those of the fresh run. One that must be rebuilt before its parts can
+A class may say `stored = False`: its objects stay those of the fresh run; or name in `kept` what of them is stored. One that must be rebuilt before its parts can
 be restored names the attributes it needs for that in `restored_first` and has a method `rebuild`.
 """
 
@@ -174,7 +174,8 @@ class _Writer:
             return {"k": "record", "n": number, "t": name, "v": content}
         # An object that has not begun has nothing to rebuild.
         first = [attribute for attribute in getattr(type(value), "restored_first", ()) if attribute in vars(value)]
-        names = [*first, *(attribute for attribute in vars(value) if attribute not in first)]
+        kept = getattr(type(value), "kept", vars(value))
+        names = [*first, *(attribute for attribute in vars(value) if attribute in kept and attribute not in first)]
         content = [[attribute, self.node(vars(value)[attribute])] for attribute in names]
         return {"k": "object", "n": number, "t": name, "v": content, "first": len(first)}
 

@@ -65,6 +65,14 @@ class Schedule:
     accuracy : float or None
         What the stages were made for, where that is not the target: with sampled gradients plans for smaller and
         smaller accuracies follow until a certificate meets the target.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
+    >>> plan = ss.plan(ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box), order="fgB", loops=(4, 2, 3))
+    >>> plan.schedule.calls, [level.N for level in plan.schedule.levels]
+    ({'f': 4, 'g': 8, 'B': 96}, [4, 8, 24])
     """
 
     stages: tuple[Stage, ...]
