@@ -29,7 +29,7 @@ from tomography_calls import PAIRS, Outside, differences, differences_transposed
 import saddleslide as ss
 from saddleslide.gallery.tomography import REGIMES
 from saddleslide.methods import adaptive_sliding
-from saddleslide.methods.sliding.adaptive import AdaptiveSliding
+from saddleslide.methods.adaptive_sliding import Iteration
 
 REGIME_TARGETS = (5e-4, 1e-5, 1e-6)
 INSTANCE_TARGETS = (1e-4, 1e-5, 1e-6)
@@ -120,27 +120,27 @@ class InstanceGap:
 
 def watched(
     problem: ss.SaddleProblem, gap: Gap, targets: tuple[float, ...], seen: list[dict[str, float]]
-) -> type[AdaptiveSliding]:
+) -> type[Iteration]:
     """The method, with every candidate judged from outside; stops at the last target."""
 
-    class Watched(AdaptiveSliding):
+    class Watched(Iteration):
         def __init__(self, oracles: object, *rest: object, **named: object) -> None:
             # A costly g is slid inside by the same class, on the problem with exchanged roles: that one is left alone.
             self.outermost = oracles.problem is problem
-            self.probes = oracles.calls.f
+            self.probes = oracles.calls.f if self.outermost else 0
             super().__init__(oracles, *rest, **named)
 
-        def advance(self) -> object:
-            candidate = super().advance()
+        def step(self, state: object, *rest: object, **named: object) -> tuple[object, object]:
+            after, candidate = super().step(state, *rest, **named)
             if not self.outermost:
-                return candidate
+                return after, candidate
             found = gap(candidate.x, candidate.y)
             calls = self.oracles.calls
             counts = {"f": calls.f - self.probes, "g": calls.g, "B": calls.B}
             seen.append({**counts, "probes": self.probes, "gap": found})
             if found <= targets[-1]:
                 raise StopIteration
-            return candidate
+            return after, candidate
 
     return Watched
 
@@ -153,14 +153,14 @@ def measure(
     if isinstance(gap, InstanceGap):
         gap.allowed = 1e-3 * targets[-1] * start
     seen: list[dict[str, float]] = []
-    original = adaptive_sliding.AdaptiveSliding
-    adaptive_sliding.AdaptiveSliding = watched(problem, gap, tuple(target * start for target in targets), seen)
+    original = adaptive_sliding.Iteration
+    adaptive_sliding.Iteration = watched(problem, gap, tuple(target * start for target in targets), seen)
     try:
         ss.solve(problem, rtol=1e-3 * targets[-1], metric=metric, max_calls={"f": 1000})
     except StopIteration:
         pass
     finally:
-        adaptive_sliding.AdaptiveSliding = original
+        adaptive_sliding.Iteration = original
     first = [next((row for row in seen if row["gap"] <= target * start), None) for target in targets]
     return {
         "problem": name, "metric": metric, "targets": list(targets),

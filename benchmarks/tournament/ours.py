@@ -21,7 +21,7 @@ from benchmarks.tournament.instances import problem_of
 from benchmarks.tournament.programs.clock import now
 from saddleslide.certificates.judge import Judge
 from saddleslide.methods import metric_choice
-from saddleslide.methods.sliding.adaptive import AdaptiveSliding
+from saddleslide.methods.adaptive_sliding import Iteration
 
 JUDGING = ("open", "consider", "settle", "judge_start", "gap_at", "certificate")
 
@@ -61,14 +61,14 @@ class Tape:
 def watched(tape: Tape) -> Iterator[None]:
     """The package with its judge's time set apart and its candidates kept."""
     held = {name: getattr(Judge, name) for name in JUDGING}
-    advance, fit = AdaptiveSliding.advance, metric_choice.fit_spectral
+    step, fit = Iteration.step, metric_choice.fit_spectral
 
-    def advanced(self: AdaptiveSliding) -> Any:
-        candidate = advance(self)
+    def stepped(self: Iteration, *given: Any, **named: Any) -> Any:
+        after, candidate = step(self, *given, **named)
         # A costly g may be slid inside by the same class with exchanged roles: there x is no picture.
         if candidate.x.ndim == 2:
             tape.keep(candidate)
-        return candidate
+        return after, candidate
 
     def fitted(*args: Any, **named: Any) -> Any:
         since = now()
@@ -78,13 +78,13 @@ def watched(tape: Tape) -> Iterator[None]:
 
     for name, work in held.items():
         setattr(Judge, name, tape.not_counted(work))
-    AdaptiveSliding.advance, metric_choice.fit_spectral = advanced, fitted
+    Iteration.step, metric_choice.fit_spectral = stepped, fitted
     try:
         yield
     finally:
         for name, work in held.items():
             setattr(Judge, name, work)
-        AdaptiveSliding.advance, metric_choice.fit_spectral = advance, fit
+        Iteration.step, metric_choice.fit_spectral = step, fit
 
 
 def solved(task: dict[str, Any], tape: Tape | None) -> tuple[np.ndarray, ss.Result]:

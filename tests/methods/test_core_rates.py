@@ -10,6 +10,8 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.certificates.judge import Judge
+from saddleslide.facts.facts import Facts
+from saddleslide.methods.adaptive_sliding import first_curvature
 from saddleslide.methods.restarted_primal_dual import advance, begin
 from saddleslide.oracles.oracles import Oracles
 
@@ -101,6 +103,14 @@ def test_the_average_of_primal_dual_steps_is_the_mean_of_its_points():
         points.append(state.points[0])
     np.testing.assert_allclose(state.average[0], np.mean([point.x for point in points], axis=0), atol=1e-12)
     np.testing.assert_allclose(state.average[1], np.mean([point.y for point in points], axis=0), atol=1e-12)
+
+
+def test_the_first_curvature_is_that_of_the_costly_part():
+    f = F.LeastSquares(2.0 * np.eye(2), np.ones(2)) + F.Quadratic(9.0)
+    problem = ss.SaddleProblem(
+        f=f, g=F.Zero(), B=np.eye(2), X=D.Box(-1.0, 1.0, shape=2), Y=D.Box(-1.0, 1.0, shape=2)
+    )  # fmt: skip
+    assert first_curvature(problem) == first_curvature(Facts(problem)) == pytest.approx(4.0)
 
 
 def test_lower_bounds_take_g_off():

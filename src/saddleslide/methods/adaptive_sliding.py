@@ -20,10 +20,12 @@ import numpy as np
 from saddleslide.arrays.kinds import to_host
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.verdict import Status
-from saddleslide.facts.facts import Facts
-from saddleslide.functions import Zero, bounding_modulus
+from saddleslide.functions.at_hand import smoothness_at_hand
 from saddleslide.functions.base import value_aside
+from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.roundings import FEW, inner_error
+from saddleslide.functions.searched import split_simple
+from saddleslide.functions.simple import Zero
 from saddleslide.kernels.switch import prepare
 from saddleslide.methods.base import BOUNDS, Description, Method, Revision, State, option
 from saddleslide.methods.metric_choice import built_metric
@@ -36,6 +38,7 @@ from saddleslide.theory.plan import ADAPTIVE_SLIDING, Plan
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
     from saddleslide.certificates.judge import Judge
+    from saddleslide.facts.facts import Facts
     from saddleslide.oracles.oracles import CountedLift, Oracles
     from saddleslide.problem import SaddleProblem
 
@@ -140,6 +143,7 @@ class AdaptiveSliding(Method):
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
+    >>> from saddleslide.facts.facts import Facts
     >>> from saddleslide.oracles.oracles import Oracles
     >>> f, box = ss.functions.LeastSquares(np.eye(2), [1.0, -1.0]), ss.domains.Box(-1.0, 1.0, shape=2)
     >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=box, Y=box)
@@ -542,17 +546,9 @@ class Iteration:
 
 
 def first_curvature(known: SaddleProblem | Facts) -> float:
-    """A first estimate of the curvature of f; backtracking corrects it either way.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> f, box = ss.functions.LeastSquares(2.0 * np.eye(2), [1.0, 1.0]), ss.domains.Box(-1.0, 1.0, shape=2)
-    >>> round(first_curvature(ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=box, Y=box)), 3)
-    4.0
-    """
-    facts = known if isinstance(known, Facts) else Facts(known)
-    smoothness = facts.f.rest.holder_at_hand
+    """A first estimate of the curvature of f; backtracking corrects it either way."""
+    problem: Any = getattr(known, "problem", known)
+    smoothness = smoothness_at_hand(split_simple(problem.f, problem.X)[0], problem.X)
     if smoothness is None:
         return 1.0
     return smoothness.H if smoothness.nu == 1.0 and smoothness.H > 0.0 else max(smoothness.H, 1e-12)

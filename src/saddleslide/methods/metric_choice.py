@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.domains import Ball, Box, Domain, FullSpace
+from saddleslide.domains import Ball, Box, FullSpace
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions import Function, hessian_diagonal, split_simple
 from saddleslide.functions.at_hand import exponent
+from saddleslide.functions.diagonals import hessian_diagonal
 from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.searched import split_simple
 from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectral
-from saddleslide.oracles.oracles import Oracles
-from saddleslide.problem import SaddleProblem
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.base import Array
+    from saddleslide.domains import Domain
+    from saddleslide.functions.base import Function
+    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.problem import SaddleProblem
 
 METRICS = ("auto", "blocks", "diagonal", "spectral", "fft")
 # Entries whose curvatures differ by less than this are as well served by one number.

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, beside, on_host
 from saddleslide.errors import InputError
-from saddleslide.operators import Coupling
+
+if TYPE_CHECKING:
+    from saddleslide.operators import Coupling
 
 
 class Metric(ABC):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_real
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Entrywise
-from saddleslide.operators import Coupling
+
+if TYPE_CHECKING:
+    from saddleslide.operators import Coupling
 
 
 @final

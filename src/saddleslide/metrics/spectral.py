@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import scipy
@@ -14,7 +14,9 @@ from saddleslide.arrays.remote.transforms import cosine_transform, hartley_trans
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
 from saddleslide.metrics.shells import shell_average
-from saddleslide.operators import Coupling
+
+if TYPE_CHECKING:
+    from saddleslide.operators import Coupling
 
 BASES = ("dct", "fft")
 # Smallest fitted eigenvalue relative to the largest (facts of the fit: noise of a few probes is of this size).

@@ -13,13 +13,12 @@ import numpy as np
 from saddleslide.arrays.base import zeros
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.domains import Box, FullSpace
-from saddleslide.functions import prox
-from saddleslide.functions.separable import SeparableForm
+from saddleslide.functions.separable import SeparableForm, prox
 from saddleslide.kernels.arguments import DualUpdate, PrimalUpdate
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.methods.sliding.known import known_curve, known_set, spread
 from saddleslide.metrics import Entrywise, Spectral
-from saddleslide.operators import FiniteDifferences
+from saddleslide.operators.differences import FiniteDifferences
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array

@@ -17,7 +17,7 @@ import numpy as np
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.methods.base import State
 from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem, DualModel, Pulls
-from saddleslide.oracles.oracles import MOST_SHORTENED, SHORTER
+from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
