@@ -1,13 +1,10 @@
 """Every call that the caller's own code sees is in `calls`: those of the choice and of the first weights too."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 import numpy as np
 import pytest
-from saddleslide.methods.reach import assumed_slopes, reach_from_start
 
 import saddleslide as ss
+from saddleslide.facts.facts import Facts
 from support import gathered
 
 
@@ -90,17 +87,9 @@ def test_nothing_is_called_to_get_ready_for_a_resumed_run(method, linear, tmp_pa
     assert on.x.tobytes() == whole.x.tobytes() and on.calls == whole.calls and on.gap == whole.gap
 
 
-def test_what_one_thread_assumes_no_other_thread_sees():
-    problem, both_in = Seen().problem, Barrier(2, timeout=300.0)
-    true = reach_from_start(problem)
-
-    def assumed(slope):
-        with assumed_slopes(problem, (slope, slope)):
-            both_in.wait()
-            seen = reach_from_start(problem)
-            both_in.wait()
-        return seen
-
-    with ThreadPoolExecutor(2) as pool:
-        near, far = pool.map(assumed, (1e-6, 1e-3))
-    assert near != far and reach_from_start(problem) == true
+def test_what_is_assumed_is_a_value_of_its_own():
+    facts = Facts(Seen().problem)
+    true = facts.distances
+    near, far = (facts.assuming(facts.sizes.within((slope, slope))) for slope in (1e-6, 1e-3))
+    assert near.distances != far.distances and facts.distances == true
+    assert near.f is facts.f

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     # array of another shape. `Array` alone is one whose shape a fresh state has.
     XArray: TypeAlias = Array
     YArray: TypeAlias = Array
+    # The same as vectors, and x and y in one.
+    XVector: TypeAlias = Array
+    YVector: TypeAlias = Array
+    ZVector: TypeAlias = Array
 
 
 @dataclass

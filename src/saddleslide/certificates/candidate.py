@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
+    from saddleslide.arrays.state import XArray, YArray
     from saddleslide.functions.base import Function
     from saddleslide.functions.models import LowerModel
+
+    # Of f near x, and of g near y.
+    XLinearisation: TypeAlias = "Linearisation"
+    YLinearisation: TypeAlias = "Linearisation"
 
 
 @dataclass(frozen=True)
@@ -76,15 +81,15 @@ class Candidate:
     True
     """
 
-    x: Array
-    y: Array
+    x: XArray
+    y: YArray
     value: float
-    Bx: Array | None = None
-    linearisation: Linearisation | None = None
-    averaged: tuple[float, Array, Array] | None = None
+    Bx: YArray | None = None
+    linearisation: XLinearisation | None = None
+    averaged: tuple[float, XArray, YArray] | None = None
     g_value: float | None = None
-    g_linearisation: Linearisation | None = None
-    BTy: Array | None = None
+    g_linearisation: YLinearisation | None = None
+    BTy: XArray | None = None
     error: float | None = None
     reach: float = 0.0
     g_error: float | None = None

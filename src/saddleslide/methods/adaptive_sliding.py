@@ -37,6 +37,7 @@ from saddleslide.theory.plan import ADAPTIVE_SLIDING, Plan
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
+    from saddleslide.arrays.state import XArray, YArray
     from saddleslide.certificates.judge import Judge
     from saddleslide.facts.facts import Facts
     from saddleslide.oracles.oracles import CountedLift, Oracles
@@ -69,7 +70,7 @@ class Point(State):
     x: Array
     coordinates: Array
     lift: Array
-    gradient: Array | None = None
+    gradient: XArray | None = None
     # Sizes of the points whose lifts this one is made of: what its rounding is relative to.
     reach: float = 0.0
 
@@ -98,14 +99,14 @@ class Iterate(State):
     y: Array
     L: float
     work: Work
-    at_zero: tuple[float, Array] | None
+    at_zero: tuple[float, XArray] | None
     t: float = 1.0
     momentum: float = 0.0
     rho: float = math.nan
     first_rho: float = math.nan
     steps: int = 0
     violations: int = 0
-    average: tuple[float, Array, Array] | None = None
+    average: tuple[float, XArray, YArray] | None = None
 
 
 @dataclass

@@ -11,6 +11,7 @@ from saddleslide.oracles.calls import Calls
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
+    from saddleslide.arrays.state import XArray, YArray
     from saddleslide.facts.facts import Facts
     from saddleslide.oracles.oracles import Oracles
 
@@ -22,13 +23,13 @@ _MOST_AT_ONCE = 512
 class GradientSlidingState(State):
     """Outer step k of `planned` with inner step t of T: u slides from x; its average is u_mean, that of y is v_mean."""
 
-    x: Array
-    x_mean: Array
-    y_mean: Array
-    u: Array
-    u_mean: Array
-    v_mean: Array
-    slope: Array | float
+    x: XArray
+    x_mean: XArray
+    y_mean: YArray
+    u: XArray
+    u_mean: XArray
+    v_mean: YArray
+    slope: XArray | float
     planned: int
     L: float
     M: float

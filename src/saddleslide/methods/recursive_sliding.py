@@ -77,15 +77,14 @@ class ScheduledSliding(Sliding):
             return state
         return replace(state, done=state.done + 1, within=None, models=self._carried(state))
 
-    def _carried(self, state: SlidingState) -> tuple[tuple[str, float, Array], ...]:
+    def _carried(self, state: SlidingState) -> dict[str, tuple[float, Array]]:
         """Lower models of f and g that the stage under way has averaged, or the last one."""
         if state.within is None:
             return state.models
-        levels, extra = self.schedule.stages[state.done].levels, self.schedule.regularisation
+        extra = self.schedule.regularisation
         # Those of a regularised function are not f's or g's own.
         changed = "" if extra is None else {"x": "f", "y": "g"}[extra.block]
-        named = ((levels[i].term.name, constant, slope) for i, constant, slope in state.within.models)
-        return tuple(model for model in named if model[0] != changed)
+        return {name: model for name, model in state.within.models.items() if name != changed}
 
     def cuts(self, state: SlidingState, oracles: Oracles) -> dict[str, LowerModel]:
         return lower_models(self._carried(state), oracles.problem)

@@ -17,6 +17,7 @@ from saddleslide.methods.mean import Mean
 from saddleslide.oracles.calls import SHORTER
 
 if TYPE_CHECKING:
+    from saddleslide.arrays.state import XArray, YArray
     from saddleslide.facts.facts import Facts
     from saddleslide.oracles.calls import Calls
     from saddleslide.oracles.oracles import Oracles
@@ -27,7 +28,7 @@ class UniversalMirrorProxState(State):
     """The last point, where F was asked last, the mean, and the last L; eps is that of the test."""
 
     z: Point
-    asked: Point | None
+    asked: tuple[XArray, YArray] | None
     mean: Mean
     L: float
     eps: float

@@ -12,6 +12,7 @@ may ever reach them.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
@@ -161,12 +162,16 @@ class _Reader:
         # Where arrays lay that were elsewhere, and the run, which sees x and y exchanged where its plan does.
         self.arrays, self.kind, self.run = arrays, kind, run
         self.seen: dict[int, Any] = {}
+        # Whether what is being read sees x and y exchanged once more.
+        self.exchanged = False
 
     def value(self, node: Any, fresh: Any = None, place: str = "") -> Any:
         """The value of a node; `fresh` is what the fresh run has in its place, `place` the annotation of that."""
+        self.exchanged ^= "Mirrored" in place
         made = _READERS[node["k"]](self, node, fresh, place) if isinstance(node, dict) else node
         if made is not None and made is not fresh:
             self._check(made, fresh, place)
+        self.exchanged ^= "Mirrored" in place
         return made
 
     def _check(self, made: Any, fresh: Any, place: str) -> None:
@@ -185,7 +190,9 @@ class _Reader:
             for entry in fields(made):
                 item, old = getattr(made, entry.name), getattr(before, entry.name, None)
                 if item is not None and item is not old:
+                    self.exchanged ^= "Mirrored" in str(entry.type)
                     self._check(item, old, _place_of(entry, place))
+                    self.exchanged ^= "Mirrored" in str(entry.type)
             if _stays(type(made)):
                 # One that is met again; what is restored for the first time is the fresh one itself.
                 raise TypeError(f"{_told(made)} is stored where the run has another {_told(fresh)}")
@@ -198,11 +205,8 @@ class _Reader:
                 raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}")
             return
         x, y = self.run.problem.X.shape, self.run.problem.Y.shape
-        if "X" in place or "Y" in place:
-            fitting = [x] * ("X" in place) + [y] * ("Y" in place)
-        else:
-            sizes = int(np.prod(x)), int(np.prod(y))
-            fitting = [x, y, (sizes[0],), (sizes[1],), (sum(sizes),)]
+        x, y = (y, x) if self.exchanged else (x, y)
+        fitting = _fitting(place, x, y)
         # A number may stand where nothing has been computed yet.
         if not (fresh is None or type(fresh) is float) or made.shape not in fitting or made.dtype.kind != "f":
             raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}; expected a shape of {fitting}")
@@ -283,16 +287,36 @@ class _Reader:
         return made
 
 
+def _fitting(place: str, x: tuple[int, ...], y: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Shapes that an annotation allows, given those of the two blocks."""
+    sizes = math.prod(x), math.prod(y)
+    if "Vector" in place:
+        vectors = {"X": (sizes[0],), "Y": (sizes[1],), "Z": (sum(sizes),)}
+        return [vectors[letter] for letter in re.findall(r"\b([XYZ])Vector", place)]
+    named = re.findall(r"\b([XY])", place)
+    return [{"X": x, "Y": y}[letter] for letter in named] or _shapes_of_unknown_blocks(x, y)
+
+
+def _shapes_of_unknown_blocks(x: tuple[int, ...], y: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Shapes of what no annotation places: points of either block, and the same as vectors, alone and together."""
+    sizes = math.prod(x), math.prod(y)
+    return [x, y, (sizes[0],), (sizes[1],), (sum(sizes),)]
+
+
 def _place_of(entry: Any, place: str) -> str:
     """What the annotation of a field says of blocks; one that says nothing is of the block of what holds it."""
     said = str(entry.type)
-    return said if re.search(r"\b[XY][A-Z]?", said) else place
+    return said if re.search(r"\b([XYZ][A-Z]|Mirrored)", said) else place
 
 
 def _parts(place: str, items: Collection[Any]) -> list[str]:
     """The places of the items of a tuple whose annotation names each; else all are of one."""
     inside = re.search(r"tuple\[([^\[\]]*)\]", place)
+    if place.startswith("tuple[tuple[") and inside:
+        return [inside.group(0)] * len(items)
     named = [part.strip() for part in inside.group(1).split(",")] if inside else []
+    if named and named[-1] == "...":
+        return [named[0]] * len(items)
     return named if isinstance(items, tuple) and len(named) == len(items) else [place] * len(items)
 
 

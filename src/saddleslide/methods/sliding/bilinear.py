@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 
@@ -165,13 +165,13 @@ def _piece(
 def carried_models(recursion: Recursion, stage: Stage, problem: SaddleProblem) -> dict[str, LowerModel]:
     """The averaged lower models of f and g that a run has carried along, by name."""
     carried = recursion.lower_models().items()
-    return lower_models([(stage.levels[i].term.name, *model) for i, model in carried], problem)
+    return lower_models({stage.levels[i].term.name: model for i, model in carried}, problem)
 
 
-def lower_models(carried: Iterable[tuple[str, float, Array]], problem: SaddleProblem) -> dict[str, LowerModel]:
+def lower_models(carried: Mapping[str, tuple[float, Array]], problem: SaddleProblem) -> dict[str, LowerModel]:
     """Averages of pieces of f and g, by name, as models that are below the functions of a problem."""
     found = {}
-    for name, constant, slope in carried:
+    for name, (constant, slope) in carried.items():
         function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
         # Every step of an average rounds once; its weights fade.
         constant -= 4.0 * FEW * abs(constant)

@@ -10,19 +10,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 import numpy as np
 
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.methods.base import State
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem, DualModel, Pulls
+from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem, DualModel
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
+    from saddleslide.arrays.state import XArray, YArray
     from saddleslide.methods.adaptive_sliding import Iterate, Iteration
     from saddleslide.metrics import Entrywise
+
+    # Sliding on g is seen from y.
+    MirroredIterate: TypeAlias = Iterate
 
 # Inner work is never more than this, nor to a smaller tolerance.
 _MOST_STEPS, _LEAST_TOLERANCE = 4096, 1e-3
@@ -40,11 +44,11 @@ class Work(State):
 
     steps: int
     tolerance: float
-    known: Pulls = ()
+    known: tuple[tuple[YArray, XArray], ...] = ()
     value: float = math.nan
-    slope: Array | None = None
+    slope: YArray | None = None
     curvature: float = 0.0
-    inside: Iterate | None = None
+    inside: MirroredIterate | None = None
 
     def harder(self) -> Work:
         """Twice the work from now on, to half the tolerance."""

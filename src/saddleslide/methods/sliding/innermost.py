@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -72,8 +72,8 @@ class Anchors:
 
     beta_x: float
     beta_y: float
-    at_f: Array
-    at_g: Array
+    at_f: XVector
+    at_g: YVector
 
     @property
     def active(self) -> int:
@@ -99,6 +99,10 @@ def bands_of(parts: Parts, T: int) -> Bands:
     couples = max(parts.X.kind, parts.Y.kind) > kinds.BOX
     height = rows if couples else min(rows, max(1, _BAND // columns))
     return Bands(height, 1 if height == rows else min(_TOGETHER, T))
+
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.state import XVector, YVector
 
 
 def compiled_sweep(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from saddleslide.theory.alphas import alpha as alpha_of
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
+    from saddleslide.arrays.state import YVector, ZVector
     from saddleslide.domains import Domain
     from saddleslide.methods.sliding.component import Writer
     from saddleslide.methods.sliding.images import Images
@@ -47,7 +48,7 @@ class RecursionState(State):
         z of every level, outermost first.
     average : Array
         The running average of the outermost level.
-    models : tuple of (level, constant, slope)
+    models : mapping of names of levels to (constant, slope)
         Averaged lower models that the outermost level has carried along.
     images : tuple of Array
         Q of averaged points, where the coupling's level has anchors.
@@ -55,11 +56,11 @@ class RecursionState(State):
         The last step of y and its eta, where an innermost coupling makes primal-dual steps.
     """
 
-    iterates: tuple[Array, ...]
-    average: Array
-    models: tuple[tuple[int, float, Array], ...] = ()
-    images: tuple[Array, ...] = ()
-    lag: Array | None = None
+    iterates: tuple[ZVector, ...]
+    average: ZVector
+    models: dict[str, tuple[float, Array]] = field(default_factory=dict)
+    images: tuple[ZVector, ...] = ()
+    lag: YVector | None = None
     eta: float = math.inf
 
 
@@ -216,7 +217,7 @@ class Recursion:
         return RecursionState(
             tuple(rung.iterate.copy() for rung in self.rungs),
             outermost.average.copy(),
-            tuple((i, constant, slope.copy()) for i, (constant, slope) in outermost.models.items()),
+            {self.rungs[i].level.term.name: (model[0], model[1].copy()) for i, model in outermost.models.items()},
             () if images is None else (images.average.copy(), images.base.copy()),
             lag,
             eta,
@@ -228,7 +229,8 @@ class Recursion:
         for rung, iterate in zip(self.rungs, state.iterates, strict=True):
             rung.iterate[:] = iterate
         outermost.average[:] = state.average
-        outermost.models = {i: (constant, slope.copy()) for i, constant, slope in state.models}
+        names = {rung.level.term.name: i for i, rung in enumerate(self.rungs)}
+        outermost.models = {names[name]: (model[0], model[1].copy()) for name, model in state.models.items()}
         if images is not None:
             images.average[:], images.base[:] = state.images
         if self.innermost is not None:

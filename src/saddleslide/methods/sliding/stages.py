@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from saddleslide.oracles.calls import RunEnded
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
+    from saddleslide.arrays.state import ZVector
     from saddleslide.methods.sliding.innermost import Anchors
     from saddleslide.methods.sliding.recursion import Recursion, RecursionState
     from saddleslide.oracles.oracles import Oracles
@@ -44,7 +45,7 @@ class SlidingState(State):
         Iterates and averages of the stage under way; None between two stages.
     anchors : Anchors or None
         Those of the stage under way.
-    models : tuple of (name, constant, slope)
+    models : mapping of "f" and "g" to (constant, slope)
         Averaged lower models at the end of the last stage.
     gap, raises : float and int
         Certified gap after the last stage that was judged, and how often budgets were raised.
@@ -52,15 +53,15 @@ class SlidingState(State):
         What a theorem promises, for people.
     """
 
-    point: Array
-    center: Array
+    point: ZVector
+    center: ZVector
     eps: float = math.nan
     stages: tuple[tuple[Level, ...], ...] = ()
     done: int = 0
     step: int = 0
     within: RecursionState | None = None
     anchors: Anchors | None = None
-    models: tuple[tuple[str, float, Array], ...] = ()
+    models: dict[str, tuple[float, Array]] = field(default_factory=dict)
     gap: float = math.inf
     raises: int = 0
     note: str = ""
