@@ -306,7 +306,7 @@ def _shapes_of_unknown_blocks(x: tuple[int, ...], y: tuple[int, ...]) -> list[tu
 def _place_of(entry: Any, place: str) -> str:
     """What the annotation of a field says of blocks; one that says nothing is of the block of what holds it."""
     said = str(entry.type)
-    return said if re.search(r"\b([XYZ][A-Z]|Mirrored)", said) else place
+    return said if re.search(r"\b([XYZ][A-Z]|Mirrored)", said) else place.replace("Mirrored", "")
 
 
 def _parts(place: str, items: Collection[Any]) -> list[str]:
