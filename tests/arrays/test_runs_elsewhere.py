@@ -13,6 +13,7 @@ from saddleslide.arrays.remote import Elsewhere, traffic
 from saddleslide.arrays.remote.constants import constant
 from saddleslide.arrays.remote.sparse import sparse_product
 from saddleslide.arrays.remote.transforms import cosine_transform, hartley_transform
+from saddleslide.facts.facts import Facts
 from saddleslide.methods.adaptive_sliding import Iteration
 from saddleslide.methods.restarted_primal_dual import RestartedPrimalDual
 from saddleslide.methods.sliding.recursion import Recursion
@@ -191,7 +192,7 @@ def test_plans_of_the_theorems_run_there(name, library, copies):
 def test_every_method_runs_there(method):
     place = kind("torch")
     name = next(
-        name for name in SUITABLE if not ss.methods.by_name[method]().lacks(PROBLEMS[name](lambda array: array))
+        name for name in SUITABLE if not ss.methods.by_name[method]().lacks(Facts(PROBLEMS[name](lambda array: array)))
     )
     ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.uploaded)
     # The plans of the paper grow with the accuracy, and all of their loops are inside one step.

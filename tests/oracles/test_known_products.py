@@ -80,7 +80,7 @@ def test_the_product_of_zero_is_known():
 
 
 def run_of(problem, tol=1e-9, start=None):
-    plan = adaptive_plan(problem, SolveRequest(tol))
+    plan = adaptive_plan(Facts(problem), SolveRequest(tol))
     return Run(problem, plan, problem.start(start), Control())
 
 
@@ -101,7 +101,7 @@ def test_candidates_bring_both_products_along(kind, inner):
         problem, B = both.problem, both.B
     else:
         problem, B = costly_prox(kind)
-    plan = adaptive_plan(problem, SolveRequest(1e-9))
+    plan = adaptive_plan(Facts(problem), SolveRequest(1e-9))
     if kind == "linearised":
         plan = replace(plan, settings={**plan.settings, "g_steps": 0})
     method, oracles = AdaptiveSliding.of(plan), Oracles(problem)
