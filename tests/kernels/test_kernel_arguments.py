@@ -13,6 +13,7 @@ from numba import typeof, types
 
 import saddleslide as ss
 from saddleslide.kernels import building, switch
+from saddleslide.kernels.arguments import Dense, Differences, Pairs, Rows, Sparse
 from saddleslide.kernels.switch import Kernels, clock, compile_seconds, jit
 from saddleslide.methods.sliding import innermost
 from saddleslide.methods.sliding.bilinear import Stage, bilinear_recursion
@@ -22,21 +23,40 @@ from saddleslide.operators.sparse_rows import SparseRows
 from saddleslide.oracles.oracles import Oracles
 
 F, D = ss.functions, ss.domains
-MODULES = ("compiled", "products", "passes", "paired_rows", "alike_rows", "primal_dual", "sweeps", "anchored_sweeps")
-PICTURES = ("difference_sweeps", "primal_dual_sweeps", "primal_dual_pictures")
+MODULES = (
+    "compiled", "products", "passes", "alike_rows", "primal_dual", "sweeps", "pictures", "primal_dual_sweeps",
+)  # fmt: skip
+MATRICES, PICTURES = [{"coupling": Dense}, {"coupling": Sparse}], [{"coupling": Differences}]
+COLUMNS = [{"columns": "uint16"}, {"columns": "uint32"}]
+# What kernels are compiled for, where it is not one thing alone.
+KINDS = {
+    "sweeps.coupling_sweep": MATRICES,
+    "sweeps.anchored_sweep": MATRICES + PICTURES,
+    "primal_dual_sweeps.primal_dual_sweep": MATRICES,
+    "primal_dual_sweeps.picture_sweep": PICTURES,
+    "pictures.difference_sweep": PICTURES,
+    "passes.pair_up": COLUMNS,
+}
+PASSES = ("product", "two_products", "there_and_back", "two_grams")
+KINDS |= {f"passes.{name}": [width | {"rows": rows} for width in COLUMNS for rows in (Rows, Pairs)] for name in PASSES}
 
 
 def all_kernels():
+    """Every kernel by its name, with each of the kinds that it is compiled for."""
     found = {}
-    for module in (*MODULES, *PICTURES):
-        held = vars(importlib.import_module(f"saddleslide.kernels.{module}"))
-        found |= {f"{module}.{name}": made for name, made in held.items() if hasattr(made, "nogil")}
-    # Some are imported by others.
-    return {
-        name: made
-        for name, made in found.items()
-        if made.py_func.__module__ == f"saddleslide.kernels.{name.split('.')[0]}"
-    }
+    for module in MODULES:
+        for name, made in vars(importlib.import_module(f"saddleslide.kernels.{module}")).items():
+            # Some are imported by others.
+            if hasattr(made, "nogil") and made.py_func.__module__ == f"saddleslide.kernels.{module}":
+                found |= {
+                    called_for(f"{module}.{name}", kinds): (made, kinds)
+                    for kinds in KINDS.get(f"{module}.{name}", [{}])
+                }
+    return found
+
+
+def called_for(name, kinds):
+    return name, frozenset(kinds.items())
 
 
 def fits(found, stated):
@@ -53,15 +73,16 @@ def fits(found, stated):
 @pytest.fixture
 def called(monkeypatch):
     """Names of the kernels that a test calls; their arguments have the stated types."""
-    names, compiled, seen = {id(made): name for name, made in all_kernels().items()}, building.compiled, set()
+    compiled, seen = building.compiled, set()
 
-    def watched(made):
-        entry, signature = compiled(made), building.signature_of(made)
+    def watched(made, **kinds):
+        entry, signature = compiled(made, **kinds), building.signature_of(made, **kinds)
+        name = f"{made.py_func.__module__.rpartition('.')[2]}.{made.py_func.__name__}"
 
         def call(*given):
             for value, stated in zip(given, signature.args, strict=True):
-                assert fits(typeof(value), stated), f"{names[id(made)]}: {typeof(value)} for {stated}"
-            seen.add(names[id(made)])
+                assert fits(typeof(value), stated), f"{name}: {typeof(value)} for {stated}"
+            seen.add(called_for(name, kinds))
             return entry(*given)
 
         return call
@@ -74,7 +95,15 @@ def called(monkeypatch):
 
 
 def test_a_kernel_takes_at_most_eight_arguments():
-    assert all(len(building.signature_of(made).args) <= 8 for made in all_kernels().values())
+    assert all(len(building.signature_of(made, **kinds).args) <= 8 for made, kinds in all_kernels().values())
+
+
+def test_every_part_of_a_kernel_says_how_it_rounds():
+    """What says nothing is rounded like the first kernel that it is compiled with: bits would depend on their order."""
+    for module in (*MODULES, "base_case"):
+        parts = vars(importlib.import_module(f"saddleslide.kernels.{module}"))
+        silent = [name for name, made in parts.items() if "fastmath" not in getattr(made, "targetoptions", ["fastmath"])]
+        assert not silent, (module, silent)
 
 
 def couplings():

@@ -13,8 +13,8 @@ import scipy.sparse
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.kernels import reference
-from saddleslide.kernels.switch import asked_for, compile_seconds, jit, jit_enabled, load
-from saddleslide.kernels.threads import over_rows, working_threads
+from saddleslide.kernels.switch import asked_for, compile_seconds, jit, jit_enabled, load, updates
+from saddleslide.kernels.threads import over_rows, together, working_threads
 from saddleslide.methods.sliding import bilinear_recursion
 from saddleslide.methods.sliding.innermost import compiled_sweep
 from saddleslide.methods.sliding.thrift import Ends
@@ -59,6 +59,16 @@ def test_collecting_adds_the_slopes_too():
         kernels.collect(pull, slope, above, above_slope, z, gradient, np.array([2.0]), np.array([0, 10]))
         np.testing.assert_allclose(pull, above + 2.0 * z, rtol=0.0, atol=1e-15)
         assert np.array_equal(slope, above_slope + gradient)
+
+
+def test_centres_and_corrections_are_made_block_by_block():
+    edges = np.array([0, 1, 2])
+    for kernels in (load("compiled"), reference):
+        out, there = np.zeros(2), np.ones(2)
+        kernels.resolve(out, np.array([3.0, 5.0]), there, np.array([2.0, 4.0]), edges)
+        assert np.array_equal(out, [1.0, 1.0])
+        kernels.correct(out, np.ones(2), np.array([3.0, 5.0]), there, np.array([2.0, 0.5]), edges)
+        assert np.array_equal(out, [5.0, 3.0])
 
 
 def test_composing_and_settling_write_two_vectors_each():
@@ -292,7 +302,8 @@ def test_threads_share_out_all_rows_once(monkeypatch, count):
     starts, seen = np.array([0, 0, 5, 5, 30, 31, 40]), []
     with working_threads(count, "test"):
         over_rows(lambda first, last: seen.extend(range(first, last)), starts)
-    assert sorted(seen) == list(range(6))
+        together([lambda: seen.append(6), lambda: seen.append(7)])
+    assert sorted(seen) == list(range(8))
 
 
 @gathered("wrong", [0, -1, 1.5, True, "2", None])
@@ -327,6 +338,7 @@ def test_the_switch_goes_back_to_where_it_was(on):
             assert jit_enabled() is not on
             raise ZeroDivisionError
         assert jit_enabled() is on
+        assert (updates() is reference) is not on
 
 
 # An unknown coupling takes the vector updates alone, which compile in a second.
@@ -418,7 +430,7 @@ def test_every_compiled_kernel_has_a_twin():
 )
 def test_projections_onto_the_simplex_end_at_ties(tied):
     """Rounding of the threshold brings an entry back here: a loop that waits for it to stay away never ends."""
-    from saddleslide.kernels.sets import _into_simplex
+    from saddleslide.kernels.base_case import _into_simplex
 
     v = np.array(tied)
     _into_simplex(v)

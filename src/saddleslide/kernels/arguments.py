@@ -58,6 +58,18 @@ class Rows(NamedTuple):
     starts: Starts
 
 
+class Pairs(NamedTuple):
+    """The same in pairs of neighbouring columns: two entries of `data` for each column, that of the left one."""
+
+    data: Read
+    columns: Columns
+    starts: Starts
+
+
+# One of these two.
+KnownRows: TypeAlias = Annotated[Any, "rows"]
+
+
 class Dense(NamedTuple):
     """B as a dense matrix."""
 

@@ -10,11 +10,10 @@ from types import NoneType
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 from numba.extending import overload
-
-from saddleslide.kernels.arguments import Dense, Differences, Sparse
 
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
@@ -25,77 +24,56 @@ _ARRAYS = {
     "read matrix": types.Array(types.float64, 2, "C", readonly=True),
     "write matrix": types.float64[:, ::1],
     # Unsigned, so that no index can mean "from the end".
-    "columns": types.Array(types.uint32, 1, "C", readonly=True),
     "starts": types.Array(types.uint32, 1, "C", readonly=True),
-    "new columns": types.uint32[::1],
     "new starts": types.uint32[::1],
     "edges": types.Array(types.int64, 1, "C", readonly=True),
     "offsets": types.Array(types.int32, 1, "C", readonly=True),
 }
-_NARROW = {"columns": types.Array(types.uint16, 1, "C", readonly=True), "new columns": types.uint16[::1]}
 
 
 def helper(function: _Kernel) -> _Kernel:
-    """A part of kernels, compiled together with each of them."""
-    made: _Kernel = numba.njit(error_model="numpy")(function)
+    """A part of kernels, compiled together with each of them.
+
+    It says how it rounds: otherwise Numba would take that from whoever is compiled with it first.
+    """
+    made: _Kernel = numba.njit(error_model="numpy", fastmath=False)(function)
     return made
 
 
 def fusing(function: _Kernel) -> _Kernel:
-    """The same where a product and a sum may be rounded once instead of twice."""
+    """A helper where a product and a sum may be rounded once instead of twice."""
     made: _Kernel = numba.njit(error_model="numpy", fastmath={"contract"})(function)
     return made
 
 
 def summing(function: _Kernel) -> _Kernel:
-    """The same for sums whose order does not matter, so that they become vector code."""
+    """A helper for sums whose order does not matter, so that they become vector code."""
     made: _Kernel = numba.njit(error_model="numpy", fastmath={"reassoc", "contract"})(function)
     return made
 
 
 def choose(stub: Callable[..., Any], choice: Callable[..., Any]) -> None:
     """What compiled code calls in the place of a stub: `choice` gives it, from the types of the arguments."""
-    overload(stub, jit_options={"error_model": "numpy"})(choice)
+    overload(stub, jit_options={"error_model": "numpy", "fastmath": False})(choice)
 
 
 def kernel(function: _Kernel) -> _Kernel:
     """A function that Python calls too: for other kernels it is a helper, and `compiled` makes the one for Python."""
-    return _for_python(function, _ARRAYS, nogil=False)
-
-
-def shared_kernel(function: _Kernel) -> _Kernel:
-    """A kernel whose rows are shared out over threads: it lets others work meanwhile."""
-    return _for_python(function, _ARRAYS, nogil=True)
-
-
-def narrow_kernel(function: _Kernel) -> _Kernel:
-    """The same for sparse matrices whose columns have numbers of 16 bits."""
-    return _for_python(function, _ARRAYS | _NARROW, nogil=True)
-
-
-def dense_kernel(function: _Kernel) -> _Kernel:
-    """A kernel on problems with a dense coupling."""
-    return _for_python(function, _ARRAYS | {"coupling": _type_of(Dense, _ARRAYS)}, nogil=False)
-
-
-def sparse_kernel(function: _Kernel) -> _Kernel:
-    """A kernel on problems with a sparse coupling."""
-    return _for_python(function, _ARRAYS | {"coupling": _type_of(Sparse, _ARRAYS)}, nogil=False)
-
-
-def difference_kernel(function: _Kernel) -> _Kernel:
-    """A kernel on pictures with finite differences."""
-    return _for_python(function, _ARRAYS | {"coupling": _type_of(Differences, _ARRAYS)}, nogil=False)
-
-
-def _for_python(function: _Kernel, arrays: dict[str, Any], nogil: bool) -> _Kernel:
     made: Any = helper(function)
-    made.arrays, made.nogil = arrays, nogil
+    made.nogil = False
     kept: _Kernel = made
     return kept
 
 
-def compiled(made: Any) -> Callable[..., Any]:
+def shared_kernel(function: _Kernel) -> _Kernel:
+    """A kernel whose rows are shared out over threads: it lets others work meanwhile."""
+    made: Any = kernel(function)
+    made.nogil = True
+    kept: _Kernel = made
+    return kept
+
+
+def compiled(made: Any, **kinds: Any) -> Callable[..., Any]:
     """A kernel as Python calls it, compiled now or read from the disk; a cache that fails is never an error.
 
     What is called is the compiled function itself. Numba's dispatcher would look at the type of every array again in
@@ -103,14 +81,13 @@ def compiled(made: Any) -> Callable[..., Any]:
     contiguous and of the stated types. Tests look at the arguments of all kernels.
     """
     function, options = made.py_func, {"error_model": "numpy", "nogil": made.nogil}
-    signature = signature_of(made)
-    attempts: list[Callable[[], None]] = [lambda: _forget_outdated(function), lambda: _forget(function)]
+    signature = signature_of(made, **kinds)
     with warnings.catch_warnings():
         # A cache that can not be written makes the next start slower, no more.
         warnings.simplefilter("ignore")
-        for prepare in attempts:
+        for prepare in (_forget_outdated, _forget):
             try:
-                prepare()
+                prepare(function)
                 return _entry(numba.njit(signature, cache=True, **options)(function))
             except NumbaError:
                 raise
@@ -120,22 +97,25 @@ def compiled(made: Any) -> Callable[..., Any]:
         return _entry(numba.njit(signature, **options)(function))
 
 
-def signature_of(made: Any) -> Any:
-    """The types that the annotations of a kernel stand for."""
+def signature_of(made: Any, *, columns: str = "uint32", **kinds: Any) -> Any:
+    """The types that the annotations of a kernel stand for, with these columns and these kinds of named tuples."""
+    index = numba.from_dtype(np.dtype(columns))
+    words = _ARRAYS | {"columns": types.Array(index, 1, "C", readonly=True), "new columns": index[::1]}
+    words |= {word: _type_of(kind, words) for word, kind in kinds.items()}
     hints = get_type_hints(made.py_func, include_extras=True)
-    result = _type_of(hints.pop("return"), made.arrays)
-    return result(*(_type_of(hint, made.arrays) for hint in hints.values()))
+    result = _type_of(hints.pop("return"), words)
+    return result(*(_type_of(hint, words) for hint in hints.values()))
 
 
-def _type_of(hint: Any, arrays: dict[str, Any]) -> Any:
+def _type_of(hint: Any, words: dict[str, Any]) -> Any:
     if hint in _SIMPLE:
         return _SIMPLE[hint]
     if get_origin(hint) is Annotated:
-        return arrays[hint.__metadata__[0]]
+        return words[hint.__metadata__[0]]
     if get_origin(hint) is tuple:
-        return types.BaseTuple.from_types([_type_of(part, arrays) for part in get_args(hint)])
+        return types.BaseTuple.from_types([_type_of(part, words) for part in get_args(hint)])
     fields = get_type_hints(hint, include_extras=True).values()
-    return types.BaseTuple.from_types([_type_of(field, arrays) for field in fields], hint)
+    return types.BaseTuple.from_types([_type_of(field, words) for field in fields], hint)
 
 
 def _entry(made: Any) -> Callable[..., Any]:

@@ -6,9 +6,9 @@ import math
 
 from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Curve, DualUpdate, KnownSet, PrimalUpdate, Read, Write
+from saddleslide.kernels.base_case import clip_into, clipped, interval
 from saddleslide.kernels.building import helper, kernel, summing
-from saddleslide.kernels.kinds import BOX, INTERVAL
-from saddleslide.kernels.sets import clipped, interval
+from saddleslide.kernels.kinds import BOX
 
 
 @summing
@@ -33,18 +33,6 @@ def _plain_progress(new: Array, old: Array, origin: Array) -> tuple[float, float
 
 
 @helper
-def _clip(v: Array, domain: KnownSet) -> None:
-    low, high = interval(domain)
-    if domain.kind == INTERVAL:
-        for i in range(v.size):
-            v[i] = clipped(v[i], low, high)
-    if domain.kind == BOX:
-        lower, upper = domain.lower, domain.upper
-        for i in range(v.size):
-            v[i] = clipped(v[i], lower[i], upper[i])
-
-
-@helper
 def _bend(v: Array, inverse: Array, curve: Curve) -> None:
     """Solve x / inverse + threshold sign(x) + root sign(x) |x|^(1/2) = v entry by entry, in place."""
     threshold, root = curve
@@ -64,7 +52,7 @@ def _solve(v: Array, inverse: Array, curve: Curve, domain: KnownSet) -> None:
     else:
         for i in range(v.size):
             v[i] *= inverse[i]
-    _clip(v, domain)
+    clip_into(v, domain)
 
 
 @summing

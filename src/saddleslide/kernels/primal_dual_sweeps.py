@@ -1,27 +1,62 @@
 """The innermost level with primal-dual steps as one compiled loop: two products a step, nothing allocated.
 
-For finite differences the products are part of the loops that use them; a picture is one long row, as in
-`difference_sweeps`, and dual entries that no difference reaches are put right after each loop.
+On pictures the products are part of the loops that use them, and dual entries at the ends are kept apart, as in
+`pictures`; zeros stand in their places in y and in its last step. A band of rows makes x and the differences across,
+and those down one row behind, where both of their pixels are new. So step j + 1 follows step j one row behind, and
+`together` steps share a pass, with their rows in cache.
 """
 
 from __future__ import annotations
 
 from saddleslide.arrays.base import Array
-from saddleslide.kernels.arguments import Above, Around, DualBuffers, Factors, KnownSet, KnownTerm, Level, Parts, Write
-from saddleslide.kernels.building import dense_kernel, difference_kernel, fusing, helper, sparse_kernel
-from saddleslide.kernels.difference_rows import Limits, settle, toward_x, without_product
-from saddleslide.kernels.kinds import BALL, BOX, NO_TERM, ZERO_Y
+from saddleslide.kernels.arguments import (
+    Above,
+    Around,
+    Bands,
+    Differences,
+    DualBuffers,
+    Factors,
+    KnownSet,
+    KnownTerm,
+    Level,
+    Parts,
+    Write,
+)
+from saddleslide.kernels.base_case import clipped, limits, project_whole, settle
+from saddleslide.kernels.building import fusing, helper, kernel
+from saddleslide.kernels.kinds import BOX, NO_TERM, ZERO_Y
+from saddleslide.kernels.pictures import Band, exchange, rows_of_x, rows_of_y, stretch, toward_x, without_product
 from saddleslide.kernels.products import adjoint, forward
-from saddleslide.kernels.sets import clipped, interval, project_further
-from saddleslide.kernels.sweeps import advance, copy, step_factors
-from saddleslide.kernels.terms import fold_levels, limits
+from saddleslide.kernels.sweeps import copy, fold_levels, scale, step_factors
 
 
 @fusing
-def look_ahead(out: Array, y: Array, theta: float, lag: Array) -> None:
+def _look_ahead(out: Array, y: Array, theta: float, lag: Array) -> None:
     """Write out = y + theta times the last step of y."""
     for i in range(out.size):
         out[i] = y[i] + theta * lag[i]
+
+
+@fusing
+def _advance(z: Array, fold: Array, q: Array, by: Factors, domain: KnownSet, term: KnownTerm) -> None:
+    """As `toward`, in place: only one of the two loops can know that they are one array."""
+    (low, high), a, b = limits(domain, term), by.a, by.b
+    for i in range(z.size):
+        z[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+    settle(z, by.weight, domain, term, 0)
+    project_whole(z, domain)
+
+
+@helper
+def _advance_y(parts: Parts, z: Array, buffers: DualBuffers, by: Factors) -> None:
+    """The base case of y with q = -B x, and its step."""
+    n, (lag, fold, q, _) = parts.n, buffers
+    y = z[n:]
+    forward(parts.coupling, z[:n], q[n:])
+    copy(lag, y)
+    _advance(y, fold[n:], q[n:], by, parts.Y, parts.g)
+    for i in range(lag.size):
+        lag[i] = y[i] - lag[i]
 
 
 @fusing
@@ -31,122 +66,141 @@ def _average(average: Array, z: Array, alpha: float) -> None:
         average[i] = alpha * z[i] + beta * average[i]
 
 
-@helper
-def _advance_y(y: Array, lag: Array, fold: Array, q: Array, by: Factors, Y: KnownSet, term: KnownTerm) -> None:
-    """The base case of y with q = -B x, and its step."""
-    copy(lag, y)
-    advance(y, fold, q, by, Y, term)
-    for i in range(lag.size):
-        lag[i] = y[i] - lag[i]
-
-
-def _primal_dual_sweep(
+@kernel
+def primal_dual_sweep(
     parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: DualBuffers, before: float
 ) -> float:
     """All steps; `lag` is the last step of y and `before` its eta, infinite at the beginning. Gives the last eta."""
-    n, X, Y, f, g, inverse, coupling = parts
-    lag, fold, q, _ = buffers
-    alphas, x, y, q_x, q_y = level.alphas, z[:n], z[n:], q[:n], q[n:]
-    fold_levels(fold, above, f, g, n)
+    n, alphas, (lag, fold, q, _) = parts.n, level.alphas, buffers
+    fold_levels(parts, above, fold)
     for j in range(alphas.size):
         eta = level.Gamma * alphas[j] * level.step
         by_x, by_y = step_factors(alphas[j], level, above)
         if j == 0 and level.spares & ZERO_Y > 0:
-            q_x[:] = 0.0
+            q[:n] = 0.0
         else:
-            look_ahead(q_y, y, eta / before, lag)
-            adjoint(coupling, q_y, q_x)
-        for i in range(inverse.size):
-            q_x[i] *= inverse[i]
-        advance(x, fold[:n], q_x, by_x, X, f)
-        forward(coupling, x, q_y)
-        _advance_y(y, lag, fold[n:], q_y, by_y, Y, g)
+            _look_ahead(q[n:], z[n:], eta / before, lag)
+            adjoint(parts.coupling, q[n:], q[:n])
+        scale(q, parts.inverse)
+        _advance(z[:n], fold[:n], q[:n], by_x, parts.X, parts.f)
+        _advance_y(parts, z, buffers, by_y)
         _average(average, z, alphas[j])
         before = eta
     return before
 
 
 @fusing
-def _along(y: Array, lag: Array, fold: Array, x: Array, following: Array, by: Factors, within: Limits) -> None:
-    """Write y = a y + b (fold + following - x), clipped, and its step."""
-    (low, high), a, b = within, by.a, by.b
-    for i in range(y.size):
-        new = clipped(a * y[i] + b * (fold[i] + (following[i] - x[i])), low, high)
-        lag[i] = new - y[i]
-        y[i] = new
+def _take(z: Array, average: Array, new: Array, alpha: float) -> None:
+    """Put new entries into z and into the average; their steps stay in their place."""
+    beta = 1.0 - alpha
+    for i in range(z.size):
+        ahead = new[i]
+        average[i] = alpha * ahead + beta * average[i]
+        new[i] = ahead - z[i]
+        z[i] = ahead
 
 
 @helper
-def _difference_x(parts: Parts, x: Array, ahead: Array, out: Array, buffers: DualBuffers, by: Factors) -> None:
-    """Write the base case of x with B^T of `ahead`, whose entries without a difference become 0."""
-    n, columns, inverse, fold = parts.n, parts.coupling.columns, parts.inverse, buffers.fold
-    h, v, within = ahead[:n], ahead[n:], limits(parts.X, parts.f)
-    for k in range(columns - 1, n, columns):
-        h[k] = 0.0
-    v[n - columns :] = 0.0
-    # Nothing stands above, and nothing to the left of the first pixel.
-    around = Around(h[: columns - 1], h[1:columns], buffers.margins[1:columns], v[1:columns])
-    toward_x(out[1:columns], x[1:columns], fold[1:columns], around, inverse[1:columns], by, within)
-    slope = -h[0] - v[0]
-    slope = inverse[0] * slope if inverse.size > 0 else slope
-    out[0] = clipped(by.a * x[0] + by.b * (fold[0] - slope), within[0], within[1])
-    around = Around(h[columns - 1 : n - 1], h[columns:], v[: n - columns], v[columns:])
-    toward_x(out[columns:], x[columns:], fold[columns:n], around, inverse[columns:], by, within)
+def _clear_ends(picture: Differences, lag: Array) -> None:
+    """What has no difference makes no step that x could see."""
+    for down in range(2):
+        at = stretch(picture, Band(0, picture.rows), down)
+        for i in range(at.number):
+            lag[at.place - picture.rows * picture.columns + at.first + i * at.stride] = 0.0
 
 
 @helper
-def _difference_y(parts: Parts, x: Array, y: Array, buffers: DualBuffers, by: Factors) -> None:
-    """The step of y with B x, clipped to an interval, in place."""
-    n, rows, columns = parts.n, parts.coupling.rows, parts.coupling.columns
-    lag, fold, within = buffers.lag, buffers.fold[n:], interval(parts.Y)
-    (low, high), a, b = within, by.a, by.b
-    # Entries of y that no difference reaches.
-    ends = buffers.margins[columns:]
-    for r in range(rows):
-        k = (r + 1) * columns - 1
-        ends[r] = y[k]
-    _along(y[: n - 1], lag[: n - 1], fold[: n - 1], x[: n - 1], x[1:], by, within)
-    for r in range(rows):
-        k = (r + 1) * columns - 1
-        y[k] = clipped(a * ends[r] + b * fold[k], low, high)
-        lag[k] = y[k] - ends[r]
-    inside = 2 * n - columns
-    _along(y[n:inside], lag[n:inside], fold[n:inside], x[: n - columns], x[columns:], by, within)
-    for k in range(inside, 2 * n):
-        new = clipped(a * y[k] + b * fold[k], low, high)
-        lag[k], y[k] = new - y[k], new
-
-
-@difference_kernel
-def primal_dual_sweep_differences(
-    parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: DualBuffers, before: float
-) -> float:
-    """The same for finite differences; `margins` holds a row of zeros and then a number per row of the picture."""
-    n, X, Y, f, g, _, coupling = parts
-    lag, fold, q, _ = buffers
-    alphas, x, y, q_x, q_y = level.alphas, z[:n], z[n:], q[:n], q[n:]
-    fold_levels(fold, above, f, g, n)
-    for j in range(alphas.size):
-        eta = level.Gamma * alphas[j] * level.step
-        by_x, by_y = step_factors(alphas[j], level, above)
-        if j == 0 and level.spares & ZERO_Y > 0:
-            without_product(q_x, x, fold[:n], by_x, limits(X, f))
+def _picture_x(
+    band: Band, at_zero: bool, theta: float, by: Factors, parts: Parts, z: Array, average: Array, buffers: DualBuffers
+) -> None:
+    """The step of x in some rows, with B^T (y + theta (y - y_previous)), unless y is 0."""
+    n, (rows, columns), (lag, fold, scratch, margins) = parts.n, parts.coupling, buffers
+    begin, size = band.row * columns, band.height * columns
+    end, new = begin + size, scratch[:size]
+    if at_zero:
+        without_product(new, z[begin:end], fold[begin:end], by, limits(parts.X, parts.f))
+    elif band.height == rows:
+        _look_ahead(scratch[n:], z[n:], theta, lag)
+        rows_of_x(new, band, by, parts, z, scratch, fold, margins[rows + columns :])
+    else:
+        h, v = z[n : 2 * n], z[2 * n :]
+        # Nothing stands to the left of the first pixel, and at the end of a row there is no difference.
+        across, down = scratch[size : 2 * size + 1], scratch[2 * size + 1 : 3 * size + columns + 1]
+        across[0] = 0.0
+        _look_ahead(across[1:], h[begin:end], theta, lag[begin:end])
+        if band.row == 0:
+            down[:columns] = 0.0
         else:
-            look_ahead(q_y, y, eta / before, lag)
-            _difference_x(parts, x, q_y, q_x, buffers, by_x)
-        settle(q_x, by_x.weight, X, f, 0)
-        if X.kind >= BALL:
-            project_further(q_x, X)
-        copy(x, q_x)
-        if Y.kind < BOX and g.kind == NO_TERM:
-            _difference_y(parts, x, y, buffers, by_y)
-        else:
-            forward(coupling, x, q_y)
-            _advance_y(y, lag, fold[n:], q_y, by_y, Y, g)
-        _average(average, z, alphas[j])
-        before = eta
-    return before
+            _look_ahead(down[:columns], v[begin - columns : begin], theta, lag[n + begin - columns : n + begin])
+        _look_ahead(down[columns:], v[begin:end], theta, lag[n + begin : n + end])
+        around = Around(across[:size], across[1:], down[:size], down[columns:])
+        within = limits(parts.X, parts.f)
+        toward_x(new, z[begin:end], fold[begin:end], around, parts.inverse[begin:end], by, within)
+    settle(new, by.weight, parts.X, parts.f, begin)
+    project_whole(new, parts.X)
+    _take(z[begin:end], average[begin:end], new, by.alpha)
 
 
-primal_dual_sweep_dense = dense_kernel(_primal_dual_sweep)
-primal_dual_sweep_sparse = sparse_kernel(_primal_dual_sweep)
+@helper
+def _picture_y(
+    band: Band, down: int, by: Factors, parts: Parts, z: Array, average: Array, buffers: DualBuffers
+) -> None:
+    """The step of y in some rows whose pixels are new, in one direction."""
+    at, ends = stretch(parts.coupling, band, down), buffers.margins
+    end, step = at.place + at.size, buffers.lag[at.place - parts.n : at.place - parts.n + at.size]
+    y = z[at.place : end]
+    rows_of_y(step, at, by, parts, z, buffers.fold, ends, 0)
+    _take(y, average[at.place : end], step, by.alpha)
+    for i in range(at.number):
+        k = at.first + i * at.stride
+        ends[at.where + i], y[k], step[k] = y[k], 0.0, 0.0
+
+
+@helper
+def _whole_picture_y(by: Factors, parts: Parts, z: Array, average: Array, buffers: DualBuffers) -> None:
+    """The step of y in all rows, on any set and with any term."""
+    exchange(parts.coupling, z, buffers.margins)
+    _advance_y(parts, z, buffers, by)
+    _average(average[parts.n :], z[parts.n :], by.alpha)
+    exchange(parts.coupling, z, buffers.margins)
+    _clear_ends(parts.coupling, buffers.lag)
+
+
+@kernel
+def picture_sweep(
+    parts: Parts, bands: Bands, level: Level, above: Above, z: Write, average: Write, buffers: DualBuffers,
+    before: float,
+) -> float:  # fmt: skip
+    """All steps of `primal_dual_sweep` for finite differences; gives the last eta.
+
+    `height` rows at a time, `together` steps a pass; all rows, and one step, where a set couples entries. The margins
+    are the dual entries at the ends, zero before and after, and a row of zeros. The scratch is of the size of z.
+    """
+    rows, alphas, straight = parts.coupling.rows, level.alphas, parts.Y.kind < BOX and parts.g.kind == NO_TERM
+    fold_levels(parts, above, buffers.fold)
+    exchange(parts.coupling, z, buffers.margins)
+    _clear_ends(parts.coupling, buffers.lag)
+    for first in range(0, alphas.size, bands.together):
+        group = min(bands.together, alphas.size - first)
+        for moment in range(0, rows + group - 1, bands.height):
+            for k in range(group):
+                row, end = max(moment - k, 0), min(moment - k + bands.height, rows)
+                if end <= row:
+                    continue
+                j = first + k
+                by_x, by_y = step_factors(alphas[j], level, above)
+                last_eta = before if j == 0 else level.Gamma * alphas[j - 1] * level.step
+                theta = level.Gamma * alphas[j] * level.step / last_eta
+                band, at_zero = Band(row, end - row), j == 0 and level.spares & ZERO_Y > 0
+                _picture_x(band, at_zero, theta, by_x, parts, z, average, buffers)
+                if band.height == rows and not straight:
+                    _whole_picture_y(by_y, parts, z, average, buffers)
+                    continue
+                _picture_y(band, 0, by_y, parts, z, average, buffers)
+                # One row behind, and to the end at the end.
+                begin, close = max(row - 1, 0), rows if end == rows else end - 1
+                if close > begin:
+                    _picture_y(Band(begin, close - begin), 1, by_y, parts, z, average, buffers)
+    exchange(parts.coupling, z, buffers.margins)
+    eta: float = level.Gamma * alphas[alphas.size - 1] * level.step
+    return eta

@@ -9,19 +9,23 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import Dense, Differences, KnownCoupling, Read, Rows, Sparse, Write
 from saddleslide.kernels.building import choose, helper, kernel, summing
+from saddleslide.kernels.kinds import ZERO_X, ZERO_Y
 
 
 @summing
-def _dense(matrix: Array, x: Array, y: Array, out_x: Array, out_y: Array) -> None:
-    """Both products in one pass over the matrix."""
-    out_x[:] = 0.0
-    for i in range(matrix.shape[0]):
-        row, weight, total = matrix[i], y[i], 0.0
-        for j in range(row.size):
-            total += row[j] * x[j]
-        for j in range(row.size):
-            out_x[j] += weight * row[j]
-        out_y[i] = -total
+def dot(u: Array, v: Array) -> float:
+    """The inner product."""
+    total = 0.0
+    for i in range(v.size):
+        total += u[i] * v[i]
+    return total
+
+
+@summing
+def add_multiple(out: Array, weight: float, v: Array) -> None:
+    """Add a multiple of v to `out`."""
+    for i in range(v.size):
+        out[i] += weight * v[i]
 
 
 @helper
@@ -50,13 +54,6 @@ def row_sum(data: Array, indices: Any, v: Array, k: Any, end: Any) -> float:
         a += data[k] * v[indices[k]]
         k += one
     return ((a + b) + (c + d)) + ((e + f) + (g + h))
-
-
-@helper
-def _sparse(rows: Rows, v: Array, out: Array, sign: float) -> None:
-    data, columns, starts = rows.data, rows.columns, rows.starts
-    for i in range(out.size):
-        out[i] = sign * row_sum(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
 
 
 @kernel
@@ -95,22 +92,34 @@ def difference_adjoint(rows: int, columns: int, y: Read, out: Write) -> None:
         lower[i] += below[i]
 
 
-@summing
+@helper
 def _dense_forward(matrix: Array, x: Array, out: Array) -> None:
     for i in range(matrix.shape[0]):
-        row, total = matrix[i], 0.0
-        for j in range(row.size):
-            total += row[j] * x[j]
-        out[i] = -total
+        out[i] = -dot(matrix[i], x)
 
 
-@summing
+@helper
 def _dense_adjoint(matrix: Array, y: Array, out: Array) -> None:
     out[:] = 0.0
     for i in range(matrix.shape[0]):
-        row, weight = matrix[i], y[i]
-        for j in range(row.size):
-            out[j] += weight * row[j]
+        add_multiple(out, y[i], matrix[i])
+
+
+@helper
+def _dense_operator(matrix: Array, v: Array, n: int, out: Array) -> None:
+    """Both products in one pass over the matrix."""
+    x, y, out_x, out_y = v[:n], v[n:], out[:n], out[n:]
+    out_x[:] = 0.0
+    for i in range(matrix.shape[0]):
+        out_y[i] = -dot(matrix[i], x)
+        add_multiple(out_x, y[i], matrix[i])
+
+
+@helper
+def _sparse_product(rows: Rows, v: Array, out: Array, sign: float) -> None:
+    data, columns, starts = rows
+    for i in range(out.size):
+        out[i] = sign * row_sum(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
 
 
 def forward(coupling: KnownCoupling, x: Array, out: Array) -> None:
@@ -119,7 +128,7 @@ def forward(coupling: KnownCoupling, x: Array, out: Array) -> None:
 
 _FORWARD: dict[Any, Any] = {
     Dense: lambda coupling, x, out: _dense_forward(coupling.matrix, x, out),
-    Sparse: lambda coupling, x, out: _sparse(coupling.matrix, x, out, -1.0),
+    Sparse: lambda coupling, x, out: _sparse_product(coupling.matrix, x, out, -1.0),
     Differences: lambda coupling, x, out: difference_forward(coupling.rows, coupling.columns, -1.0, x, out),
 }
 choose(forward, lambda coupling, x, out: _FORWARD[coupling.instance_class])
@@ -131,14 +140,10 @@ def adjoint(coupling: KnownCoupling, y: Array, out: Array) -> None:
 
 _ADJOINT: dict[Any, Any] = {
     Dense: lambda coupling, y, out: _dense_adjoint(coupling.matrix, y, out),
-    Sparse: lambda coupling, y, out: _sparse(coupling.transpose, y, out, 1.0),
+    Sparse: lambda coupling, y, out: _sparse_product(coupling.transpose, y, out, 1.0),
     Differences: lambda coupling, y, out: difference_adjoint(coupling.rows, coupling.columns, y, out),
 }
 choose(adjoint, lambda coupling, y, out: _ADJOINT[coupling.instance_class])
-
-
-def operator(coupling: KnownCoupling, v: Array, n: int, out: Array) -> None:
-    """Write out = (B^T y, -B x) for v = (x, y), where x has n entries."""
 
 
 @helper
@@ -147,9 +152,29 @@ def _one_by_one(coupling: KnownCoupling, v: Array, n: int, out: Array) -> None:
     forward(coupling, v[:n], out[n:])
 
 
+def operator(coupling: KnownCoupling, v: Array, n: int, out: Array) -> None:
+    """Write out = (B^T y, -B x) for v = (x, y), where x has n entries."""
+
+
 _OPERATOR: dict[Any, Any] = {
-    Dense: lambda coupling, v, n, out: _dense(coupling.matrix, v[:n], v[n:], out[:n], out[n:]),
+    Dense: lambda coupling, v, n, out: _dense_operator(coupling.matrix, v, n, out),
     Sparse: lambda coupling, v, n, out: _one_by_one(coupling, v, n, out),
     Differences: lambda coupling, v, n, out: _one_by_one(coupling, v, n, out),
 }
 choose(operator, lambda coupling, v, n, out: _OPERATOR[coupling.instance_class])
+
+
+@helper
+def first_operator(coupling: KnownCoupling, v: Array, n: int, spares: int, out: Array) -> None:
+    """Q(v), at a start without the products that are known there."""
+    if not spares & (ZERO_X | ZERO_Y):
+        operator(coupling, v, n, out)
+        return
+    if spares & ZERO_Y:
+        out[:n] = 0.0
+    else:
+        adjoint(coupling, v[n:], out[:n])
+    if spares & ZERO_X:
+        out[n:] = 0.0
+    else:
+        forward(coupling, v[:n], out[n:])

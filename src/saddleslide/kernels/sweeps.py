@@ -1,14 +1,18 @@
 """The innermost level as one compiled loop: all its steps, products and projections included, nothing allocated.
 
 Both products at z~ come from Q(z) - Q(z~) = Q(z - z~). The twin of these loops is that of `sliding.recursion` on the
-kernels of `reference`. The two halves of a step are kernels of their own, for products that are made elsewhere.
+kernels of `reference`. The two halves of a step are kernels of their own, for products that are made elsewhere. With
+anchor terms the products of averaged points are averages of products.
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import (
     Above,
+    Anchoring,
     Blocks,
     Buffers,
     Factors,
@@ -20,15 +24,18 @@ from saddleslide.kernels.arguments import (
     Read,
     Write,
 )
-from saddleslide.kernels.building import dense_kernel, fusing, helper, kernel, sparse_kernel
-from saddleslide.kernels.kinds import LAST, NO_TERM, ZERO_X, ZERO_Y
-from saddleslide.kernels.products import adjoint, forward, operator
-from saddleslide.kernels.sets import clipped, interval, project, project_further
-from saddleslide.kernels.terms import fold_levels, limits, minimise
+from saddleslide.kernels.base_case import clipped, interval, limits, project_further, project_whole, settle
+from saddleslide.kernels.building import fusing, helper, kernel
+from saddleslide.kernels.kinds import LAST
+from saddleslide.kernels.products import adjoint, first_operator, forward, operator
+
+BothFactors: TypeAlias = tuple[Factors, Factors]
+# Of `Parts` a step takes what `Blocks` has as well.
+_Blocks: TypeAlias = Blocks | Parts
 
 
 @helper
-def step_factors(alpha: float, level: Level, above: Above) -> tuple[Factors, Factors]:
+def step_factors(alpha: float, level: Level, above: Above) -> BothFactors:
     """What a step does to x and to y."""
     eta_x, eta_y = level.Gamma * alpha * level.step * level.own[0], level.Gamma * alpha * level.step * level.own[1]
     weight_x, weight_y = eta_x + above.weights[0], eta_y + above.weights[1]
@@ -46,6 +53,23 @@ def copy(out: Array, v: Array) -> None:
         out[i] = v[i]
 
 
+@helper
+def scale(v: Array, factors: Array) -> None:
+    """Multiply entries of v, in place; there may be no factors at all."""
+    for i in range(factors.size):
+        v[i] *= factors[i]
+
+
+@fusing
+def toward(out: Array, z: Array, fold: Array, q: Array, by: Factors, domain: KnownSet, term: KnownTerm) -> None:
+    """Write out = a z + b (fold - q), taken through the simple term into the set."""
+    (low, high), a, b = limits(domain, term), by.a, by.b
+    for i in range(out.size):
+        out[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+    settle(out, by.weight, domain, term, 0)
+    project_whole(out, domain)
+
+
 @fusing
 def look_back(average: Array, moved: Array, z: Array, alpha: float) -> None:
     """The running average with z~, which `moved` holds, and the way back from z~ to z in its place."""
@@ -56,36 +80,8 @@ def look_back(average: Array, moved: Array, z: Array, alpha: float) -> None:
         moved[i] = z[i] - ahead
 
 
-@helper
-def _into(v: Array, weight: float, domain: KnownSet, term: KnownTerm) -> None:
-    """From centres to the base case of a block, in place, for what has not been clipped already."""
-    minimise(v, weight, term, 0)
-    if term.kind == NO_TERM:
-        project_further(v, domain)
-    else:
-        project(v, domain)
-
-
 @fusing
-def toward(out: Array, z: Array, fold: Array, q: Array, by: Factors, domain: KnownSet, term: KnownTerm) -> None:
-    """Write out = a z + b (fold - q), taken through the simple term into the set."""
-    (low, high), a, b = limits(domain, term), by.a, by.b
-    for i in range(out.size):
-        out[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
-    _into(out, by.weight, domain, term)
-
-
-@fusing
-def advance(z: Array, fold: Array, q: Array, by: Factors, domain: KnownSet, term: KnownTerm) -> None:
-    """The same with z in the place of out: only one of the two loops can know that they are one array."""
-    (low, high), a, b = limits(domain, term), by.a, by.b
-    for i in range(z.size):
-        z[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
-    _into(z, by.weight, domain, term)
-
-
-@fusing
-def correct(z: Array, moved: Array, q: Array, c: float, domain: KnownSet) -> None:
+def _correct_block(z: Array, moved: Array, q: Array, c: float, domain: KnownSet) -> None:
     """Write z = z~ + c q, projected."""
     low, high = interval(domain)
     for i in range(z.size):
@@ -93,75 +89,142 @@ def correct(z: Array, moved: Array, q: Array, c: float, domain: KnownSet) -> Non
     project_further(z, domain)
 
 
+@helper
+def _ahead(blocks: _Blocks, by: BothFactors, z: Array, average: Array, buffers: Buffers) -> None:
+    """The first half of a step: z~ from q = Q(z), the average with it, and moved = z - z~."""
+    n, (fold, moved, q) = blocks.n, buffers
+    toward(moved[:n], z[:n], fold[:n], q[:n], by[0], blocks.X, blocks.f)
+    toward(moved[n:], z[n:], fold[n:], q[n:], by[1], blocks.Y, blocks.g)
+    look_back(average, moved, z, by[0].alpha)
+
+
+@helper
+def _correct(blocks: _Blocks, by: BothFactors, z: Array, buffers: Buffers) -> None:
+    """The second half: the next iterate from q = Q(z - z~), in place."""
+    n, (_, moved, q) = blocks.n, buffers
+    _correct_block(z[:n], moved[:n], q[:n], by[0].c, blocks.X)
+    _correct_block(z[n:], moved[n:], q[n:], by[1].c, blocks.Y)
+
+
+@helper
+def fold_levels(blocks: _Blocks, above: Above, fold: Array) -> None:
+    """All outer levels, and the linear part of simple terms, as one vector."""
+    pull, slope = above.pull, above.slope
+    for i in range(fold.size):
+        fold[i] = pull[i] - slope[i]
+    for linear, first in ((blocks.f.linear, 0), (blocks.g.linear, blocks.n)):
+        for i in range(linear.size):
+            fold[first + i] -= linear[i]
+
+
 @kernel
 def fold_above(blocks: Blocks, above: Above, fold: Write) -> None:
-    """All outer levels, and the linear part of simple terms, as one vector."""
-    fold_levels(fold, above, blocks.f, blocks.g, blocks.n)
+    """What comes before the first half of a level's first step."""
+    fold_levels(blocks, above, fold)
 
 
 @kernel
 def approach(blocks: Blocks, level: Level, above: Above, z: Read, average: Write, buffers: Buffers) -> None:
-    """The first half of one step: z~ from q = Q(z), the average with it, and moved = z - z~."""
-    n, (fold, moved, q), alpha = blocks.n, buffers, level.alphas[0]
-    by_x, by_y = step_factors(alpha, level, above)
-    toward(moved[:n], z[:n], fold[:n], q[:n], by_x, blocks.X, blocks.f)
-    toward(moved[n:], z[n:], fold[n:], q[n:], by_y, blocks.Y, blocks.g)
-    look_back(average, moved, z, alpha)
+    """The first half of one step, where q is Q(z)."""
+    _ahead(blocks, step_factors(level.alphas[0], level, above), z, average, buffers)
 
 
 @kernel
 def put_right(blocks: Blocks, level: Level, above: Above, z: Write, buffers: Buffers) -> None:
-    """The second half: the next iterate from q = Q(z - z~), in place."""
-    n, (_, moved, q) = blocks.n, buffers
-    by_x, by_y = step_factors(level.alphas[0], level, above)
-    correct(z[:n], moved[:n], q[:n], by_x.c, blocks.X)
-    correct(z[n:], moved[n:], q[n:], by_y.c, blocks.Y)
+    """The second half, where q is Q(z - z~)."""
+    _correct(blocks, step_factors(level.alphas[0], level, above), z, buffers)
 
 
-@helper
-def first_operator(coupling: KnownCoupling, v: Array, n: int, spares: int, out: Array) -> None:
-    """Q(v) at a start whose zeros are known."""
-    if spares & ZERO_Y:
-        out[:n] = 0.0
-    else:
-        adjoint(coupling, v[n:], out[:n])
-    if spares & ZERO_X:
-        out[n:] = 0.0
-    else:
-        forward(coupling, v[:n], out[n:])
-
-
-@helper
-def _dual_operator(coupling: KnownCoupling, inverse: Array, v: Array, n: int, spares: int, out: Array) -> None:
-    """Q(v), its x part in the norm of a diagonal metric."""
-    if spares & (ZERO_X | ZERO_Y):
-        first_operator(coupling, v, n, spares, out)
-    else:
-        operator(coupling, v, n, out)
-    for i in range(inverse.size):
-        out[i] *= inverse[i]
-
-
-def _coupling_sweep(parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: Buffers) -> None:
+@kernel
+def coupling_sweep(parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: Buffers) -> None:
     """All steps of a level; `average` and `z` are updated in place, the buffers are scratch.
 
-    `average` is z before the first step; a level may be swept in pieces.
+    `average` is z before the first step; a level may be swept in pieces. In a diagonal norm P the x part of Q has P^-1.
     """
-    n, X, Y, f, g, inverse, coupling = parts
-    fold, moved, q = buffers
-    alphas, spares = level.alphas, level.spares
-    fold_levels(fold, above, f, g, n)
+    n, inverse, coupling, (fold, moved, q) = parts.n, parts.inverse, parts.coupling, buffers
+    T, spares = level.alphas.size, level.spares
+    fold_levels(parts, above, fold)
+    for j in range(T):
+        by = step_factors(level.alphas[j], level, above)
+        first_operator(coupling, z, n, spares if j == 0 else 0, q)
+        scale(q, inverse)
+        _ahead(parts, by, z, average, buffers)
+        if spares & LAST and j == T - 1:
+            break
+        operator(coupling, moved, n, q)
+        scale(q, inverse)
+        _correct(parts, by, z, buffers)
+
+
+@helper
+def _image_of(coupling: KnownCoupling, anchors: Anchoring, v: Array, n: int) -> None:
+    """The parts of Q(v) that active anchors need."""
+    if anchors.beta_x > 0.0:
+        forward(coupling, v[:n], anchors.base[n:])
+    if anchors.beta_y > 0.0:
+        adjoint(coupling, v[n:], anchors.base[:n])
+
+
+@fusing
+def _mix(out: Array, a: float, u: Array, b: float, v: Array, w: Array) -> None:
+    for i in range(out.size):
+        out[i] = a * u[i] + (b * v[i] + w[i])
+
+
+@fusing
+def _average_image(image: Array, alpha: float, here: Array, moved: Array) -> None:
+    """Q(average) with Q(z~) = Q(z) - Q(z - z~)."""
+    beta = 1.0 - alpha
+    for i in range(image.size):
+        image[i] = alpha * (here[i] - moved[i]) + beta * image[i]
+
+
+@helper
+def _add_anchors(coupling: KnownCoupling, anchors: Anchoring, n: int, slope: Array, scratch: Array) -> None:
+    """Add the gradient of p_3 to the slope, from Q at its point, which becomes scratch."""
+    beta_x, beta_y, at_f, at_g = anchors.beta_x, anchors.beta_y, anchors.at_f, anchors.at_g
+    if beta_x > 0.0:
+        of_y = anchors.point[n:]
+        for i in range(of_y.size):
+            of_y[i] = -beta_x * (of_y[i] + at_g[i])
+        adjoint(coupling, of_y, scratch[:n])
+        for i in range(n):
+            slope[i] += scratch[i]
+    if beta_y > 0.0:
+        of_x = anchors.point[:n]
+        for i in range(n):
+            of_x[i] = beta_y * (of_x[i] + at_f[i])
+        forward(coupling, of_x, scratch[n:])
+        for i in range(n, slope.size):
+            slope[i] -= scratch[i]
+
+
+@kernel
+def anchored_sweep(
+    parts: Parts, anchors: Anchoring, level: Level, above: Above, z: Write, average: Write, buffers: Buffers, entry: int
+) -> None:
+    """As `coupling_sweep`, with Q(average) and Q(base) in `anchors`, made at an entry of the level.
+
+    `entry` is 0 within an entry, 1 at its beginning, and 2 at that of the run, where base is 0.
+    """
+    n, coupling, (fold, moved, q) = parts.n, parts.coupling, buffers
+    alphas, spares, here, image = level.alphas, level.spares, anchors.here, anchors.average
+    fold_levels(parts, above, fold)
+    if entry == 1:
+        _image_of(coupling, anchors, above.base, n)
+    elif entry == 2:
+        anchors.base[:] = 0.0
     for j in range(alphas.size):
-        by_x, by_y = step_factors(alphas[j], level, above)
-        _dual_operator(coupling, inverse, z, n, spares if j == 0 else 0, q)
-        toward(moved[:n], z[:n], fold[:n], q[:n], by_x, X, f)
-        toward(moved[n:], z[n:], fold[n:], q[n:], by_y, Y, g)
-        look_back(average, moved, z, alphas[j])
+        alpha, by = alphas[j], step_factors(alphas[j], level, above)
+        first_operator(coupling, z, n, spares if entry == 2 and j == 0 else 0, here)
+        if entry and j == 0:
+            copy(image, here)
+        _mix(anchors.point, level.Gamma * alpha, here, level.Gamma * (1.0 - alpha), image, anchors.base)
+        copy(q, here)
+        _add_anchors(coupling, anchors, n, q, moved)
+        _ahead(parts, by, z, average, buffers)
         if spares & LAST and j == alphas.size - 1:
             break
-        _dual_operator(coupling, inverse, moved, n, 0, q)
-        correct(z[:n], moved[:n], q[:n], by_x.c, X)
-        correct(z[n:], moved[n:], q[n:], by_y.c, Y)
-
-
-coupling_sweep_dense, coupling_sweep_sparse = dense_kernel(_coupling_sweep), sparse_kernel(_coupling_sweep)
+        operator(coupling, moved, n, q)
+        _average_image(image, alpha, here, q)
+        _correct(parts, by, z, buffers)

@@ -9,35 +9,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, ClassVar, Protocol, cast, final
+from types import ModuleType
+from typing import Any, ClassVar, cast, final
 
 from saddleslide.arrays.base import Array, on_host
 from saddleslide.kernels import reference
-from saddleslide.kernels.arguments import Edges
 
 _OFF = {"0", "off", "no", "false"}
-
-
-class Updates(Protocol):
-    """The vector updates of the recursion, as `reference` documents them."""
-
-    @staticmethod
-    def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None: ...
-    @staticmethod
-    def compose(
-        base: Array, point: Array, a: float, average: Array, above: Array, b: float, z: Array, scratch: Array
-    ) -> None: ...
-    @staticmethod
-    def settle(average: Array, z: Array, ahead: Array, alpha: float, scratch: Array) -> None: ...
-    @staticmethod
-    def collect(
-        pull: Array, slope: Array, above: Array, above_slope: Array, z: Array, gradient: Array, weights: Array,
-        edges: Edges,
-    ) -> None: ...  # fmt: skip
-    @staticmethod
-    def resolve(out: Array, pull: Array, slope: Array, weights: Array, edges: Edges) -> None: ...
-    @staticmethod
-    def correct(out: Array, ahead: Array, here: Array, there: Array, factors: Array, edges: Edges) -> None: ...
 
 
 def asked_for() -> bool:
@@ -54,14 +32,7 @@ class _Switch:
 
 
 def jit_enabled() -> bool:
-    """Whether compiled kernels are used: as the environment said at import, or as `jit` says.
-
-    Examples
-    --------
-    >>> with jit(False):
-    ...     jit_enabled()
-    False
-    """
+    """Whether compiled kernels are used: as the environment said at import, or as `jit` says."""
     return _Switch.on
 
 
@@ -92,23 +63,23 @@ class Kernels:
 
     stored: ClassVar[bool] = False
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, module: str, **kinds: Any) -> None:
+        self._module, self._kinds = module, kinds
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         with _stopped():
             kernel = getattr(importlib.import_module(f"saddleslide.kernels.{self._module}"), name)
-            made = importlib.import_module("saddleslide.kernels.building").compiled(kernel)
+            made = importlib.import_module("saddleslide.kernels.building").compiled(kernel, **self._kinds)
         setattr(self, name, made)
         return made
 
 
 @cache
-def load(module: str) -> Kernels:
-    """The kernels of a module."""
-    return Kernels(module)
+def load(module: str, **kinds: Any) -> Kernels:
+    """The kernels of a module, for one kind of what can be of several: `coupling=Dense`, `rows=Pairs`, `columns=`."""
+    return Kernels(module, **kinds)
 
 
 @contextmanager
@@ -128,14 +99,7 @@ def prepare(transforms: bool = False) -> None:
             importlib.import_module("scipy.fft")
 
 
-def updates(near: Array | None = None) -> Updates:
-    """The vector updates to use now, for arrays that lie where `near` does: elsewhere only NumPy's functions can be.
-
-    Examples
-    --------
-    >>> with jit(False):
-    ...     updates().__name__
-    'saddleslide.kernels.reference'
-    """
+def updates(near: Array | None = None) -> ModuleType:
+    """The vector updates to use now, for arrays that lie where `near` does: elsewhere only NumPy's functions can be."""
     compiled = jit_enabled() and (near is None or on_host(near))
-    return cast(Updates, load("compiled") if compiled else reference)
+    return cast(ModuleType, load("compiled") if compiled else reference)

@@ -36,15 +36,7 @@ def working_threads(count: Any, name: str) -> Iterator[None]:
 
 
 def over_rows(work: Callable[[int, int], object], starts: npt.NDArray[Any]) -> None:
-    """Call work(first, last) on ranges that cover all rows, with equally many entries each; rows begin at `starts`.
-
-    Examples
-    --------
-    >>> ranges = []
-    >>> over_rows(lambda first, last: ranges.append((first, last)), np.array([0, 2, 5]))
-    >>> ranges
-    [(0, 2)]
-    """
+    """Call work(first, last) on ranges that cover all rows, with equally many entries each; rows begin at `starts`."""
     rows, entries, given = len(starts) - 1, int(starts[-1]), _POOL.get()
     if given is None or entries < WORTHWHILE:
         work(0, rows)
@@ -59,15 +51,7 @@ def over_rows(work: Callable[[int, int], object], starts: npt.NDArray[Any]) -> N
 
 
 def together(works: Sequence[Callable[[], object]]) -> None:
-    """Do all works, shared out over the threads; what they are does not depend on how many there are.
-
-    Examples
-    --------
-    >>> done = []
-    >>> together([lambda: done.append(1), lambda: done.append(2)])
-    >>> done
-    [1, 2]
-    """
+    """Do all works, shared out over the threads; what they are does not depend on how many there are."""
     given = _POOL.get()
     if given is None or len(works) == 1:
         for work in works:

@@ -10,7 +10,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.errors import InputError
-from saddleslide.kernels.arguments import Rows
+from saddleslide.kernels.arguments import Pairs, Rows
 from saddleslide.kernels.switch import load
 from saddleslide.kernels.threads import WORTHWHILE, over_rows, together
 
@@ -80,14 +80,13 @@ class SparseRows:
     def __init__(self, matrix: Any) -> None:
         self.shape, starts = matrix.shape, matrix.indptr.astype(np.int32, copy=False).view(np.uint32)
         narrow = np.dtype(np.uint16 if matrix.shape[1] <= _NARROW else np.uint32)
-        self.kind, pairs = narrow.name, _paired(matrix, starts, narrow)
-        self.passes = "passes" if pairs is None else "paired_rows"
-        self.rows = Rows(matrix.data, matrix.indices.astype(narrow), starts) if pairs is None else pairs
+        self.kind = narrow.name
+        self.rows = _pairs(matrix, starts, narrow) or Rows(matrix.data, matrix.indices.astype(narrow), starts)
 
     @property
     def paired(self) -> bool:
         """Whether neighbouring columns are kept in pairs."""
-        return self.passes == "paired_rows"
+        return isinstance(self.rows, Pairs)
 
     def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
         """The matrix times v, in a shape."""
@@ -123,7 +122,8 @@ class SparseRows:
         return made
 
     def _work(self, name: str) -> Callable[..., None]:
-        work: Callable[..., None] = getattr(load(self.passes), f"{name}_{self.kind}")
+        rows: Any = type(self.rows)
+        work: Callable[..., None] = getattr(load("passes", rows=rows, columns=self.kind), name)
         return work
 
     def _added(self, name: str, shape: Shape, *given: Array) -> Array:
@@ -141,22 +141,18 @@ class SparseRows:
         return total
 
 
-def _paired(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> Rows | None:
-    """Weights, columns and row starts of pairs, where there are few enough of them."""
+def _pairs(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> Pairs | None:
+    """Pairs of neighbouring columns, where there are few enough of them."""
     if matrix.shape[1] < 2 or matrix.nnz == 0:
         return None
-    kernels, pair_starts, given = (
-        load("paired_rows"),
-        np.empty_like(starts),
-        matrix.indices.astype(np.int32, copy=False),
-    )
-    count = kernels.count_pairs(given, starts, pair_starts)
+    pair_starts, given = np.empty_like(starts), matrix.indices.astype(np.int32, copy=False)
+    count = load("passes").count_pairs(given, starts, pair_starts)
     if count > _PAIRED * matrix.nnz:
         return None
     columns, weights = np.empty(count, narrow), np.zeros(2 * count)
-    pair_up = getattr(kernels, f"pair_up_{narrow.name}")
+    pair_up = load("passes", columns=narrow.name).pair_up
     pair_up(given, starts, matrix.data, matrix.shape[1] - 1, columns, weights)
-    return Rows(weights, columns, pair_starts)
+    return Pairs(weights, columns, pair_starts)
 
 
 def _by_two(stack: Array, size: int) -> Iterator[tuple[int, Array]]:

@@ -9,9 +9,17 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.kernels import arguments
 from saddleslide.kernels.arguments import Above, Anchoring, Buffers
-from saddleslide.kernels.switch import jit_enabled, load
+from saddleslide.kernels.switch import jit_enabled
 from saddleslide.methods.sliding.images import Images
-from saddleslide.methods.sliding.innermost import PRODUCTS, Outer, Sweep, chunks_of, kind_of, own_weights, weights_of
+from saddleslide.methods.sliding.innermost import (
+    PRODUCTS,
+    Outer,
+    Sweep,
+    chunks_of,
+    kernels_for,
+    own_weights,
+    weights_of,
+)
 from saddleslide.methods.sliding.known import known_parts
 from saddleslide.methods.sliding.thrift import Ends, products_spared, spared_by
 from saddleslide.methods.sliding.view import View
@@ -27,7 +35,7 @@ def anchored_sweep(oracles: Oracles, level: Level, view: View, images: Images) -
     problem, p_3, parts = oracles.problem, images.anchors, known_parts(view)
     if not jit_enabled() or parts is None:
         return None
-    kernel = getattr(load("anchored_sweeps"), f"anchored_sweep_{kind_of(parts)}")
+    kernel = kernels_for(parts, "sweeps").anchored_sweep
     alphas, own, size = weights_of(level.T), own_weights(level), parts.n + problem.Y.size
     buffers = Buffers(np.empty(size), np.empty(size), images.scratch)
     anchors = Anchoring(

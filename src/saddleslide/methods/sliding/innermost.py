@@ -13,7 +13,7 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.kernels import arguments, kinds
 from saddleslide.kernels.arguments import Above, Bands, Buffers, Differences, Parts, PictureBuffers
-from saddleslide.kernels.switch import jit_enabled, load
+from saddleslide.kernels.switch import Kernels, jit_enabled, load
 from saddleslide.methods.sliding.component import Writer
 from saddleslide.methods.sliding.known import known_blocks, known_inverse, known_parts
 from saddleslide.methods.sliding.stepwise import stepwise_sweep
@@ -148,18 +148,19 @@ def _kernel(level: Level, parts: Parts, problem: SaddleProblem) -> tuple[Callabl
     """The loop for a kind of coupling, what it takes at first, and what it works in."""
     size = parts.n + problem.Y.size
     if not isinstance(parts.coupling, Differences):
-        kernel = getattr(load("sweeps"), f"coupling_sweep_{kind_of(parts)}")
+        kernel = kernels_for(parts, "sweeps").coupling_sweep
         return kernel, (parts,), Buffers(*(np.empty(size) for _ in range(3)))
     bands, (rows, columns) = bands_of(parts, level.T), parts.coupling
     kept = bands.height + (0 if bands.height == rows else 2)
     moved = np.zeros(bands.together * (3 * kept * columns + 1))
     buffers = PictureBuffers(np.empty(size), moved, np.zeros(rows + columns), np.zeros(columns))
-    return load("difference_sweeps").difference_sweep, (parts, bands), buffers
+    return kernels_for(parts, "pictures").difference_sweep, (parts, bands), buffers
 
 
-def kind_of(parts: Parts) -> str:
-    """The end of the names of kernels that are compiled for such a coupling."""
-    return type(parts.coupling).__name__.lower()
+def kernels_for(parts: Parts, module: str) -> Kernels:
+    """The kernels of a module that are compiled for such a coupling."""
+    kind: Any = type(parts.coupling)
+    return load(module, coupling=kind)
 
 
 def own_weights(level: Level) -> Array:

@@ -13,8 +13,8 @@ from saddleslide.arrays.base import Array, on_host, zeros
 from saddleslide.kernels import arguments
 from saddleslide.kernels.arguments import Above, Differences, DualBuffers, Parts
 from saddleslide.kernels.kinds import ZERO_Y
-from saddleslide.kernels.switch import jit_enabled, load, updates
-from saddleslide.methods.sliding.innermost import Outer, Sweep, bands_of, chunks_of, kind_of, own_weights, weights_of
+from saddleslide.kernels.switch import jit_enabled, updates
+from saddleslide.methods.sliding.innermost import Outer, Sweep, bands_of, chunks_of, kernels_for, own_weights, weights_of
 from saddleslide.methods.sliding.known import known_parts
 from saddleslide.methods.sliding.thrift import Ends, spared_by
 from saddleslide.methods.sliding.view import View
@@ -55,22 +55,21 @@ class PrimalDualLevel(Sweep):
         self.parts = known_parts(view) if jit_enabled() and on_host(near) else None
         self.blocks, self.kernels = view.blocks(), updates(near)
         self.scratch = zeros(size if self.parts is None else 0, near)
-        pictures = self.parts is not None and isinstance(self.parts.coupling, Differences)
-        self.margins = np.zeros(sum(problem.X.shape) if pictures else 0)
         self.sweep = None if self.parts is None else self._compiled_sweep(self.parts)
 
     def _compiled_sweep(self, parts: Parts) -> _Call:
         """Some steps of an entry: they share passes over a large picture, or are made one after the other."""
-        given: tuple[Any, ...] = (parts,)
-        bands = bands_of(parts, self.level.T) if isinstance(parts.coupling, Differences) else None
-        if bands is None or bands.height == parts.coupling.rows:
-            sweep, scratch = getattr(load("primal_dual_sweeps"), f"primal_dual_sweep_{kind_of(parts)}"), self.q
+        kernels = kernels_for(parts, "primal_dual_sweeps")
+        given: tuple[Any, ...]
+        if isinstance(parts.coupling, Differences):
+            rows, columns = parts.coupling
+            sweep, given = kernels.picture_sweep, (parts, bands_of(parts, self.level.T))
+            margins = np.zeros(rows + 2 * columns)
         else:
-            sweep, given = load("primal_dual_pictures").picture_sweep, (parts, bands)
-            scratch = self.q[: (3 * bands.height + 1) * parts.coupling.columns + 1]
+            sweep, given, margins = kernels.primal_dual_sweep, (parts,), np.zeros(0)
 
         def steps(level: arguments.Level, above: Above, z: Array, average: Array) -> None:
-            buffers = DualBuffers(self.lag, self.fold, scratch, self.margins)
+            buffers = DualBuffers(self.lag, self.fold, self.q, margins)
             self.eta = sweep(*given, level, above, z, average, buffers, self.eta)
 
         return steps
