@@ -102,7 +102,9 @@ def test_every_part_of_a_kernel_says_how_it_rounds():
     """What says nothing is rounded like the first kernel that it is compiled with: bits would depend on their order."""
     for module in (*MODULES, "base_case"):
         parts = vars(importlib.import_module(f"saddleslide.kernels.{module}"))
-        silent = [name for name, made in parts.items() if "fastmath" not in getattr(made, "targetoptions", ["fastmath"])]
+        silent = [
+            name for name, made in parts.items() if "fastmath" not in getattr(made, "targetoptions", ["fastmath"])
+        ]
         assert not silent, (module, silent)
 
 

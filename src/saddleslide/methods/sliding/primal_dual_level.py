@@ -14,7 +14,15 @@ from saddleslide.kernels import arguments
 from saddleslide.kernels.arguments import Above, Differences, DualBuffers, Parts
 from saddleslide.kernels.kinds import ZERO_Y
 from saddleslide.kernels.switch import jit_enabled, updates
-from saddleslide.methods.sliding.innermost import Outer, Sweep, bands_of, chunks_of, kernels_for, own_weights, weights_of
+from saddleslide.methods.sliding.innermost import (
+    Outer,
+    Sweep,
+    bands_of,
+    chunks_of,
+    kernels_for,
+    own_weights,
+    weights_of,
+)
 from saddleslide.methods.sliding.known import known_parts
 from saddleslide.methods.sliding.thrift import Ends, spared_by
 from saddleslide.methods.sliding.view import View
