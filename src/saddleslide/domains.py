@@ -16,6 +16,8 @@ from saddleslide.arrays.base import Array, Shape, as_floats, as_number, as_real,
 from saddleslide.arrays.kinds import Built
 from saddleslide.errors import InputError, raise_all
 
+__all__ = ["Ball", "Box", "Domain", "FullSpace", "NonNegative", "Product", "Simplex"]
+
 
 class Domain(Built, ABC):
     """A closed convex set of arrays of one shape.
@@ -62,14 +64,7 @@ class Domain(Built, ABC):
         return self.radius(np.zeros(self.shape))
 
     def radius(self, point: Array) -> float:
-        """Largest distance from `point` to a point of the set.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> ss.domains.Box(-1.0, 1.0, shape=4).radius(np.zeros(4))
-        2.0
-        """
+        """Largest distance from `point` to a point of the set."""
         return math.sqrt(self.squared_radius(point))
 
     @abstractmethod
@@ -138,13 +133,13 @@ class FullSpace(Domain):
             return np.where(direction == 0.0, 0.0, np.sign(direction) * np.inf)
 
     def squared_radius(self, point: Array) -> float:
-        return math.inf if self.size else 0.0
+        return self.diameter()
 
     def diameter(self) -> float:
         return math.inf if self.size else 0.0
 
     def magnitude(self) -> float:
-        return math.inf if self.size else 0.0
+        return self.diameter()
 
     def violation(self, point: Array) -> float:
         return 0.0
@@ -186,13 +181,7 @@ class Box(Domain):
 
     @property
     def uniform(self) -> tuple[float, float] | None:
-        """Both sides where they are numbers, the same for all entries; else None.
-
-        Examples
-        --------
-        >>> Box(-1.0, 2.0, shape=3).uniform
-        (-1.0, 2.0)
-        """
+        """Both sides where they are numbers, the same for all entries; else None."""
         low, high = self._clip
         return (low, high) if isinstance(low, float) and isinstance(high, float) else None
 
@@ -391,18 +380,10 @@ class Product(Domain):
 
     @property
     def blocks(self) -> tuple[Domain, ...]:
-        """The factors."""
         return self.factors
 
     def split(self, point: Array) -> list[Array]:
-        """Views of a flat point, one per factor, each in the shape of its factor.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> [part.shape for part in Product(FullSpace((2, 3)), FullSpace(4)).split(np.zeros(10))]
-        [(2, 3), (4,)]
-        """
+        """Views of a flat point, one per factor, each in the shape of its factor."""
         return split(point, [factor.shape for factor in self.factors])
 
     def project(self, point: Array, out: Array | None = None) -> Array:
@@ -428,3 +409,7 @@ class Product(Domain):
     def violation(self, point: Array) -> float:
         parts = zip(self.factors, self.split(point), strict=True)
         return max(factor.violation(part) for factor, part in parts)
+
+
+def __dir__() -> list[str]:
+    return __all__

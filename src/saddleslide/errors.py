@@ -11,6 +11,19 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+__all__ = [
+    "CheckpointError",
+    "InputError",
+    "MissingAdjointError",
+    "MissingExtraError",
+    "NoExactMinimumError",
+    "OutcomeError",
+    "OutputLostError",
+    "SaddleslideError",
+    "UnknownConstantError",
+    "UnreachableError",
+]
+
 # What NumPy, Cython, Numba, pybind11 and PyTorch say of an array that they want to write to.
 _UNWRITABLE = re.compile(r"read.?only|writ(e)?able", re.IGNORECASE)
 _COPY = "saddleslide: arguments are read-only views. Give code that wants to write its own copy, np.array(x)."
@@ -21,7 +34,6 @@ class SaddleslideError(Exception):
 
     Examples
     --------
-    >>> from saddleslide.errors import SaddleslideError, InputError
     >>> issubclass(InputError, SaddleslideError)
     True
     """
@@ -41,12 +53,12 @@ class InputError(SaddleslideError, ValueError):
 
 
 class MissingAdjointError(InputError):
-    """A coupling was given without its adjoint.
+    """An operator was given without its adjoint.
 
     Examples
     --------
     >>> import saddleslide as ss
-    >>> ss.operators.as_coupling(lambda x: x, x_shape=(2,), y_shape=(2,))
+    >>> ss.operators.as_operator(lambda x: x, x_shape=(2,), y_shape=(2,))
     Traceback (most recent call last):
     ...
     saddleslide.errors.MissingAdjointError: B: received one callable; expected a pair ...
@@ -85,7 +97,6 @@ class MissingExtraError(SaddleslideError, ImportError):
 
     Examples
     --------
-    >>> from saddleslide.errors import MissingExtraError
     >>> issubclass(MissingExtraError, ImportError)
     True
     """
@@ -96,7 +107,6 @@ class UnreachableError(SaddleslideError, ConnectionError):
 
     Examples
     --------
-    >>> from saddleslide.errors import UnreachableError
     >>> issubclass(UnreachableError, OSError)
     True
     """
@@ -127,7 +137,6 @@ class OutputLostError(SaddleslideError):
 
     Examples
     --------
-    >>> from saddleslide.errors import OutputLostError
     >>> OutputLostError(BrokenPipeError()).left, OutputLostError(OSError(28, "No space left on device")).left
     (True, False)
     """
@@ -142,22 +151,13 @@ class CheckpointError(InputError):
 
     Examples
     --------
-    >>> from saddleslide.errors import CheckpointError, InputError
     >>> issubclass(CheckpointError, InputError)
     True
     """
 
 
 def explain_read_only(error: BaseException) -> None:
-    """Tell code that wants to write to its argument what it was given: once, as a note on its exception.
-
-    Examples
-    --------
-    >>> error = ValueError("buffer source array is read-only")
-    >>> explain_read_only(error)
-    >>> error.__notes__[0][:48]
-    'saddleslide: arguments are read-only views. Give'
-    """
+    """Tell code that wants to write to its argument what it was given: once, as a note on its exception."""
     # A file system may be read-only too.
     unwritable = _UNWRITABLE.search(str(error)) is not None and not isinstance(error, OSError)
     if unwritable and _COPY not in getattr(error, "__notes__", ()):
@@ -165,14 +165,13 @@ def explain_read_only(error: BaseException) -> None:
 
 
 def raise_all(subject: str, complaints: Sequence[str]) -> None:
-    """Raise one InputError that lists every complaint, or do nothing when there is none.
-
-    Examples
-    --------
-    >>> raise_all("SaddleProblem", [])
-    """
+    """Raise one InputError that lists every complaint, or do nothing when there is none."""
     if not complaints:
         return
     if len(complaints) == 1:
         raise InputError(f"{subject}: {complaints[0]}")
     raise InputError(f"{subject}: {len(complaints)} mismatches.\n" + "\n".join(f"  - {c}" for c in complaints))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,7 +17,7 @@ from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions import Function, rests_on_declaration
 from saddleslide.functions.base import is_own_class
 from saddleslide.functions.moduli import declared_forms
-from saddleslide.operators import Coupling, Mirrored, as_coupling
+from saddleslide.operators import Mirrored, Operator, as_operator
 
 
 def as_it_is(result: Any) -> Any:
@@ -31,26 +31,13 @@ _ON_THE_BALL = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """A ball around y that the caller's problem does not have: multipliers of constraints are free.
-
-    Parameters
-    ----------
-    radius : float
-        Of the ball.
-    name, constraint : str
-        What y is, and what the multipliers enforce.
-    b : Array or None
-        The right side of B x = b, where X may exclude all such x.
-
-    Examples
-    --------
-    >>> Enclosure(10.0, "the multipliers", "A x = b").holds(np.full(4, 2.0))
-    True
-    """
+    """A ball around y that the caller's problem does not have: multipliers of constraints are free."""
 
     radius: float
+    # What y is, and what the multipliers enforce.
     name: str
     constraint: str
+    # The right side of B x = b, where X may exclude all such x.
     b: Array | None = None
 
     def holds(self, y: Array) -> bool:
@@ -66,8 +53,8 @@ class SaddleProblem:
     ----------
     f, g : Function
         Convex functions of x and of y.
-    B : array, sparse matrix, LinearOperator, pair of callables or Coupling
-        The coupling; anything `ss.operators.as_coupling` takes.
+    B : array, sparse matrix, LinearOperator, pair of callables or Operator
+        The linear map that couples x and y; anything `ss.operators.as_operator` takes.
     X, Y : Domain
         Closed convex sets.
     reader : callable, optional
@@ -97,7 +84,7 @@ class SaddleProblem:
     reader: Callable[[Any], Any] = field(default=as_it_is, repr=False)
     arrays: Any = field(default=None, repr=False)
     enclosure: Enclosure | None = field(default=None, repr=False)
-    coupling: Coupling = field(init=False, repr=False)
+    coupling: Operator = field(init=False, repr=False)
     precision: str = field(init=False, repr=False, default=DOUBLE)
 
     def __post_init__(self) -> None:
@@ -113,7 +100,7 @@ class SaddleProblem:
         ]
         complaints += self._shape_complaints()
         try:
-            object.__setattr__(self, "coupling", as_coupling(self.B, _shape(self.X), _shape(self.Y)))
+            object.__setattr__(self, "coupling", as_operator(self.B, _shape(self.X), _shape(self.Y)))
         except MissingAdjointError as error:
             if not complaints:
                 raise
@@ -143,15 +130,7 @@ class SaddleProblem:
 
     @property
     def on_host(self) -> tuple[str, ...]:
-        """What runs on the host, by way of a copy there and back, although the arrays are another library's.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=2)
-        >>> ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=box, Y=box).on_host
-        ()
-        """
+        """What runs on the host, by way of a copy there and back, although the arrays are another library's."""
         if self.arrays == NUMPY:
             return ()
         parts = (("f", self.f), ("g", self.g), ("B", self.coupling))
@@ -193,14 +172,12 @@ class SaddleProblem:
         >>> game.read(ss.solve(game, tol=1e-9)).row.round(6)
         array([0.5, 0.5])
         """
-        shapes = (
-            getattr(getattr(result, "x", None), "shape", None),
-            getattr(getattr(result, "y", None), "shape", None),
-        )
-        if tuple(map(_plain, shapes)) != (self.X.shape, self.Y.shape):
+        shapes = [getattr(getattr(result, name, None), "shape", None) for name in "xy"]
+        # Of PyTorch they are no tuples.
+        if [None if shape is None else tuple(shape) for shape in shapes] != [self.X.shape, self.Y.shape]:
             raise InputError(
-                f"read: received {type(result).__name__} with x, y of shapes {shapes}; expected a result of this "
-                f"problem, shapes {(self.X.shape, self.Y.shape)}."
+                f"read: received {type(result).__name__} with x, y of shapes {tuple(shapes)}; expected a result of "
+                f"this problem, shapes {(self.X.shape, self.Y.shape)}."
             )
         return self.reader(on_host(result))
 
@@ -223,45 +200,18 @@ class SaddleProblem:
         outside = [
             f"{name} lies outside {domain} by {domain.violation(point):.1e}; expected a feasible point."
             for name, raw, point, domain in (("x", given[0], x, self.X), ("y", given[1], y, self.Y))
-            if not domain.contains(
-                point,
-                max(1e-12, coarseness(raw)) * (1.0 + float(np.max(np.abs(point), initial=0.0))) * math.sqrt(point.size),
-            )
+            if not domain.contains(point, _tolerance(point, raw))
         ]
         raise_all("start", outside)
         return self.X.project(x), self.Y.project(y)
 
     def placed(self, point: tuple[Array, Array]) -> tuple[Array, Array]:
-        """A point of the host where the problem's arrays lie, for a method to start from.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> zero, box = ss.functions.Zero(), ss.domains.Box(1.0, 2.0, shape=2)
-        >>> problem = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=box, Y=box)
-        >>> problem.placed(problem.start())[1]
-        array([1., 1.])
-        """
+        """A point of the host where the problem's arrays lie, for a method to start from."""
         return self.arrays.placed(point[0]), self.arrays.placed(point[1])
 
     def mirrored(self) -> SaddleProblem:
-        """The same problem with the roles of x and y exchanged: min over y of g(y) + <x, -B^T y> - f(x), over y and x.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
-        >>> ss.SaddleProblem(f=zero, g=ss.functions.Huber(1.0), B=np.eye(2), X=box, Y=box).mirrored().f
-        Huber(1)
-        """
-        return SaddleProblem(
-            f=self.g, g=self.f, B=Mirrored(self.coupling), X=self.Y, Y=self.X, arrays=self.arrays
-        )  # fmt: skip
-
-
-def _plain(shape: Any) -> Any:
-    """A shape of any library as a tuple."""
-    return None if shape is None else tuple(shape)
+        """The same problem with the roles of x and y exchanged: min over y, max over x of g(y) + <x, -B^T y> - f(x)."""
+        return SaddleProblem(self.g, self.f, Mirrored(self.coupling), self.Y, self.X, arrays=self.arrays)
 
 
 def on_host(result: Any) -> Any:
@@ -270,9 +220,9 @@ def on_host(result: Any) -> Any:
     return result if x is result.x and y is result.y else replace(result, x=x, y=y)
 
 
-def _size(point: Array) -> float:
-    """What rounding of a point is relative to."""
-    return (1.0 + float(np.max(np.abs(point), initial=0.0))) * math.sqrt(point.size)
+def _tolerance(point: Array, given: Any) -> float:
+    """How far rounding may have moved a point that was given in some precision."""
+    return max(1e-12, coarseness(given)) * (1.0 + float(np.max(np.abs(point), initial=0.0))) * math.sqrt(point.size)
 
 
 def _shape(domain: object) -> Shape | None:

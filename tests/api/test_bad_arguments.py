@@ -136,7 +136,7 @@ def test_paths_with_a_nul_and_pairs_without_a_coupling_are_refused(tmp_path):
     for call in (lambda: ss.solve(PROBLEM, 0.1, checkpoint="x\0y"), lambda: ss.resume("x\0y", PROBLEM)):
         with pytest.raises(ss.errors.InputError, match=r"(checkpoint|path) is 'x.*y'; expected the path of a file"):
             call()
-    with pytest.raises(ss.errors.InputError, match="check_adjoint: coupling is tuple; expected a Coupling"):
+    with pytest.raises(ss.errors.InputError, match="check_adjoint: coupling is tuple; expected an Operator"):
         ss.operators.check_adjoint((np.copy, np.copy))
 
 

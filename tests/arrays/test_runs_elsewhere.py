@@ -9,10 +9,9 @@ import saddleslide as ss
 from libraries import KINDS, kind
 from saddleslide.arrays.base import beside, blank, frozen, received, zeros
 from saddleslide.arrays.kinds import kind_of, to_host
-from saddleslide.arrays.remote import Elsewhere, traffic
-from saddleslide.arrays.remote.constants import constant
-from saddleslide.arrays.remote.sparse import sparse_product
-from saddleslide.arrays.remote.transforms import cosine_transform, hartley_transform
+from saddleslide.arrays.remote import Remote, traffic
+from saddleslide.arrays.remote.array import constant
+from saddleslide.arrays.remote.products import cosine_transform, hartley_transform, sparse_product
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.adaptive_sliding import Iteration
 from saddleslide.methods.restarted_primal_dual import RestartedPrimalDual
@@ -311,7 +310,7 @@ def test_what_no_table_knows_is_done_on_the_host_and_counted(library):
     place = kind(library)
     x = place.placed(np.array([1.0, 2.0, 4.0]))
     before = traffic()
-    assert isinstance(np.diff(x), Elsewhere) and np.asarray(np.tanh(x)).tolist() == np.tanh([1.0, 2.0, 4.0]).tolist()
+    assert isinstance(np.diff(x), Remote) and np.asarray(np.tanh(x)).tolist() == np.tanh([1.0, 2.0, 4.0]).tolist()
     assert (traffic() - before).down == 3 and (traffic() - before).up == 2
     # In place, and into an array of the host.
     out = np.empty(3)
@@ -335,7 +334,7 @@ def test_constants_are_brought_once_and_dropped_with_their_owner():
     view.flags.writeable = False
     constant(place, view), constant(place, view)
     assert (traffic() - before).up == 4
-    from saddleslide.arrays.remote.constants import _KEPT
+    from saddleslide.arrays.remote.array import _KEPT
 
     owner = id(held)
     assert any(key[0] == owner for key in _KEPT)
@@ -346,8 +345,8 @@ def test_constants_are_brought_once_and_dropped_with_their_owner():
 def test_helpers_stay_where_the_arrays_are():
     place = kind("array_api_strict")
     near = place.placed(np.ones(3))
-    assert all(isinstance(made, Elsewhere) for made in (blank((2,), near), zeros(2, near), beside(near, np.ones(2))))
-    assert isinstance(received(np.ones(3), (3,), "x", None, near), Elsewhere)
+    assert all(isinstance(made, Remote) for made in (blank((2,), near), zeros(2, near), beside(near, np.ones(2))))
+    assert isinstance(received(np.ones(3), (3,), "x", None, near), Remote)
     assert received(place.call(lambda v: v + 1.0, near), (3,), "x", None, near).tolist() == [2.0, 2.0, 2.0]
     assert isinstance(received([1.0], (1,), "x"), np.ndarray)
     with pytest.raises(TypeError, match="copy it to the host first"):

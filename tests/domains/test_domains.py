@@ -9,7 +9,9 @@ import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import saddleslide as ss
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative, Product, Simplex
+from saddleslide.problem import Enclosure
 from support import gathered, inner, points_of
 
 INF = math.inf
@@ -296,3 +298,20 @@ def test_support_is_sublinear_and_bounds_every_member(domain, c, p):
     assert domain.support(c + p) <= domain.support(c) + domain.support(p) + 1e-9 * (
         1.0 + np.abs(c).max() + np.abs(p).max()
     )
+
+
+def test_small_answers_of_sets_and_problems():
+    D, zero = ss.domains, ss.functions.Zero()
+    assert D.Box(-1.0, 2.0, shape=3).uniform == (-1.0, 2.0) and D.Box(-1.0, 1.0, shape=4).radius(np.zeros(4)) == 2.0
+    assert [part.shape for part in D.Product(D.FullSpace((2, 3)), D.FullSpace(4)).split(np.zeros(10))] == [(2, 3), (4,)]
+    box = D.Box(1.0, 2.0, shape=2)
+    problem = ss.SaddleProblem(f=zero, g=ss.functions.Huber(1.0), B=np.eye(2), X=box, Y=box)
+    assert repr(problem.mirrored().f) == "Huber(1)" and problem.on_host == ()
+    assert problem.placed(problem.start())[1].tolist() == [1.0, 1.0]
+    assert Enclosure(10.0, "the multipliers", "A x = b").holds(np.full(4, 2.0))
+
+
+def test_the_rooms_show_what_people_call_and_no_machinery():
+    for room in (ss.functions, ss.domains, ss.operators, ss.metrics, ss.errors):
+        assert set(dir(room)) == set(room.__all__)
+        assert {"np", "math", "Any", "base", "annotations"}.isdisjoint(dir(room))

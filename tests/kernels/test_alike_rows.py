@@ -10,8 +10,7 @@ from saddleslide.kernels.kinds import TILE
 from saddleslide.kernels.switch import jit
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
 from saddleslide.operators import Matrix
-from saddleslide.operators.alike_rows import AlikeRows, alike_rows, passes_of
-from saddleslide.operators.sparse_rows import SparseRows
+from saddleslide.operators.sparse_rows import AlikeRows, SparseRows, alike_rows, passes_of
 from support import scattered
 
 

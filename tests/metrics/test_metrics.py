@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.functions import hessian_diagonal
-from saddleslide.metrics import Blocks, Diagonal, Operator, Spectral, fit_spectral, from_dict, shells
-from saddleslide.metrics.shells import shell_average
+from saddleslide.metrics import Blocks, Diagonal, Operator, Spectral, fit_spectral, from_dict, spectral
+from saddleslide.metrics.spectral import shell_average
 from saddleslide.operators import FiniteDifferences, as_coupling
 from support import Counter, gathered
 
@@ -447,6 +447,15 @@ def test_metrics_survive_json(metric):
 def test_remembered_shells_are_those_found_anew(basis, monkeypatch):
     values = np.random.default_rng(0).uniform(1.0, 2.0, (7, 10))
     kept = [shell_average(values, basis), shell_average(values, basis)]
-    monkeypatch.setattr(shells, "_MOST_KEPT", 0)
+    monkeypatch.setattr(spectral, "_MOST_KEPT", 0)
     anew = shell_average(values, basis)
     assert all(np.array_equal(found, anew) for found in kept)
+
+
+def test_small_answers_of_metrics():
+    x = np.ones(2)
+    Diagonal([1.0, 4.0]).invert(x)
+    assert x.tolist() == [1.0, 0.25] == Diagonal([1.0, 4.0]).inverse(np.ones(2)).tolist()
+    assert shell_average(np.ones((3, 3))).tolist()[0] == [1.0, 1.0, 1.0]
+    B = ss.operators.FiniteDifferences((8, 8))
+    assert np.allclose(fit_spectral(lambda v: 3.0 * v, (8, 8), B, 0.0, np.random.default_rng(0)).symbol, 3.0)

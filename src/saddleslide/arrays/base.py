@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from saddleslide.arrays.kinds import NUMPY, to_host
-from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.remote import Remote
 from saddleslide.errors import InputError
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -19,13 +19,7 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 def as_shape(value: Any, name: str) -> Shape:
-    """Read a length or a sequence of lengths as a shape.
-
-    Examples
-    --------
-    >>> as_shape(60, "X"), as_shape((4, 5), "X")
-    ((60,), (4, 5))
-    """
+    """Read a length or a sequence of lengths as a shape."""
     refusal = InputError(f"{name}: shape is {value!r}; expected a length or a tuple of lengths >= 0.")
     try:
         lengths = (value,) if np.isscalar(value) else tuple(value)
@@ -38,13 +32,7 @@ def as_shape(value: Any, name: str) -> Shape:
 
 
 def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = True) -> Array:
-    """Copy `value` into a new read-only float64 array and refuse what is not real, not finite or of the wrong shape.
-
-    Examples
-    --------
-    >>> as_real([1, 2], "b")
-    array([1., 2.])
-    """
+    """Copy `value` into a new read-only float64 array and refuse what is not real, not finite or of the wrong shape."""
     try:
         array = to_host(value)
     except InputError as error:
@@ -66,13 +54,7 @@ def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = Tr
 
 
 def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = True) -> float:
-    """Read one real number, at least `minimum`.
-
-    Examples
-    --------
-    >>> as_number(2, "ridge", minimum=0.0)
-    2.0
-    """
+    """Read one real number, at least `minimum`."""
     expected = ("a finite number" if finite else "a number") + ("" if minimum == -np.inf else f" >= {minimum:g}")
     try:
         # float() would read "3" and True as numbers.
@@ -86,13 +68,7 @@ def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = Tr
 
 
 def key_of(*arrays: Array) -> str:
-    """A short key of the values of arrays, to tell whether two are the same.
-
-    Examples
-    --------
-    >>> key_of(np.zeros(2)) == key_of(np.zeros(2)), key_of(np.zeros(2)) == key_of(np.ones(2))
-    (True, False)
-    """
+    """A short key of the values of arrays, to tell whether two are the same."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -100,13 +76,7 @@ def key_of(*arrays: Array) -> str:
 
 
 def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:
-    """Views of a flat vector, one per block, in the shape of that block.
-
-    Examples
-    --------
-    >>> [block.shape for block in split(np.zeros(10), [(2, 2), (6,)])]
-    [(2, 2), (6,)]
-    """
+    """Views of a flat vector, one per block, in the shape of that block."""
     views, start = [], 0
     for shape in shapes:
         stop = start + math.prod(shape)
@@ -116,35 +86,17 @@ def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:
 
 
 def as_floats(array: Any) -> Array:
-    """An array in double precision, where it lies; the array itself if it is one.
-
-    Examples
-    --------
-    >>> as_floats([1, 2])
-    array([1., 2.])
-    """
-    return array if isinstance(array, Elsewhere) else np.asarray(array, dtype=np.float64)  # type: ignore[return-value]
+    """An array in double precision, where it lies; the array itself if it is one."""
+    return array if isinstance(array, Remote) else np.asarray(array, dtype=np.float64)  # type: ignore[return-value]
 
 
 def coarseness(value: Any) -> float:
-    """How far rounding alone may have moved the entries of a point, relative to them: to the sixth digit in float32.
-
-    Examples
-    --------
-    >>> coarseness(np.ones(2)), coarseness(np.ones(2, dtype=np.float32))
-    (0.0, 1e-06)
-    """
+    """How far rounding alone may have moved the entries of a point, relative to them: to the sixth digit in float32."""
     return 1e-6 if str(getattr(value, "dtype", "")).endswith("float32") else 0.0
 
 
 def frozen(array: Array) -> Array:
-    """A new array that nobody can write to: arrays elsewhere keep a copy of such a one.
-
-    Examples
-    --------
-    >>> frozen(np.ones(2)).flags.writeable
-    False
-    """
+    """A new array that nobody can write to: remote arrays keep a copy of such a one."""
     made = array.copy()
     if isinstance(made, np.ndarray):
         made.flags.writeable = False
@@ -152,75 +104,39 @@ def frozen(array: Array) -> Array:
 
 
 def read_only(array: Array) -> Array:
-    """A view that user code can not write to.
-
-    Examples
-    --------
-    >>> read_only(np.zeros(2)).flags.writeable
-    False
-    """
-    view: Any = array.closed() if isinstance(array, Elsewhere) else NUMPY.wrap(array)
+    """A view that user code can not write to."""
+    view: Any = array.closed() if isinstance(array, Remote) else NUMPY.wrap(array)
     return view  # type: ignore[no-any-return]
 
 
 def blank(shape: Shape, near: Array) -> Array:
-    """A new array of a shape, where another one lies; its entries are not set.
-
-    Examples
-    --------
-    >>> blank((2, 3), np.zeros(5)).shape
-    (2, 3)
-    """
-    made: Any = near.new(shape) if isinstance(near, Elsewhere) else np.empty(shape)
+    """A new array of a shape, where another one lies; its entries are not set."""
+    made: Any = near.new(shape) if isinstance(near, Remote) else np.empty(shape)
     return made  # type: ignore[no-any-return]
 
 
 def zeros(shape: Shape | int, near: Array) -> Array:
-    """Zeros, where another array lies.
-
-    Examples
-    --------
-    >>> zeros(2, np.ones(5))
-    array([0., 0.])
-    """
-    made: Any = near.new(shape) if isinstance(near, Elsewhere) else np.zeros(shape)
+    """Zeros, where another array lies."""
+    made: Any = near.new(shape) if isinstance(near, Remote) else np.zeros(shape)
     return made  # type: ignore[no-any-return]
 
 
 def on_host(array: Array) -> bool:
-    """Whether an array is NumPy's own, so that compiled loops can take it.
-
-    Examples
-    --------
-    >>> on_host(np.zeros(2))
-    True
-    """
-    return not isinstance(array, Elsewhere)
+    """Whether an array is NumPy's own, so that compiled loops can take it."""
+    return not isinstance(array, Remote)
 
 
 def beside(near: Array, array: Any) -> Any:
-    """An array of the host where another one lies; anything else, and for NumPy everything, as it is.
-
-    Examples
-    --------
-    >>> beside(np.zeros(2), np.ones(2))
-    array([1., 1.])
-    """
-    if isinstance(near, Elsewhere) and isinstance(array, np.ndarray) and array.ndim:
-        return Elsewhere(near.kind, near.native_of(array))
+    """An array of the host where another one lies; anything else, and for NumPy everything, as it is."""
+    if isinstance(near, Remote) and isinstance(array, np.ndarray) and array.ndim:
+        return Remote(near.kind, near.native_of(array))
     return array
 
 
 def received(value: Any, shape: Shape, name: str, out: Array | None = None, near: Array | None = None) -> Array:
-    """Copy what user code returned, refusing other shapes and kinds of numbers; to where `near` lies, if that is given.
-
-    Examples
-    --------
-    >>> received([1, 2], (2,), "B x")
-    array([1., 2.])
-    """
+    """Copy what user code returned, refusing other shapes and kinds of numbers; to where `near` lies, if given."""
     try:
-        array = value if isinstance(value, Elsewhere) else to_host(value)
+        array = value if isinstance(value, Remote) else to_host(value)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     if array.dtype.kind not in "biuf" or array.shape != shape:
@@ -230,20 +146,14 @@ def received(value: Any, shape: Shape, name: str, out: Array | None = None, near
     if out is not None:
         np.copyto(out, array)
         return out
-    if isinstance(near, Elsewhere):
+    if isinstance(near, Remote):
         kept: Array = beside(near, array)
         return kept
     return np.array(array, dtype=np.float64)
 
 
 def received_number(value: Any, name: str) -> float:
-    """One real number that user code returned, possibly infinite or NaN.
-
-    Examples
-    --------
-    >>> received_number(np.array([2.0]), "value")
-    2.0
-    """
+    """One real number that user code returned, possibly infinite or NaN."""
     try:
         array = np.asarray(to_host(value))
     except InputError as error:

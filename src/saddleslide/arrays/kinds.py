@@ -12,8 +12,8 @@ from typing import Any, Self, final
 import numpy as np
 
 from saddleslide.arrays.precision import UNSAID, precision_of
-from saddleslide.arrays.remote import Elsewhere
-from saddleslide.arrays.remote.traffic import COUNTS
+from saddleslide.arrays.remote import Remote
+from saddleslide.arrays.remote.array import COUNTS
 from saddleslide.errors import InputError, MissingExtraError, explain_read_only
 
 _NAMES = ("numpy", "torch", "jax", "cupy")
@@ -22,14 +22,7 @@ _NAMES = ("numpy", "torch", "jax", "cupy")
 @final
 @dataclass(frozen=True)
 class ArrayKind:
-    """A library of arrays and one of its devices; knows the way there and back, in double precision.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> NUMPY.wrap(np.ones(2)), NUMPY.call(lambda x: 2 * x, np.ones(2))
-    (array([1., 1.]), array([2., 2.]))
-    """
+    """A library of arrays and one of its devices; knows the way there and back, in double precision."""
 
     library: str
     device: Any = None
@@ -39,7 +32,7 @@ class ArrayKind:
 
     def wrap(self, array: Any) -> Any:
         """A new array of this kind with the values of a given one; a read-only view for NumPy itself."""
-        if isinstance(array, Elsewhere):
+        if isinstance(array, Remote):
             if array.kind.library == self.library != "numpy":
                 return array.copy().native if self.library != "jax" else array.native
             array = array.host()
@@ -70,10 +63,10 @@ class ArrayKind:
 
     def placed(self, array: Any) -> Any:
         """A NumPy array as one that methods compute with on this side; for NumPy the array itself."""
-        if self.library == "numpy" or isinstance(array, Elsewhere):
+        if self.library == "numpy" or isinstance(array, Remote):
             return array
         COUNTS.up += 1
-        return Elsewhere(self, self.uploaded(np.asarray(array, dtype=np.float64)))
+        return Remote(self, self.uploaded(np.asarray(array, dtype=np.float64)))
 
     def scope(self) -> AbstractContextManager[Any]:
         """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has devices."""
@@ -101,8 +94,8 @@ class ArrayKind:
     def returned(self, answer: Any, near: Any) -> Any:
         """An array that code of this kind returned: on the host, or where `near` lies if that is of this kind too."""
         with self.scope():
-            if isinstance(near, Elsewhere) and kind_of(answer).library == near.kind.library:
-                return Elsewhere(near.kind, as_computed(answer))
+            if isinstance(near, Remote) and kind_of(answer).library == near.kind.library:
+                return Remote(near.kind, as_computed(answer))
             COUNTS.down += kind_of(answer) != NUMPY
             return to_host(answer)
 
@@ -111,14 +104,8 @@ NUMPY = ArrayKind("numpy")
 
 
 def kind_of(value: Any) -> ArrayKind:
-    """The kind of an array; NumPy for everything that is no array of another library.
-
-    Examples
-    --------
-    >>> kind_of([1.0, 2.0]), kind_of(np.ones(2))
-    (numpy, numpy)
-    """
-    if isinstance(value, Elsewhere):
+    """The kind of an array; NumPy for everything that is no array of another library."""
+    if isinstance(value, Remote):
         return value.kind  # type: ignore[return-value]
     if isinstance(value, np.ndarray | np.generic) or not hasattr(type(value), "__dlpack__"):
         return NUMPY
@@ -134,14 +121,8 @@ def kind_of(value: Any) -> ArrayKind:
 
 
 def to_host(value: Any) -> Any:
-    """The values of an array of any library as a NumPy array, without a copy where they lie on the host.
-
-    Examples
-    --------
-    >>> to_host([1.0, 2.0])
-    array([1., 2.])
-    """
-    if isinstance(value, Elsewhere):
+    """The values of an array of any library as a NumPy array, without a copy where they lie on the host."""
+    if isinstance(value, Remote):
         return value.host()
     library = kind_of(value).library
     if library == "torch":
@@ -159,15 +140,7 @@ def to_host(value: Any) -> Any:
 
 
 def refuse_masked(value: Any) -> None:
-    """An error for entries that a mask hides; a mask that hides nothing is none.
-
-    Examples
-    --------
-    >>> refuse_masked(np.ma.array([1.0, 2.0], mask=[False, True]))
-    Traceback (most recent call last):
-    ...
-    saddleslide.errors.InputError: received a masked array with 1 masked entries; expected all entries. ...
-    """
+    """An error for entries that a mask hides; a mask that hides nothing is none."""
     masked = _masked_entries(value)
     if masked:
         raise InputError(
@@ -207,13 +180,7 @@ def as_computed(native: Any) -> Any:
 
 
 def as_kind(like: Any, name: str) -> ArrayKind:
-    """The kind that "torch", "jax", "cupy" or an array of that library stands for.
-
-    Examples
-    --------
-    >>> as_kind("numpy", "like"), as_kind(None, "like")
-    (numpy, numpy)
-    """
+    """The kind that "torch", "jax", "cupy" or an array of that library stands for."""
     if like is None or isinstance(like, ArrayKind):
         return like or NUMPY
     if not isinstance(like, str):
@@ -228,13 +195,7 @@ def as_kind(like: Any, name: str) -> ArrayKind:
 
 
 def origin_of(*values: Any) -> ArrayKind:
-    """The one kind beside NumPy among arrays, things built of arrays, and lists of them.
-
-    Examples
-    --------
-    >>> origin_of(np.ones(2), [1.0], "text")
-    numpy
-    """
+    """The one kind beside NumPy among arrays, things built of arrays, and lists of them."""
     found: ArrayKind = NUMPY
     for value in values:
         if isinstance(value, Mapping):
@@ -250,14 +211,7 @@ def origin_of(*values: Any) -> ArrayKind:
 
 
 class Built:
-    """What remembers the kind of arrays that it was built of, and their precision.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> ss.domains.Box([0.0], [1.0]).origin
-    numpy
-    """
+    """What remembers the kind of arrays that it was built of, and their precision."""
 
     origin: ArrayKind = NUMPY
     precision: str = UNSAID
@@ -276,14 +230,7 @@ class Built:
         return made
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
-        """What of this runs on the host although the arrays of the problem are of a kind; in words.
-
-        Examples
-        --------
-        >>> import saddleslide as ss
-        >>> ss.functions.Custom(lambda x: x).stays_on_host(ArrayKind("torch"))
-        ('Custom: NumPy code',)
-        """
+        """What of this runs on the host although the arrays of the problem are of a kind; in words."""
         return ()
 
 
@@ -291,15 +238,6 @@ def is_callers(part: object) -> bool:
     """Whether an object does what the caller wrote: its class is not one of ours, or a method was put in its place.
 
     Where a class says that it comes from does not matter: it is ours if it is found there.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> f = ss.functions.Quadratic(1.0)
-    >>> before = is_callers(f)
-    >>> f.strong_convexity = lambda domain: 1e6
-    >>> before, is_callers(f)
-    (False, True)
     """
     kind = type(part)
     if not kind.__module__.startswith("saddleslide."):

@@ -12,14 +12,6 @@ def precision_of(*values: Any) -> str:
     """What the arrays among the values call for: single where all are single, double where one is; else neither.
 
     Numbers, lists of numbers and arrays of integers say nothing, as in NumPy's own rules.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> precision_of(np.ones(2, np.float32), 1.0, [2.0], np.arange(3)), precision_of(np.ones(1, np.float32), np.ones(1))
-    ('float32', 'float64')
-    >>> precision_of(1.0, [2.0])
-    ''
     """
     said = {_said(value) for value in values} - {UNSAID}
     return DOUBLE if DOUBLE in said else max(said, default=UNSAID)

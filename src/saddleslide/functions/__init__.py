@@ -1,35 +1,38 @@
 """Functions f and g: a catalogue, sums, scalings, and the user's own."""
 
-from saddleslide.functions.automatic import Evaluated, from_callable, from_jax, from_torch
+from saddleslide.functions.at_hand import hessian_diagonal as hessian_diagonal
 from saddleslide.functions.base import Function, Scaled, Sum
 from saddleslide.functions.blockwise import Blockwise
-from saddleslide.functions.custom import Custom
-from saddleslide.functions.diagonals import hessian_diagonal
+from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
+from saddleslide.functions.custom import Evaluated as Evaluated
+from saddleslide.functions.entrywise import Huber, Linear, Power, Zero
 from saddleslide.functions.estimates import estimated_smoothness
-from saddleslide.functions.losses import Huber, LeastSquares, Logistic, PoissonTransmission
+from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import tilted_minimum
-from saddleslide.functions.models import LowerModel
-from saddleslide.functions.moduli import bounding_modulus, rests_on_declaration
-from saddleslide.functions.part_sampling import SampledParts
+from saddleslide.functions.models import LowerModel as LowerModel
+from saddleslide.functions.moduli import bounding_modulus as bounding_modulus
+from saddleslide.functions.moduli import rests_on_declaration as rests_on_declaration
 from saddleslide.functions.parts import Partitioned, PartSum
-from saddleslide.functions.power import Power
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, check_sample, without_silent_noise
-from saddleslide.functions.searched import Tally, TiltedMinimum, split_simple
-from saddleslide.functions.separable import SeparableForm, has_prox, prox
-from saddleslide.functions.simple import Linear, Zero
+from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, SampledParts
+from saddleslide.functions.sampled import check_sample as check_sample
+from saddleslide.functions.sampled import without_silent_noise as without_silent_noise
+from saddleslide.functions.searched import Tally as Tally
+from saddleslide.functions.searched import TiltedMinimum
+from saddleslide.functions.searched import split_simple as split_simple
+from saddleslide.functions.separable import SeparableForm as SeparableForm
+from saddleslide.functions.separable import has_prox, prox
 from saddleslide.functions.variance import Variance
 
+# What people call. The machinery that is imported above under its own name serves the other rooms.
 __all__ = [
     "Blockwise",
     "Custom",
-    "Evaluated",
     "Function",
     "Huber",
     "LeastSquares",
     "Linear",
     "Logistic",
-    "LowerModel",
     "MiniBatch",
     "Noisy",
     "PartSum",
@@ -40,23 +43,19 @@ __all__ = [
     "Sampled",
     "SampledParts",
     "Scaled",
-    "SeparableForm",
     "Sum",
-    "Tally",
     "TiltedMinimum",
     "Variance",
     "Zero",
-    "bounding_modulus",
-    "check_sample",
     "estimated_smoothness",
     "from_callable",
     "from_jax",
     "from_torch",
     "has_prox",
-    "hessian_diagonal",
     "prox",
-    "rests_on_declaration",
-    "split_simple",
     "tilted_minimum",
-    "without_silent_noise",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,7 +17,7 @@ from saddleslide.errors import InputError
 from saddleslide.functions.roundings import FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.functions.variance import EXACT, Variance
-from saddleslide.operators import Coupling
+from saddleslide.operators import Operator
 from saddleslide.operators.call import made
 from saddleslide.theory.holder import Holder
 
@@ -54,7 +54,7 @@ class Function(Built, ABC):
         return True
 
     @property
-    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+    def operators(self) -> tuple[tuple[Operator, float], ...]:
         """The linear maps inside, and the part of a gradient that a product with each is."""
         return ()
 
@@ -181,39 +181,17 @@ class Function(Built, ABC):
 
 
 def is_own_class(part: object) -> bool:
-    """Whether a function or a domain is of a class of the caller's: what such a class says of itself is declared.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> is_own_class(ss.functions.Zero())
-    False
-    """
+    """Whether a function or a domain is of a class of the caller's: what such a class says of itself is declared."""
     return is_callers(part)
 
 
 def is_ours(part: object, kind: Callable[..., _Kind]) -> TypeGuard[_Kind]:
-    """Whether it is of a class of ours and goes by what that class is made of; a class derived from it may not.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> class Mine(ss.functions.Quadratic): ...
-    >>> [is_ours(kind(1.0), ss.functions.Quadratic) for kind in (ss.functions.Quadratic, Mine)]
-    [True, False]
-    """
+    """Whether it is of a class of ours and goes by what that class is made of; a class derived from it may not."""
     return isinstance(part, kind) and not is_own_class(part)  # type: ignore[arg-type]
 
 
 def runs_own_code(f: Function) -> bool:
-    """Whether a function is, or is made of, code of the caller's, whatever a class of theirs says.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> runs_own_code(ss.functions.Zero()), runs_own_code(2.0 * ss.functions.Custom(lambda x: x))
-    (False, True)
-    """
+    """Whether a function is, or is made of, code of the caller's, whatever a class of theirs says."""
     return is_own_class(f) or f.own_code
 
 
@@ -221,75 +199,32 @@ def run_aside(f: Function, work: Callable[[], _Answer]) -> _Answer:
     """A value or a gradient that is no call where f is ours: inside a closed form, of a simple term, for an estimate.
 
     Every run of the caller's code is a call, so there it is counted for the call under way.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> f = ss.functions.Custom(lambda x: x)
-    >>> run_aside(f, lambda: f.gradient(np.ones(1)))
-    array([1.])
     """
     return made(f, work) if runs_own_code(f) else work()
 
 
 def value_aside(f: Function, x: Array) -> float:
-    """`run_aside` for a value.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> value_aside(ss.functions.Quadratic(2.0), np.ones(3))
-    3.0
-    """
+    """`run_aside` for a value."""
     return run_aside(f, lambda: f.value(x))
 
 
 def gradient_aside(f: Function, x: Array) -> Array:
-    """`run_aside` for a gradient.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> gradient_aside(ss.functions.Quadratic(2.0), np.ones(1))
-    array([2.])
-    """
+    """`run_aside` for a gradient."""
     return run_aside(f, lambda: f.gradient(x))
 
 
 def certain_modulus(f: Function, domain: Domain) -> float:
-    """The modulus of f that follows from what it is; nothing that a class of the caller's says is certain.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> certain_modulus(ss.functions.Quadratic(2.0), ss.domains.FullSpace(2))
-    2.0
-    """
+    """The modulus of f that follows from what it is; nothing that a class of the caller's says is certain."""
     return 0.0 if is_own_class(f) else f.certain_convexity(domain)
 
 
 def rounding_of(f: Function) -> Rounding:
-    """What rounding can do to f; that of the caller's code, whatever its class says.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> rounding_of(ss.functions.Zero()).at(1.0, 0.0).value
-    0.0
-    """
+    """What rounding can do to f; that of the caller's code, whatever its class says."""
     return OWN_CODE if is_own_class(f) else f.rounding
 
 
 def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors:
-    """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> f = ss.functions.LeastSquares(np.eye(1), [1e9])
-    >>> 1e-8 < errors_at(f, np.array([1e9 + 1.0]), 0.5).value < 1e-5
-    True
-    """
+    """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x."""
     if is_own_class(f):
         return OWN_CODE.at(float(np.linalg.norm(x)), value, slope, x.size)
     found, sharp = f.rounding.at(f.rounding_size(x), value, slope, x.size), f.entrywise_errors(x)
@@ -298,8 +233,39 @@ def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors
     return Errors(min(found.value, sharp.value), min(found.gradient, sharp.gradient))
 
 
+class Composite(Function):
+    """A function that is made of others (`composed_of`): what is true of all of them, or of one."""
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return tuple(word for part in self.composed_of for word in part.stays_on_host(kind))
+
+    @property
+    def has_value(self) -> bool:
+        return all(part.has_value for part in self.composed_of)
+
+    @property
+    def operators(self) -> tuple[tuple[Operator, float], ...]:
+        return tuple(pair for part in self.composed_of for pair in part.operators)
+
+    @property
+    def own_code(self) -> bool:
+        return is_own_class(self) or any(map(runs_own_code, self.composed_of))
+
+    @property
+    def convex_on_trust(self) -> bool:
+        return is_own_class(self) or any(is_own_class(part) or part.convex_on_trust for part in self.composed_of)
+
+    @property
+    def value_cost(self) -> float:
+        return max(part.value_cost for part in self.composed_of)
+
+    @property
+    def lone_value_cost(self) -> float:
+        return max(part.lone_value_cost for part in self.composed_of)
+
+
 @final
-class Sum(Function):
+class Sum(Composite):
     """f1 + f2; written `f1 + f2`.
 
     Examples
@@ -321,9 +287,6 @@ class Sum(Function):
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
 
-    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
-        return self.parts[0].stays_on_host(kind) + self.parts[1].stays_on_host(kind)
-
     @property
     def composed_of(self) -> tuple[Function, ...]:
         return self.parts
@@ -331,14 +294,6 @@ class Sum(Function):
     @property
     def shape(self) -> Shape | None:
         return self.parts[0].shape or self.parts[1].shape
-
-    @property
-    def has_value(self) -> bool:
-        return all(part.has_value for part in self.parts)
-
-    @property
-    def operators(self) -> tuple[tuple[Coupling, float], ...]:
-        return self.parts[0].operators + self.parts[1].operators
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         first, gradient = self.parts[0].value_and_gradient(x, out)
@@ -370,25 +325,9 @@ class Sum(Function):
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         return self.parts[0].variance(domain, start) + self.parts[1].variance(domain, start)
 
-    @property
-    def own_code(self) -> bool:
-        return is_own_class(self) or any(is_own_class(part) or part.own_code for part in self.parts)
-
-    @property
-    def convex_on_trust(self) -> bool:
-        return is_own_class(self) or any(is_own_class(part) or part.convex_on_trust for part in self.parts)
-
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         first, second = (part.value_and_magnitude(x) for part in self.parts)
         return first[0] + second[0], first[1] + second[1]
-
-    @property
-    def value_cost(self) -> float:
-        return max(part.value_cost for part in self.parts)
-
-    @property
-    def lone_value_cost(self) -> float:
-        return max(part.lone_value_cost for part in self.parts)
 
     def smoothness(self, domain: Domain) -> Holder:
         first, second = (part.smoothness(domain) for part in self.parts)
@@ -420,8 +359,29 @@ class Sum(Function):
         return self.parts[0].hessian_product(v) + self.parts[1].hessian_product(v)
 
 
+class Wrapper(Composite):
+    """One function inside another: what it passes on as it is."""
+
+    function: Function
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.separable, self.quadratic, self.linear = function.separable, function.quadratic, function.linear
+
+    @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return (self.function,)
+
+    @property
+    def shape(self) -> Shape | None:
+        return self.function.shape
+
+    def rounding_size(self, x: Array) -> float:
+        return self.function.rounding_size(x)
+
+
 @final
-class Scaled(Function):
+class Scaled(Wrapper):
     """A number >= 0 times a function; written `2.0 * f`.
 
     Examples
@@ -433,30 +393,10 @@ class Scaled(Function):
 
     def __init__(self, factor: float, function: Function) -> None:
         self.factor = as_number(factor, "factor * f: factor", minimum=0.0)
-        self.function = function
-        self.separable, self.quadratic, self.linear = function.separable, function.quadratic, function.linear
+        super().__init__(function)
 
     def __repr__(self) -> str:
         return f"{self.factor} * ({self.function!r})"
-
-    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
-        return self.function.stays_on_host(kind)
-
-    @property
-    def composed_of(self) -> tuple[Function, ...]:
-        return (self.function,)
-
-    @property
-    def shape(self) -> Shape | None:
-        return self.function.shape
-
-    @property
-    def has_value(self) -> bool:
-        return self.function.has_value
-
-    @property
-    def operators(self) -> tuple[tuple[Coupling, float], ...]:
-        return self.function.operators
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         value, gradient = self.function.value_and_gradient(x, out)
@@ -487,25 +427,9 @@ class Scaled(Function):
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         return self.factor * self.function.variance(domain, start) if self.sampled else EXACT
 
-    @property
-    def own_code(self) -> bool:
-        return is_own_class(self) or is_own_class(self.function) or self.function.own_code
-
-    @property
-    def convex_on_trust(self) -> bool:
-        return is_own_class(self) or is_own_class(self.function) or self.function.convex_on_trust
-
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         value, magnitude = self.function.value_and_magnitude(x)
         return self.factor * value, self.factor * magnitude
-
-    @property
-    def value_cost(self) -> float:
-        return self.function.value_cost
-
-    @property
-    def lone_value_cost(self) -> float:
-        return self.function.lone_value_cost
 
     def smoothness(self, domain: Domain) -> Holder:
         return self.factor * self.function.smoothness(domain)
@@ -519,9 +443,6 @@ class Scaled(Function):
     @cached_property
     def rounding(self) -> Rounding:
         return rounding_of(self.function).times(self.factor)
-
-    def rounding_size(self, x: Array) -> float:
-        return self.function.rounding_size(x)
 
     def entrywise_errors(self, x: Array) -> Errors | None:
         found = None if is_own_class(self.function) else self.function.entrywise_errors(x)

@@ -11,14 +11,14 @@ from saddleslide.arrays.base import Array, Shape, as_shape, blank
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions.base import Function, certain_modulus, is_own_class, rounding_of
+from saddleslide.functions.base import Composite, Function, certain_modulus, rounding_of
 from saddleslide.functions.roundings import Rounding, joined
-from saddleslide.operators import Coupling
+from saddleslide.operators import Operator
 from saddleslide.theory.holder import Holder
 
 
 @final
-class Blockwise(Function):
+class Blockwise(Composite):
     """f_1(x[0]) + ... + f_n(x[n - 1]) for an x of shape (n, *shape).
 
     Parameters
@@ -60,11 +60,7 @@ class Blockwise(Function):
         return self._shape
 
     @property
-    def has_value(self) -> bool:
-        return all(part.has_value for part in self.functions)
-
-    @property
-    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+    def operators(self) -> tuple[tuple[Operator, float], ...]:
         each = 1.0 / len(self.functions)
         return tuple((operator, each * part) for function in self.functions for operator, part in function.operators)
 
@@ -87,16 +83,12 @@ class Blockwise(Function):
         return math.fsum(values), math.fsum(sizes)
 
     @property
-    def own_code(self) -> bool:
-        return is_own_class(self) or any(is_own_class(part) or part.own_code for part in self.functions)
-
-    @property
-    def convex_on_trust(self) -> bool:
-        return is_own_class(self) or any(is_own_class(part) or part.convex_on_trust for part in self.functions)
-
-    @property
     def value_cost(self) -> float:
         return self.lone_value_cost
+
+    @property
+    def lone_value_cost(self) -> float:
+        return 1.0 if self.own_code else 0.5
 
     def smoothness(self, domain: Domain) -> Holder:
         """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""
@@ -117,14 +109,7 @@ class Blockwise(Function):
 
 
 def joined_smoothness(parts: Sequence[Holder], domain: Domain) -> Holder:
-    """The condition of a sum of functions, each of its own block, from those of the blocks.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> joined_smoothness([Holder(1.0, 2.0), Holder(1.0, 3.0)], ss.domains.FullSpace((2, 1)))
-    Holder(nu=1.0, H=3.0)
-    """
+    """The condition of a sum of functions, each of its own block, from those of the blocks."""
     groups = {nu: [part.H for part in parts if part.nu == nu] for nu in sorted({part.nu for part in parts})}
     joined = [Holder(nu, _joined(nu, constants)) for nu, constants in groups.items()]
     return reduce(lambda first, second: first.plus(second, domain.diameter()), joined)

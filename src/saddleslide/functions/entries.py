@@ -31,16 +31,7 @@ _NEAR = 2.0**-20
 
 @dataclass(frozen=True)
 class Entries:
-    """A minimiser, by how much each entry of it may miss the minimum, and how it was found; no point if unbounded.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> zero, one = np.zeros(2), np.ones(2)
-    >>> found = minimal_entries(ss.functions.Power(0.0), np.array([0.5, -3.0]), -one, one)
-    >>> bool((found.point == [0.0, 1.0]).all()), found.missed.tolist(), found.method
-    (True, [0.0, 0.0], 'closed form')
-    """
+    """A minimiser, by how much each entry of it may miss the minimum, and how it was found; no point if unbounded."""
 
     point: Array | None
     missed: Array
@@ -215,13 +206,7 @@ def _chosen(new: Any, first: tuple[Array, _Slope], second: tuple[Array, _Slope])
 
 
 def _between(low: Array, high: Array) -> Array:
-    """Between two numbers, in the order of doubles: 0, or the geometric mean, or the middle of what is close together.
-
-    Examples
-    --------
-    >>> _between(np.array([-1.0, 1.0, 1.0, 0.0]), np.array([4.0, 1e100, 3.0, 1.0])).tolist()
-    [0.0, 1e+50, 2.0, 2.2227587494850775e-162]
-    """
+    """Between two numbers, in the order of doubles: 0, the geometric mean, or the middle of what is close together."""
     small, large = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
     mean = np.copysign(np.sqrt(np.maximum(small, _SMALLEST)) * np.sqrt(large), np.where(high > 0.0, 1.0, -1.0))
     # Halves first: the difference of the largest doubles overflows.

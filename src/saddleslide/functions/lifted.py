@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from saddleslide.arrays.base import Array, frozen, on_host, zeros
+from saddleslide.arrays.base import Array, Shape, frozen, on_host, zeros
 from saddleslide.arrays.kinds import ArrayKind
+from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, Scaled, Sum, errors_at, is_ours, is_own_class, rounding_of
+from saddleslide.functions.base import Function, Scaled, Sum, errors_at, is_ours, rounding_of, runs_own_code
 from saddleslide.functions.roundings import FEW, Errors, inner_error
-from saddleslide.operators import Coupling, Matrix
+from saddleslide.operators import Matrix, Operator
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.spectrum import SMALL
 
@@ -31,8 +32,9 @@ Rows = npt.NDArray[np.intp]
 
 
 class Lifted(ABC):
-    """Value, gradient and Bregman distance of a function from lifts. Costs are in gradients."""
+    """Value, gradient and Bregman distance of a function f from lifts. Costs are in gradients."""
 
+    f: Function
     lift_cost: float
     gradient_cost: float
     bregman_cost: float = 0.0
@@ -69,13 +71,15 @@ class Lifted(ABC):
     def value(self, x: Array, q: Array) -> float:
         """f(x), given the lift of x."""
 
-    @abstractmethod
     def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
         """Bounds on the errors of f(x), computed as `value`, and of a gradient of size `slope`.
 
         A combination of lifts carries the rounding of them all: `reach` is what the same combination of the sizes of
         their points is, all signs taken as +.
         """
+        # Of a point with a lift of its own, the entries may say more than its size.
+        fresh = reach <= float(np.linalg.norm(x))
+        return errors_at(self.f, x, value, slope) if fresh else rounding_of(self.f).at(reach, value, slope, x.size)
 
     @abstractmethod
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
@@ -98,30 +102,46 @@ class Lifted(ABC):
 class LinearModel(Function):
     """A function loss(Ax) + ridge/2 |x|^2 of one linear image of x."""
 
-    A: Coupling
+    A: Operator
     ridge: float
+    # One number per row.
+    data: Array
 
     @abstractmethod
     def loss_value(self, q: Array) -> float:
         """loss(q)."""
 
     @abstractmethod
+    def slopes(self, q: Array, data: Array) -> Array:
+        """Entries of loss', from those of q and of the data beside them."""
+
     def loss_gradient(self, q: Array) -> Array:
         """loss'(q)."""
+        return self.slopes(q, self.data.reshape(q.shape))
 
-    @abstractmethod
     def loss_slopes(self, rows: Rows, q: Array) -> Array:
         """loss'(q) for some rows alone: their numbers and their entries of q, both flat."""
+        return self.slopes(q, self.data.ravel()[rows])
 
     @abstractmethod
     def loss_hessian(self, q: Array) -> Array:
         """Diagonal of loss''(q)."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.A.x_shape} -> {self.data.shape}, ridge={self.ridge:g})"
+
+    @property
+    def shape(self) -> Shape | None:
+        return self.A.x_shape
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return self.ridge
+
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
         return self.A.stays_on_host(kind)
 
     @property
-    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+    def operators(self) -> tuple[tuple[Operator, float], ...]:
         return ((self.A, 0.5),)
 
     @property
@@ -130,15 +150,7 @@ class LinearModel(Function):
 
     @cached_property
     def product_sizes(self) -> tuple[float, float]:
-        """C with |computed A x - A x| <= c |x|, and a bound on the norm of A; NaN where both would take products.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> error, norm = ss.functions.LeastSquares(3.0 * np.eye(2), np.zeros(2)).product_sizes
-        >>> 3.0 <= norm < 3.1 and 0.0 < error < 1e-14
-        True
-        """
+        """C with |computed A x - A x| <= c |x|, and a bound on the norm of A; NaN where both would take products."""
         if not self.A.norm_at_hand:
             # No product is made to learn how large they are.
             return math.nan, math.nan
@@ -193,16 +205,8 @@ class LinearModel(Function):
         return self.loss_value(q) + 0.5 * self.ridge * float(np.vdot(x, x)), gradient
 
 
-def inner_operators(f: Function) -> Iterator[Coupling]:
-    """The operators A inside f.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> f = 2.0 * ss.functions.LeastSquares(np.eye(2), np.ones(2)) + ss.functions.Quadratic(1.0)
-    >>> [A.x_shape for A in inner_operators(f)]
-    [(2,)]
-    """
+def inner_operators(f: Function) -> Iterator[Operator]:
+    """The operators A inside f."""
     if isinstance(f, LinearModel):
         yield f.A
     for part in f.composed_of:
@@ -217,7 +221,7 @@ class LinearModelLift(Lifted):
     linear = True
 
     def __init__(self, f: LinearModel) -> None:
-        self.f = f
+        self.f: LinearModel = f
         self.affine_gradient = f.quadratic
 
     def lift(self, x: Array) -> Array:
@@ -238,11 +242,6 @@ class LinearModelLift(Lifted):
 
     def value(self, x: Array, q: Array) -> float:
         return self.f.loss_value(q) + 0.5 * self.f.ridge * float(np.vdot(x, x))
-
-    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
-        # Of a point with a lift of its own, the entries may say more than its size.
-        fresh = reach <= float(np.linalg.norm(x))
-        return errors_at(self.f, x, value, slope) if fresh else rounding_of(self.f).at(reach, value, slope, x.size)
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         step = x - v
@@ -291,10 +290,6 @@ class WeightedLift(Lifted):
 
     def value(self, x: Array, q: Array) -> float:
         return sum(weight * lift.value(x, part) for weight, lift, part in self._parts(q))
-
-    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
-        fresh = reach <= float(np.linalg.norm(x))
-        return errors_at(self.f, x, value, slope) if fresh else rounding_of(self.f).at(reach, value, slope, x.size)
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         pairs = zip(self._parts(q), self._split(qv), strict=True)
@@ -359,7 +354,7 @@ class PlainLift(Lifted):
 
     def __init__(self, f: Function, known: dict[str, list[tuple[Array, float]]] | None = None, name: str = "") -> None:
         self.f = f
-        self.own_code = is_own_class(f) or f.own_code
+        self.own_code = runs_own_code(f)
         # The last points with their values, under a name of their own among those of others.
         self._all, self._name = {} if known is None else known, name
 
@@ -411,12 +406,6 @@ def lifted(
     """The cheapest lift that f allows; `origin` is any zero point of its shape.
 
     Values of the caller's own f are remembered in `known` under a name.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> type(lifted(ss.functions.LeastSquares(np.eye(2), [1.0, 2.0]), np.zeros(2))).__name__
-    'LinearModelLift'
     """
     if is_ours(f, LinearModel):
         return LinearModelLift(f)
@@ -427,15 +416,7 @@ def lifted(
 
 
 def linear_models(f: Function) -> list[tuple[float, LinearModel]]:
-    """The (weight, model) pairs that f is the sum of; none where it has any other part.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> f = ss.functions.LeastSquares(np.eye(2), np.ones(2))
-    >>> [weight for weight, _ in linear_models(2.0 * f + f)], linear_models(f + ss.functions.Quadratic(1.0))
-    ([2.0, 1.0], [])
-    """
+    """The (weight, model) pairs that f is the sum of; none where it has any other part."""
     if is_ours(f, LinearModel):
         return [(1.0, f)]
     if is_ours(f, Scaled):

@@ -1,4 +1,4 @@
-"""Data-fitting functions of A x: least squares and logistic loss; and the Huber function."""
+"""Data-fitting functions of A x: least squares, logistic loss, and counts behind an absorber."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, total
-from saddleslide.functions.lifted import LinearModel, Rows
+from saddleslide.functions.base import total
+from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
-from saddleslide.functions.separable import SeparableForm
-from saddleslide.operators import Matrix, as_coupling
+from saddleslide.operators import Matrix, as_operator
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.spectrum import summation_error
 from saddleslide.theory.holder import Holder
@@ -35,7 +34,7 @@ class LeastSquares(LinearModel):
 
     Parameters
     ----------
-    A : array, sparse matrix, LinearOperator, pair of callables or Coupling
+    A : array, sparse matrix, LinearOperator, pair of callables or Operator
         The forward operator.
     b : array
         Data, of the shape of A x.
@@ -54,27 +53,16 @@ class LeastSquares(LinearModel):
     quadratic = True
 
     def __init__(self, A: Any, b: Any, ridge: float = 0.0, x_shape: Shape | None = None) -> None:
-        self.b = as_real(b, "LeastSquares: b")
-        self.A = as_coupling(A, x_shape, self.b.shape, name="LeastSquares: A")
+        self.data = self.b = as_real(b, "LeastSquares: b")
+        self.A = as_operator(A, x_shape, self.b.shape, name="LeastSquares: A")
         self.ridge = as_number(ridge, "LeastSquares: ridge", 0.0)
-
-    def __repr__(self) -> str:
-        return f"LeastSquares({self.A.x_shape} -> {self.b.shape}, ridge={self.ridge:g})"
-
-    @property
-    def shape(self) -> Shape | None:
-        return self.A.x_shape
 
     def loss_value(self, q: Array) -> float:
         residual = q - self.b.reshape(q.shape)
         return 0.5 * float(np.vdot(residual, residual))
 
-    def loss_gradient(self, q: Array) -> Array:
-        return q - self.b.reshape(q.shape)
-
-    def loss_slopes(self, rows: Rows, q: Array) -> Array:
-        slopes: Array = q - self.b.ravel()[rows]
-        return slopes
+    def slopes(self, q: Array, data: Array) -> Array:
+        return q - data
 
     def loss_hessian(self, q: Array) -> Array:
         return np.ones_like(q)
@@ -151,7 +139,7 @@ class Logistic(LinearModel):
 
     Parameters
     ----------
-    A : array, sparse matrix, LinearOperator, pair of callables or Coupling
+    A : array, sparse matrix, LinearOperator, pair of callables or Operator
         One row per sample.
     labels : array
         -1 and 1 (or 0 and 1), one per row.
@@ -170,16 +158,9 @@ class Logistic(LinearModel):
         kinds = set(np.unique(labels).tolist())
         if not (kinds <= {-1.0, 1.0} or kinds <= {0.0, 1.0}):
             raise InputError(f"Logistic: labels take the values {sorted(kinds)[:5]}; expected -1 and 1, or 0 and 1.")
-        self.labels = labels if -1.0 in kinds or kinds == {1.0} else frozen(2.0 * labels - 1.0)
-        self.A = as_coupling(A, x_shape, self.labels.shape, name="Logistic: A")
+        self.data = self.labels = labels if -1.0 in kinds or kinds == {1.0} else frozen(2.0 * labels - 1.0)
+        self.A = as_operator(A, x_shape, self.labels.shape, name="Logistic: A")
         self.ridge = as_number(ridge, "Logistic: ridge", 0.0)
-
-    def __repr__(self) -> str:
-        return f"Logistic({self.A.x_shape} -> {self.labels.shape}, ridge={self.ridge:g})"
-
-    @property
-    def shape(self) -> Shape | None:
-        return self.A.x_shape
 
     def _margins(self, q: Array) -> Array:
         margins: Array = self.labels * q.reshape(self.labels.shape)
@@ -195,13 +176,8 @@ class Logistic(LinearModel):
     def loss_value(self, q: Array) -> float:
         return total(np.logaddexp(0.0, -self._margins(q)))
 
-    def loss_gradient(self, q: Array) -> Array:
-        return np.reshape(self.labels * -self._doubt(self._margins(q)), q.shape)
-
-    def loss_slopes(self, rows: Rows, q: Array) -> Array:
-        labels = self.labels.ravel()[rows]
-        slopes: Array = -labels * self._doubt(labels * q)
-        return slopes
+    def slopes(self, q: Array, data: Array) -> Array:
+        return data * -self._doubt(data * q)
 
     def loss_hessian(self, q: Array) -> Array:
         doubt = self._doubt(self._margins(q))
@@ -209,9 +185,6 @@ class Logistic(LinearModel):
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(1.0, self.A.norm.upper**2 / 4.0 + self.ridge)
-
-    def strong_convexity(self, domain: Domain) -> float:
-        return self.ridge
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -244,7 +217,7 @@ class PoissonTransmission(LinearModel):
 
     Parameters
     ----------
-    A : array, sparse matrix, LinearOperator, pair of callables or Coupling
+    A : array, sparse matrix, LinearOperator, pair of callables or Operator
         Line integrals of x.
     counts : array
         Counts, >= 0, one per row.
@@ -270,7 +243,7 @@ class PoissonTransmission(LinearModel):
         ridge: float = 0.0,
         x_shape: Shape | None = None,
     ) -> None:
-        self.counts = as_real(counts, "PoissonTransmission: counts")
+        self.data = self.counts = as_real(counts, "PoissonTransmission: counts")
         if (self.counts < 0).any():
             raise InputError(f"PoissonTransmission: counts has a negative entry {self.counts.min():g}; expected >= 0.")
         self.intensity = as_number(intensity, "PoissonTransmission: intensity", 0.0)
@@ -278,28 +251,16 @@ class PoissonTransmission(LinearModel):
         if min(self.intensity, self.attenuation) == 0.0:
             raise InputError("PoissonTransmission: intensity or attenuation is 0; expected numbers > 0.")
         self.ridge = as_number(ridge, "PoissonTransmission: ridge", 0.0)
-        self.A = as_coupling(A, x_shape, self.counts.shape, name="PoissonTransmission: A")
+        self.A = as_operator(A, x_shape, self.counts.shape, name="PoissonTransmission: A")
         self.scale = 1.0 / (self.intensity * self.attenuation**2)
-
-    def __repr__(self) -> str:
-        return f"PoissonTransmission({self.A.x_shape} -> {self.counts.shape}, ridge={self.ridge:g})"
-
-    @property
-    def shape(self) -> Shape | None:
-        return self.A.x_shape
 
     def loss_value(self, q: Array) -> float:
         depth = self.attenuation * q
         return self.scale * total(self.intensity * np.exp(-depth) + self.counts.reshape(q.shape) * depth)
 
-    def loss_gradient(self, q: Array) -> Array:
+    def slopes(self, q: Array, data: Array) -> Array:
         expected = self.intensity * np.exp(-self.attenuation * q)
-        return self.scale * self.attenuation * (self.counts.reshape(q.shape) - expected)
-
-    def loss_slopes(self, rows: Rows, q: Array) -> Array:
-        expected = self.intensity * np.exp(-self.attenuation * q)
-        slopes: Array = self.scale * self.attenuation * (self.counts.ravel()[rows] - expected)
-        return slopes
+        return self.scale * self.attenuation * (data - expected)
 
     def loss_hessian(self, q: Array) -> Array:
         return np.exp(-self.attenuation * q)
@@ -318,9 +279,6 @@ class PoissonTransmission(LinearModel):
                 f"below {600.0 / (self.attenuation * max(self.A.norm.upper, 1e-300)):.3g}), or let solve() estimate it."
             )
         return Holder(1.0, self.A.norm.upper**2 * float(np.exp(exponent)) + self.ridge)
-
-    def strong_convexity(self, domain: Domain) -> float:
-        return self.ridge
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -347,13 +305,7 @@ class PoissonTransmission(LinearModel):
 
 
 def _beyond_linear(u: Array) -> Array:
-    """exp(-u) - 1 + u, to the last digits for small u too.
-
-    Examples
-    --------
-    >>> f"{_beyond_linear(np.array([1e-9])).item():.12e}"  # u^2/2 - u^3/6
-    '4.999999998333e-19'
-    """
+    """exp(-u) - 1 + u, to the last digits for small u too."""
     small = np.abs(u) <= _SMALL
     if not small.all():
         # Without the series, the difference would lose all digits for small u.
@@ -368,50 +320,3 @@ def _beyond_linear(u: Array) -> Array:
     series *= u
     series *= 0.5
     return series
-
-
-@final
-class Huber(Function):
-    """sum_i h(x_i) with h(t) = t^2 / (2 delta) for |t| <= delta and |t| - delta/2 beyond.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Huber(0.5).value_and_gradient(np.array([0.25, -2.0]))
-    (1.8125, array([ 0.5, -1. ]))
-    """
-
-    separable = True
-
-    def __init__(self, delta: float) -> None:
-        self.delta = as_number(delta, "Huber: delta")
-        if self.delta <= 0.0:
-            raise InputError(f"Huber: delta is {delta!r}; expected a number > 0. For |x| use Power(nu=0.0).")
-
-    def __repr__(self) -> str:
-        return f"Huber({self.delta:g})"
-
-    def gradient(self, x: Array, out: Array | None = None) -> Array:
-        out = np.divide(x, self.delta, out=out)
-        return np.clip(out, -1.0, 1.0, out=out)
-
-    def value(self, x: Array) -> float:
-        size = np.abs(x)
-        inside = np.minimum(size, self.delta)
-        return total(inside * inside / (2.0 * self.delta) + (size - inside))
-
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        return self.value(x), self.gradient(x, out)
-
-    @property
-    def rounding(self) -> Rounding:
-        return Rounding(most=(0.0, 0.0, 0.5 / self.delta), entrywise=FEW)
-
-    def separable_form(self) -> SeparableForm:
-        return SeparableForm(hubers=((1.0, self.delta),))
-
-    def smoothness(self, domain: Domain) -> Holder:
-        return Holder(1.0, 1.0 / self.delta)
-
-    def strong_convexity(self, domain: Domain) -> float:
-        return 1.0 / self.delta if domain.magnitude() <= self.delta else 0.0

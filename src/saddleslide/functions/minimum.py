@@ -11,12 +11,12 @@ from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function, errors_at, gradient_aside, rounding_of, run_aside, value_aside
 from saddleslide.functions.entries import minimal_entries
+from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.searched import Tally, TiltedMinimum, searched_minimum
 from saddleslide.functions.separable import SeparableForm, form_beside, multiplier_step
-from saddleslide.functions.simple import Linear, Zero
 from saddleslide.operators.call import late
 
 EPS = float(np.finfo(np.float64).eps)
@@ -106,15 +106,6 @@ def minimiser_reach(
 
     Within the radius of the set; by strong convexity beside the point that was found for c, up to `error`; for
     separable f between the minimisers for larger and for smaller c, since every entry falls as its tilt rises.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> whole, c = ss.domains.FullSpace(1), np.array([1.0])
-    >>> 1.0 < minimiser_reach(ss.functions.Power(nu=0.5), c, whole, 1e-16, np.zeros(1), 0.0, 0.0) < 1.01
-    True
-    >>> minimiser_reach(ss.functions.Linear(c), -c, whole, 1e-16, np.zeros(1), 0.0, 0.0)
-    inf
     """
     radius, size = domain.radius_at_zero, float(np.linalg.norm(point)) if np.isfinite(point).all() else 0.0
     if modulus > 0.0 and math.isfinite(error):
@@ -129,15 +120,7 @@ def minimiser_reach(
 
 
 def has_closed_minimum(f: Function, domain: Domain) -> bool:
-    """Whether `tilted_minimum` needs no gradients: linear, separable on plain domains, or by one multiplier.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> f, ball = ss.functions.LeastSquares(np.eye(2), [1.0, 2.0]), ss.domains.Ball(1.0, shape=2)
-    >>> has_closed_minimum(f, ball), has_closed_minimum(ss.functions.Quadratic(1.0), ball)
-    (False, True)
-    """
+    """Whether `tilted_minimum` needs no gradients: linear, separable on plain domains, or by one multiplier."""
     form = f.separable_form()
     if f.linear or ((f.separable or form is not None) and isinstance(domain, Box | FullSpace)):
         return True
@@ -164,13 +147,8 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
 def careful_sum(terms: Array) -> tuple[float, int]:
     """The sum of a vector, and by how many units of rounding of the sum of sizes it may be off.
 
-    Exact on the host, and to the last bit for many terms. Elsewhere sums of about sqrt(n) terms are summed, so that no
-    order of summation does much harm.
-
-    Examples
-    --------
-    >>> careful_sum(np.array([1e16, 1.0, -1e16]))
-    (1.0, 0)
+    Exact on the host, and to the last bit for many terms. Of a remote array sums of about sqrt(n) terms are summed, so
+    that no order of summation does much harm.
     """
     if on_host(terms):
         return (math.fsum(terms.tolist()), 0) if terms.size <= _MANY else (_halved_sum(terms), 1)

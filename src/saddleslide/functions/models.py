@@ -9,25 +9,18 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function, errors_at
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.searched import TiltedMinimum
-from saddleslide.functions.simple import Zero
 
 # Part of a modulus that is given up for errors of gradients on unbounded sets.
 SPARED = 1e-6
 
 
 def spared(modulus: float, domain: Domain) -> float:
-    """The modulus that models on a domain keep.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> spared(2.0, ss.domains.Ball(1.0, shape=2)), spared(2.0, ss.domains.FullSpace(2)) < 2.0
-    (2.0, True)
-    """
+    """The modulus that models on a domain keep."""
     return modulus if domain.bounded else (1.0 - SPARED) * modulus
 
 
@@ -37,24 +30,9 @@ class LowerModel:
 
     Gradients at points v_i with weights that sum to 1 give one: the average of
     value_i + <gradient_i, x - v_i> + mu/2 |x - v_i|^2. A run carries such averages along at no oracle call.
-
-    Parameters
-    ----------
-    constant : float
-        Value at 0.
-    slope : Array
-        Gradient at 0.
-    curvature : float
-        Modulus of strong convexity used.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> model = LowerModel.at(np.array([1.0]), value=0.5, gradient=np.array([1.0]), curvature=1.0)
-    >>> model.constant, model.slope
-    (0.0, array([0.]))
     """
 
+    # Value and gradient at 0, and the modulus of strong convexity used.
     constant: float
     slope: Array
     curvature: float = 0.0
@@ -63,15 +41,7 @@ class LowerModel:
     def rounded(
         cls, function: Function, domain: Domain, point: Array, value: float, gradient: Array, modulus: float
     ) -> LowerModel:
-        """The model that one computed gradient gives, below the function on the domain whatever rounding has done.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=1)
-        >>> -0.5 - 1e-14 < LowerModel.rounded(q, box, np.ones(1), 0.5, np.ones(1), 0.0).constant < -0.5
-        True
-        """
+        """The model that one computed gradient gives, below the function on the domain whatever rounding has done."""
         size, slope = float(np.linalg.norm(point)), float(np.linalg.norm(gradient))
         made = errors_at(function, point, value, slope)
         lost = made.value + (inner_error(point.size) + FEW) * (abs(value) + (slope + modulus * size) * size)
@@ -85,29 +55,14 @@ class LowerModel:
 
     @classmethod
     def at(cls, point: Array, value: float, gradient: Array, curvature: float = 0.0) -> LowerModel:
-        """The model that one gradient gives.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> LowerModel.at(np.array([2.0]), value=1.0, gradient=np.array([3.0])).constant
-        -5.0
-        """
+        """The model that one gradient gives."""
         if curvature == 0.0:
             return cls(value - float(np.vdot(gradient, point)), gradient.copy())
         square = 0.5 * curvature * float(np.vdot(point, point))
         return cls(value - float(np.vdot(gradient, point)) + square, gradient - curvature * point, curvature)
 
     def tilted_minimum(self, c: Array, domain: Domain) -> TiltedMinimum:
-        """Minimum of the model plus <c, x> over the domain, certified.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> model = LowerModel(1.0, np.array([1.0, -2.0]))
-        >>> model.tilted_minimum(np.zeros(2), ss.domains.Box(-1.0, 1.0, shape=2)).value
-        -2.0
-        """
+        """Minimum of the model plus <c, x> over the domain, certified."""
         quadratic = Quadratic(self.curvature) if self.curvature > 0.0 else Zero()
         found = tilted_minimum(quadratic, self.slope + c, domain)
         sizes = float(np.linalg.norm(self.slope)) + float(np.linalg.norm(c))

@@ -12,14 +12,6 @@ def bounding_modulus(rest: Function, simple: Function, domain: Domain) -> float:
     """Modulus of `rest` that a bound on the minimum of rest + simple may use.
 
     What is certain; and what is only declared where there would be no bound without it: see `rests_on_declaration`.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> f = ss.functions.Custom(lambda x: x, lambda x: 0.5 * x @ x, strong_convexity=1.0)
-    >>> zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=2)
-    >>> bounding_modulus(f, zero, box), bounding_modulus(f, zero, ss.domains.FullSpace(2))
-    (0.0, 1.0)
     """
     certain = certain_modulus(rest, domain)
     if certain > 0.0 or domain.bounded or certain_modulus(simple, domain) > 0.0:
@@ -28,27 +20,12 @@ def bounding_modulus(rest: Function, simple: Function, domain: Domain) -> float:
 
 
 def rests_on_declaration(f: Function, domain: Domain) -> bool:
-    """Whether the minimum of f over the domain can only be bounded with a modulus that is declared and not certain.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> f = ss.functions.Custom(lambda x: x, lambda x: 0.5 * x @ x, strong_convexity=1.0)
-    >>> rests_on_declaration(f, ss.domains.FullSpace(2)), rests_on_declaration(f, ss.domains.Ball(1.0, shape=2))
-    (True, False)
-    """
+    """Whether the minimum of f over the domain can only be bounded with a modulus that is declared and not certain."""
     return not domain.bounded and certain_modulus(f, domain) == 0.0 and f.strong_convexity(domain) > 0.0
 
 
 def declared_forms(f: Function) -> tuple[str, ...]:
-    """What classes of the caller's say of their form, and bounds on f may go by: nobody can check it.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> declared_forms(ss.functions.Power(0.5) + ss.functions.Linear([1.0, 2.0]))
-    ()
-    """
+    """What classes of the caller's say of their form, and bounds on f may go by: nobody can check it."""
     own = [part for part in leaves(f) if is_own_class(part) or part.own_code]
     claims = (
         ("linear", any(part.linear for part in own)),
@@ -59,14 +36,7 @@ def declared_forms(f: Function) -> tuple[str, ...]:
 
 
 def leaves(f: Function) -> Iterator[Function]:
-    """The functions that f is made of, as far as they are in this process.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> list(leaves(2.0 * ss.functions.Zero() + ss.functions.Huber(1.0)))
-    [Zero(), Huber(1)]
-    """
+    """The functions that f is made of, as far as they are in this process."""
     inside = f.composed_of
     # A class of the caller's that is made of others may say of itself what none of them says.
     if not inside or is_own_class(f):

@@ -11,9 +11,8 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError
-from saddleslide.functions.base import Function, certain_modulus, is_own_class, rounding_of
+from saddleslide.functions.base import Function, certain_modulus, rounding_of, runs_own_code
 from saddleslide.functions.lifted import LinearModel
-from saddleslide.functions.roundings import Rounding
 from saddleslide.functions.trees import Block, Terms, summed
 from saddleslide.theory.holder import Holder
 
@@ -73,44 +72,26 @@ def evaluated(
     chosen: Collection[int] | None = None,
     out: Array | None = None,
 ) -> Terms | None:
-    """The sum of an operation over a block of parts, those alone that are chosen; its array may be `out`, or another.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> parts = [ss.functions.Quadratic(float(k)) for k in (1, 2, 3)]
-    >>> evaluated(parts.__getitem__, "both", np.ones(1), (0, 3), chosen=[0, 2])
-    ((2.0,), array([4.]))
-    """
-    ask = OPERATIONS[operation]
+    """The sum of an operation over a block of parts, of those that are chosen; its array may be `out`, or another."""
 
     def known(inner: Block) -> Terms | None:
-        single = inner[1] - inner[0] == 1 and (chosen is None or inner[0] in chosen)
-        target = out if inner == block else None
-        return _fitting(ask(part_at(inner[0]), x, target), inner[0], operation, x) if single else None
+        index = inner[0]
+        if inner[1] - index > 1 or not (chosen is None or index in chosen):
+            return None
+        terms = OPERATIONS[operation](part_at(index), x, out if inner == block else None)
+        # Arrays of another shape would be stretched to fit when they are added.
+        if terms[1] is not None and np.shape(terms[1]) != x.shape:
+            raise InputError(
+                f"part {index}: {operation} gave an array of shape {np.shape(terms[1])} at a point of shape {x.shape}; "
+                "expected the same shape."
+            )
+        return terms
 
     return summed(block, known, out)
 
 
-def _fitting(terms: Terms, index: int, operation: str, x: Array) -> Terms:
-    """The terms of a part; arrays of another shape would be stretched to fit when they are added."""
-    if terms[1] is not None and np.shape(terms[1]) != x.shape:
-        raise InputError(
-            f"part {index}: {operation} gave an array of shape {np.shape(terms[1])} at a point of shape {x.shape}; "
-            "expected the same shape."
-        )
-    return terms
-
-
 def built_part(part: Any, index: int, name: str) -> Function:
-    """A part from a function or from what builds one.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> built_part(lambda: ss.functions.Quadratic(1.0), 0, "PartSum")
-    Quadratic(diagonal, any shape)
-    """
+    """A part from a function or from what builds one."""
     made = part() if callable(part) and not isinstance(part, Function) else part
     if not isinstance(made, Function):
         raise InputError(
@@ -128,14 +109,12 @@ def part_hessian(part: Function, shape: Shape) -> Array:
 
 def part_facts(part: Function) -> PartFacts:
     """What a part is."""
-    own_code = is_own_class(part) or part.own_code
+    own_code = runs_own_code(part)
     on_trust = own_code or part.convex_on_trust
     return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled, own_code, on_trust)
 
 
-def part_rounding(part: Function) -> Rounding:
-    """What rounding can do to a part."""
-    return rounding_of(part)
+part_rounding = rounding_of
 
 
 def part_constants(part: Function, domain: Domain) -> PartConstants:

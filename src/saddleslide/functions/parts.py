@@ -124,15 +124,7 @@ class Partitioned(Function):
         return self._array(self.reduced("hessian", v), None)
 
     def part_constants(self, domain: Domain) -> list[PartConstants]:
-        """Constants of every part on a domain.
-
-        Examples
-        --------
-        >>> import saddleslide as ss
-        >>> f = ss.functions.PartSum([ss.functions.Quadratic(1.0), ss.functions.Quadratic(3.0)])
-        >>> [constants.strong_convexity for constants in f.part_constants(ss.domains.FullSpace(2))]
-        [1.0, 3.0]
-        """
+        """Constants of every part on a domain."""
         return [PartConstants(*answer) for answer in self.over_parts(partial(part_constants, domain=domain))]
 
     def smoothness(self, domain: Domain) -> Holder:
@@ -174,15 +166,7 @@ class Partitioned(Function):
         return max(float(values[0]) - margin, 0.0), float(values[-1]) + margin
 
     def stacked_norm(self, domain: Domain) -> float:
-        """A bound on the norm of all A_i above each other, where every part is a loss of A_i x; NaN otherwise.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> parts = [ss.functions.LeastSquares(scale * np.eye(2), np.zeros(2)) for scale in (3.0, 4.0)]
-        >>> round(ss.functions.PartSum(parts).stacked_norm(ss.domains.FullSpace(2)), 9)
-        5.0
-        """
+        """A bound on the norm of all A_i above each other, where every part is a loss of A_i x; NaN otherwise."""
         return float(np.sqrt(sum(constants.norm**2 for constants in self.part_constants(domain))))
 
 

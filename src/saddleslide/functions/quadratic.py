@@ -19,7 +19,7 @@ from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.operators import Coupling, ForeignMatrix, Matrix, as_coupling
+from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
 from saddleslide.operators.base import AdjointTest, is_own_code, sign_vector, tested
 from saddleslide.operators.call import made
 from saddleslide.operators.spectrum import FACTORISABLE, rounding_margin, summation_error
@@ -32,7 +32,7 @@ class Quadratic(Function):
 
     Parameters
     ----------
-    q : float, vector, matrix, sparse matrix, LinearOperator or Coupling
+    q : float, vector, matrix, sparse matrix, LinearOperator or Operator
         A number or a vector is a diagonal, a 2-D array is a matrix. For the diagonal of an image pass `diagonal=True`.
         Matrices and operators must be symmetric and positive semidefinite; those at hand as arrays are checked.
     diagonal : bool, optional
@@ -59,8 +59,8 @@ class Quadratic(Function):
         declared = 0.0 if strong_convexity is None else as_number(strong_convexity, "Quadratic: strong_convexity", 0.0)
         diagonal = as_flag(diagonal, "Quadratic: diagonal")
         self._diagonal: Array | None = None
-        self._operator: Coupling | None = None
-        is_plain = not (scipy.sparse.issparse(q) or hasattr(q, "matvec") or isinstance(q, Coupling | tuple))
+        self._operator: Operator | None = None
+        is_plain = not (scipy.sparse.issparse(q) or hasattr(q, "matvec") or isinstance(q, Operator | tuple))
         if is_plain and (diagonal or np.ndim(q) != 2):
             self._diagonal = as_real(q, "Quadratic: q")
             if (self._diagonal < 0).any():
@@ -74,7 +74,7 @@ class Quadratic(Function):
                 float(np.max(self._diagonal, initial=0.0)),
             )
         else:
-            self._operator = as_coupling(q, x_shape, x_shape, name="Quadratic: q")
+            self._operator = as_operator(q, x_shape, x_shape, name="Quadratic: q")
             # Rounding of whoever made the matrix: the gradient of 1/2 <x, q x> is that of the symmetric part.
             self._skewness = _skewness(self._operator)
             self._range = _spectral_range(self._operator, declared, self._skewness)
@@ -105,7 +105,7 @@ class Quadratic(Function):
         return 1.0 if self._operator is not None and is_own_code(self._operator) else 0.5
 
     @property
-    def operators(self) -> tuple[tuple[Coupling, float], ...]:
+    def operators(self) -> tuple[tuple[Operator, float], ...]:
         return () if self._operator is None else ((self._operator, 1.0),)
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
@@ -115,14 +115,7 @@ class Quadratic(Function):
         return self._apply(v, None)
 
     def matrix_diagonal(self) -> Array | None:
-        """Diagonal of q where it is at hand as numbers, else None.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Quadratic(np.array([[2.0, 1.0], [1.0, 3.0]])).matrix_diagonal()
-        array([2., 3.])
-        """
+        """Diagonal of q where it is at hand as numbers, else None."""
         if self._diagonal is not None:
             return np.asarray(self._diagonal)
         matrix = self._operator.entries if isinstance(self._operator, Matrix | ForeignMatrix) else None
@@ -153,15 +146,7 @@ class Quadratic(Function):
 
     @cached_property
     def symmetry_test(self) -> AdjointTest:
-        """What one seeded pair says of an operator that is not at hand as entries: two products, once.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> q = (lambda x: np.array([x[0] + 1e-8 * x[1], x[1]])), (lambda y: np.array([y[0], y[1] + 1e-8 * y[0]]))
-        >>> 1e-8 < Quadratic(q, x_shape=(2,)).symmetry_test.bound < 1e-5
-        True
-        """
+        """What one seeded pair says of an operator that is not at hand as entries: two products, once."""
         operator = self._operator
         if operator is None or not self.convex_on_trust or isinstance(operator, Matrix):
             return AdjointTest(0.0, 0.0)
@@ -222,21 +207,14 @@ class Quadratic(Function):
 
 
 def quadratics(f: Function) -> Iterator[Quadratic]:
-    """The quadratics inside f.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> list(quadratics(2.0 * Quadratic(1.0) + ss.functions.Zero()))
-    [Quadratic(diagonal, any shape)]
-    """
+    """The quadratics inside f."""
     if isinstance(f, Quadratic):
         yield f
     for part in f.composed_of:
         yield from quadratics(part)
 
 
-def _skewness(operator: Coupling) -> float:
+def _skewness(operator: Operator) -> float:
     """A bound on half the norm of q - q^T, where the entries are at hand."""
     if operator.x_shape != operator.y_shape or not isinstance(operator, Matrix):
         return 0.0
@@ -245,7 +223,7 @@ def _skewness(operator: Coupling) -> float:
     return 0.5 * float(np.max(np.asarray(apart.sum(axis=0)), initial=0.0))
 
 
-def _spectral_range(operator: Coupling, declared: float, skewness: float) -> tuple[float, float]:
+def _spectral_range(operator: Operator, declared: float, skewness: float) -> tuple[float, float]:
     if operator.x_shape != operator.y_shape:
         raise InputError(f"Quadratic: q maps {operator.x_shape} to {operator.y_shape}; expected a square operator.")
     matrix = operator.dense() if math.prod(operator.x_shape) <= FACTORISABLE else None

@@ -38,14 +38,6 @@ class Remembered(Function):
     """A function that can not be called any more, bounded from above close to the point where it was called last.
 
     It says nothing of its minimum: bounds from below are left to lower models.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> memory = Memory()
-    >>> memory.keep(np.ones(2), 1.0, np.ones(2))
-    >>> Remembered(ss.functions.Quadratic(1.0), memory, ss.domains.FullSpace(2)).value(np.ones(2))
-    1.0
     """
 
     def __init__(self, function: Function, memory: Memory, domain: Domain) -> None:

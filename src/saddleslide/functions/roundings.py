@@ -32,13 +32,7 @@ UNKNOWN: _Row = (math.inf, math.inf, math.inf)
 
 
 def inner_error(terms: int) -> float:
-    """Relative to the sizes of its terms: error of an inner product of two vectors; long ones are summed in 16 lanes.
-
-    Examples
-    --------
-    >>> inner_error(16) < 1e-14 and inner_error(10**6) < 1e-11
-    True
-    """
+    """Error of an inner product relative to the sizes of its terms; long ones are summed in 16 lanes."""
     return EPS * min(0.5 * (1.0 + terms), 8.0 + terms / 32.0)
 
 
@@ -51,47 +45,25 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True)
 class Rounding:
-    """Bounds on rounding as polynomials in |x| and the root of v, the value above its floor.
+    """Bounds on rounding as polynomials in |x| and the root of v, the value above its floor."""
 
-    Parameters
-    ----------
-    value, gradient : table
-        Coefficients of |x|^i v^(j/2) in the bounds on both errors.
-    floor : (float, float, float)
-        The value is at least -(a + (b + c sqrt(n)) |x|) for n entries; infinite where nothing is known.
-    most : (float, float, float)
-        v is at most a + b |x| + c |x|^2, whatever the value; infinite where nothing is known.
-    entrywise : float
-        Error of every entry of the gradient on top.
-    own : float
-        Errors relative to value, gradient and their product with x, of the caller's own code.
-    beside : (float, float, float)
-        The other functions of a sum with code whose floor is unknown are at most a + b |x| + c |x|^2 in size: the
-        caller's code may cancel as much, and the sum does not show it.
-
-    Examples
-    --------
-    >>> squares = Rounding(value=((0.0, 0.0, 1e-15),) + EXACTLY[1:], gradient=EXACTLY)
-    >>> squares.at(size=1.0, value=2.0).value < squares.times(10.0).at(size=1.0, value=20.0).value
-    True
-    """
-
+    # Coefficients of |x|^i v^(j/2) in the bounds on both errors.
     value: Table = EXACTLY
     gradient: Table = EXACTLY
-    floor: tuple[float, float, float] = _NONE
-    most: tuple[float, float, float] = UNKNOWN
+    # The value is at least -(a + (b + c sqrt(n)) |x|) for n entries; infinite where nothing is known.
+    floor: _Row = _NONE
+    # v is at most a + b |x| + c |x|^2, whatever the value; infinite where nothing is known.
+    most: _Row = UNKNOWN
+    # Error of every entry of the gradient on top.
     entrywise: float = 0.0
+    # Errors relative to value, gradient and their product with x, of the caller's own code.
     own: float = 0.0
-    beside: tuple[float, float, float] = _NONE
+    # The other functions of a sum with code whose floor is unknown are at most a + b |x| + c |x|^2 in size: the
+    # caller's code may cancel as much, and the sum does not show it.
+    beside: _Row = _NONE
 
     def at(self, size: float, value: float, slope: float = 0.0, entries: int = 1) -> Errors:
-        """The bounds at a point with |x| <= size, from the computed value and the size of the computed gradient.
-
-        Examples
-        --------
-        >>> Rounding().at(3.0, 0.0)
-        Errors(value=0.0, gradient=0.0)
-        """
+        """The bounds at a point with |x| <= size, from the computed value and the size of the computed gradient."""
         if not math.isfinite(value):
             return Errors(math.inf, math.inf)
         below = self.floor[0] + (self.floor[1] + self.floor[2] * math.sqrt(entries)) * size
@@ -107,15 +79,7 @@ class Rounding:
         return Errors(found if found == found else math.inf, turned if turned == turned else math.inf)
 
     def plus(self, other: Rounding) -> Rounding:
-        """Of a sum: the parts share v, so roots of it add up as lengths do.
-
-        Examples
-        --------
-        >>> half = Rounding(value=((1.0, 3.0, 0.0),) + EXACTLY[1:])
-        >>> other = Rounding(value=((1.0, 4.0, 0.0),) + EXACTLY[1:])
-        >>> half.plus(other).value[0]
-        (2.0, 5.0, 0.0)
-        """
+        """Of a sum: the parts share v, so roots of it add up as lengths do."""
         return Rounding(
             _added(self.value, other.value),
             _added(self.gradient, other.gradient),
@@ -135,13 +99,7 @@ class Rounding:
         return most[0] + self.floor[0], most[1] + self.floor[1], most[2]
 
     def added_up(self, levels: int) -> Rounding:
-        """Of a sum along a tree of so many levels: each of them rounds once more.
-
-        Examples
-        --------
-        >>> Rounding().added_up(10).at(1.0, 1.0).value > Rounding().at(1.0, 1.0).value
-        True
-        """
+        """Of a sum along a tree of so many levels: each of them rounds once more."""
         more = 1.0 + 0.25 * levels
         value, gradient = (
             tuple(_triple(more * number for number in row) for row in table) for table in (self.value, self.gradient)
@@ -177,14 +135,7 @@ OWN_CODE = Rounding(floor=UNKNOWN, own=_OWN)
 
 
 def tilted(c: Array) -> Rounding:
-    """Of <c, x>; a number c stands for as many entries as x has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> tilted(np.array([3.0, 4.0])).floor, tilted(np.array(3.0)).floor
-    ((0.0, 5.0, 0.0), (0.0, 0.0, 3.0))
-    """
+    """Of <c, x>; a number c stands for as many entries as x has."""
     size = float(np.linalg.norm(c))
     if c.ndim == 0:
         return Rounding(floor=(0.0, 0.0, size), entrywise=FEW * size)
@@ -194,13 +145,7 @@ def tilted(c: Array) -> Rounding:
 
 
 def joined(parts: Iterable[Rounding]) -> Rounding:
-    """Of a sum of many.
-
-    Examples
-    --------
-    >>> joined([NO_ROUNDING, NO_ROUNDING]) == NO_ROUNDING
-    True
-    """
+    """Of a sum of many."""
     return reduce(Rounding.plus, parts, NO_ROUNDING)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,10 +13,10 @@ from saddleslide.arrays.base import Array, as_floats
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, is_ours, value_aside
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
-from saddleslide.functions.simple import Zero
 from saddleslide.operators.call import late
 
 EPS = float(np.finfo(np.float64).eps)
@@ -25,15 +26,7 @@ _USELESS = 1e12
 
 @dataclass
 class Tally:
-    """Gradients that a search has made so far, and the most that it may make: for whoever counts, whatever ends it.
-
-    Examples
-    --------
-    >>> tally = Tally(most=2.0)
-    >>> tally.count(1.5)
-    >>> tally.gradients, tally.allows(1.0)
-    (1.5, False)
-    """
+    """Gradients that a search has made so far, and the most that it may make: for whoever counts, whatever ends it."""
 
     most: float = math.inf
     gradients: float = 0
@@ -94,18 +87,14 @@ def searched_minimum(
     models (without mu), which is the better one on bounded domains with little curvature. `exact` minimises the simple
     part with a tilt.
     """
-    rest, simple = split_simple(f, domain)
-    exact = _once(exact)
-    mu = bounding_modulus(rest, simple, domain)
-    # Of a bounded set the largest distance, of another the modulus of the simple part limits what a wrong slope costs.
-    reach, curved = (domain.radius_at_zero if domain.bounded else math.inf), certain_modulus(simple, domain)
-    finite = domain.bounded or curved > 0.0
-    known = _curvature(rest, domain, accuracy)
-    L = known if math.isnan(known) else max(known, mu, 1e-300)
+    search = _Search(*split_simple(f, domain), domain, _once(exact), tally)
+    rest, simple = search.rest, search.simple
+    known = search.curvature(accuracy)
+    L = known if math.isnan(known) else max(known, search.mu, 1e-300)
     x = domain.project(np.zeros_like(c) if start is None else as_floats(start))
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
-    average = _Model(0.0, np.zeros_like(c), 0.0)
+    average = _Average(0.0, np.zeros_like(c), 0.0)
     rounding = margin = 0.0
     while tally.allows(1.0):
         tally.count(1)
@@ -119,23 +108,15 @@ def searched_minimum(
         total = value + value_aside(simple, v) + float(np.vdot(c, v))
         if total < best:
             best, point = total, v
-        slope = gradient + c
-        made = _made(rest, v, value, gradient, c)
-        average = average.mixed(
-            theta,
-            value - float(np.vdot(gradient, v)) - made.value - made.gradient * float(np.linalg.norm(v)),
-            slope,
-            made.gradient,
-        )
-        if finite:
-            found, lost = average.minimum(simple, domain, exact, reach, curved)
+        cut = _Cut(v, value, gradient, gradient + c, _made(rest, v, value, gradient, c))
+        average = average.mixed(theta, cut)
+        bounds = [search.average_minimum(average)] if search.finite else []
+        for found, lost in [*bounds, search.lower_bound(cut, value + float(np.vdot(c, v)))]:
             lower, margin = (found, lost) if found > lower else (lower, margin)
-        found, lost = _lower_bound(value + float(np.vdot(c, v)), slope, v, mu, finite, simple, domain, exact, made)
-        lower, margin = (found, lost) if found > lower else (lower, margin)
-        rounding = made.value + 64.0 * EPS * (abs(total) + float(np.abs(slope * v).sum()))
+        rounding = cut.made.value + 64.0 * EPS * (abs(total) + float(np.abs(cut.slope * v).sum()))
         if best - lower <= max(accuracy, rounding + 1.5 * margin):
             break
-        x, L = _step(rest, simple, v, value, gradient, slope, L, domain, tally, made.value)
+        x, L = search.step(cut, L)
         if float(np.vdot(v - x, x - previous)) > 0.0:
             theta, previous = 1.0, x
         new_theta = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / theta**2))
@@ -145,6 +126,16 @@ def searched_minimum(
         raise NoExactMinimumError(f"{type(f).__name__} on {type(domain).__name__}: no finite lower bound was found.")
     error = max(best - lower, 0.0) + rounding
     return TiltedMinimum(point, best, error, "proximal gradients", tally.gradients, rounding + margin)
+
+
+class _Cut(NamedTuple):
+    """Value and gradient of `rest` at a point, the slope with the tilt, and what rounding has done to both."""
+
+    point: Array
+    value: float
+    gradient: Array
+    slope: Array
+    made: Errors
 
 
 def _made(rest: Function, v: Array, value: float, gradient: Array, c: Array) -> Errors:
@@ -168,107 +159,97 @@ def _once(exact: ExactMinimum) -> ExactMinimum:
     return found
 
 
-def _curvature(rest: Function, domain: Domain, accuracy: float) -> float:
-    """Declared curvature; backtracking starts from 1 where there is none, or none that is of use.
-
-    NaN where it takes products to bound: the first step shows it.
-    """
-    if any(not operator.norm_at_hand for operator, _ in rest.operators):
-        return math.nan
-    try:
-        smoothness = rest.smoothness(domain)
-    except InputError:
-        return 1.0
-    L = smoothness.H if smoothness.nu == 1.0 else smoothness.L(max(accuracy, 1e-9) / 4.0)
-    return L if L < _USELESS else 1.0
-
-
-def _step(
-    rest: Function,
-    simple: Function,
-    v: Array,
-    value: float,
-    gradient: Array,
-    slope: Array,
-    L: float,
-    domain: Domain,
-    tally: Tally,
-    error: float,
-) -> tuple[Array, float]:
-    """Proximal gradient step and the curvature it used: the smallest that the values allow, where that can vary."""
-    cost = rest.value_cost
-    if rest.quadratic and all(operator.norm_at_hand for operator, _ in rest.operators):
-        return prox(simple, v - slope / L, L, domain), L
-    if math.isnan(L):
-        if not tally.allows(cost):
-            return v, L
-        tally.count(rest.value_cost)
-        step = prox(simple, v - slope, 1.0, domain) - v
-        square = float(np.vdot(step, step))
-        excess = rest.value(v + step) - value - float(np.vdot(gradient, step))
-        L = max(2.0 * excess / square, 1e-300) / 0.7 if square > 0.0 and math.isfinite(excess) else 1.0
-    L = 0.7 * L
-    while True:
-        x = prox(simple, v - slope / L, L, domain)
-        step = x - v
-        model = value + float(np.vdot(gradient, step)) + 0.5 * L * float(np.vdot(step, step))
-        if not tally.allows(cost):
-            # No bound needs this step, and no other will be made.
-            return x, L
-        tally.count(cost)
-        found = rest.value(x)
-        # What may be rounding of both values says nothing about the curvature.
-        if found <= model + max(1e-14 * abs(value), min(2.0 * error, 1e300)) or L > 1e300:
-            return x, L
-        L *= 2.0 if math.isfinite(found) else 16.0
-
-
 @dataclass(frozen=True)
-class _Model:
+class _Average:
     """A running average of linear lower models: constant + <slope, x>, the slope up to an error in norm."""
 
     constant: float
     slope: Array
     error: float
 
-    def mixed(self, theta: float, constant: float, slope: Array, error: float) -> _Model:
-        keep = 1.0 - theta
-        mixed = keep * self.slope + theta * slope
+    def mixed(self, theta: float, cut: _Cut) -> _Average:
+        v, made, keep = cut.point, cut.made, 1.0 - theta
+        constant = cut.value - float(np.vdot(cut.gradient, v)) - made.value - made.gradient * float(np.linalg.norm(v))
+        mixed = keep * self.slope + theta * cut.slope
         # Every mixing rounds once more; what was rounded before fades with its weight.
-        new = keep * self.error + theta * error + 2.0 * EPS * float(np.linalg.norm(mixed))
+        error = keep * self.error + theta * made.gradient + 2.0 * EPS * float(np.linalg.norm(mixed))
         numbers = keep * self.constant, theta * constant
-        return _Model(sum(numbers) - 4.0 * EPS * sum(map(abs, numbers)), mixed, new)
-
-    def minimum(
-        self, simple: Function, domain: Domain, exact: ExactMinimum, reach: float, modulus: float
-    ) -> tuple[float, float]:
-        """The minimum with the simple part, and what of it was given up for rounding."""
-        found = exact(simple, self.slope, domain)
-        lost = wrong_slope_cost(self.error, float(np.linalg.norm(found.point)), reach, modulus)
-        return self.constant + found.lower - lost, lost + found.rounding
+        return _Average(sum(numbers) - 4.0 * EPS * sum(map(abs, numbers)), mixed, error)
 
 
-def _lower_bound(
-    value: float,
-    slope: Array,
-    v: Array,
-    mu: float,
-    finite: bool,
-    simple: Function,
-    domain: Domain,
-    exact: ExactMinimum,
-    made: Errors,
-) -> tuple[float, float]:
-    """Minimum over the domain of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x), and what rounding took of it."""
-    if mu > 0.0:
-        return model_minimum(value, slope, v, mu, simple, domain, made)
-    if not finite:
-        return -math.inf, 0.0
-    found = exact(simple, slope, domain)
-    reach = domain.radius(v) if domain.bounded else math.inf
-    way = float(np.linalg.norm(found.point - v))
-    lost = made.value + wrong_slope_cost(made.gradient, way, reach, certain_modulus(simple, domain))
-    return value - float(np.vdot(slope, v)) + found.lower - lost, lost + found.rounding
+class _Search:
+    """Steps and lower bounds of a search for the minimum of rest + simple over a domain."""
+
+    def __init__(self, rest: Function, simple: Function, domain: Domain, exact: ExactMinimum, tally: Tally) -> None:
+        self.rest, self.simple, self.domain, self.exact, self.tally = rest, simple, domain, exact, tally
+        self.mu = bounding_modulus(rest, simple, domain)
+        # Of a bounded set the largest distance, of another the modulus of the simple part limits what a wrong slope
+        # costs.
+        self.reach = domain.radius_at_zero if domain.bounded else math.inf
+        self.curved = certain_modulus(simple, domain)
+        self.finite = domain.bounded or self.curved > 0.0
+        self.norms_at_hand = all(operator.norm_at_hand for operator, _ in rest.operators)
+
+    def curvature(self, accuracy: float) -> float:
+        """Declared curvature; backtracking starts from 1 where there is none, or none that is of use.
+
+        NaN where it takes products to bound: the first step shows it.
+        """
+        if not self.norms_at_hand:
+            return math.nan
+        try:
+            smoothness = self.rest.smoothness(self.domain)
+        except InputError:
+            return 1.0
+        L = smoothness.H if smoothness.nu == 1.0 else smoothness.L(max(accuracy, 1e-9) / 4.0)
+        return L if L < _USELESS else 1.0
+
+    def step(self, cut: _Cut, L: float) -> tuple[Array, float]:
+        """Proximal gradient step and the curvature it used: the smallest that the values allow, where that can vary."""
+        rest, simple, domain, tally, cost = self.rest, self.simple, self.domain, self.tally, self.rest.value_cost
+        v, value, gradient, slope, made = cut
+        if rest.quadratic and self.norms_at_hand:
+            return prox(simple, v - slope / L, L, domain), L
+        if math.isnan(L):
+            if not tally.allows(cost):
+                return v, L
+            tally.count(cost)
+            step = prox(simple, v - slope, 1.0, domain) - v
+            square = float(np.vdot(step, step))
+            excess = rest.value(v + step) - value - float(np.vdot(gradient, step))
+            L = max(2.0 * excess / square, 1e-300) / 0.7 if square > 0.0 and math.isfinite(excess) else 1.0
+        L = 0.7 * L
+        while True:
+            x = prox(simple, v - slope / L, L, domain)
+            step = x - v
+            model = value + float(np.vdot(gradient, step)) + 0.5 * L * float(np.vdot(step, step))
+            if not tally.allows(cost):
+                # No bound needs this step, and no other will be made.
+                return x, L
+            tally.count(cost)
+            found = rest.value(x)
+            # What may be rounding of both values says nothing about the curvature.
+            if found <= model + max(1e-14 * abs(value), min(2.0 * made.value, 1e300)) or L > 1e300:
+                return x, L
+            L *= 2.0 if math.isfinite(found) else 16.0
+
+    def average_minimum(self, average: _Average) -> tuple[float, float]:
+        """The minimum of an average with the simple part, and what of it was given up for rounding."""
+        found = self.exact(self.simple, average.slope, self.domain)
+        lost = wrong_slope_cost(average.error, float(np.linalg.norm(found.point)), self.reach, self.curved)
+        return average.constant + found.lower - lost, lost + found.rounding
+
+    def lower_bound(self, cut: _Cut, value: float) -> tuple[float, float]:
+        """Minimum over the domain of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x), and what rounding took."""
+        v, slope, made = cut.point, cut.slope, cut.made
+        if self.mu > 0.0:
+            return model_minimum(value, slope, v, self.mu, self.simple, self.domain, made)
+        if not self.finite:
+            return -math.inf, 0.0
+        found = self.exact(self.simple, slope, self.domain)
+        reach = self.domain.radius(v) if self.domain.bounded else math.inf
+        lost = made.value + wrong_slope_cost(made.gradient, float(np.linalg.norm(found.point - v)), reach, self.curved)
+        return value - float(np.vdot(slope, v)) + found.lower - lost, lost + found.rounding
 
 
 def wrong_slope_cost(error: float, way: float, reach: float, modulus: float) -> float:
@@ -276,11 +257,6 @@ def wrong_slope_cost(error: float, way: float, reach: float, modulus: float) -> 
 
     At most `reach` away whatever the slope is; or, where the function is strongly convex with the modulus, within
     error / modulus of the point that was found.
-
-    Examples
-    --------
-    >>> wrong_slope_cost(0.5, way=2.0, reach=10.0, modulus=1.0)
-    1.125
     """
     near = error * way + error * error / (2.0 * modulus) if modulus > 0.0 else math.inf
     return min(near, error * reach) if error > 0.0 else 0.0
@@ -289,16 +265,7 @@ def wrong_slope_cost(error: float, way: float, reach: float, modulus: float) -> 
 def model_minimum(
     value: float, slope: Array, v: Array, mu: float, simple: Function, domain: Domain, made: Errors
 ) -> tuple[float, float]:
-    """Minimum of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x), less what rounding can have done; and that part.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> whole = ss.domains.FullSpace(1)
-    >>> bound, lost = model_minimum(1.0, np.ones(1), np.zeros(1), 2.0, Zero(), whole, Errors(0.0, 0.0))
-    >>> round(bound, 12), lost < 1e-14
-    (0.75, True)
-    """
+    """Minimum of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x), less what rounding took; and that part."""
     size, inner = float(np.linalg.norm(slope)), inner_error(v.size) + FEW
     if isinstance(simple, Zero) and isinstance(domain, FullSpace):
         gain = size * size / (2.0 * mu)
@@ -317,15 +284,7 @@ def model_minimum(
 
 
 def split_simple(f: Function, domain: Domain) -> tuple[Function, Function]:
-    """Split f into rest + simple, where simple has an exact proximal step on the domain.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> loss, l1 = ss.functions.Logistic(np.eye(2), [1, -1]), ss.functions.Power(0.0)
-    >>> split_simple(loss + l1, ss.domains.FullSpace(2))[1] is l1
-    True
-    """
+    """Split f into rest + simple, where simple has an exact proximal step on the domain."""
     if has_prox(f, domain):
         return Zero(), f
     if is_ours(f, Sum):
@@ -333,7 +292,10 @@ def split_simple(f: Function, domain: Domain) -> tuple[Function, Function]:
         return _added(*(half[0] for half in halves)), _added(*(half[1] for half in halves))
     if is_ours(f, Scaled):
         rest, simple = split_simple(f.function, domain)
-        return _scaled(f.factor, rest), _scaled(f.factor, simple)
+        return (
+            rest if isinstance(rest, Zero) else f.factor * rest,
+            simple if isinstance(simple, Zero) else f.factor * simple,
+        )
     return f, Zero()
 
 
@@ -341,7 +303,3 @@ def _added(first: Function, second: Function) -> Function:
     if isinstance(first, Zero):
         return second
     return first if isinstance(second, Zero) else first + second
-
-
-def _scaled(factor: float, function: Function) -> Function:
-    return function if isinstance(function, Zero) else factor * function

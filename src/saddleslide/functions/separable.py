@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy
 
-from saddleslide.arrays.base import Array, beside, on_host
-from saddleslide.domains import Box, Domain, FullSpace
-from saddleslide.functions.multipliers import coupled_step, couples_entries
+from saddleslide.arrays.base import Array, as_floats, beside, on_host
+from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 
 if TYPE_CHECKING:
     from saddleslide.functions.base import Function
 
 _NEWTON_STEPS = 100
+_ROOT_STEPS = 500
+_EPS = float(np.finfo(np.float64).eps)
+# Solves the separable step on a box or the full space: (center, weight, domain) -> point.
+SeparableStep = Callable[[Array, float, Domain], Array]
 
 
 @dataclass(frozen=True)
 class SeparableForm:
-    """sum of 1/2 q x^2 + b x + w |x|^(1+nu)/(1+nu) + v h_delta(x), entry by entry.
+    """sum of 1/2 q x^2 + b x + w |x|^(1+nu)/(1+nu) + v h_delta(x), entry by entry."""
 
-    Parameters
-    ----------
-    quadratic, linear : Array or float
-        q >= 0 and b.
-    powers : tuple of (w, nu) with nu < 1
-        Weights may be arrays.
-    hubers : tuple of (v, delta)
-        Weighted Huber functions.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> (2.0 * ss.functions.Quadratic(1.5)).separable_form().quadratic
-    3.0
-    """
-
+    # q >= 0 and b.
     quadratic: Array | float = 0.0
     linear: Array | float = 0.0
+    # Pairs (w, nu) with nu < 1, and weighted Huber functions (v, delta).
     powers: tuple[tuple[Array | float, float], ...] = ()
     hubers: tuple[tuple[float, float], ...] = ()
 
@@ -86,13 +77,7 @@ class SeparableForm:
         )
 
     def size(self, x: Array) -> float:
-        """Sum of the absolute values of all terms at x: what rounding errors of the value are relative to.
-
-        Examples
-        --------
-        >>> SeparableForm(quadratic=2.0, linear=-3.0).size(np.array([1.0]))
-        4.0
-        """
+        """Sum of the absolute values of all terms at x: what rounding errors of the value are relative to."""
         terms = 0.5 * self.quadratic * x * x + np.abs(self.linear * x)
         for weight, nu in self.powers:
             terms = terms + weight * np.abs(x) ** (1.0 + nu) / (1.0 + nu)
@@ -101,19 +86,12 @@ class SeparableForm:
         return float(np.sum(terms))
 
 
-# Forms with their arrays elsewhere, one per function and kind of arrays; dropped with the function.
+# Forms with remote arrays, one per function and kind of arrays; dropped with the function.
 _PLACED: WeakKeyDictionary[Function, dict[object, SeparableForm | None]] = WeakKeyDictionary()
 
 
 def form_beside(f: Function, x: Array) -> SeparableForm | None:
-    """The form of f, where it has one, with its arrays where x lies.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> form_beside(ss.functions.Linear([1.0, 2.0]), np.zeros(2)).linear
-    array([1., 2.])
-    """
+    """The form of f, where it has one, with its arrays where x lies."""
     if on_host(x):
         return f.separable_form()
     kept = _PLACED.setdefault(f, {})
@@ -138,7 +116,7 @@ def has_prox(f: Function, domain: Domain) -> bool:
     form = f.separable_form()
     if form is None:
         return False
-    return isinstance(domain, Box | FullSpace) or form.isotropic or couples_entries(domain)
+    return form.isotropic or isinstance(domain, Box | FullSpace | Ball | Simplex)
 
 
 def prox(f: Function, center: Array, weight: Array | float, domain: Domain, out: Array | None = None) -> Array:
@@ -163,7 +141,13 @@ def prox(f: Function, center: Array, weight: Array | float, domain: Domain, out:
 
 def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
     """The step on a ball or a simplex and the multiplier of its constraint."""
-    return coupled_step(lambda c, w, free: free.project(_free_point(form, c, w)), center, weight, domain)
+
+    def step(center: Array, weight: float, free: Domain) -> Array:
+        return free.project(_free_point(form, center, weight))
+
+    if isinstance(domain, Ball):
+        return _ball_step(step, center, weight, domain)
+    return _simplex_step(step, center, weight, domain)
 
 
 def _free_point(form: SeparableForm, center: Array, weight: Array | float) -> Array:
@@ -184,11 +168,6 @@ def balanced_size(form: SeparableForm, size: Array, stiffness: Array | float) ->
     """The size of x at which stiffness |x| and the slopes of the shapes, kinks at 0 left out, add up to `size`.
 
     Infinite, or no number where `size` is 0, where there is neither stiffness nor a shape that grows.
-
-    Examples
-    --------
-    >>> balanced_size(SeparableForm(hubers=((1.0, 0.5),)), np.array([0.0, 0.5, 3.0]), 2.0).tolist()
-    [0.0, 0.125, 1.0]
     """
     powers = tuple((w, nu) for w, nu in form.powers if nu > 0.0)
     if not powers and not form.hubers:
@@ -236,3 +215,79 @@ def _monotone_root(
             # Not the maximum: a flat end of the slopes gives no number.
             x = np.where(following > x, following, x)
     return x
+
+
+def _ball_step(step: SeparableStep, center: Array, weight: float, domain: Ball) -> tuple[Array, float]:
+    """|x - a|^2 <= R^2 with multiplier m is the free step with weight + m, its center moved towards a."""
+    free = FullSpace(domain.shape)
+    middle = 0.0 if domain.center is None else beside(center, domain.center)
+
+    def at(multiplier: float) -> Array:
+        total = weight + multiplier
+        return step(center * (weight / total) + middle * (multiplier / total), total, free)
+
+    def excess(multiplier: float) -> float:
+        return float(np.linalg.norm(at(multiplier) - middle)) - domain.ball_radius
+
+    if excess(0.0) <= 0.0:
+        return at(0.0), 0.0
+    low, high = 0.0, max(weight, 1e-300)
+    while excess(high) > 0.0 and high < 1e290:
+        low, high = high, 8.0 * high
+    _, high = _crossing(excess, low, high)
+    return domain.project(at(high)), high
+
+
+def _simplex_step(step: SeparableStep, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
+    """Sum x = 1 with multiplier m is the step on the box with center - m / weight."""
+    box = Box(0.0, 1.0, shape=domain.shape)
+
+    def at(shift: float) -> Array:
+        return step(center - shift, weight, box)
+
+    reach = 1.0 + float(np.max(np.abs(center), initial=0.0))
+    low, high = -reach, reach
+    # The sum of the entries falls with the shift; widen until 1 lies between.
+    while float(at(low).sum()) < 1.0 and low > -1e290:
+        low *= 4.0
+    while float(at(high).sum()) > 1.0 and high < 1e290:
+        high *= 4.0
+    low, high = _crossing(lambda shift: float(at(shift).sum()) - 1.0, low, high)
+    below, above = at(high), at(low)
+    # Between two neighbouring shifts the entries may jump: take the mixture with sum 1.
+    rest = float(above.sum() - below.sum())
+    part = (1.0 - float(below.sum())) / rest if rest > 0.0 else 0.0
+    mixed = below + min(max(part, 0.0), 1.0) * (above - below)
+    return as_floats(mixed / mixed.sum()), weight * low
+
+
+def _crossing(excess: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Neighbouring numbers, or nearly so, between which a falling function changes its sign."""
+    if not excess(low) > 0.0 >= excess(high):
+        return low, high
+    root, _ = scipy.optimize.brentq(
+        excess, low, high, xtol=1e-300, rtol=4.0 * _EPS, maxiter=_ROOT_STEPS, full_output=True, disp=False
+    )
+    if excess(root) == 0.0:
+        return root, root
+    low, high = _around(excess, root, low, high)
+    while low < (middle := 0.5 * (low + high)) < high:
+        if excess(middle) > 0.0:
+            low = middle
+        else:
+            high = middle
+    return low, high
+
+
+def _around(excess: Callable[[float], float], root: float, low: float, high: float) -> tuple[float, float]:
+    """A bracket of a few units of rounding around a root; wider where the function is flat or rounding hides it."""
+    if root == 0.0:
+        return low, high
+    width = 2.0 * _EPS * abs(root)
+    while root - width > low and excess(root - width) <= 0.0:
+        width *= 8.0
+    left = max(low, root - width)
+    width = 2.0 * _EPS * abs(root)
+    while root + width < high and excess(root + width) > 0.0:
+        width *= 8.0
+    return left, min(high, root + width)

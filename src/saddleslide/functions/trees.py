@@ -17,25 +17,13 @@ _PIECE = 1 << 15
 
 
 def middle(block: Block) -> int:
-    """Where a block of the tree falls in two: after the largest power of two of terms that leaves some over.
-
-    Examples
-    --------
-    >>> middle((0, 8)), middle((0, 5)), middle((4, 6))
-    (4, 4, 5)
-    """
+    """Where a block of the tree falls in two: after the largest power of two of terms that leaves some over."""
     first, last = block
     return first + (1 << (last - first - 1).bit_length() - 1)
 
 
 def halves(block: Block) -> tuple[Block, Block]:
-    """The two blocks below a block of at least two terms.
-
-    Examples
-    --------
-    >>> halves((0, 6))
-    ((0, 4), (4, 6))
-    """
+    """The two blocks below a block of at least two terms."""
     cut = middle(block)
     return (block[0], cut), (cut, block[1])
 
@@ -45,25 +33,13 @@ def summed(block: Block, known: Callable[[Block], Terms | None], out: Array | No
 
     What is known may belong to a part and is never written to; sums of it are added in place, the last ones in `out`
     where it is given. A sum of one term is that term, wherever it is.
-
-    Examples
-    --------
-    >>> summed((0, 3), lambda block: ((float(block[0]),), None) if block[1] - block[0] == 1 else None)
-    ((3.0,), None)
     """
     found = _summed(block, known, out)
     return None if found is None else found[0]
 
 
 def summed_in_pieces(block: Block, terms: Mapping[Block, Terms], out: Array) -> Terms:
-    """The sum over a block of terms with arrays of one dimension, in `out`: piece by piece, and to the same bits.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> summed_in_pieces((0, 2), {(0, 1): ((1.0,), np.ones(2)), (1, 2): ((2.0,), np.ones(2))}, np.empty(2))
-    ((3.0,), array([2., 2.]))
-    """
+    """The sum over a block of terms with arrays of one dimension, in `out`: piece by piece, and to the same bits."""
     numbers: tuple[float, ...] = ()
     for first in range(0, max(out.size, 1), _PIECE):
         cut = slice(first, first + _PIECE)
@@ -93,13 +69,7 @@ def _summed(
 
 
 def added(left: Terms, right: Terms, out: Array | None = None) -> Terms:
-    """Both together; the array in `out` where it is given, which may be the left one's.
-
-    Examples
-    --------
-    >>> added(((1.0,), None), ((2.0,), None))
-    ((3.0,), None)
-    """
+    """Both together; the array in `out` where it is given, which may be the left one's."""
     numbers = tuple(a + b for a, b in zip(left[0], right[0], strict=True))
     if left[1] is None or right[1] is None:
         return numbers, None
@@ -107,13 +77,7 @@ def added(left: Terms, right: Terms, out: Array | None = None) -> Terms:
 
 
 def whole_blocks(total: int, held: Iterable[int]) -> list[Block]:
-    """The largest blocks of the tree over `total` terms of which every term is held, in order.
-
-    Examples
-    --------
-    >>> whole_blocks(8, [0, 1, 2, 3, 5, 6, 7])
-    [(0, 4), (5, 6), (6, 8)]
-    """
+    """The largest blocks of the tree over `total` terms of which every term is held, in order."""
     terms = set(held)
     found: list[Block] = []
     waiting: list[Block] = [(0, total)]

@@ -1,18 +1,33 @@
 """The norm a block works in: identity, diagonal, diagonal in a fast basis, or an operator of the user's."""
 
-from saddleslide.metrics.base import Entrywise, Metric
-from saddleslide.metrics.given import Operator
-from saddleslide.metrics.plain import Blocks, Diagonal
-from saddleslide.metrics.spectral import Spectral, fit_spectral
-from saddleslide.metrics.stored import from_dict
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = [
-    "Blocks",
-    "Diagonal",
-    "Entrywise",
-    "Metric",
-    "Operator",
-    "Spectral",
-    "fit_spectral",
-    "from_dict",
-]
+from saddleslide.errors import InputError
+from saddleslide.metrics.base import Blocks, Diagonal, Entrywise, Metric, Operator
+from saddleslide.metrics.spectral import Spectral
+from saddleslide.metrics.spectral import fit_spectral as fit_spectral
+
+__all__ = ["Blocks", "Diagonal", "Entrywise", "Metric", "Operator", "Spectral", "from_dict"]
+
+
+def from_dict(data: Mapping[str, Any]) -> Metric:
+    """Read what `metric.to_dict()` wrote, so that plans with a given metric can be kept and replayed.
+
+    Examples
+    --------
+    >>> from_dict({"kind": "diagonal", "symbol": [1.0, 2.0]}).symbol
+    array([1., 2.])
+    """
+    kind = data.get("kind")
+    if kind == "blocks":
+        return Blocks(float(data["symbol"]), 0.0)
+    if kind == "diagonal":
+        return Diagonal(data["symbol"])
+    if kind == "spectral":
+        return Spectral(data["symbol"], basis=str(data["basis"]))
+    raise InputError(f"metric data has kind {kind!r}; expected 'blocks', 'diagonal' or 'spectral'.")
+
+
+def __dir__() -> list[str]:
+    return __all__

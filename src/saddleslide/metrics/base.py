@@ -1,18 +1,24 @@
-"""What a metric of the x block offers to a method: P, an upper bound S on B^T B, and solves with both."""
+"""The norm of the x block: P, an upper bound S on B^T B, and solves with both; weights of entries, and any P."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, beside, on_host
+from saddleslide.arrays.base import Array, as_number, as_real, beside, on_host
+from saddleslide.arrays.kinds import NUMPY, refuse_masked
 from saddleslide.errors import InputError
+from saddleslide.operators import base as operators
+from saddleslide.operators.call import made
 
-if TYPE_CHECKING:
-    from saddleslide.operators import Coupling
+# Power iterations find the norm of B in the metric; the margin covers what they leave.
+_ITERATIONS, _MARGIN = 40, 1.1
+_Product: TypeAlias = Callable[[Array], Array]
 
 
 class Metric(ABC):
@@ -20,15 +26,14 @@ class Metric(ABC):
 
     Examples
     --------
-    >>> import numpy as np, saddleslide as ss
-    >>> ss.metrics.Blocks(scale=2.0, coupling_norm=3.0).squared_norm(np.ones(2))
+    >>> Blocks(scale=2.0, coupling_norm=3.0).squared_norm(np.ones(2))
     4.0
     """
 
     name: str
 
     @abstractmethod
-    def attached(self, coupling: Coupling) -> Metric:
+    def attached(self, coupling: operators.Operator) -> Metric:
         """The same P with an S that fits a coupling."""
 
     def beside(self, x: Array) -> Metric:
@@ -69,27 +74,11 @@ class Metric(ABC):
         return self.from_basis(self.apply(self.to_basis(x)))
 
     def inverse(self, x: Array) -> Array:
-        """P^-1 x, points in and out.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> ss.metrics.Diagonal([1.0, 4.0]).inverse(np.ones(2))
-        array([1.  , 0.25])
-        """
+        """P^-1 x, points in and out."""
         return self.from_basis(self.solve(self.to_basis(x), 1.0, 0.0))
 
     def invert(self, x: Array) -> None:
-        """Replace x by P^-1 x.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> x = np.ones(2)
-        >>> ss.metrics.Diagonal([1.0, 4.0]).invert(x)
-        >>> x
-        array([1.  , 0.25])
-        """
+        """Replace x by P^-1 x."""
         np.copyto(x, self.inverse(x))
 
     def to_dict(self) -> dict[str, Any]:
@@ -177,3 +166,146 @@ class Entrywise(Symbol):
             np.divide(x, self.symbol, out=x)
         else:
             super().invert(x)
+
+
+@final
+class Blocks(Entrywise):
+    """P = scale * identity on the x block.
+
+    Examples
+    --------
+    >>> Blocks(scale=1.0, coupling_norm=2.0).coupling_symbol
+    4.0
+    """
+
+    name = "blocks"
+
+    def __init__(self, scale: float, coupling_norm: float) -> None:
+        self.symbol, self.coupling_symbol = scale, coupling_norm * coupling_norm
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.name, "symbol": self.symbol}
+
+    def attached(self, coupling: operators.Operator) -> Blocks:
+        return Blocks(float(self.symbol), coupling.norm.upper)
+
+
+@final
+class Diagonal(Entrywise):
+    """P = diag(weights), one number > 0 per entry of x; keeps boxes and separable simple terms.
+
+    Parameters
+    ----------
+    weights : array
+        About the diagonal of the Hessian of f; a common factor does not matter.
+
+    Examples
+    --------
+    >>> Diagonal([1.0, 4.0]).inverse(np.ones(2))
+    array([1.  , 0.25])
+    """
+
+    name = "diagonal"
+
+    def __init__(self, weights: Any, coupling_symbol: Array | float = 0.0) -> None:
+        symbol = as_real(weights, "Diagonal: weights")
+        if not np.all(symbol > 0.0):
+            raise InputError(f"Diagonal: the smallest weight is {np.min(symbol, initial=np.inf):g}; expected > 0.")
+        self.symbol: Array = symbol
+        self.coupling_symbol = coupling_symbol
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist()}
+
+    def attached(self, coupling: operators.Operator) -> Diagonal:
+        return Diagonal(self.symbol, coupling.norm.upper * coupling.norm.upper)
+
+
+@final
+class Operator(Metric):
+    """P known through x -> P x and its inverse; for a block without active constraint.
+
+    Parameters
+    ----------
+    apply, solve : callable
+        x -> P x and x -> P^-1 x, P symmetric and positive definite, arrays of the shape of x in and out.
+    largest : float
+        Upper bound on the eigenvalues of P.
+
+    Examples
+    --------
+    >>> H = np.array([[2.0, 1.0], [1.0, 1.0]])
+    >>> Operator(lambda x: H @ x, lambda x: np.linalg.solve(H, x), largest=3.0).product(np.ones(2))
+    array([3., 2.])
+    """
+
+    name = "operator"
+
+    def __init__(self, apply: _Product, solve: _Product, largest: float, coupling_factor: float = 0.0) -> None:
+        if not (callable(apply) and callable(solve)):
+            raise InputError("Operator: apply and solve are expected to be functions of an array.")
+        self._apply, self._solve = apply, solve
+        self._largest = as_number(largest, "Operator: largest", 0.0)
+        if self._largest == 0.0:
+            raise InputError("Operator: largest is 0; expected an upper bound > 0 on the eigenvalues of P.")
+        self.coupling_factor = coupling_factor
+
+    @property
+    def numbers(self) -> tuple[Array | float, ...]:
+        return (self.coupling_factor,)
+
+    def with_numbers(self, *numbers: Array | float) -> Operator:
+        return Operator(self._apply, self._solve, self._largest, float(numbers[0]))
+
+    def attached(self, coupling: operators.Operator) -> Operator:
+        """S = c P with c about the largest eigenvalue of P^-1 B^T B, by seeded power iterations."""
+        x = np.random.default_rng(0).standard_normal(coupling.x_shape)
+        self._check(x)
+        c = 0.0
+        for _ in range(_ITERATIONS):
+            x = x / np.sqrt(float(np.vdot(x, self.apply(x))))
+            image = made(coupling, partial(coupling.forward, x))
+            c = max(c, float(np.vdot(image, image)))
+            x = self._solved(made(coupling, partial(coupling.adjoint, image)))
+            if not np.any(x):
+                break
+        return self.with_numbers(_MARGIN * c)
+
+    def _check(self, x: Array) -> None:
+        """Refuse a pair that is not an operator and its inverse, before any work."""
+        image = self.apply(x)
+        back = self._solved(image)
+        size = float(np.vdot(x, image))
+        if not size > 0.0:
+            raise InputError(f"Operator: <x, P x> is {size:g} for a random x; expected a positive definite P.")
+        error = float(np.linalg.norm(back - x) / np.linalg.norm(x))
+        if not error < 1e-3:
+            raise InputError(f"Operator: solve(apply(x)) differs from x by {error:.1e} relative; expected the inverse.")
+
+    def apply(self, X: Array) -> Array:
+        return _shaped(NUMPY.handed(self._apply, X), X, "apply")
+
+    def _solved(self, T: Array) -> Array:
+        return _shaped(NUMPY.handed(self._solve, T), T, "solve")
+
+    def coupling_apply(self, X: Array) -> Array:
+        return self.coupling_factor * self.apply(X)
+
+    def solve(self, T: Array, L: float, rho: float) -> Array:
+        return self._solved(T) / (L + rho * self.coupling_factor)
+
+    @property
+    def largest(self) -> float:
+        return self._largest
+
+    @property
+    def balance(self) -> float:
+        return 1.0 / self.coupling_factor if self.coupling_factor > 0.0 else np.inf
+
+
+def _shaped(answer: Any, like: Array, name: str) -> Array:
+    refuse_masked(answer)
+    found = np.asarray(answer, dtype=np.float64)
+    if found.shape != like.shape:
+        raise InputError(f"Operator: {name} returned shape {found.shape} for an array of shape {like.shape}.")
+    return beside(like, found)  # type: ignore[no-any-return]

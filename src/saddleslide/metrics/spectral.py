@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, final
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from saddleslide.arrays.base import Array, Shape, as_real, on_host
-from saddleslide.arrays.remote import Elsewhere
-from saddleslide.arrays.remote.transforms import cosine_transform, hartley_transform
+from saddleslide.arrays.remote import Remote
+from saddleslide.arrays.remote.products import cosine_transform, hartley_transform
 from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
-from saddleslide.metrics.shells import shell_average
-
-if TYPE_CHECKING:
-    from saddleslide.operators import Coupling
+from saddleslide.operators import Operator
 
 BASES = ("dct", "fft")
-# Smallest fitted eigenvalue relative to the largest (facts of the fit: noise of a few probes is of this size).
+# Smallest fitted eigenvalue relative to the largest: noise of a few probes is of this size.
 _FLOOR = 1e-3
+# Entries of grids whose shells are remembered: on larger ones finding them is little beside a product.
+_MOST_KEPT = 2**16
 
 
 @final
@@ -61,7 +63,7 @@ class Spectral(Symbol):
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist(), "basis": self.basis}
 
-    def attached(self, coupling: Coupling) -> Spectral:
+    def attached(self, coupling: Operator) -> Spectral:
         return Spectral(self.symbol, _above_gram(coupling, self.basis), self.basis)
 
     def to_basis(self, x: Array) -> Array:
@@ -84,19 +86,19 @@ class Spectral(Symbol):
 
 def to_coordinates(x: Array, basis: str) -> Array:
     """Orthonormal cosine or Hartley transform."""
-    if isinstance(x, Elsewhere):
+    if isinstance(x, Remote):
         return cosine_transform(x) if basis == "dct" else hartley_transform(x)
     return np.asarray(scipy.fft.dctn(x, norm="ortho")) if basis == "dct" else _hartley(x)
 
 
 def from_coordinates(X: Array, basis: str) -> Array:
     """The inverse of `to_coordinates`; the Hartley transform is its own."""
-    if isinstance(X, Elsewhere):
+    if isinstance(X, Remote):
         return cosine_transform(X, inverse=True) if basis == "dct" else hartley_transform(X)
     return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
 
 
-def _above_gram(coupling: Coupling, basis: str) -> Array | float:
+def _above_gram(coupling: Operator, basis: str) -> Array | float:
     """Symbol of an S that is at least B^T B."""
     gram = coupling.gram_symbol(basis)
     return coupling.norm.upper * coupling.norm.upper if gram is None else gram
@@ -117,7 +119,7 @@ def _reflected(values: Array) -> Array:
 def fit_spectral(
     hessian: Callable[[Array], Array],
     shape: Shape,
-    coupling: Coupling,
+    coupling: Operator,
     modulus: float,
     rng: np.random.Generator,
     probes: int = 2,
@@ -128,15 +130,6 @@ def fit_spectral(
     `hessian` takes a stack of all probes, since one pass over a matrix may serve several of them.
     E[v * T H T^-1 v] is the diagonal for random signs v; the average is smoothed over shells of equal frequency and
     kept above a floor and above `modulus`, a known lower bound of the Hessian.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import saddleslide as ss
-    >>> B = ss.operators.FiniteDifferences((8, 8))
-    >>> metric = fit_spectral(lambda v: 3.0 * v, (8, 8), B, 0.0, np.random.default_rng(0))
-    >>> bool(np.allclose(metric.symbol, 3.0))
-    True
     """
     signs = 2.0 * rng.integers(0, 2, size=(probes, *shape)) - 1.0
     points = np.stack([from_coordinates(v, basis) for v in signs])
@@ -145,3 +138,50 @@ def fit_spectral(
     smooth = shell_average(diagonal / probes - modulus, basis)
     symbol = np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus
     return Spectral(symbol, _above_gram(coupling, basis), basis)
+
+
+@dataclass(frozen=True)
+class Shells:
+    """Between which two radii each frequency lies, and how near to the outer one."""
+
+    inner: npt.NDArray[np.intp]
+    outer: npt.NDArray[np.intp]
+    inner_part: Array
+    outer_part: Array
+    weight: Array
+
+    def sums(self, values: Array) -> Array:
+        """Sums over shells; a frequency between two radii counts for both, in parts."""
+        inside = np.bincount(self.inner, self.inner_part * values, self.weight.size)
+        outside = np.bincount(self.outer, self.outer_part * values, self.weight.size)
+        return np.add(inside, outside, dtype=np.float64)
+
+    def spread(self, profile: Array) -> Array:
+        """Values between radii, linearly interpolated."""
+        return self.inner_part * profile[self.inner] + self.outer_part * profile[self.outer]
+
+
+def shell_average(values: Array, basis: str = "dct") -> Array:
+    """Average over shells of equal radius in frequency, linearly interpolated between radii."""
+    found = (_kept if values.size <= _MOST_KEPT else _shells)(values.shape, basis)
+    return found.spread(found.sums(values.ravel()) / found.weight).reshape(values.shape)
+
+
+def _shells(shape: Shape, basis: str) -> Shells:
+    axes = np.ogrid[tuple(slice(0, n) for n in shape)]
+    if basis == "fft":
+        # Frequencies k and n - k are the same up to sign, and half as many steps of the cosine basis make one of these.
+        axes = tuple(2 * np.minimum(axis, n - axis) for axis, n in zip(axes, shape, strict=True))
+    squares = sum((axis / n) ** 2 for axis, n in zip(axes, shape, strict=True))
+    radius = np.sqrt(squares).ravel() * max(shape)
+    inner = np.floor(radius).astype(np.intp)
+    outer_part = radius - inner
+    made = Shells(inner, inner + 1, 1.0 - outer_part, outer_part, np.zeros(int(inner.max()) + 2))
+    # No frequency may lie near the last radius.
+    made = replace(made, weight=np.maximum(made.sums(np.ones(inner.size)), 1e-300))
+    for part in vars(made).values():
+        part.flags.writeable = False
+    return made
+
+
+_kept = lru_cache(maxsize=8)(_shells)

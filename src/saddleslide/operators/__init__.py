@@ -1,16 +1,12 @@
-"""Couplings B: what users have, made into two products with shapes and a norm bound."""
+"""Linear maps B: what users have, made into two products with shapes and a norm bound."""
 
-from saddleslide.operators.base import Coupling, adjoint_mismatch, check_adjoint
-from saddleslide.operators.differences import FiniteDifferences
-from saddleslide.operators.explicit import Matrix, Products, as_coupling
-from saddleslide.operators.foreign import ForeignMatrix
-from saddleslide.operators.gossip import Gossip
-from saddleslide.operators.marginals import Marginals
-from saddleslide.operators.mirrored import Mirrored
+from saddleslide.operators.base import Coupling as Coupling
+from saddleslide.operators.base import Mirrored, Operator, adjoint_mismatch, check_adjoint
+from saddleslide.operators.explicit import ForeignMatrix, Matrix, Products, as_operator
 from saddleslide.operators.spectrum import NormBound, SmallestSingularValue
+from saddleslide.operators.structured import FiniteDifferences, Gossip, Marginals
 
 __all__ = [
-    "Coupling",
     "FiniteDifferences",
     "ForeignMatrix",
     "Gossip",
@@ -18,9 +14,16 @@ __all__ = [
     "Matrix",
     "Mirrored",
     "NormBound",
+    "Operator",
     "Products",
     "SmallestSingularValue",
     "adjoint_mismatch",
-    "as_coupling",
+    "as_operator",
     "check_adjoint",
 ]
+
+as_coupling = as_operator
+
+
+def __dir__() -> list[str]:
+    return __all__

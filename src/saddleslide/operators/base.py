@@ -1,11 +1,11 @@
-"""What a coupling B is: two products, two shapes, and what is known of its spectrum."""
+"""What a linear map B is: two products, two shapes, and what is known of its spectrum; and -B^T, its mirror image."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -32,20 +32,20 @@ _NOT_DOUBLE, _SINGLE = 1e-12, 8.0 * float(np.finfo(np.float32).eps)
 _EXPLAINED = 32.0 * float(np.finfo(np.float64).eps)
 
 
-class Coupling(Built, ABC):
+class Operator(Built, ABC):
     """A linear map B from arrays of `x_shape` to arrays of `y_shape`, with its adjoint.
 
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> B = ss.operators.as_coupling(np.array([[1.0, 2.0]]))
+    >>> B = ss.operators.as_operator(np.array([[1.0, 2.0]]))
     >>> B.forward(np.array([1.0, 1.0])), B.adjoint(np.array([3.0]))
     (array([3.]), array([3., 6.]))
     """
 
     x_shape: Shape
     y_shape: Shape
-    # Whether a coupling of ours calls the caller's products.
+    # Whether an operator of ours calls the caller's products.
     runs_own_code: bool = False
 
     @abstractmethod
@@ -74,14 +74,7 @@ class Coupling(Built, ABC):
         return self.adjoint_stack(weights * self.forward_stack(stack))
 
     def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
-        """B x and B^T (B x - shift).
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> ss.operators.as_coupling(np.array([[1.0, 2.0]])).there_and_back(np.ones(2), np.ones(1))
-        (array([3.]), array([2., 4.]))
-        """
+        """B x and B^T (B x - shift)."""
         Bx = self.forward(x)
         return Bx, self.adjoint(Bx - shift)
 
@@ -95,33 +88,17 @@ class Coupling(Built, ABC):
 
     @property
     def norm_at_hand(self) -> bool:
-        """Whether `norm` takes no products with the caller's code: entries at hand, a closed form, or declared.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> own = (np.copy, np.copy), (3,), (3,)
-        >>> [ss.operators.as_coupling(*own, norm=norm).norm_at_hand for norm in (None, 1.0)]
-        [False, True]
-        """
+        """Whether `norm` takes no products with the caller's code: entries at hand, a closed form, or declared."""
         return self._norm_is_given
 
     @property
     def _norm_is_given(self) -> bool:
         known = self.__dict__.get("norm")
-        return type(self).norm is not Coupling.norm or (known is not None and known.method == DECLARED)
+        return type(self).norm is not Operator.norm or (known is not None and known.method == DECLARED)
 
     @property
     def norm_takes_products(self) -> bool:
-        """Whether bounding `norm` makes products, of whatever code: else entries are factorised, or nothing is done.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> own = ss.operators.as_coupling((np.copy, np.copy), (3,), (3,))
-        >>> [B.norm_takes_products for B in (own, ss.operators.as_coupling(np.eye(3)))]
-        [True, False]
-        """
+        """Whether bounding `norm` makes products, of whatever code: else entries are factorised, or nothing is done."""
         smaller = min(math.prod(self.x_shape), math.prod(self.y_shape))
         factorised = smaller <= FACTORISABLE and self.dense() is not None
         return not (self._norm_is_given or smaller == 0 or factorised)
@@ -133,38 +110,17 @@ class Coupling(Built, ABC):
 
     @cached_property
     def singular_values(self) -> Array:
-        """All singular values, largest first, for couplings small enough to be factorised; computed once.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> [round(float(value), 12) for value in ss.operators.as_coupling(np.diag([2.0, 3.0])).singular_values]
-        [3.0, 2.0]
-        """
+        """All singular values, largest first, for operators small enough to be factorised; computed once."""
         return singular_values(self)
 
     @property
     def size_bound(self) -> float:
-        """A bound on the norm; that of the entries' sizes where these are at hand. May cost products, once.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> 2.0 <= ss.operators.as_coupling(np.array([[1.0, 1.0], [1.0, -1.0]])).size_bound < 2.1
-        True
-        """
+        """A bound on the norm; that of the entries' sizes where these are at hand. May cost products, once."""
         return self.norm.upper
 
     @property
     def product_error(self) -> float:
-        """C with |computed B x - B x| <= c |x|, the same for B^T; 0 while nothing is known about the size of B.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> 0.0 < ss.operators.as_coupling(np.eye(3)).product_error < 1e-14
-        True
-        """
+        """C with |computed B x - B x| <= c |x|, the same for B^T; 0 while nothing is known about the size of B."""
         known = self.__dict__.get("norm")
         longest = max(math.prod(self.x_shape), math.prod(self.y_shape))
         return 0.0 if known is None else summation_error(longest) * float(known.upper)
@@ -173,13 +129,6 @@ class Coupling(Built, ABC):
         """A bound on |computed B x - B x| for |x| = size and |B x| = product, the same for B^T.
 
         Of products whose norm is not known yet, the product itself shows the size.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> B = ss.operators.as_coupling((np.copy, np.copy), (3,), (3,))
-        >>> 0.0 < B.rounding(1.0, 1.0) < 1e-14
-        True
         """
         longest = max(math.prod(self.x_shape), math.prod(self.y_shape))
         shown = summation_error(longest) * product if is_own_code(self) else 0.0
@@ -187,15 +136,7 @@ class Coupling(Built, ABC):
 
     @cached_property
     def adjoint_test(self) -> AdjointTest:
-        """What one seeded pair says of the adjoint: two products, once. Ours are transposes and are not tested.
-
-        Examples
-        --------
-        >>> import saddleslide as ss
-        >>> B = ss.operators.as_coupling((lambda x: 2.0 * x, lambda y: (2.0 + 1e-8) * y), (4,), (4,))
-        >>> 1e-8 < B.adjoint_test.bound < 1e-5
-        True
-        """
+        """What one seeded pair says of the adjoint: two products, once. Ours are transposes and are not tested."""
         if not is_own_code(self):
             return AdjointTest(0.0, 0.0)
         x = sign_vector(self.x_shape)
@@ -204,82 +145,39 @@ class Coupling(Built, ABC):
         return tested(x, Bx, y, made(self, lambda: self.adjoint(y)))
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
-        """Smallest singular value of B on the x side, or the smallest positive one.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> B = ss.operators.as_coupling(np.diag([3.0, 0.0]))
-        >>> float(B.smallest_singular_value().lower)
-        0.0
-        >>> round(B.smallest_singular_value(positive=True).estimate, 12)
-        3.0
-        """
+        """Smallest singular value of B on the x side, or the smallest positive one."""
         return smallest_singular_value(self, positive)
 
 
-def is_own_code(coupling: Coupling) -> bool:
-    """Whether products run code of the caller's: callables, operators, a Coupling of the caller's.
-
-    Examples
-    --------
-    >>> from saddleslide.operators import as_coupling
-    >>> is_own_code(as_coupling(np.eye(2))), is_own_code(as_coupling((np.copy, np.copy), (2,), (2,), norm=1.0))
-    (False, True)
-    """
-    return coupling.runs_own_code or is_callers(coupling)
+def is_own_code(B: Operator) -> bool:
+    """Whether products run code of the caller's: callables, operators, an Operator of the caller's."""
+    return B.runs_own_code or is_callers(B)
 
 
 class AdjointTest(NamedTuple):
-    """What a pair of signs (x, y) shows of the difference between an adjoint and the transpose.
+    """What a pair of signs (x, y) shows of the difference between an adjoint and the transpose."""
 
-    Parameters
-    ----------
-    relative : float
-        The difference of <Bx, y> and <x, B^T y> over the sizes of the products.
-    bound : float
-        A bound on the norm of the difference of the operators; 0 where rounding explains what was seen.
-    """
-
+    # The difference of <Bx, y> and <x, B^T y> over the sizes of the products.
     relative: float
+    # A bound on the norm of the difference of the operators; 0 where rounding explains what was seen.
     bound: float
 
 
 def sign_vector(shape: Shape) -> Array:
-    """Seeded signs times numbers from 1 to 4/3 that single precision does not hold: no wrong entry is small there.
-
-    Examples
-    --------
-    >>> size = np.abs(sign_vector((3,)))
-    >>> bool((size >= 1.0).all() and (size < 4.0 / 3.0).all() and (size != size.astype(np.float32)).all())
-    True
-    """
+    """Seeded signs times numbers from 1 to 4/3 that single precision does not hold: no wrong entry is small there."""
     rng = np.random.default_rng(0)
     sizes = 1.0 + rng.random(shape) / 3.0
     return np.where(rng.random(shape) < 0.5, -sizes, sizes)
 
 
 def signs_of(Bx: Array) -> Array:
-    """The y of the test, on the side of Bx: an independent one may be orthogonal to it and hide a wrong scale.
-
-    Examples
-    --------
-    >>> np.sign(signs_of(np.array([3.0, -2.0, 0.0])))
-    array([ 1., -1.,  1.])
-    """
+    """The y of the test, on the side of Bx: an independent one may be orthogonal to it and hide a wrong scale."""
     signs: Array = (np.sign(Bx) + (Bx == 0.0)) * np.abs(beside(Bx, sign_vector(Bx.shape)))
     return signs
 
 
 def tested(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
-    """The test from its products. At such signs, <y, E x> has the size of the Frobenius norm of a difference E.
-
-    Examples
-    --------
-    >>> one = np.ones(4)
-    >>> tested(one, 2.0 * one, one, 2.0 * one)
-    AdjointTest(relative=0.0, bound=0.0)
-    """
+    """The test from its products. At such signs, <y, E x> has the size of the Frobenius norm of a difference E."""
     difference = unexplained(x, Bx, y, BTy)
     sizes = float(np.linalg.norm(Bx)) * float(np.linalg.norm(y)), float(np.linalg.norm(BTy)) * float(np.linalg.norm(x))
     relative = difference / max(*sizes, difference) if difference > 0.0 else 0.0
@@ -291,38 +189,25 @@ def tested(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
 
 
 def pair_mismatch(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
-    """The same bound from products at any pair: no difference is smaller than what it shows there.
-
-    Examples
-    --------
-    >>> one = np.ones(1)
-    >>> pair_mismatch(one, 2.0 * one, one, 2.0 * one), pair_mismatch(one, 2.0 * one, one, 2.001 * one) > 0.001
-    (0.0, True)
-    """
+    """The same bound from products at any pair: no difference is smaller than what it shows there."""
     sizes = float(np.linalg.norm(x)) * float(np.linalg.norm(y))
     return _DOUBT * unexplained(x, Bx, y, BTy) / sizes if 0.0 < sizes < math.inf else 0.0
 
 
 def unexplained(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
-    """|<Bx, y> - <x, B^T y>|, or 0 where rounding in double precision explains it.
-
-    Examples
-    --------
-    >>> unexplained(np.ones(1), np.ones(1), np.ones(1), np.full(1, 1.5))
-    0.5
-    """
+    """|<Bx, y> - <x, B^T y>|, or 0 where rounding in double precision explains it."""
     difference = abs(float(np.vdot(Bx, y)) - float(np.vdot(x, BTy)))
     sizes = float(np.linalg.norm(Bx)) * float(np.linalg.norm(y)) + float(np.linalg.norm(x)) * float(np.linalg.norm(BTy))
     return difference if difference > _EXPLAINED * sizes else 0.0
 
 
-def adjoint_mismatch(coupling: Coupling, rng: int | np.random.Generator | None = 0) -> float:
+def adjoint_mismatch(coupling: Operator, rng: int | np.random.Generator | None = 0) -> float:
     """Relative size of <Bx, y> - <x, B^T y> at one random pair (two products). About 1e-16 for a true adjoint.
 
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> wrong = ss.operators.as_coupling((lambda x: 2 * x, lambda y: 3 * y), x_shape=(4,), y_shape=(4,))
+    >>> wrong = ss.operators.as_operator((lambda x: 2 * x, lambda y: 3 * y), x_shape=(4,), y_shape=(4,))
     >>> ss.operators.adjoint_mismatch(wrong) > 0.01
     True
     """
@@ -340,18 +225,18 @@ def adjoint_mismatch(coupling: Coupling, rng: int | np.random.Generator | None =
     return abs(difference) / scale if scale > 0.0 or math.isnan(scale) else 0.0
 
 
-def check_adjoint(coupling: Coupling, rng: int | np.random.Generator | None = 0, tolerance: float = 1e-6) -> None:
-    """Raise when the adjoint of a coupling is not the transpose of its forward product (seeded, two products).
+def check_adjoint(coupling: Operator, rng: int | np.random.Generator | None = 0, tolerance: float = 1e-6) -> None:
+    """Raise when the adjoint of an operator is not the transpose of its forward product (seeded, two products).
 
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
     >>> ss.operators.check_adjoint(ss.operators.FiniteDifferences((4, 5)))
     """
-    if not isinstance(coupling, Coupling):
+    if not isinstance(coupling, Operator):
         raise InputError(
-            f"check_adjoint: coupling is {type(coupling).__name__}; expected a Coupling: make one with "
-            "ss.operators.as_coupling first."
+            f"check_adjoint: coupling is {type(coupling).__name__}; expected an Operator: make one with "
+            "ss.operators.as_operator first."
         )
     mismatch = adjoint_mismatch(coupling, rng)
     if not mismatch <= tolerance:
@@ -359,3 +244,57 @@ def check_adjoint(coupling: Coupling, rng: int | np.random.Generator | None = 0,
             f"B: <Bx, y> and <x, B^T y> differ by {mismatch:.1e} relative; expected at most {tolerance:.0e}. "
             "The adjoint is not the transpose of the forward product: check signs, scaling and boundary handling."
         )
+
+
+@final
+class Mirrored(Operator):
+    """-B^T, so that min over y, max over x of g(y) + <x, -B^T y> - f(x) is the same problem with the roles exchanged.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> Mirrored(ss.operators.as_operator(np.array([[1.0, 2.0]]))).forward(np.array([1.0]))
+    array([-1., -2.])
+    """
+
+    def __init__(self, original: Operator) -> None:
+        self.original = original
+        self.x_shape, self.y_shape = original.y_shape, original.x_shape
+
+    @property
+    def runs_own_code(self) -> bool:  # type: ignore[override]
+        return is_own_code(self.original)
+
+    @property
+    def adjoint_test(self) -> AdjointTest:
+        return self.original.adjoint_test
+
+    def __repr__(self) -> str:
+        return f"Mirrored({self.original!r})"
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        product = self.original.adjoint(x, out)
+        return np.negative(product, out=product)
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        product = self.original.forward(y, out)
+        return np.negative(product, out=product)
+
+    def dense(self) -> Array | None:
+        matrix = self.original.dense()
+        return None if matrix is None else -matrix.T
+
+    @property
+    def product_error(self) -> float:
+        return self.original.product_error
+
+    @property
+    def norm_at_hand(self) -> bool:
+        return self.original.norm_at_hand
+
+    @cached_property
+    def norm(self) -> NormBound:
+        return self.original.norm
+
+
+Coupling = Operator

@@ -48,13 +48,7 @@ def under_way(watcher: Watcher) -> Iterator[None]:
 
 
 def late() -> bool:
-    """Whether the time of the call under way is up.
-
-    Examples
-    --------
-    >>> late()
-    False
-    """
+    """Whether the time of the call under way is up."""
     watcher = _UNDER_WAY.get()
     return watcher is not None and watcher.late()
 
@@ -74,13 +68,7 @@ def lasted(seconds: float) -> None:
 
 
 def made(asked: Any, work: Callable[[], _Answer], count: float = 1.0) -> _Answer:
-    """Make a product with a linear map, or a call of the oracle "f", "g" or "B", aside from any run.
-
-    Examples
-    --------
-    >>> made("B", lambda: 3)
-    3
-    """
+    """Make a product with a linear map, or a call of the oracle "f", "g" or "B", aside from any run."""
     watcher = _UNDER_WAY.get()
     answer: _Answer = work() if watcher is None else watcher.made(asked, count, work)
     return answer

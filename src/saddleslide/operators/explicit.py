@@ -1,4 +1,4 @@
-"""Couplings from what users have: matrices, sparse matrices, LinearOperators, pairs of callables."""
+"""Operators from what users have: matrices of any library, LinearOperators, pairs of callables."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ import scipy
 
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape, on_host, received
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of
-from saddleslide.arrays.remote.sparse import SPARSE, sparse_product
+from saddleslide.arrays.remote.products import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
-from saddleslide.operators.alike_rows import AlikeRows, passes_of
-from saddleslide.operators.base import Coupling
-from saddleslide.operators.foreign import ForeignMatrix
+from saddleslide.operators.base import Operator
 from saddleslide.operators.odl_operators import is_odl, odl_products
 from saddleslide.operators.sparse_input import read_sparse
-from saddleslide.operators.sparse_rows import SparseRows, flat
+from saddleslide.operators.sparse_rows import AlikeRows, SparseRows, flat, passes_of
 from saddleslide.operators.spectrum import DECLARED, NormBound, may_be_dense, summation_error
 
 # Four dense rows of so many columns fill a cache of 1 MB, where they are until they are read again.
@@ -33,7 +31,7 @@ _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
 
 
 @final
-class Matrix(Coupling):
+class Matrix(Operator):
     """A dense or sparse matrix acting on raveled arrays.
 
     Examples
@@ -76,7 +74,7 @@ class Matrix(Coupling):
 
     @cached_property
     def _columns(self) -> AlikeRows | SparseRows:
-        """The same of its transpose."""
+        """The transpose as compiled passes take it."""
         return passes_of(self.transpose)
 
     @property
@@ -132,7 +130,7 @@ class Matrix(Coupling):
 
     def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
         if not on_host(v):
-            return _product_elsewhere(matrix, v, shape, out)
+            return _remote_product(matrix, v, shape, out)
         if out is None:
             return np.asarray(matrix @ v.ravel()).reshape(shape)
         if self.sparse or not out.flags.c_contiguous:
@@ -174,7 +172,7 @@ class Matrix(Coupling):
         return matrix
 
 
-def _product_elsewhere(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+def _remote_product(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
     """The product where v lies: a dense matrix is kept there, and a sparse one where the library has such."""
     flat: Any = v.ravel()
     product: Any = sparse_product(matrix, flat) if scipy.sparse.issparse(matrix) else matrix @ flat
@@ -185,14 +183,79 @@ def _product_elsewhere(matrix: Any, v: Array, shape: Shape, out: Array | None) -
     return out
 
 
+@final
+class ForeignMatrix(Operator):
+    """A dense matrix of PyTorch, JAX, CuPy or another array-API library; its products run there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ForeignMatrix(np.eye(2)).forward(np.ones(2))
+    array([1., 1.])
+    """
+
+    def __init__(
+        self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, name: str = "B"
+    ) -> None:
+        self.kind = kind_of(matrix)
+        # Checked on the host; kept in double precision where it was.
+        values = as_real(matrix, name)
+        self.matrix = self.kind.wrap(values)
+        rows, columns = values.shape
+        self.x_shape = (columns,) if x_shape is None else x_shape
+        self.y_shape = (rows,) if y_shape is None else y_shape
+
+    def __repr__(self) -> str:
+        return f"ForeignMatrix({self.kind}, {self.x_shape} -> {self.y_shape})"
+
+    @property
+    def entries(self) -> Any:
+        """The numbers of the matrix on the host."""
+        return self.dense()
+
+    @property
+    def stored(self) -> int:
+        """Number of entries."""
+        return int(np.prod(self.x_shape) * np.prod(self.y_shape))
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        product = self.kind.call(lambda v: self.matrix @ v, x.ravel())
+        return received(product.reshape(self.y_shape), self.y_shape, "B x", out, x)
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        product = self.kind.call(lambda v: self.matrix.T @ v, y.ravel())
+        return received(product.reshape(self.x_shape), self.x_shape, "B^T y", out, y)
+
+    @cached_property
+    def product_error(self) -> float:
+        """From the entries, in any order of summation: see `Matrix`."""
+        return summation_error(max(self.dense().shape)) * self.size_bound
+
+    @cached_property
+    def size_bound(self) -> float:
+        """A bound on the norm of |B|: see `Matrix`."""
+        sizes = np.abs(self.dense())
+        if 0 in sizes.shape:
+            return 0.0
+        sums = math.sqrt(float(sizes.sum(axis=0).max())) * math.sqrt(float(sizes.sum(axis=1).max()))
+        return (1.0 + summation_error(max(sizes.shape))) * min(sums, float(np.linalg.norm(sizes)))
+
+    @property
+    def norm_at_hand(self) -> bool:
+        return True
+
+    def dense(self) -> Array:
+        return as_real(self.matrix, "B")
+
+
 def rows_of(matrix: Any) -> tuple[Array, Any, Any]:
     """Entries, columns and row starts of a CSR matrix with 32-bit indices, as compiled loops take them."""
     return matrix.data, matrix.indices.view(np.uint32), matrix.indptr.view(np.uint32)
 
 
 @final
-class Products(Coupling):
-    """A coupling given by two callables, `forward` and `adjoint`, on arrays of the stated shapes.
+class Products(Operator):
+    """An operator given by two callables, `forward` and `adjoint`, on arrays of the stated shapes.
 
     Examples
     --------
@@ -233,19 +296,19 @@ class Products(Coupling):
         return received(self.origin.call(self._adjoint, y), self.x_shape, f"{self._name}^T y", out, y)
 
 
-def as_coupling(
+def as_operator(
     B: Any,
     x_shape: Shape | None = None,
     y_shape: Shape | None = None,
     norm: float | None = None,
     like: Any = None,
     name: str = "B",
-) -> Coupling:
-    """Make a Coupling of an array, a sparse matrix, an operator (SciPy, PyLops, ODL) or a pair of callables.
+) -> Operator:
+    """Make an Operator of an array, a sparse matrix, an operator (SciPy, PyLops, ODL) or a pair of callables.
 
     Parameters
     ----------
-    B : array_like, sparse matrix, LinearOperator, ODL operator, (forward, adjoint) or Coupling
+    B : array_like, sparse matrix, LinearOperator, ODL operator, (forward, adjoint) or Operator
         A LinearOperator is anything with `shape`, `matvec` and `rmatvec`. A matrix of PyTorch, JAX or CuPy stays there,
         and so do its products.
     x_shape, y_shape : tuple of int, optional
@@ -261,22 +324,22 @@ def as_coupling(
     --------
     >>> import numpy as np
     >>> from scipy.sparse.linalg import aslinearoperator
-    >>> as_coupling(aslinearoperator(np.ones((2, 3)))).y_shape
+    >>> as_operator(aslinearoperator(np.ones((2, 3)))).y_shape
     (2,)
     """
     x_shape = None if x_shape is None else as_shape(x_shape, f"{name}: x_shape")
     y_shape = None if y_shape is None else as_shape(y_shape, f"{name}: y_shape")
-    coupling = _made(B, x_shape, y_shape, as_kind(like, f"{name}: like"), name)
+    operator = _made(B, x_shape, y_shape, as_kind(like, f"{name}: like"), name)
     if norm is not None:
         declared = as_number(norm, f"{name}: norm", 0.0)
-        # A copy: the caller's own coupling keeps its norm.
-        coupling = copy(coupling)
-        coupling.__dict__["norm"] = NormBound(declared, declared, DECLARED)
-    return coupling
+        # A copy: the caller's own operator keeps its norm.
+        operator = copy(operator)
+        operator.__dict__["norm"] = NormBound(declared, declared, DECLARED)
+    return operator
 
 
-def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind, name: str) -> Coupling:
-    if isinstance(B, Coupling):
+def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind, name: str) -> Operator:
+    if isinstance(B, Operator):
         # Only the sizes must agree: an image and its ravel are the same vector.
         wrong = [
             f"its {side} shape is {has}; expected {wants}"
@@ -307,7 +370,7 @@ def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind,
     return Matrix(B, x_shape, y_shape, name)
 
 
-def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name: str) -> Coupling:
+def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name: str) -> Operator:
     if np.dtype(getattr(operator, "dtype", None) or float).kind == "c":
         raise InputError(f"{name}: dtype is {operator.dtype}; expected a real operator.")
     rows, columns = operator.shape
@@ -324,7 +387,7 @@ def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape |
 
 def _reshaped(
     forward: Callable[[Array], Any], adjoint: Callable[[Array], Any], x_shape: Shape, y_shape: Shape, name: str
-) -> Coupling:
+) -> Operator:
     flat = (lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape))
     return Products(*flat, x_shape, y_shape, name=name)
 

@@ -12,13 +12,7 @@ from saddleslide.errors import InputError, MissingAdjointError
 
 
 def is_odl(operator: Any) -> bool:
-    """Whether something is an operator between spaces, as ODL has them; ODL itself is not imported.
-
-    Examples
-    --------
-    >>> is_odl([[1.0]])
-    False
-    """
+    """Whether something is an operator between spaces, as ODL has them; ODL itself is not imported."""
     return callable(operator) and all(hasattr(operator, name) for name in ("domain", "range", "is_linear"))
 
 

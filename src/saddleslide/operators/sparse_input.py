@@ -18,19 +18,7 @@ from saddleslide.errors import InputError
 
 
 def read_sparse(matrix: Any, name: str) -> Any:
-    """A sparse matrix of any format as new CSR rows of finite doubles, or an error that names the argument.
-
-    Examples
-    --------
-    >>> given = scipy.sparse.coo_array(([1.0, 2.0], ([0, 1], [1, 0])), shape=(2, 2))
-    >>> read_sparse(given, "B").indices.tolist()
-    [1, 0]
-    >>> given.row[0] = 7
-    >>> read_sparse(given, "B")
-    Traceback (most recent call last):
-    ...
-    saddleslide.errors.InputError: B: the coo matrix of shape (2, 2) is damaged (row 7 of 2); expected every entry ...
-    """
+    """A sparse matrix of any format as new CSR rows of finite doubles, or an error that names the argument."""
     check_sparse(matrix, name)
     rows = scipy.sparse.csr_array(matrix, dtype=np.float64, copy=True)
     # Now, and not in place when SciPy needs it: compiled passes hold these arrays.
@@ -40,12 +28,7 @@ def read_sparse(matrix: Any, name: str) -> Any:
 
 
 def check_sparse(matrix: Any, name: str) -> None:
-    """Refuse a sparse matrix that is not of real numbers, or has entries outside; nothing of it is changed.
-
-    Examples
-    --------
-    >>> check_sparse(scipy.sparse.eye_array(3), "B")
-    """
+    """Refuse a sparse matrix that is not of real numbers, or has entries outside; nothing of it is changed."""
     if len(matrix.shape) != 2 or min(matrix.shape) < 0:
         raise InputError(f"{name}: received a sparse array of shape {matrix.shape}; expected a matrix.")
     # SciPy asks the values, which may be anything.
@@ -100,14 +83,6 @@ def _compressed(matrix: Any, dimensions: int, sides: tuple[int, int]) -> None:
     _inside(places, "place", sides[1])
 
 
-def _by_rows(matrix: Any) -> None:
-    _compressed(matrix, 1, matrix.shape)
-
-
-def _by_columns(matrix: Any) -> None:
-    _compressed(matrix, 1, matrix.shape[::-1])
-
-
 def _blocks(matrix: Any) -> None:
     _, high, wide = _values(matrix, 3).shape
     rows, columns = matrix.shape
@@ -155,8 +130,8 @@ def _pair(key: Any, value: Any, shape: tuple[int, int]) -> None:
 
 _CHECKS: dict[str, Callable[[Any], None]] = {
     "coo": _coordinates,
-    "csr": _by_rows,
-    "csc": _by_columns,
+    "csr": lambda matrix: _compressed(matrix, 1, matrix.shape),
+    "csc": lambda matrix: _compressed(matrix, 1, matrix.shape[::-1]),
     "bsr": _blocks,
     "dia": _diagonals,
     "lil": _lists,

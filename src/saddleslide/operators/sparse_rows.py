@@ -1,4 +1,4 @@
-"""A sparse matrix by rows as the compiled passes take it."""
+"""A sparse matrix by rows as compiled passes take it: by entries, by pairs of columns, or by a few patterns of rows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.errors import InputError
-from saddleslide.kernels.arguments import Pairs, Rows
+from saddleslide.kernels.arguments import Pairs, Patterns, Rows
+from saddleslide.kernels.kinds import TILE
 from saddleslide.kernels.switch import load
 from saddleslide.kernels.threads import WORTHWHILE, over_rows, together
 
@@ -23,13 +25,7 @@ _PAIRED = 0.65
 
 
 def flat(v: Array, size: int) -> Array:
-    """A vector as compiled passes take it, which look at no bounds: flat, of doubles, of this size.
-
-    Examples
-    --------
-    >>> flat(np.arange(4).reshape(2, 2), 4)
-    array([0., 1., 2., 3.])
-    """
+    """A vector as compiled passes take it, which look at no bounds: flat, of doubles, of this size."""
     made = np.ascontiguousarray(v, dtype=np.float64).reshape(-1)
     if made.size != size:
         raise InputError(f"product with a matrix: received {np.shape(v)}, {made.size} numbers; expected {size}.")
@@ -37,15 +33,7 @@ def flat(v: Array, size: int) -> Array:
 
 
 def written(v: Array, size: int, shape: Shape, out: Array | None, work: Callable[[Array, Array], None]) -> Array:
-    """What `work` makes of v of a size, both flat, in a shape; in `out` where it is given, whatever its strides.
-
-    Examples
-    --------
-    >>> def double(source, into):
-    ...     into[:] = 2.0 * source
-    >>> written(np.ones(2), 2, (2, 1), None, double).tolist()
-    [[2.0], [2.0]]
-    """
+    """What `work` makes of v of a size, both flat, in a shape; in `out` where it is given, whatever its strides."""
     source = flat(v, size)
     target = out if out is not None and _takes(out, shape, source) else np.empty(shape)
     work(source, target.reshape(-1))
@@ -63,19 +51,7 @@ def _takes(out: Array, shape: Shape, source: Array) -> bool:
 
 @final
 class SparseRows:
-    """A CSR matrix as compiled passes take it, in pairs of neighbouring columns where most entries have a neighbour.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse
-    >>> rows = SparseRows(scipy.sparse.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]])))
-    >>> rows.product(np.ones(2), (2,), None)
-    array([3., 3.])
-    >>> rows.there_and_back(np.ones(2), np.ones(2))
-    (array([3., 3.]), array([ 2., 10.]))
-    >>> rows.grams(np.ones((1, 2)), np.array([1.0, 2.0]))
-    array([[ 3., 24.]])
-    """
+    """A CSR matrix as compiled passes take it, in pairs of neighbouring columns where most entries have a neighbour."""
 
     def __init__(self, matrix: Any) -> None:
         self.shape, starts = matrix.shape, matrix.indptr.astype(np.int32, copy=False).view(np.uint32)
@@ -163,3 +139,77 @@ def _by_two(stack: Array, size: int) -> Iterator[tuple[int, Array]]:
         source = np.zeros((size, 2))
         source[:, : len(some)] = some.T
         yield begin, source
+
+
+# Rows of which one looks first whether they are like those before them.
+_LOOKS = 64
+
+
+@final
+class AlikeRows:
+    """Runs of rows that have one pattern of offsets from the diagonal and weights; the patterns are kept once."""
+
+    def __init__(self, matrix: Any, begins: npt.NDArray[np.int64]) -> None:
+        known: dict[tuple[bytes, bytes], int] = {}
+        kept: list[tuple[npt.NDArray[np.int32], Array]] = []
+        numbers = []
+        for row in begins.tolist():
+            part = slice(matrix.indptr[row], matrix.indptr[row + 1])
+            offsets, weights = matrix.indices[part] - np.int32(row), matrix.data[part]
+            number = known.setdefault((offsets.tobytes(), weights.tobytes()), len(kept))
+            if number == len(kept):
+                kept.append((offsets, weights))
+            numbers.append(number)
+        self.columns = matrix.shape[1]
+        self.patterns = Patterns(
+            np.append(begins, matrix.shape[0]),
+            np.array(numbers, dtype=np.int64),
+            np.cumsum([0, *(len(offsets) for offsets, _ in kept)], dtype=np.int64),
+            np.concatenate([offsets for offsets, _ in kept]),
+            np.concatenate([weights for _, weights in kept]),
+        )
+        # Entries before every run, to share the runs out.
+        self.entries = matrix.indptr[self.patterns.begins].astype(np.int64)
+
+    def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
+        """The matrix times v, in a shape."""
+        work = load("alike_rows").alike_product
+        return written(
+            v, self.columns, shape, out, lambda source, into: over_rows(
+                lambda first, last: work(self.patterns, source, into, np.empty(TILE), first, last), self.entries
+            )
+        )  # fmt: skip
+
+
+def alike_rows(matrix: Any) -> AlikeRows | None:
+    """The patterns of a CSR matrix with 32-bit indices; None where most rows are unlike those around them."""
+    count = matrix.shape[0]
+    some = np.unique(np.linspace(1, count - 1, _LOOKS).astype(np.int64)) if count > TILE else np.zeros(0, np.int64)
+    # A look at a few rows spares most matrices the comparison of all.
+    if 2 * int(_shifted(matrix, some).sum()) <= len(some):
+        return None
+    begins = np.flatnonzero(np.concatenate([[True], ~_shifted(matrix, np.arange(1, count))]))
+    lengths = np.diff(begins, append=count)
+    return AlikeRows(matrix, begins) if 2 * int(lengths[lengths >= TILE].sum()) >= count else None
+
+
+def _shifted(matrix: Any, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether each of these rows is the row before it, shifted by one column."""
+    starts = matrix.indptr.astype(np.int64)
+    lengths = np.diff(starts)
+    same: npt.NDArray[np.bool_] = lengths[rows] == lengths[rows - 1]
+    compared, sizes = rows[same], lengths[rows[same]]
+    # Positions of all entries of the rows compared, one row after the other.
+    ends = np.cumsum(sizes)
+    here = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts[compared] - (ends - sizes), sizes)
+    before = here - np.repeat(sizes, sizes)
+    unlike = (matrix.indices[here] != matrix.indices[before] + 1) | (matrix.data[here] != matrix.data[before])
+    wrong = np.zeros(matrix.shape[0], dtype=np.bool_)
+    wrong[np.repeat(compared, sizes)[unlike]] = True
+    same &= ~wrong[rows]
+    return same
+
+
+def passes_of(matrix: Any) -> AlikeRows | SparseRows:
+    """A CSR matrix with 32-bit indices as compiled products take it, by patterns where rows are alike."""
+    return alike_rows(matrix) or SparseRows(matrix)

@@ -1,4 +1,4 @@
-"""Bounds on the spectrum of a coupling. A bound and an estimate are never the same field."""
+"""Bounds on the spectrum of an operator. A bound and an estimate are never the same field."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array
+from saddleslide.arrays.base import Array, Shape
 from saddleslide.operators.call import made
 
 if TYPE_CHECKING:
-    from saddleslide.operators.base import Coupling
+    from saddleslide.operators.base import Operator
 
 # Below this number of columns or rows, the whole matrix is as cheap as the random search, and exact.
 SMALL = 64
@@ -45,7 +45,7 @@ class NormBound:
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> bound = ss.operators.as_coupling(np.diag([3.0, 4.0])).norm
+    >>> bound = ss.operators.as_operator(np.diag([3.0, 4.0])).norm
     >>> round(bound.upper, 6), bound.failure_probability
     (4.0, 0.0)
     """
@@ -82,109 +82,90 @@ def rounding_margin(size: int) -> float:
 
 
 def summation_error(terms: int) -> float:
-    """Rounding error of a sum of products in any order, relative to the sum of their sizes.
-
-    Examples
-    --------
-    >>> summation_error(4) < summation_error(1_000) < 1e-12
-    True
-    """
+    """Rounding error of a sum of products in any order, relative to the sum of their sizes."""
     return float(np.finfo(np.float64).eps) * 0.5 * (1.0 + terms)
 
 
 def may_be_dense(shape: tuple[int, ...]) -> bool:
-    """Whether a matrix of this shape may be written out, however few entries it has.
-
-    Examples
-    --------
-    >>> may_be_dense((1000, 1000)), may_be_dense((2_000_000, 60))
-    (True, False)
-    """
+    """Whether a matrix of this shape may be written out, however few entries it has."""
     return math.prod(shape) <= DENSE_ENTRIES
 
 
-def _at_hand(coupling: Coupling) -> bool:
+def _at_hand(B: Operator) -> bool:
     """Whether all entries are there already, or may be written out."""
-    return may_be_dense((*coupling.x_shape, *coupling.y_shape)) or coupling.dense() is not None
+    return may_be_dense((*B.x_shape, *B.y_shape)) or B.dense() is not None
 
 
-def as_dense(coupling: Coupling) -> Array:
-    """The matrix of a coupling, from products with unit vectors of the smaller side when it is not at hand."""
-    matrix = coupling.dense()
+def as_dense(B: Operator) -> Array:
+    """The matrix of an operator, from products with unit vectors of the smaller side when it is not at hand."""
+    matrix = B.dense()
     if matrix is not None:
         return matrix
-    columns, rows = math.prod(coupling.x_shape), math.prod(coupling.y_shape)
+    columns, rows = math.prod(B.x_shape), math.prod(B.y_shape)
     if columns <= rows:
-        units = np.eye(columns).reshape(columns, *coupling.x_shape)
-        return np.array([_forward(coupling, unit).ravel() for unit in units]).reshape(columns, rows).T
-    units = np.eye(rows).reshape(rows, *coupling.y_shape)
-    return np.array([_adjoint(coupling, unit).ravel() for unit in units]).reshape(rows, columns)
+        return np.array([_forward(B, unit).ravel() for unit in _units(B.x_shape)]).reshape(columns, rows).T
+    return np.array([_adjoint(B, unit).ravel() for unit in _units(B.y_shape)]).reshape(rows, columns)
 
 
-def _forward(coupling: Coupling, x: Array) -> Array:
-    return made(coupling, lambda: coupling.forward(x))
+def _units(shape: Shape) -> Array:
+    return np.eye(math.prod(shape)).reshape(-1, *shape)
 
 
-def _adjoint(coupling: Coupling, y: Array) -> Array:
-    return made(coupling, lambda: coupling.adjoint(y))
+def _forward(B: Operator, x: Array) -> Array:
+    return made(B, lambda: B.forward(x))
 
 
-def singular_values(coupling: Coupling) -> Array:
+def _adjoint(B: Operator, y: Array) -> Array:
+    return made(B, lambda: B.adjoint(y))
+
+
+def singular_values(B: Operator) -> Array:
     """All of them, largest first; infinite where an entry is not finite."""
-    matrix = as_dense(coupling)
+    matrix = as_dense(B)
     return scipy.linalg.svdvals(matrix) if np.isfinite(matrix).all() else np.full(min(matrix.shape), math.inf)
 
 
-def norm_bound(coupling: Coupling) -> NormBound:
-    """Exact for small or factorisable couplings, else a random Lanczos bound."""
-    columns, rows = math.prod(coupling.x_shape), math.prod(coupling.y_shape)
+def norm_bound(B: Operator) -> NormBound:
+    """Exact for small or factorisable operators, else a random Lanczos bound."""
+    columns, rows = math.prod(B.x_shape), math.prod(B.y_shape)
     smaller = min(columns, rows)
     if smaller == 0:
         return NormBound(0.0, 0.0, "empty")
-    if smaller <= SMALL and not _at_hand(coupling):
-        return gram_norm_bound(coupling)
-    if smaller <= SMALL or (smaller <= FACTORISABLE and coupling.dense() is not None):
-        estimate = float(coupling.singular_values[0])
+    if smaller <= SMALL and not _at_hand(B):
+        return gram_norm_bound(B)
+    if smaller <= SMALL or (smaller <= FACTORISABLE and B.dense() is not None):
+        estimate = float(B.singular_values[0])
         return NormBound(estimate * (1.0 + rounding_margin(max(columns, rows))), estimate, "singular values")
-    return lanczos_norm_bound(coupling)
+    return lanczos_norm_bound(B)
 
 
-def gram_norm_bound(coupling: Coupling) -> NormBound:
-    """From all entries of B^T B or B B^T, whichever is smaller: for a long side and a short one.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> round(gram_norm_bound(ss.operators.as_coupling(np.diag([3.0, 4.0]))).upper, 6)
-    4.0
-    """
-    columns, rows = math.prod(coupling.x_shape), math.prod(coupling.y_shape)
+def gram_norm_bound(B: Operator) -> NormBound:
+    """From all entries of B^T B or B B^T, whichever is smaller: for a long side and a short one."""
+    columns, rows = math.prod(B.x_shape), math.prod(B.y_shape)
     if columns <= rows:
-        units = np.eye(columns).reshape(-1, *coupling.x_shape)
-        gram = np.array([_adjoint(coupling, _forward(coupling, unit)).ravel() for unit in units])
+        gram = np.array([_adjoint(B, _forward(B, unit)).ravel() for unit in _units(B.x_shape)])
     else:
-        units = np.eye(rows).reshape(-1, *coupling.y_shape)
-        gram = np.array([_forward(coupling, _adjoint(coupling, unit)).ravel() for unit in units])
+        gram = np.array([_forward(B, _adjoint(B, unit)).ravel() for unit in _units(B.y_shape)])
     if not np.isfinite(gram).all():
         return NormBound(math.inf, math.inf, "Gram matrix: a product is not finite")
     estimate = math.sqrt(max(float(scipy.linalg.eigvalsh(0.5 * (gram + gram.T))[-1]), 0.0))
     return NormBound(estimate * (1.0 + rounding_margin(max(columns, rows))), estimate, "Gram matrix")
 
 
-def lanczos_norm_bound(coupling: Coupling, steps: int = LANCZOS_STEPS) -> NormBound:
+def lanczos_norm_bound(B: Operator, steps: int = LANCZOS_STEPS) -> NormBound:
     """Upper bound from `steps` Lanczos steps on B^T B with a seeded random start.
 
     Kuczynski and Wozniakowski (1992), Theorem 4.2: for a start uniform on the sphere, the Ritz value xi of k steps
     satisfies P(lambda_max > xi / (1 - e)) <= 1.648 sqrt(n) exp(-sqrt(e) (2k - 1)), so e follows from the
     probability of failure that we accept.
     """
-    v = np.random.default_rng(0).standard_normal(coupling.x_shape)
+    v = np.random.default_rng(0).standard_normal(B.x_shape)
     v /= np.linalg.norm(v)
     previous, beta = np.zeros_like(v), 0.0
     diagonal: list[float] = []
     off_diagonal: list[float] = []
     for _ in range(steps):
-        w = _adjoint(coupling, _forward(coupling, v)) - beta * previous
+        w = _adjoint(B, _forward(B, v)) - beta * previous
         diagonal.append(float(np.vdot(v, w)))
         w -= diagonal[-1] * v
         beta = float(np.linalg.norm(w))
@@ -196,23 +177,23 @@ def lanczos_norm_bound(coupling: Coupling, steps: int = LANCZOS_STEPS) -> NormBo
         previous, v = v, w / beta
     top = float(scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[:-1])[-1]) if diagonal[0] > 0.0 else 0.0
     estimate = math.sqrt(max(top, 0.0))
-    n = math.prod(coupling.x_shape)
+    n = math.prod(B.x_shape)
     gap = (math.log(1.648 * math.sqrt(n) / FAILURE_PROBABILITY) / (2 * steps - 1)) ** 2
     upper = estimate / math.sqrt(1.0 - gap) * (1.0 + rounding_margin(n))
     return NormBound(upper, estimate, f"Lanczos, {len(diagonal)} steps", FAILURE_PROBABILITY)
 
 
-def smallest_singular_value(coupling: Coupling, positive: bool) -> SmallestSingularValue:
+def smallest_singular_value(B: Operator, positive: bool) -> SmallestSingularValue:
     """From the singular values when the matrix can be had, else unknown (estimate NaN, bound 0)."""
-    columns, rows = math.prod(coupling.x_shape), math.prod(coupling.y_shape)
+    columns, rows = math.prod(B.x_shape), math.prod(B.y_shape)
     if min(columns, rows) > FACTORISABLE:
         return SmallestSingularValue(0.0, math.nan, f"not computed: sides {rows} x {columns} exceed {FACTORISABLE}")
     if min(columns, rows) == 0:
         return SmallestSingularValue(0.0, 0.0, "empty")
-    if not _at_hand(coupling):
+    if not _at_hand(B):
         most = f"{DENSE_ENTRIES:,} entries"
         return SmallestSingularValue(0.0, math.nan, f"not computed: {rows} x {columns} exceeds {most}")
-    values = coupling.singular_values
+    values = B.singular_values
     if not np.isfinite(values).all():
         return SmallestSingularValue(0.0, math.nan, "not computed: a product is not finite")
     error = float(values[0]) * rounding_margin(max(columns, rows))

@@ -1,9 +1,10 @@
-"""Arrays that lie elsewhere, on another library's side: methods written in NumPy's functions run there on them."""
+"""Remote arrays, on another library's side: methods written in NumPy's functions run there on them."""
 
-from saddleslide.arrays.remote.carried import Elsewhere
+from saddleslide.arrays.remote.array import Remote, Traffic, traffic
 from saddleslide.arrays.remote.functions import fill_in
-from saddleslide.arrays.remote.traffic import Traffic, traffic
 
-__all__ = ["Elsewhere", "Traffic", "traffic"]
+__all__ = ["Elsewhere", "Remote", "Traffic", "traffic"]
+
+Elsewhere = Remote
 
 fill_in()

@@ -1,4 +1,4 @@
-"""NumPy's functions on arrays that lie elsewhere, in terms of operators and a few functions of the array API."""
+"""NumPy's functions on remote arrays, in terms of operators and a few functions of the array API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.remote.carried import FUNCTIONS, UFUNCS, Elsewhere, on_host, stored
+from saddleslide.arrays.remote.array import FUNCTIONS, UFUNCS, Remote, on_host, stored
 
 # A function of the array that it runs beside and of arrays of the library, or numbers.
 Native = Callable[..., Any]
@@ -18,21 +18,17 @@ Native = Callable[..., Any]
 def _arithmetic(operation: Callable[..., Any]) -> Native:
     """An operator; truth values count as 0 and 1."""
 
-    def run(here: Elsewhere, *values: Any) -> Any:
+    def run(here: Remote, *values: Any) -> Any:
         space = here.space
         return operation(*(space.as_float(v) if _is_bool(here, v) else v for v in values))
 
     return run
 
 
-def _plain(operation: Callable[..., Any]) -> Native:
-    return lambda here, *values: operation(*values)
-
-
 def _named(name: str) -> Native:
     """A function of the library; numbers become arrays first."""
 
-    def run(here: Elsewhere, *values: Any) -> Any:
+    def run(here: Remote, *values: Any) -> Any:
         shape = next(tuple(v.shape) for v in values if not isinstance(v, float | int))
         like = next(v for v in values if not isinstance(v, float | int))
         full = (here.space.full(shape, v, like) if isinstance(v, float | int) else v for v in values)
@@ -44,7 +40,7 @@ def _named(name: str) -> Native:
 def _extreme(name: str) -> Native:
     """Largest or smallest of two; against a number it is a clip, which makes no second array."""
 
-    def run(here: Elsewhere, first_value: Any, second: Any) -> Any:
+    def run(here: Remote, first_value: Any, second: Any) -> Any:
         if isinstance(first_value, float | int):
             first_value, second = second, first_value
         if not isinstance(second, float | int):
@@ -55,12 +51,8 @@ def _extreme(name: str) -> Native:
     return run
 
 
-def _is_bool(here: Elsewhere, value: Any) -> bool:
+def _is_bool(here: Remote, value: Any) -> bool:
     return not isinstance(value, bool | int | float) and here.space.is_bool(value)
-
-
-def _square(here: Elsewhere, x: Any) -> Any:
-    return x * x
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
@@ -90,39 +82,39 @@ _COMPARISONS: dict[str, Callable[..., Any]] = {
 _NAMES = ("sqrt", "exp", "expm1", "log", "log1p", "sign", "isfinite", "isnan", "isinf", "copysign", "logaddexp")
 _UFUNCS: dict[str, Native] = {
     **{name: _arithmetic(operation) for name, operation in _OPERATORS.items()},
-    **{name: _plain(operation) for name, operation in _COMPARISONS.items()},
+    **{name: lambda here, *values, run=operation: run(*values) for name, operation in _COMPARISONS.items()},
     **{name: _named(name) for name in _NAMES},
     "maximum": _extreme("maximum"),
     "minimum": _extreme("minimum"),
-    "square": _square,
+    "square": lambda here, x: x * x,
 }
 
 
-def _array(here: Elsewhere, value: Any) -> Any:
+def _array(here: Remote, value: Any) -> Any:
     """An array of the library from anything with entries."""
     native = here.native_of(np.asarray(value) if isinstance(value, list) else value)
     return here.space.full((), native, here.native) if isinstance(native, bool | int | float) else native
 
 
-def _reduced(here: Elsewhere, native: Any, axis: Any, out: Any = None) -> Any:
+def _reduced(here: Remote, native: Any, axis: Any, out: Any = None) -> Any:
     """A number for a whole array, an array for an axis."""
     if axis is None:
         return here.number(native)
-    made = Elsewhere(here.kind, native)
+    made = Remote(here.kind, native)
     return made if out is None else stored(made, out)
 
 
-def _sum(here: Elsewhere, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def _sum(here: Remote, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _reduced(here, here.space.sum(_array(here, a), axis), axis, out)
 
 
-def _mean(here: Elsewhere, a: Any, axis: Any = None) -> Any:
+def _mean(here: Remote, a: Any, axis: Any = None) -> Any:
     count = a.size if axis is None else a.shape[axis]
     return _sum(here, a, axis) / count
 
 
 def _largest(name: str) -> Native:
-    def run(here: Elsewhere, a: Any, axis: Any = None, out: Any = None, initial: float | None = None) -> Any:
+    def run(here: Remote, a: Any, axis: Any = None, out: Any = None, initial: float | None = None) -> Any:
         if axis is not None:
             return _reduced(here, here.space.extreme(name, _array(here, a), axis), axis, out)
         if a.size == 0 and initial is not None:
@@ -135,91 +127,44 @@ def _largest(name: str) -> Native:
 
 
 def _where_extreme(name: str) -> Native:
-    def run(here: Elsewhere, a: Any, axis: Any = None) -> Any:
+    def run(here: Remote, a: Any, axis: Any = None) -> Any:
         found = here.space.extreme(name, _array(here, a), axis)
-        return int(here.number(found)) if axis is None else Elsewhere(here.kind, found)
+        return int(here.number(found)) if axis is None else Remote(here.kind, found)
 
     return run
 
 
-def _vdot(here: Elsewhere, a: Any, b: Any) -> float:
+def _vdot(here: Remote, a: Any, b: Any) -> float:
     flat = [here.space.xp.reshape(_array(here, part), (-1,)) for part in (a, b)]
     return float(here.number(flat[0] @ flat[1]))
 
 
-def _norm(here: Elsewhere, x: Any, ord: Any = None, axis: Any = None) -> Any:
+def _norm(here: Remote, x: Any, ord: Any = None, axis: Any = None) -> Any:
     if ord is not None or axis is not None:
         return on_host(here, np.linalg.norm, (x, ord, axis), {})
     return math.sqrt(_vdot(here, x, x))
 
 
-def _dot(here: Elsewhere, a: Any, b: Any, out: Any = None) -> Any:
-    product = Elsewhere(here.kind, _array(here, a) @ _array(here, b))
+def _dot(here: Remote, a: Any, b: Any, out: Any = None) -> Any:
+    product = Remote(here.kind, _array(here, a) @ _array(here, b))
     return product if out is None else stored(product, out)
 
 
-def _where(here: Elsewhere, condition: Any, x: Any, y: Any) -> Any:
+def _where(here: Remote, condition: Any, x: Any, y: Any) -> Any:
     chosen, *native = (here.native_of(part) for part in (condition, x, y))
     if isinstance(chosen, bool | int | float):
         chosen = here.space.full((), float(chosen), here.native) != 0.0
-    return Elsewhere(here.kind, here.space.where(chosen, *native))
+    return Remote(here.kind, here.space.where(chosen, *native))
 
 
-def _copyto(here: Elsewhere, dst: Any, src: Any) -> None:
-    stored(src, dst)
-
-
-def _clip(here: Elsewhere, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:
+def _clip(here: Remote, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:
     clipped = np.minimum(np.maximum(a, a_min), a_max)
     return clipped if out is None else stored(clipped, out)
 
 
-def _like(value: float) -> Native:
-    def run(here: Elsewhere, prototype: Any, dtype: Any = None) -> Any:
-        return here.new(prototype.shape, value)
-
-    return run
-
-
-def _full_like(here: Elsewhere, a: Any, fill_value: float, dtype: Any = None) -> Any:
-    return here.new(a.shape, fill_value)
-
-
-def _concatenate(here: Elsewhere, arrays: Sequence[Any], axis: int = 0) -> Any:
+def _concatenate(here: Remote, arrays: Sequence[Any], axis: int = 0) -> Any:
     join = here.space.function("concat", "concatenate")
-    return Elsewhere(here.kind, join([_array(here, part) for part in arrays]))
-
-
-def _stack(here: Elsewhere, arrays: Sequence[Any], axis: int = 0) -> Any:
-    return Elsewhere(here.kind, here.space.stack([_array(here, part) for part in arrays], axis))
-
-
-def _take_along(here: Elsewhere, arr: Any, indices: Any, axis: int) -> Any:
-    return Elsewhere(here.kind, here.space.take_along(_array(here, arr), _array(here, indices), axis))
-
-
-def _sort(here: Elsewhere, a: Any) -> Any:
-    return here.made(here.space.sort, _array(here, a))
-
-
-def _cumsum(here: Elsewhere, a: Any) -> Any:
-    return here.made(here.space.cumulative_sum, _array(here, a))
-
-
-def _count(here: Elsewhere, a: Any) -> int:
-    return int(here.number(here.space.sum(_array(here, a))))
-
-
-def _array_equal(here: Elsewhere, a1: Any, a2: Any) -> bool:
-    return np.shape(a1) == np.shape(a2) and bool((a1 == a2).all())
-
-
-def _broadcast(here: Elsewhere, array: Any, shape: Any) -> Any:
-    return here.made(here.space.xp.broadcast_to, _array(here, array), tuple(shape))
-
-
-def _truth(name: str) -> Native:
-    return lambda here, a: getattr(a, name)()
+    return Remote(here.kind, join([_array(here, part) for part in arrays]))
 
 
 _FUNCTIONS: dict[Any, Native] = {
@@ -233,22 +178,26 @@ _FUNCTIONS: dict[Any, Native] = {
     np.dot: _dot,
     np.linalg.norm: _norm,
     np.where: _where,
-    np.copyto: _copyto,
+    np.copyto: lambda here, dst, src: stored(src, dst),
     np.clip: _clip,
-    np.empty_like: _like(0.0),
-    np.zeros_like: _like(0.0),
-    np.ones_like: _like(1.0),
-    np.full_like: _full_like,
+    np.empty_like: lambda here, prototype, dtype=None: here.new(prototype.shape),
+    np.zeros_like: lambda here, a, dtype=None: here.new(a.shape),
+    np.ones_like: lambda here, a, dtype=None: here.new(a.shape, 1.0),
+    np.full_like: lambda here, a, fill_value, dtype=None: here.new(a.shape, fill_value),
     np.concatenate: _concatenate,
-    np.stack: _stack,
-    np.take_along_axis: _take_along,
-    np.sort: _sort,
-    np.cumsum: _cumsum,
-    np.count_nonzero: _count,
-    np.array_equal: _array_equal,
-    np.broadcast_to: _broadcast,
-    np.any: _truth("any"),
-    np.all: _truth("all"),
+    np.stack: lambda here, arrays, axis=0: here.made(here.space.stack, [_array(here, part) for part in arrays], axis),
+    np.take_along_axis: lambda here, arr, indices, axis: here.made(
+        here.space.take_along, _array(here, arr), _array(here, indices), axis
+    ),
+    np.sort: lambda here, a: here.made(here.space.sort, _array(here, a)),
+    np.cumsum: lambda here, a: here.made(here.space.cumulative_sum, _array(here, a)),
+    np.count_nonzero: lambda here, a: int(here.number(here.space.sum(_array(here, a)))),
+    np.array_equal: lambda here, a1, a2: np.shape(a1) == np.shape(a2) and bool((a1 == a2).all()),
+    np.broadcast_to: lambda here, array, shape: here.made(
+        here.space.xp.broadcast_to, _array(here, array), tuple(shape)
+    ),
+    np.any: lambda here, a: a.any(),
+    np.all: lambda here, a: a.all(),
     np.shape: lambda here, a: a.shape,
     np.ndim: lambda here, a: a.ndim,
     np.size: lambda here, a: a.size,
@@ -259,6 +208,6 @@ _FUNCTIONS: dict[Any, Native] = {
 
 
 def fill_in() -> None:
-    """Let arrays that lie elsewhere find these functions."""
+    """Let remote arrays find these functions."""
     UFUNCS.update(_UFUNCS)
     FUNCTIONS.update(_FUNCTIONS)

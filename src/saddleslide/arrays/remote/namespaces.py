@@ -13,14 +13,7 @@ _SHARING = ("torch", "cupy")
 
 @final
 class Namespace:
-    """Functions of a library under the names of the array API; arrays in and out are the library's own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> namespace("numpy").where(np.array([True, False]), np.ones(2), np.zeros(2))
-    array([1., 0.])
-    """
+    """Functions of a library under the names of the array API; arrays in and out are the library's own."""
 
     def __init__(self, library: str) -> None:
         self.library = library

@@ -1,4 +1,4 @@
-"""Powers |x|^(1+nu) with tilt and diagonal quadratic: the functions of the paper's synthetic instances."""
+"""Functions that are sums over entries: zero, linear, powers with tilt and diagonal quadratic, Huber."""
 
 from __future__ import annotations
 
@@ -12,9 +12,89 @@ from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, total
-from saddleslide.functions.roundings import EXACTLY, FEW, Rounding, tilted
+from saddleslide.functions.roundings import EXACTLY, FEW, NO_ROUNDING, Rounding, tilted
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.theory.holder import Holder
+
+
+class Flat(Function):
+    """A function with a constant gradient."""
+
+    separable = quadratic = linear = True
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(1.0, 0.0)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return 0.0
+
+    def hessian_product(self, v: Array) -> Array:
+        return np.zeros_like(v)
+
+
+@final
+class Zero(Flat):
+    """The zero function, of any shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Zero().value_and_gradient(np.ones(2))
+    (0.0, array([0., 0.]))
+    """
+
+    def __repr__(self) -> str:
+        return "Zero()"
+
+    @property
+    def lone_value_cost(self) -> float:
+        return 0.0
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        out = np.empty_like(x) if out is None else out
+        out.fill(0.0)
+        return 0.0, out
+
+    @property
+    def rounding(self) -> Rounding:
+        return NO_ROUNDING
+
+    def separable_form(self) -> SeparableForm:
+        return SeparableForm()
+
+
+@final
+class Linear(Flat):
+    """<c, x>; a number c stands for the constant array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Linear([1.0, 2.0]).value(np.array([3.0, 4.0]))
+    11.0
+    """
+
+    def __init__(self, c: Any) -> None:
+        self.c = as_real(c, "Linear: c")
+
+    def __repr__(self) -> str:
+        return f"Linear({self.c.shape})"
+
+    @property
+    def shape(self) -> Shape | None:
+        return self.c.shape or None
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        out = np.empty_like(x) if out is None else out
+        np.copyto(out, self.c)
+        return float(np.sum(self.c * x)), out
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return tilted(self.c)
+
+    def separable_form(self) -> SeparableForm:
+        return SeparableForm(linear=self.c)
 
 
 @final
@@ -83,9 +163,6 @@ class Power(Function):
         out *= self.weight
         return np.copysign(out, x, out=out)
 
-    def value(self, x: Array) -> float:
-        return self.value_and_gradient(x)[0]
-
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """Both from one power: x times the gradient of |x|^(1+nu)/(1+nu) is |x|^(1+nu)."""
         out = self._power_gradient(x, out)
@@ -145,3 +222,50 @@ class Power(Function):
         elif self.nu > 0.0 and 0.0 < magnitude < math.inf:
             power = self.nu * magnitude ** (self.nu - 1.0)
         return float(np.min(smallest + power * self.weight, initial=math.inf)) if domain.size else 0.0
+
+
+@final
+class Huber(Function):
+    """sum_i h(x_i) with h(t) = t^2 / (2 delta) for |t| <= delta and |t| - delta/2 beyond.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Huber(0.5).value_and_gradient(np.array([0.25, -2.0]))
+    (1.8125, array([ 0.5, -1. ]))
+    """
+
+    separable = True
+
+    def __init__(self, delta: float) -> None:
+        self.delta = as_number(delta, "Huber: delta")
+        if self.delta <= 0.0:
+            raise InputError(f"Huber: delta is {delta!r}; expected a number > 0. For |x| use Power(nu=0.0).")
+
+    def __repr__(self) -> str:
+        return f"Huber({self.delta:g})"
+
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        out = np.divide(x, self.delta, out=out)
+        return np.clip(out, -1.0, 1.0, out=out)
+
+    def value(self, x: Array) -> float:
+        size = np.abs(x)
+        inside = np.minimum(size, self.delta)
+        return total(inside * inside / (2.0 * self.delta) + (size - inside))
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        return self.value(x), self.gradient(x, out)
+
+    @property
+    def rounding(self) -> Rounding:
+        return Rounding(most=(0.0, 0.0, 0.5 / self.delta), entrywise=FEW)
+
+    def separable_form(self) -> SeparableForm:
+        return SeparableForm(hubers=((1.0, self.delta),))
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(1.0, 1.0 / self.delta)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return 1.0 / self.delta if domain.magnitude() <= self.delta else 0.0

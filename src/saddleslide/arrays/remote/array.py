@@ -3,32 +3,119 @@
 NumPy hands its functions over to arguments that ask for it (`__array_ufunc__`, `__array_function__`). So the methods of
 this package, written in NumPy's functions, are at the same time methods for every library in `functions.py`. Writing
 into an array, or into a slice or another shape of it, means the same as in NumPy, also where the library's own arrays
-never change. What no table knows is computed on the host and counted.
+never change. What no table knows is computed on the host and counted. What never changes on the host is brought to the
+other side once, and kept there as long as it lives here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import operator
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from saddleslide.arrays.remote.constants import Kind, brought, constant
-from saddleslide.arrays.remote.keys import of_integers, plain_key
 from saddleslide.arrays.remote.namespaces import Namespace, namespace
-from saddleslide.arrays.remote.traffic import COUNTS
 
-# Functions of an array that lies elsewhere and of the arguments, by name and by function; `functions.py` fills them in.
+
+@dataclass
+class Traffic:
+    """Arrays copied to the host and from it; numbers that steer a method are not counted."""
+
+    down: int = 0
+    up: int = 0
+
+    def __sub__(self, other: Traffic) -> Traffic:
+        return Traffic(self.down - other.down, self.up - other.up)
+
+    @property
+    def total(self) -> int:
+        """Both ways."""
+        return self.down + self.up
+
+
+# State of the process.
+COUNTS = Traffic()
+
+
+def traffic() -> Traffic:
+    """What has been copied so far in this process."""
+    return Traffic(COUNTS.down, COUNTS.up)
+
+
+class Kind(Protocol):
+    """What is needed of a library and a device: see `ArrayKind`."""
+
+    @property
+    def library(self) -> str: ...
+    def uploaded(self, array: Any) -> Any: ...
+    def downloaded(self, native: Any) -> Any: ...
+    def scope(self) -> AbstractContextManager[Any]: ...
+
+
+# By the owner's id and what was made of it, with a reference that tells when the owner is gone.
+_KEPT: dict[Hashable, tuple[Any, Any]] = {}
+
+
+def kept(owner: Any, key: Hashable, make: Callable[[], Any]) -> Any:
+    """What was made for an owner under this key, made now if it was not; dropped with the owner."""
+    full = (id(owner), key)
+    found = _KEPT.get(full)
+    if found is None or found[0]() is not owner:
+        found = _KEPT[full] = (weakref.ref(owner, lambda _: _KEPT.pop(full, None)), make())
+    return found[1]
+
+
+def brought(kind: Kind, array: Any) -> Any:
+    """A new array of the library with the values of one of the host; counted."""
+    COUNTS.up += 1
+    return kind.uploaded(array)
+
+
+def constant(kind: Kind, array: Any) -> Any:
+    """An array of the host on the other side: brought there once where it can not change, else at every use."""
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if array.flags.writeable or owner.flags.writeable or owner.base is not None:
+        return brought(kind, array)
+    key = (kind, array.ctypes.data, array.shape, array.strides)
+    return kept(owner, key, lambda: brought(kind, array))
+
+
+def plain_key(key: Any, ndim: int) -> Any:
+    """A key with all axes named, or an ellipsis for the rest of them; integers are Python's."""
+    parts = [_index(part) for part in (key if isinstance(key, tuple) else (key,))]
+    open_ended = any(part is Ellipsis for part in parts)
+    named = sum(part is not None for part in parts)
+    return tuple(parts) if open_ended or named >= ndim else (*parts, ...)
+
+
+def of_integers(key: Any) -> bool:
+    """Whether a key names one index per axis and nothing else."""
+    return all(isinstance(part, int | np.integer) for part in (key if isinstance(key, tuple) else (key,)))
+
+
+def _index(part: Any) -> Any:
+    if isinstance(part, slice):
+        return slice(*(None if end is None else operator.index(end) for end in (part.start, part.stop, part.step)))
+    return operator.index(part) if isinstance(part, np.integer) else part
+
+
+# Functions of a remote array and of the arguments, by name and by function; `functions.py` fills them in.
 UFUNCS: dict[str, Callable[..., Any]] = {}
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 
 @final
-class Elsewhere(NDArrayOperatorsMixin):
-    """An array that lies elsewhere; `native` is the library's own.
+class Remote(NDArrayOperatorsMixin):
+    """A remote array; `native` is the library's own.
 
     Parameters
     ----------
@@ -36,21 +123,12 @@ class Elsewhere(NDArrayOperatorsMixin):
         Library and device.
     native : array of that library
         Values, float64 or truth values. Nobody else may write to it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from saddleslide.arrays.kinds import ArrayKind
-    >>> kind = ArrayKind("numpy")
-    >>> x = Elsewhere(kind, np.array([3.0, 4.0]))
-    >>> float(np.linalg.norm(2.0 * x)), type(x + 1.0).__name__
-    (10.0, 'Elsewhere')
     """
 
     __slots__ = ("__weakref__", "_key", "_native", "_parent", "kind", "shape", "writeable")
 
     def __init__(
-        self, kind: Kind, native: Any, parent: Elsewhere | None = None, key: Any = None, writeable: bool = True
+        self, kind: Kind, native: Any, parent: Remote | None = None, key: Any = None, writeable: bool = True
     ) -> None:
         self.kind, self._native, self._parent, self._key, self.writeable = kind, native, parent, key, writeable
         self.shape: tuple[int, ...] = tuple(int(n) for n in native.shape)
@@ -74,12 +152,10 @@ class Elsewhere(NDArrayOperatorsMixin):
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """Number of entries."""
         return math.prod(self.shape)
 
     @property
@@ -93,23 +169,23 @@ class Elsewhere(NDArrayOperatorsMixin):
         return SimpleNamespace(writeable=self.writeable, c_contiguous=True)
 
     @property
-    def T(self) -> Elsewhere:
+    def T(self) -> Remote:
         """All axes in the opposite order; a copy."""
         return self.made(self.space.transposed, self.native)
 
-    def made(self, function: Callable[..., Any], *arguments: Any) -> Elsewhere:
+    def made(self, function: Callable[..., Any], *arguments: Any) -> Remote:
         """A new array from a function of the library."""
         with self.kind.scope():
-            return Elsewhere(self.kind, function(*arguments))
+            return Remote(self.kind, function(*arguments))
 
-    def new(self, shape: Any, value: float = 0.0) -> Elsewhere:
+    def new(self, shape: Any, value: float = 0.0) -> Remote:
         """A new array beside this one."""
         lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
         return self.made(self.space.full, lengths, value, self.native)
 
     def native_of(self, value: Any) -> Any:
         """A number, or an array on this side; arrays of the host are brought here."""
-        if isinstance(value, Elsewhere):
+        if isinstance(value, Remote):
             return value.native
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
             return value.item()
@@ -124,38 +200,34 @@ class Elsewhere(NDArrayOperatorsMixin):
             return value
         return bool(value) if self.space.is_bool(native) else float(value)
 
-    def view(self) -> Elsewhere:
+    def view(self) -> Remote:
         """The same entries, which can be closed to writing."""
         if self._parent is None and self.space.shares:
-            return Elsewhere(self.kind, self._native)
-        return Elsewhere(self.kind, self.native, self, ...)
+            return Remote(self.kind, self._native)
+        return Remote(self.kind, self.native, self, ...)
 
-    def closed(self) -> Elsewhere:
+    def closed(self) -> Remote:
         """The same entries, closed to writing."""
         view = self.view()
         view.writeable = False
         return view
 
-    def copy(self) -> Elsewhere:
-        """A new array with the same values."""
+    def copy(self) -> Remote:
         return self.made(self.space.copy, self.native)
 
-    def reshape(self, *shape: Any) -> Elsewhere:
-        """The same entries in another shape."""
+    def reshape(self, *shape: Any) -> Remote:
         lengths = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
         with self.kind.scope():
             native = self.native
             found = self.space.xp.reshape(native, tuple(int(n) for n in lengths))
         if self.space.shares and self._parent is None and self.space.contiguous(native):
-            return Elsewhere(self.kind, found, writeable=self.writeable)
-        return Elsewhere(self.kind, found, self, None, self.writeable)
+            return Remote(self.kind, found, writeable=self.writeable)
+        return Remote(self.kind, found, self, None, self.writeable)
 
-    def ravel(self) -> Elsewhere:
-        """The same entries as a vector."""
+    def ravel(self) -> Remote:
         return self if self.ndim == 1 else self.reshape(-1)
 
     def fill(self, value: float) -> None:
-        """Set all entries."""
         self.write(value)
 
     def write(self, value: Any) -> None:
@@ -188,8 +260,8 @@ class Elsewhere(NDArrayOperatorsMixin):
         if self.ndim and not tuple(found.shape) and of_integers(key):
             return self.number(found)
         if self.space.shares and self._parent is None:
-            return Elsewhere(self.kind, found, writeable=self.writeable)
-        return Elsewhere(self.kind, found, self, plain_key(key, self.ndim), self.writeable)
+            return Remote(self.kind, found, writeable=self.writeable)
+        return Remote(self.kind, found, self, plain_key(key, self.ndim), self.writeable)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         with self.kind.scope():
@@ -218,28 +290,22 @@ class Elsewhere(NDArrayOperatorsMixin):
         return self.number(self.native)
 
     def sum(self, axis: int | None = None) -> Any:
-        """As `np.sum`."""
         return np.sum(self, axis=axis)
 
     def mean(self, axis: int | None = None) -> Any:
-        """As `np.mean`."""
         return np.mean(self, axis=axis)
 
     def max(self) -> Any:
-        """Largest entry."""
         return np.max(self)
 
     def min(self) -> Any:
-        """Smallest entry."""
         return np.min(self)
 
     def any(self) -> bool:
-        """Whether any entry is true."""
         with self.kind.scope():
             return bool(self.space.xp.any(self.native))
 
     def all(self) -> bool:
-        """Whether all entries are true."""
         with self.kind.scope():
             return bool(self.space.xp.all(self.native))
 
@@ -260,7 +326,7 @@ class Elsewhere(NDArrayOperatorsMixin):
         if known is None:
             return on_host(self, getattr(ufunc, method), inputs, options, out)
         with self.kind.scope():
-            answer = Elsewhere(self.kind, known(self, *(self.native_of(value) for value in inputs)))
+            answer = Remote(self.kind, known(self, *(self.native_of(value) for value in inputs)))
         return answer if out is None else stored(answer, out[0])
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -272,31 +338,31 @@ class Elsewhere(NDArrayOperatorsMixin):
             return known(self, *args, **kwargs)
 
     def __reduce__(self) -> Any:
-        raise TypeError("Elsewhere: lies on another library's side; copy it to the host first.")
+        raise TypeError("Remote: lies on another library's side; copy it to the host first.")
 
-    def __copy__(self) -> Elsewhere:
+    def __copy__(self) -> Remote:
         return self.copy()
 
 
 def stored(answer: Any, out: Any) -> Any:
     """The answer written to `out`, wherever that lies."""
-    if isinstance(out, Elsewhere):
-        out.write(answer.native if isinstance(answer, Elsewhere) else out.native_of(answer))
+    if isinstance(out, Remote):
+        out.write(answer.native if isinstance(answer, Remote) else out.native_of(answer))
     else:
-        np.copyto(out, answer.host() if isinstance(answer, Elsewhere) else answer)
+        np.copyto(out, answer.host() if isinstance(answer, Remote) else answer)
     return out
 
 
-def on_host(near: Elsewhere, function: Any, args: Any, kwargs: Any, out: Any = None) -> Any:
+def on_host(near: Remote, function: Any, args: Any, kwargs: Any, out: Any = None) -> Any:
     """What no table knows: computed on the host, arrays brought back afterwards."""
     answer = function(*_down(args), **{name: _down(value) for name, value in kwargs.items()})
     target = out[0] if isinstance(out, tuple) else out
     if isinstance(answer, np.ndarray) and answer.ndim and answer.dtype.kind in "bf":
-        answer = Elsewhere(near.kind, brought(near.kind, answer))
+        answer = Remote(near.kind, brought(near.kind, answer))
     return answer if target is None else stored(answer, target)
 
 
 def _down(value: Any) -> Any:
-    if isinstance(value, Elsewhere):
+    if isinstance(value, Remote):
         return value.host()
     return type(value)(_down(item) for item in value) if isinstance(value, tuple | list) else value

@@ -1,0 +1,82 @@
+"""The small answers that operators are made of, each at one point where it can be read off."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import saddleslide as ss
+from saddleslide.operators import base
+from saddleslide.operators.base import is_own_code, pair_mismatch, sign_vector, signs_of, unexplained
+from saddleslide.operators.call import late, made
+from saddleslide.operators.odl_operators import is_odl
+from saddleslide.operators.sparse_input import check_sparse, read_sparse
+from saddleslide.operators.sparse_rows import SparseRows, alike_rows, flat, written
+from saddleslide.operators.spectrum import gram_norm_bound, may_be_dense, summation_error
+
+as_operator = ss.operators.as_operator
+OWN = (np.copy, np.copy), (3,), (3,)
+ONE = np.ones(1)
+
+
+def test_what_is_known_of_an_operator():
+    assert [is_own_code(B) for B in (as_operator(np.eye(2)), as_operator(*OWN, norm=1.0))] == [False, True]
+    assert [as_operator(*OWN, norm=norm).norm_at_hand for norm in (None, 1.0)] == [False, True]
+    assert [B.norm_takes_products for B in (as_operator(*OWN), as_operator(np.eye(3)))] == [True, False]
+    singular = as_operator(np.diag([3.0, 0.0]))
+    assert singular.smallest_singular_value().lower == 0.0
+    assert round(singular.smallest_singular_value(positive=True).estimate, 12) == 3.0
+    assert as_operator(np.diag([2.0, 3.0])).singular_values.round(12).tolist() == [3.0, 2.0]
+    assert 2.0 <= as_operator(np.array([[1.0, 1.0], [1.0, -1.0]])).size_bound < 2.1
+    assert round(gram_norm_bound(as_operator(np.diag([3.0, 4.0]))).upper, 6) == 4.0
+    assert may_be_dense((1000, 1000)) and not may_be_dense((2_000_000, 60))
+    assert ss.operators.FiniteDifferences((2, 2)).eigenvalues(0).round(12).tolist() == [0.0, 2.0]
+    there, back = as_operator(np.array([[1.0, 2.0]])).there_and_back(np.ones(2), ONE)
+    assert there.tolist() == [3.0] and back.tolist() == [2.0, 4.0]
+    assert not is_odl([[1.0]]) and not late() and made("B", lambda: 3) == 3
+
+
+def test_sizes_of_rounding():
+    assert summation_error(4) < summation_error(1_000) < 1e-12
+    assert 0.0 < as_operator(np.eye(3)).product_error < 1e-14
+    assert 0.0 < as_operator(*OWN).rounding(1.0, 1.0) < 1e-14
+
+
+def test_what_a_pair_shows_of_an_adjoint():
+    sizes = np.abs(sign_vector((3,)))
+    assert ((sizes >= 1.0) & (sizes < 4.0 / 3.0) & (sizes != sizes.astype(np.float32))).all()
+    assert np.sign(signs_of(np.array([3.0, -2.0, 0.0]))).tolist() == [1.0, -1.0, 1.0]
+    assert base.tested(np.ones(4), 2.0 * np.ones(4), np.ones(4), 2.0 * np.ones(4)) == (0.0, 0.0)
+    assert (
+        pair_mismatch(ONE, 2.0 * ONE, ONE, 2.0 * ONE) == 0.0 < 0.001 < pair_mismatch(ONE, 2.0 * ONE, ONE, 2.001 * ONE)
+    )
+    assert unexplained(ONE, ONE, ONE, 1.5 * ONE) == 0.5
+    assert 1e-8 < as_operator((lambda x: 2.0 * x, lambda y: (2.0 + 1e-8) * y), (4,), (4,)).adjoint_test.bound < 1e-5
+
+
+def test_sparse_rows():
+    rows = SparseRows(scipy.sparse.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]])))
+    assert rows.product(np.ones(2), (2,), None).tolist() == [3.0, 3.0]
+    assert [part.tolist() for part in rows.there_and_back(np.ones(2), np.ones(2))] == [[3.0, 3.0], [2.0, 10.0]]
+    assert rows.grams(np.ones((1, 2)), np.array([1.0, 2.0])).tolist() == [[3.0, 24.0]]
+    assert flat(np.arange(4).reshape(2, 2), 4).tolist() == [0.0, 1.0, 2.0, 3.0]
+    doubled = written(np.ones(2), 2, (2, 1), None, lambda source, into: np.copyto(into, 2.0 * source))
+    assert doubled.tolist() == [[2.0], [2.0]]
+    alike = alike_rows(scipy.sparse.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(40, 41), format="csr"))
+    assert alike.product(np.arange(41.0) ** 2, (40,), None)[:4].tolist() == [1.0, 3.0, 5.0, 7.0]
+    assert len(alike.patterns.weights) == 2
+    scattered = np.random.default_rng(0).random((200, 200)) < 0.1
+    assert alike_rows(scipy.sparse.csr_array(scattered.astype(float))) is None
+
+
+def test_a_damaged_sparse_matrix_is_named():
+    check_sparse(scipy.sparse.eye_array(3), "B")
+    given = scipy.sparse.coo_array(([1.0, 2.0], ([0, 1], [1, 0])), shape=(2, 2))
+    assert read_sparse(given, "B").indices.tolist() == [1, 0]
+    given.row[0] = 7
+    with pytest.raises(ss.errors.InputError, match=r"B: the coo matrix of shape \(2, 2\) is damaged \(row 7 of 2\)"):
+        read_sparse(given, "B")
+
+
+def test_the_former_names_are_the_same_things():
+    assert ss.operators.Coupling is ss.operators.Operator and ss.operators.as_coupling is as_operator
+    assert {"Coupling", "as_coupling"}.isdisjoint(dir(ss.operators))
