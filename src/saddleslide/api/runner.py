@@ -166,8 +166,8 @@ def _start_alone(
 
 def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
     """The result of the problem that was meant, as arrays of its kind, with what was copied to or from the host."""
-    elsewhere = problem.arrays != NUMPY
-    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if elsewhere and method_of(plan).on_host]
+    is_remote = problem.arrays != NUMPY
+    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if is_remote and method_of(plan).on_host]
     parts = (*problem.on_host, *theirs)
     return returned(replace(as_meant(result, problem), transfers=copied.total, on_host=parts), problem)
 

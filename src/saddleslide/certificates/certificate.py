@@ -11,7 +11,7 @@ import numpy as np
 
 from saddleslide.arrays.arguments import as_mapping, as_whole
 from saddleslide.arrays.base import Array, as_number, as_real, coarseness
-from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.remote import Remote
 from saddleslide.certificates.books import counted
 from saddleslide.certificates.guards import (
     CONVEXITY,
@@ -278,7 +278,7 @@ def feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
     points = []
     for name, point, domain in (("x", x, problem.X), ("y", y, problem.Y)):
         # What a run hands over lies where its arrays lie; a point of a caller is checked, and brought there.
-        own = isinstance(point, Elsewhere)
+        own = isinstance(point, Remote)
         array = point if own else problem.arrays.placed(as_real(point, f"certificate: {name}", domain.shape))
         outside = domain.violation(array)
         if outside > 0.0 and outside > max(FEASIBILITY_TOLERANCE, coarseness(point)) * _size(array):

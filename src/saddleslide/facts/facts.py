@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, ClassVar
 from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.facts.distances import Sizes, counted_distances, sizes_at, step_ratio
 from saddleslide.facts.requirements import missing
+from saddleslide.functions import Zero
 from saddleslide.functions.at_hand import exponent, smoothness_at_hand
 from saddleslide.functions.searched import split_simple
 from saddleslide.functions.separable import has_prox, prox
-from saddleslide.functions.simple import Zero
 from saddleslide.operators.call import note
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory.holder import Holder

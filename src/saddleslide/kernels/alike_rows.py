@@ -1,7 +1,7 @@
 """Products with a sparse matrix whose rows are shifts of the rows before them: stencils, graph Laplacians of a grid.
 
 Rows that are alike share one pattern, offsets from the diagonal and weights, so that next to nothing is read besides
-the vectors, and neighbouring rows are summed side by side in vector code. `operators.alike_rows` finds the patterns.
+the vectors, and neighbouring rows are summed side by side in vector code. `operators.sparse_rows` finds the patterns.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, read_only, zeros
 from saddleslide.arrays.kinds import refuse_masked
-from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.remote import Remote
 from saddleslide.arrays.state import State
 from saddleslide.domains import Domain
 from saddleslide.errors import explain_read_only
@@ -162,7 +162,7 @@ class Oracles(OraclesState):
         array: Any = answer[1] if isinstance(answer, tuple) else answer
         if isinstance(array, np.ma.MaskedArray):
             refuse_masked(array)
-        if self.guarded and isinstance(array, np.ndarray | Elsewhere) and not is_finite(array):
+        if self.guarded and isinstance(array, np.ndarray | Remote) and not is_finite(array):
             raise self.not_finite(name, at, of)
         self.active = ""
         return answer

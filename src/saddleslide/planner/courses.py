@@ -36,7 +36,7 @@ def course_of(problem: SaddleProblem, plan: Plan) -> Course | None:
     if plan.on_allowance and plan.costs is not None:
         return Allowance(problem, plan)
     if plan.schedule is not None and plan.schedule.accuracy is not None:
-        return Ladder(problem)
+        return Accuracies(problem)
     return None
 
 
@@ -82,7 +82,7 @@ class Allowance:
         return replace(plan, reasons=(*plan.reasons, reason))
 
 
-class Ladder:
+class Accuracies:
     """Plans with sampled gradients for smaller and smaller accuracies, until a certificate meets the target."""
 
     def __init__(self, problem: SaddleProblem) -> None:
@@ -103,7 +103,7 @@ class Ladder:
 def rung(
     problem: SaddleProblem, target: float, accuracy: float, gap: float, start: tuple[Any, Any], costs: Any
 ) -> Plan:
-    """One plan of a ladder, from a start with a certified gap, which bounds Psi there."""
+    """One plan of the accuracies, from a start with a certified gap, which bounds Psi there."""
     Psi0 = (SQUARE_PER_GAP + BREGMAN_PER_GAP) * gap if math.isfinite(gap) else None
     made = theorem_plan(problem, accuracy, start=start, costs=costs, Psi0=Psi0)
     assert made.schedule is not None

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.kinds import NUMPY, ArrayKind
-from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.remote import Remote
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.certificates.verdict import Certificate
@@ -49,7 +49,7 @@ _KEPT = (
     Samples,
 )
 _LISTED: dict[str, Any] = {record.__name__: record for record in (*_KEPT, Seconds, Term)}
-_ARRAYS = (np.ndarray, Elsewhere)
+_ARRAYS = (np.ndarray, Remote)
 _GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     kind.__name__: kind
     for kind in (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64, np.random.MT19937)
@@ -137,8 +137,8 @@ class _Writer:
         return self._shared(value, len(self.seen) - 1)
 
     def _shared(self, value: Any, number: int) -> Any:
-        if isinstance(value, Elsewhere):
-            return {"k": "elsewhere", "n": number, "v": self._array(value.host())}
+        if isinstance(value, Remote):
+            return {"k": "remote", "n": number, "v": self._array(value.host())}
         if type(value) is np.ndarray and value.dtype.kind in "biuf":
             return {"k": "array", "n": number, "v": self._array(value), "w": bool(value.flags.writeable)}
         if isinstance(value, np.random.Generator):
@@ -252,7 +252,7 @@ class _Reader:
         self.seen[node["n"]] = array
         return array
 
-    def elsewhere(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
+    def remote(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         array = self.kind.placed(self.arrays[node["v"]])
         self.seen[node["n"]] = array
         return array
@@ -344,7 +344,7 @@ _READERS: dict[str, Callable[[_Reader, Mapping[str, Any], Any, str], Any]] = {
     "dict": _Reader.mapping,
     "again": _Reader.again,
     "array": _Reader.array,
-    "elsewhere": _Reader.elsewhere,
+    "remote": _Reader.remote,
     "generator": _Reader.generator,
     "plan": _Reader.plan,
     "record": _Reader.record,

@@ -3,8 +3,7 @@
 from saddleslide.arrays.remote.array import Remote, Traffic, traffic
 from saddleslide.arrays.remote.functions import fill_in
 
-__all__ = ["Elsewhere", "Remote", "Traffic", "traffic"]
+__all__ = ["Remote", "Traffic", "traffic"]
 
-Elsewhere = Remote
 
 fill_in()

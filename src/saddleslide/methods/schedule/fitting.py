@@ -37,7 +37,7 @@ def fitted(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Pl
         return replace(plan, schedule=replace(schedule, stages=(stage,)))
     if schedule.given is not None and any(stage.beta_x > 0.0 or stage.beta_y > 0.0 for stage in schedule.stages):
         raise InputError("run: the plan has anchors and a metric; expected one of them. Plan with anchors=False.")
-    if schedule.proof_constants and _is_elsewhere(schedule, start):
+    if schedule.proof_constants and _starts_away(schedule, start):
         # Psi at the plan's start says nothing about another one.
         return replace(plan, schedule=replace(schedule, proof_constants=False))
     return plan
@@ -53,7 +53,7 @@ def expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array])
         return math.nan
     if rests_on_estimate(plan.constants) or not all_hold(plan.hypotheses):
         return math.inf
-    if schedule.has_restarts and _is_elsewhere(schedule, start):
+    if schedule.has_restarts and _starts_away(schedule, start):
         return math.inf
     sides = (("sigma2_x", problem.f, problem.X, start[0]), ("sigma2_y", problem.g, problem.Y, start[1]))
     noise = {
@@ -67,7 +67,7 @@ def expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array])
     return plan.bound if kept else math.inf
 
 
-def _is_elsewhere(schedule: Schedule, start: tuple[Array, Array]) -> bool:
+def _starts_away(schedule: Schedule, start: tuple[Array, Array]) -> bool:
     return schedule.start_key not in ("", key_of(*start))
 
 

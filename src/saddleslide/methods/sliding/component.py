@@ -9,7 +9,7 @@ from typing import Any
 
 from saddleslide.arrays.base import Array, Shape, as_number, read_only, received
 from saddleslide.arrays.kinds import NUMPY
-from saddleslide.arrays.remote import Elsewhere
+from saddleslide.arrays.remote import Remote
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, explain_read_only
 from saddleslide.functions import Function
@@ -128,7 +128,7 @@ def _handed(call: Callable[[Array], Any]) -> Callable[[Array], Any]:
 
     def run(z: Array) -> Any:
         point: Any = z
-        kind: Any = point.kind if isinstance(point, Elsewhere) else NUMPY
+        kind: Any = point.kind if isinstance(point, Remote) else NUMPY
         return kind.call(call, point) if kind != NUMPY else NUMPY.handed(call, z)
 
     return run

@@ -18,7 +18,7 @@ from saddleslide.kernels.arguments import DualUpdate, PrimalUpdate
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.methods.sliding.known import known_curve, known_set, spread
 from saddleslide.metrics import Entrywise, Spectral
-from saddleslide.operators.differences import FiniteDifferences
+from saddleslide.operators.structured import FiniteDifferences
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array

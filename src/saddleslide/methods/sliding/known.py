@@ -10,8 +10,8 @@ from saddleslide.domains import Ball, Box, FullSpace, Simplex
 from saddleslide.kernels import kinds
 from saddleslide.kernels.arguments import Blocks, Curve, Dense, Differences, KnownSet, KnownTerm, Parts, Rows, Sparse
 from saddleslide.metrics import Entrywise
-from saddleslide.operators.differences import FiniteDifferences
 from saddleslide.operators.explicit import Matrix, rows_of
+from saddleslide.operators.structured import FiniteDifferences
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array, Shape
