@@ -14,11 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from saddleslide.api.runner import carry_out
-
 import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import weighted
+from saddleslide.api.runner import carry_out
 from saddleslide.facts.costs import estimated_costs
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import method_plan

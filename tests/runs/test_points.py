@@ -1,6 +1,7 @@
 """Where no finite bound exists, as for constraints B x = b with free multipliers, the method's own point comes back."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def test_the_same_with_the_blocks_exchanged(method, X):
 def test_a_budget_between_two_inspections_loses_no_step_of_a_method(method):
     problem = constraints()
     plan = ss.solve(problem, tol=1e-8, method=method, max_steps=1).plans[0]
-    rare = type(plan)(plan.method, plan.settings, tol=1e-8, every=10**6, shapes=plan.shapes)
+    rare = replace(plan, every=10**6)
     result = ss.run(problem, rare, max_calls={"B": 400})
     assert (result.status.name, len(result.history)) == ("CALL_LIMIT", 0)
     assert missed(result) < 0.2

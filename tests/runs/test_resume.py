@@ -220,7 +220,7 @@ def test_a_budget_of_calls_is_never_passed_by_the_method():
     plan = ss.plan(problem, order="fgB", loops=(5, 7, 9))
     for name, limit in (("f", 3), ("g", 20), ("B", 333)):
         result = ss.run(problem, plan, max_calls={name: limit})
-        assert result.status is ss.Status.CALL_LIMIT and getattr(result.calls, name) <= limit
+        assert result.status is ss.Status.CALL_LIMIT and getattr(result.method_calls, name) <= limit
 
 
 @pytest.mark.parametrize("method", ["adaptive", "auto", "mirror-prox", "universal-mirror-prox", "pdhg"])
@@ -269,7 +269,7 @@ def test_compiled_loops_are_cut_into_pieces_with_the_same_bits(monkeypatch):
     monkeypatch.setattr("saddleslide.methods.sliding.innermost._MOST_ENTRIES", 200)
     assert bits(ss.run(problem, plan)) == bits(whole)
     limited = ss.run(problem, plan, max_calls={"B": 120})
-    assert limited.status is ss.Status.CALL_LIMIT and 100 <= limited.calls.B <= 120
+    assert limited.status is ss.Status.CALL_LIMIT and 100 <= limited.method_calls.B <= 120
 
 
 def test_strict_raises_with_the_result():

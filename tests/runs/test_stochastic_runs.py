@@ -138,8 +138,8 @@ def test_samples_are_counted_per_oracle_with_batches_and_anchors():
         level: sum(stop.N for s in plan.schedule.stages for stop in s.levels if stop.term.name == level)
         for level in "fg"
     }
-    assert (result.calls.f, result.calls.g) == (inside["f"] + 15, inside["g"] + 15)
-    assert (result.samples.f, result.samples.g) == (4 * result.calls.f, result.calls.g)
+    assert (result.method_calls.f, result.method_calls.g) == (inside["f"] + 15, inside["g"] + 15)
+    assert (result.samples.f, result.samples.g) == (4 * result.method_calls.f, result.method_calls.g)
     assert plan.predicted_samples == {"f": result.samples.f, "g": result.samples.g}
     # Delta_anc = beta_y sigma_x^2 + beta_x sigma_y^2 with beta = 1/(4 L) of the other function.
     L_x, L_y = plan.constants["H_x"].value, 1.4
@@ -151,7 +151,7 @@ def test_samples_are_counted_per_oracle_with_batches_and_anchors():
     stage = first_stages(lone, 1, tol=1e-300)
     counted = ss.run(saddle(F, Noisy(G, 0.3), FREE), stage)
     assert counted.samples.f == 0 and counted.samples.g == counted.calls.g
-    assert counted.calls.f == next(stop.N for stop in stage.stages[0].levels if stop.term.name == "f") + 1
+    assert counted.method_calls.f == next(stop.N for stop in stage.schedule.stages[0].levels if stop.term.name == "f") + 1
 
 
 def test_anchors_are_drawn_once_per_restart_and_kept():
@@ -250,8 +250,8 @@ def test_solve_certifies_its_output_with_exact_gradients_counted_apart():
     outside = ss.certify(saddle((1 / 12) * logistic, Linear(np.array([0.1, 0.2, -0.1]))), result.x, result.y)
     assert outside.gap == pytest.approx(result.gap, abs=1e-6)
     # The method drew all its gradients; the exact ones are the certificate's.
-    assert result.samples.f == 2 * result.calls.f and result.certificate_calls.f > 0
-    assert result.calls.f == sum(plan.predicted_calls["f"] for plan in result.plans)
+    assert result.samples.f == 2 * result.method_calls.f and result.certificate_calls.f > 0
+    assert result.method_calls.f == sum(plan.predicted_calls["f"] for plan in result.plans)
     assert result.history[-1].gap == result.gap and result.history[-1].calls == result.calls
     assert "samples" in repr(result) and "expected" in repr(result)
 

@@ -88,7 +88,7 @@ class Oracles:
     """
 
     # What a checkpoint holds; all else belongs to the problem, or is made anew.
-    kept: ClassVar[tuple[str, ...]] = ("calls", "spared", "seconds", "at_zero")
+    kept: ClassVar[tuple[str, ...]] = ("calls", "spared", "seconds", "at_zero", "dry")
 
     def __init__(
         self,

@@ -171,7 +171,7 @@ def plan(
             made = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
         else:
             chosen = ADAPTIVE if regime == ADAPTIVE and chosen == AUTO else chosen
-            _check_exact(problem, asked, method)
+            _check_exact(problem, asked, chosen)
             norm: Any = metric
             request = SolveRequest(tol, rtol, chosen, norm, start, costs, as_seed(rng), "plan")
             request.targets(problem)

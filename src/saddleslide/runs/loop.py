@@ -234,7 +234,7 @@ class Run:
         candidates = self.method.candidates(self.state, self.oracles)
         gaps = [self.inspector.gap_of(candidate, self.oracles.calls) for candidate in candidates]
         if self._has_rows:
-            self.history[-1] = replace(self.history[-1], gap=gaps[0])
+            self.history[-1] = replace(self.history[-1], gap=gaps[0], calls=self._calls())
         return gaps
 
     def _iterate(self) -> Status:
