@@ -147,9 +147,10 @@ def copies(monkeypatch):
     return seen
 
 
-def same(ours, theirs, library, tolerance=1e-10):
+def same(ours, theirs, library, tolerance=1e-10, judged_alike=True):
     """The same run: calls, status, gap and iterates to rounding, and results of the library's kind."""
-    assert theirs.calls == ours.calls and theirs.status is ours.status and theirs.nit == ours.nit
+    assert theirs.method_calls == ours.method_calls and theirs.status is ours.status and theirs.nit == ours.nit
+    assert theirs.calls == ours.calls or not judged_alike
     assert kind_of(theirs.x).library == kind_of(theirs.y).library == library
     assert to_host(theirs.x) == pytest.approx(ours.x, abs=tolerance)
     assert to_host(theirs.y) == pytest.approx(ours.y, abs=tolerance)
@@ -367,7 +368,8 @@ def test_user_code_can_not_reach_the_iterates():
     made = saddle(f, F.Quadratic(1.0), place.uploaded(B), D.Box(1.0, 2.0, shape=5), D.FullSpace(3))
     plain = saddle(F.Quadratic(1.0), F.Quadratic(1.0), B, D.Box(1.0, 2.0, shape=5), D.FullSpace(3))
     plan = ss.plan(plain, order="fgB", loops=(3, 2, 2))
-    same(ss.run(plain, plan), ss.run(made, plan), "torch", 1e-12)
+    # A function of the caller's has no closed minimum: its judging searches.
+    same(ss.run(plain, plan), ss.run(made, plan), "torch", 1e-12, judged_alike=False)
 
 
 @pytest.mark.parametrize("library", ["torch", "array_api_strict"])

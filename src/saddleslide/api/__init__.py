@@ -1,1 +1,9 @@
-"""What people call: solve, plan, run, compare, certify, resume."""
+"""What people call: `solve`, `run`, `resume`, `compare` and `crossover`."""
+
+from saddleslide.api.break_even import crossover
+from saddleslide.api.comparison import compare
+from saddleslide.api.resumption import resume
+from saddleslide.api.runner import run
+from saddleslide.api.solver import solve
+
+__all__ = ["compare", "crossover", "resume", "run", "solve"]

@@ -23,4 +23,12 @@ class State:
     """Where something stands: a dataclass of arrays, numbers, words, tuples of them, and other states.
 
     A checkpoint is its fields, and nothing else: what can be had from the problem or the settings is no part of it.
+
+    Examples
+    --------
+    >>> @dataclass
+    ... class Counter(State):
+    ...     steps: int = 0
+    >>> Counter(3)
+    Counter(steps=3)
     """
