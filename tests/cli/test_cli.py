@@ -45,7 +45,7 @@ def test_synthetic_keeps_to_the_papers_plan(capsys):
     expected = ss.run(ss.gallery.synthetic(), papers_plan(0.5))
     assert out.startswith(f"levels {expected.plans[0].order}, loops {expected.plans[0].loops}")
     assert f"{expected.gap:.4g}" in out and f"{expected.calls.B:,}" in out
-    assert "on top" in out
+    assert "included above" in out
 
 
 def test_adaptive_synthetic_is_solve(capsys):
