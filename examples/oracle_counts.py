@@ -50,7 +50,7 @@ def table(tolerances: list[float], results: dict[str, list[ss.Result]]) -> str:
     lines = [f"{'plan':<10}{'tol':>6}{'order':>7}{'loops':>15}{'gap':>9}{'f':>7}{'g':>7}{'B':>7}"]
     for name, runs in results.items():
         for tol, result in zip(tolerances, runs, strict=True):
-            plan, calls = result.plans[-1], result.calls
+            plan, calls = result.plans[-1], result.method_calls
             lines.append(
                 f"{name:<10}{tol:>6g}{plan.order:>7}{plan.loops!s:>15}{result.gap:>9.3f}"
                 f"{calls.f:>7}{calls.g:>7}{calls.B:>7}"
@@ -64,7 +64,7 @@ def draw(results: dict[str, list[ss.Result]]) -> Figure:
     panels = figure.subplots(1, 3, sharex=True, sharey=True)
     for axes, (oracle, title) in zip(panels, PANELS.items(), strict=True):
         for name, runs in results.items():
-            calls = [getattr(result.calls, oracle) for result in runs]
+            calls = [getattr(result.method_calls, oracle) for result in runs]
             axes.plot(calls, [result.gap for result in runs], lw=2, ms=6, label=LABELS[name], **STYLES[name])
         tidy(axes, title)
     panels[0].set_ylabel("certified gap", fontsize=12)

@@ -105,7 +105,7 @@ def test_couplings_of_the_callers_own_are_tested_at_the_start():
         assert result.status is ss.Status.INCONSISTENT and result.calls.B == 6
     plan = ss.plan(problem(), order="fgB", loops=(2, 1, 1))
     tested = ss.run(problem(), plan, check_adjoint=True)
-    assert tested.calls.B == 2 + ss.run(problem(), plan).calls.B
+    assert tested.method_calls.B == 2 + ss.run(problem(), plan).method_calls.B
     assert ss.run(problem(adjoint=WRONG["sign"]), plan, check_adjoint=True).status is ss.Status.INCONSISTENT
 
 
@@ -276,14 +276,14 @@ def test_a_stationary_start_hides_no_lack_of_convexity(kind, method):
 def test_plans_probe_own_code_that_they_hardly_call():
     asked = ss.SaddleProblem(f=CAPS["quadratic"], g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
     result = ss.run(asked, ss.plan(asked, order="fgB", loops=(1, 1, 2)))
-    assert result.status is ss.Status.INCONSISTENT and result.calls.f == 1
+    assert result.status is ss.Status.INCONSISTENT and result.method_calls.f == 1
 
 
 @pytest.mark.parametrize("kind", CAPS)
 def test_plans_probe_own_code_that_they_call_at_one_point_only(kind):
     asked = ss.SaddleProblem(f=CAPS[kind], g=ss.functions.Quadratic(1.0), B=B, X=X, Y=Y)
     result = ss.run(asked, ss.plan(asked, 1e-2, order="fgB", loops=(8, 2, 8)))
-    assert result.status is ss.Status.INCONSISTENT and result.calls.f > 5
+    assert result.status is ss.Status.INCONSISTENT and result.method_calls.f > 5
 
 
 @pytest.mark.parametrize("error", [1e-9, 1e-7, 1e-5, 1e-2, 1.0])

@@ -118,10 +118,11 @@ def test_a_problem_from_a_file_of_ones_own(name, tmp_path, capsys):
     assert "Plan" in capsys.readouterr().out
 
 
-def test_an_error_of_the_users_own_file_reaches_the_user(tmp_path):
+def test_an_error_of_the_users_own_file_reaches_the_user(tmp_path, capsys):
     (tmp_path / "my_file.py").write_text(FILE, encoding="utf-8")
-    with pytest.raises(RuntimeError, match="mine"):
-        cli.main(["solve", f"{tmp_path}/my_file.py:broken"])
+    assert cli.main(["solve", f"{tmp_path}/my_file.py:broken"]) == cli.EXIT_USAGE
+    told = capsys.readouterr().err
+    assert "RuntimeError: mine" in told and "my_file.py" in told and "saddleslide/cli" not in told
 
 
 @gathered(

@@ -459,7 +459,7 @@ def test_plans_of_the_theorems_go_back_to_the_last_judged_point():
     problem = problem_with(f)
     plan = ss.plan(problem, 1e-3, regime="restarts")
     whole = ss.run(problem, plan)
-    mend = cut_off(f, whole.calls.f - 2)
+    mend = cut_off(f, whole.method_calls.f - 2)
     cut = ss.run(problem, plan)
     mend()
     assert cut.status is ss.Status.UNREACHABLE
@@ -481,7 +481,7 @@ def test_a_plan_of_one_stage_goes_back_to_a_point_that_what_was_heard_bounds(ord
     whole = ss.run(problem, plan)
     truth = ss.solve(problem, 1e-7)
     gaps = []
-    for limit in (2, whole.calls.f // 2, whole.calls.f):
+    for limit in (2, whole.method_calls.f // 2, whole.method_calls.f):
         mend = cut_off(f, limit)
         cut = ss.run(problem, plan)
         mend()

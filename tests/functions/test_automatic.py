@@ -152,7 +152,7 @@ def test_torch_code_is_evaluated_as_often_as_code_with_a_gradient_by_hand():
     known = {"smoothness": ss.Holder(1.0, 1.0), "strong_convexity": 1.0}
     functions = ss.functions.from_torch(by_torch, **known), ss.functions.from_callable(with_gradient, **known)
     results = [ss.run(problem(f), ss.plan(problem(f), order="fgB", loops=(4, 2, 3))) for f in functions]
-    assert [result.calls.f for result in results] == [4, 4]
+    assert [result.method_calls.f for result in results] == [4, 4]
     # The calls of the plan, and those of the certificate beside them.
     assert made["torch"] == made["hand"] >= 4
     steps = [ss.solve(problem(f), tol=1e-6, method="adaptive") for f in functions]

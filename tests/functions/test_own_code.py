@@ -146,7 +146,7 @@ def test_every_run_is_counted_by_plans_and_certificates(case):
     for plan in plans:
         counted.seen()
         result = ss.run(counted.problem, plan)
-        counted.expect(result.calls + result.certificate_calls, case[1])
+        counted.expect(result.method_calls + result.certificate_calls, case[1])
     certificate = ss.certify(counted.problem, *counted.problem.start())
     counted.expect(certificate.calls, case[1])
 
@@ -242,7 +242,7 @@ def test_what_a_class_says_of_itself_saves_no_count(claim, side):
         plan = ss.plan(problem, order="fgB", loops=(2, 2, 2))
         made.clear()
         result = ss.run(problem, plan)
-        assert len(made) == getattr(result.calls + result.certificate_calls, side)
+        assert len(made) == getattr(result.method_calls + result.certificate_calls, side)
         made.clear()
         certificate = ss.certify(problem, *problem.start())
         assert len(made) == getattr(certificate.calls, side)
@@ -331,7 +331,7 @@ def test_ctrl_c_in_a_plan_starts_no_search(regime):
         assert result.status is ss.Status.INTERRUPTED
         more.append(counted.ran["f"] - k)
         assert more[-1] <= 2
-        counted.expect(result.calls + result.certificate_calls, "fg")
+        counted.expect(result.method_calls + result.certificate_calls, "fg")
         exact = ss.certify(Counted(domains=domains).problem, result.x, result.y)
         assert result.lower <= exact.upper and exact.lower <= result.upper and result.gap < np.inf
     assert (0 in more) == (regime == "restarts")

@@ -81,7 +81,7 @@ def test_rows_say_everything_about_their_run(quick):
         assert row["status"] == "done" and row["versions"]["saddleslide"] == ss.__version__
         assert {"seed", "calls", "gap", "seconds", "settings", "problem"} <= set(row)
     planned = next(row for row in rows.values() if row["experiment"] == "budgets")
-    assert planned["plan"]["loops"] and planned["order"] in ("fgB", "fBg")
+    assert planned["plan"]["schedule"]["stages"] and planned["order"] in ("fgB", "fBg")
 
 
 def test_a_second_run_repeats_nothing_and_the_report_needs_rows_alone(quick, tmp_path, capsys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import numpy as np
@@ -255,12 +255,14 @@ def test_a_method_is_a_value_and_its_name_a_shorthand():
     with pytest.raises(InputError, match="which has its own"):
         ss.solve(problem, tol=1e-2, method=method, options={"output": "last"})
 
-    class Mine(Method):
-        description = method.description
-        init = step = point = None
+    # A class of one's own is a value like any other, and no plan of it can be written.
+    class Mine(ss.methods.MirrorProx):
+        description = replace(method.description, name="mine")
 
-    with pytest.raises(InputError, match=r"method is Mine\(\); expected a class that ss.methods lists"):
-        ss.solve(problem, tol=1e-2, method=Mine())
+    mine = ss.solve(problem, tol=1e-2, method=Mine(output="last"))
+    assert mine.x.tobytes() == given.x.tobytes() and mine.calls == given.calls and mine.plans[0].method == "mine"
+    with pytest.raises(InputError, match="which a file can not hold"):
+        mine.plans[0].to_dict()
 
 
 def test_numbers_that_are_not_finite_end_the_run():
