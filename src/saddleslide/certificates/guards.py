@@ -23,7 +23,7 @@ from saddleslide.functions.lifted import inner_operators
 from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.roundings import Errors
 from saddleslide.operators import Coupling, Mirrored
-from saddleslide.operators.base import is_own_code, sign_vector, signs_of, tested
+from saddleslide.operators.base import adjoint_test_from, is_own_code, sign_vector, signs_of
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory.holder import Holder
@@ -103,7 +103,7 @@ def check_adjoint_of(oracles: Oracles) -> float:
     if not is_own_code(coupling):
         return 0.0
     # Certificates of the same operator need no test of their own.
-    found = _unmirrored(coupling).__dict__["adjoint_test"] = tested(x, Bx, y, BTy)
+    found = _unmirrored(coupling).__dict__["adjoint_test"] = adjoint_test_from(x, Bx, y, BTy)
     return found.bound
 
 

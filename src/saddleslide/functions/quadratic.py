@@ -20,7 +20,7 @@ from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
-from saddleslide.operators.base import AdjointTest, is_own_code, sign_vector, tested
+from saddleslide.operators.base import AdjointTest, adjoint_test_from, is_own_code, sign_vector
 from saddleslide.operators.call import made
 from saddleslide.operators.spectrum import FACTORISABLE, rounding_margin, summation_error
 from saddleslide.theory.holder import Holder
@@ -151,7 +151,9 @@ class Quadratic(Function):
         if operator is None or not self.convex_on_trust or isinstance(operator, Matrix):
             return AdjointTest(0.0, 0.0)
         x, y = sign_vector(operator.x_shape), np.random.default_rng(1).standard_normal(operator.x_shape)
-        return tested(x, made(operator, lambda: operator.forward(x)), y, made(operator, lambda: operator.forward(y)))
+        return adjoint_test_from(
+            x, made(operator, lambda: operator.forward(x)), y, made(operator, lambda: operator.forward(y))
+        )
 
     @property
     def _smallest(self) -> float:

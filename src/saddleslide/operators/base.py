@@ -142,7 +142,7 @@ class Operator(Built, ABC):
         x = sign_vector(self.x_shape)
         Bx = made(self, lambda: self.forward(x))
         y = signs_of(Bx)
-        return tested(x, Bx, y, made(self, lambda: self.adjoint(y)))
+        return adjoint_test_from(x, Bx, y, made(self, lambda: self.adjoint(y)))
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         """Smallest singular value of B on the x side, or the smallest positive one."""
@@ -176,7 +176,7 @@ def signs_of(Bx: Array) -> Array:
     return signs
 
 
-def tested(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
+def adjoint_test_from(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
     """The test from its products. At such signs, <y, E x> has the size of the Frobenius norm of a difference E."""
     difference = unexplained(x, Bx, y, BTy)
     sizes = float(np.linalg.norm(Bx)) * float(np.linalg.norm(y)), float(np.linalg.norm(BTy)) * float(np.linalg.norm(x))

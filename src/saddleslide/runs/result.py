@@ -108,7 +108,7 @@ class Result:
     >>> problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
     >>> result = ss.run(problem, ss.plan(problem, order="fgB", loops=(4, 2, 3)), start=(np.ones(3), np.ones(3)))
     >>> result.calls, result.spared, result.success
-    (Calls(f=4, g=8, B=94), 2, True)
+    (Calls(f=4, g=8, B=96), 2, True)
     """
 
     x: Array
