@@ -48,7 +48,7 @@ class PrimalDualLevel(Sweep):
     >>> box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(1.0)
     >>> problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
     >>> plan = ss.plan(problem, order="fgB", loops=(4, 2, 3), coupling_step="primal-dual")
-    >>> ss.run(problem, plan, start=(np.ones(3), np.ones(3))).calls
+    >>> ss.run(problem, plan, start=(np.ones(3), np.ones(3))).method_calls
     Calls(f=4, g=8, B=48)
     """
 
