@@ -26,7 +26,7 @@ TARGETS = [8.0, 4.0, 2.0, 1.0, 0.5, 0.25]
 def planned(name, eps, seed):
     """One stage of an ablation with the loops for eps: gap and calls."""
     driven = Driven(ss.gallery.synthetic(0.75, 0.25, seed=seed), name, None, eps, metric="identity")
-    driven.step(driven.state.left)
+    driven.step(driven.state.stages[0][0].T)
     return driven.gap, driven.calls
 
 
