@@ -1006,7 +1006,7 @@ def test_budgets_rise_only_when_the_certificate_asks_for_it():
     assert short.plans[-1].predicted_calls["f"] > short.plans[0].predicted_calls["f"]
     assert short.method_calls.f <= short.plans[-1].predicted_calls["f"]
     assert not ss.plan(saddle.problem, **settings).schedule.fixed
-    enough = ss.run(saddle.problem, dataclasses.replace(ss.plan(saddle.problem, **settings, factor=4.0), fixed=False))
+    enough = ss.run(saddle.problem, rescheduled(ss.plan(saddle.problem, **settings, factor=4.0), fixed=False))
     assert enough.status is ss.Status.SOLVED
     assert len(enough.plans) == 1
     assert short.gap < ss.certify(saddle.problem, *saddle.problem.start()).gap

@@ -101,7 +101,7 @@ def test_a_method_that_is_far_too_dear_at_the_farthest_distance_is_asked_at_the_
 @gathered("largest", [0.6, 2.0, 200.0])
 def test_no_bound_asks_for_less_than_what_is_quickly_found(exponents, largest):
     problem = ss.gallery.synthetic(*exponents, d=20, sigma_max=largest)
-    asked = [method for method in (kind() for kind in ss.methods.by_name.values()) if not method.lacks(problem)]
+    asked = [method for method in (kind() for kind in ss.methods.by_name.values()) if not method.lacks(Facts(problem))]
     quick = 0
     for method, tol in itertools.product(asked, (100.0, 1.0, 1e-2, 1e-4)):
         fewest, calls = method.fewest_calls(Facts(problem), tol), method.calls(Facts(problem), tol)
@@ -134,7 +134,7 @@ def test_nothing_quickly_found_is_claimed_where_a_domain_is_a_single_point(point
 def test_a_step_of_the_callers_is_not_bounded_from_below():
     box, q = ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Quadratic(np.diag([1.0, 2.0, 3.0]))
     problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
-    method = ss.methods.by_name["mirror-prox"](step=1e3)
+    method = ss.methods.by_name["mirror-prox"](eta=1e3)
     assert method.fewest_calls(Facts(problem), 1e-3).B <= method.calls(Facts(problem), 1e-3).B
 
 

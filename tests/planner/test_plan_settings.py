@@ -12,7 +12,7 @@ import scipy.linalg
 
 import saddleslide as ss
 from composite import Composite
-from plans import rescheduled
+from plans import first_stages, rescheduled
 from saddleslide.errors import InputError
 from saddleslide.facts.metric_constants import constants_in, squared_radius_in
 from saddleslide.methods.schedule.planner import theorem_plan
@@ -100,7 +100,7 @@ def test_simple_terms_run_as_the_transcription_of_the_theory_page(order, loops):
     )
     *_, z = recursion.steps()
     np.testing.assert_allclose(np.concatenate([result.x, result.y]), z, rtol=0.0, atol=1e-12)
-    assert result.calls.g == 0 and result.calls.f == plan.predicted_calls["f"]
+    assert result.method_calls.g == 0 and result.method_calls.f == plan.predicted_calls["f"]
 
 
 @gathered("seed", range(8))
@@ -242,7 +242,7 @@ def test_proved_restarts_contract_in_a_norm():
     metric = ss.metrics.Diagonal(np.sum(A**2, axis=0))
     plan = ss.plan(problem, 1e-1, regime="restarts", metric=metric, proved=True)
     assert plan.schedule.has_restarts and plan.proved
-    short = ss.Plan.from_dict({**plan.to_dict(), "stages": plan.to_dict()["stages"][:1]})
+    short = first_stages(ss.Plan.from_dict(plan.to_dict()), 1)
     result = ss.run(problem, short)
     delta_x, delta_y = plan.constants["delta_x"].value, plan.constants["delta_y"].value
     dx, dy = result.x - x, result.y - y
@@ -279,7 +279,7 @@ def test_a_fitted_norm_saves_gradients_in_a_plan_of_the_theorems(kind):
     # The modulus of a Hessian that is given as code can only be declared.
     assert all(result.status is ss.Status.MET_AS_DECLARED for result in results.values())
     assert not plans[kind].proved and ESTIMATE in plans[kind].explain()
-    assert 3 * results[kind].calls.f < results["auto"].calls.f
+    assert 3 * results[kind].method_calls.f < results["auto"].method_calls.f
 
 
 def test_plans_with_norms_and_simple_terms_are_data():

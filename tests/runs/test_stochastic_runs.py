@@ -151,7 +151,9 @@ def test_samples_are_counted_per_oracle_with_batches_and_anchors():
     stage = first_stages(lone, 1, tol=1e-300)
     counted = ss.run(saddle(F, Noisy(G, 0.3), FREE), stage)
     assert counted.samples.f == 0 and counted.samples.g == counted.calls.g
-    assert counted.method_calls.f == next(stop.N for stop in stage.schedule.stages[0].levels if stop.term.name == "f") + 1
+    assert (
+        counted.method_calls.f == next(stop.N for stop in stage.schedule.stages[0].levels if stop.term.name == "f") + 1
+    )
 
 
 def test_anchors_are_drawn_once_per_restart_and_kept():
