@@ -103,7 +103,7 @@ MUTANTS = (
     (A, "measured = 2.0 * excess / square", "measured = 0.02 * excess / square", SOLVE),
     (A, "keep * old_constant + weight * constant", "old_constant + weight * constant", SOLVE),
     (A, "value - float(np.vdot(slope, v.x)) - lost", "value - lost", SOLVE),
-    (C, "given.L * metric.apply(given.center) - given.gradient", "given.L * metric.apply(given.center) + given.gradient", LOOP),
+    (C, "given.L * metric.apply(given.center) - given", "given.L * metric.apply(given.center) + given", LOOP),
     (C, "self.y_ahead = y + step", "self.y_ahead = y - step", LOOP),
     (C, "y + self.given.rho * Bx, weight", "y - self.given.rho * Bx, weight", LOOP),
     (P, "oracles.forward(2.0 * new - x)", "oracles.forward(new - x)", SOLVE),

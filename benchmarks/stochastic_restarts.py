@@ -88,8 +88,7 @@ class Known:
     def plan(self, tol: float, share: float = 1.0, **options: Any) -> ss.Plan:
         """The plan of one copy, with the true Psi of its start."""
         Psi0 = float(self.Psi(*self.start(share))[0])
-        made = ss.plan(self.problem(), tol, regime="restarts", Psi0=Psi0, **options)
-        return made
+        return ss.plan(self.problem(), tol, regime="restarts", Psi0=Psi0, **options)
 
     def traces(self, plan: ss.Plan, runs: int, seed: int = 0, share: float = 1.0) -> np.ndarray:
         """Psi at the end of every stage (rows) in every run (columns)."""
@@ -185,7 +184,8 @@ def target(known: Known, tol: float, runs: int) -> dict[str, Any]:
     plan = known.plan(tol, anchors=True)
     mean, error = mean_and_error(known.traces(plan, runs)[-1])
     return {
-        "tol": tol, "b": plan.schedule.stages[-1].anchor_batch, "Psi_end": plan.constants["Psi_end"].value, "runs": runs,
+        "tol": tol, "b": plan.schedule.stages[-1].anchor_batch,
+        "Psi_end": plan.constants["Psi_end"].value, "runs": runs,
         "mean": float(mean), "standard_error": float(error), "samples": plan.predicted_samples,
     }  # fmt: skip
 
