@@ -61,7 +61,7 @@ def measure(tolerances: list[float], seed: int) -> tuple[dict[str, list[ss.Resul
 
 
 def images_read(result: ss.Result, count: int) -> float:
-    return float(result.samples.f or result.calls.f * count)
+    return float(result.samples.f or result.method_calls.f * count)
 
 
 def table(tolerances: list[float], results: dict[str, list[ss.Result]], count: int) -> str:
@@ -71,7 +71,7 @@ def table(tolerances: list[float], results: dict[str, list[ss.Result]], count: i
             plan = result.plans[-1]
             lines.append(
                 f"{name:<10}{tol:>7g}{plan.order:>7}{plan.loops!s:>14}{result.gap:>9.4f}{plan.bound:>10.3f}"
-                f"{images_read(result, count):>9.0f}{result.calls.B:>6}"
+                f"{images_read(result, count):>9.0f}{result.method_calls.B:>6}"
             )
     return "\n".join(lines)
 
@@ -83,7 +83,7 @@ def draw(results: dict[str, list[ss.Result]], count: int) -> Figure:
     for name, runs in results.items():
         gaps = [result.gap for result in runs]
         left.plot([images_read(r, count) for r in runs], gaps, lw=2, ms=6, label=LABELS[name], **STYLES[name])
-        right.plot([r.calls.B for r in runs], gaps, lw=2, ms=6, **STYLES[name])
+        right.plot([r.method_calls.B for r in runs], gaps, lw=2, ms=6, **STYLES[name])
     left.set_xlabel("images read for gradients", fontsize=12)
     right.set_xlabel(r"products with $B$ and $B^T$", fontsize=12)
     left.set_ylabel("certified gap", fontsize=12)

@@ -394,3 +394,21 @@ def test_the_page_names_checks_that_exist_for_every_method():
     named = set(re.findall(r"`(test_\w+)`", table))
     assert len(named) >= 20
     assert {name for name in named if f"def {name}(" not in source} == set()
+
+
+def test_a_method_whose_point_is_outside_proves_nothing():
+    """A method of one's own may return anything: no bound is taken from a point that is not feasible."""
+
+    class Off(ss.methods.MirrorProx):
+        description = replace(ss.methods.MirrorProx.description, name="off")
+
+        def point(self, state, oracles):
+            x, y = super().point(state, oracles)
+            return x + 1e-3, y
+
+    q, box = ss.functions.Quadratic(1.0), ss.domains.Box(1.0, 2.0, shape=3)
+    problem = ss.SaddleProblem(f=q + ss.functions.Linear(-5.0), g=q, B=np.eye(3), X=box, Y=box)
+    result = ss.solve(problem, tol=0.05, method=Off(), max_steps=300)
+    truth = ss.solve(problem, tol=1e-10)
+    assert not result.success or (result.lower <= truth.upper and truth.lower <= result.upper)
+    assert problem.X.violation(result.x) <= 1e-12 or not math.isfinite(result.upper)

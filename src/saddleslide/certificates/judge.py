@@ -266,6 +266,9 @@ class Judge(JudgeState):
 
     def settle(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> bool:
         """Both bounds of a candidate whatever they cost: certified inner solves on both sides."""
+        if not self._feasible(candidate):
+            # A bound at such a point is one of another problem.
+            return self.solved
         value, error = self._valued(candidate)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         pull = self._pull(candidate, Bx)
