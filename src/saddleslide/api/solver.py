@@ -61,8 +61,8 @@ def solve(
     rtol : float, optional
         Target relative to the gap at the start. At least one of the two is needed; the larger target counts.
     method : str or Method, optional
-        "auto" (the cheapest by prediction; see `ss.compare`), "adaptive" (adaptive sliding), or a method of
-        `ss.methods`: one such as `ss.methods.PDHG(variant="restarted")`, or its name.
+        "auto" (the cheapest by prediction; see `ss.compare`), "adaptive" (adaptive sliding), a method such as
+        `ss.methods.PDHG(variant="restarted")` or one of your own class (docs/extending.md), or a name in `ss.methods`.
     options : mapping, optional
         Settings of a method that was given by its name.
     metric : "auto", "blocks", "diagonal", "spectral", "fft" or Metric
