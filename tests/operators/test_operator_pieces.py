@@ -45,7 +45,7 @@ def test_what_a_pair_shows_of_an_adjoint():
     sizes = np.abs(sign_vector((3,)))
     assert ((sizes >= 1.0) & (sizes < 4.0 / 3.0) & (sizes != sizes.astype(np.float32))).all()
     assert np.sign(signs_of(np.array([3.0, -2.0, 0.0]))).tolist() == [1.0, -1.0, 1.0]
-    assert base.tested(np.ones(4), 2.0 * np.ones(4), np.ones(4), 2.0 * np.ones(4)) == (0.0, 0.0)
+    assert base.adjoint_test_from(np.ones(4), 2.0 * np.ones(4), np.ones(4), 2.0 * np.ones(4)) == (0.0, 0.0)
     assert (
         pair_mismatch(ONE, 2.0 * ONE, ONE, 2.0 * ONE) == 0.0 < 0.001 < pair_mismatch(ONE, 2.0 * ONE, ONE, 2.001 * ONE)
     )
