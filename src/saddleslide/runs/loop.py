@@ -536,8 +536,8 @@ class Run(RunState):
         if status is Status.INCONSISTENT:
             seen = Certificate(reason=self.watch.reason, calls=seen.calls)
         past = self.past
-        kept = past.point is not None and not self.by_stages and status is not Status.INCONSISTENT
-        if kept and not seen.gap <= past.certificate.gap:
+        kept = not self.by_stages and status is not Status.INCONSISTENT
+        if past.point is not None and kept and not seen.gap <= past.certificate.gap:
             # What an earlier plan has found is better.
             (x, y), seen = past.point, replace(past.certificate, calls=seen.calls)
         floor = self.plan.constants.get("floor")
