@@ -15,20 +15,20 @@ from pathlib import Path
 import numpy as np
 
 import saddleslide as ss
-from saddleslide.operators import sparse_rows
-from saddleslide.operators.sparse_rows import SparseRows
+from saddleslide.operators import sparse
+from saddleslide.operators.sparse import SparseRows
 
 Job = Callable[[], object]
 
 
 def layouts(matrix: object, most: float) -> SparseRows:
     """The rows of a matrix, in pairs where there are at most so many for each entry."""
-    before = sparse_rows._PAIRED
-    sparse_rows._PAIRED = most
+    before = sparse._PAIRED
+    sparse._PAIRED = most
     try:
         return SparseRows(matrix)
     finally:
-        sparse_rows._PAIRED = before
+        sparse._PAIRED = before
 
 
 def jobs(A: ss.operators.Matrix, most: float) -> dict[str, Job]:

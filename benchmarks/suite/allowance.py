@@ -21,7 +21,7 @@ from saddleslide.api.runner import carry_out
 from saddleslide.facts.costs import estimated_costs
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import method_plan
-from saddleslide.planner.candidates import ADAPTIVE
+from saddleslide.planner.forecast import ADAPTIVE
 from saddleslide.runs.control import Control
 from saddleslide.theory.plan import DISTANCES, Constant
 

@@ -22,8 +22,7 @@ from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import given_up_after, weighted
 from saddleslide.facts.costs import estimated_costs
 from saddleslide.facts.facts import Facts
-from saddleslide.planner.candidates import ADAPTIVE, kind_of
-from saddleslide.planner.forecast import predict_adaptive
+from saddleslide.planner.forecast import ADAPTIVE, kind_of, predict_adaptive
 
 PATIENCE, SPREAD = 8.0, 20.0
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from saddleslide import distributed, domains, errors, functions, gallery, methods, metrics, operators, theory
-    from saddleslide.api.break_even import Crossover, crossover
-    from saddleslide.api.comparison import Comparison, compare
+    from saddleslide.api.comparison import Comparison, Crossover, compare, crossover
     from saddleslide.api.resumption import resume
     from saddleslide.api.runner import run
     from saddleslide.api.solver import solve
@@ -60,9 +59,8 @@ __all__ = [
 
 # Where each name lives. They are loaded when first asked for, so that `import saddleslide` takes no time.
 _HOMES = {
-    "api.break_even": ("Crossover", "crossover"),
     "certificates.certificate": ("certify",),
-    "api.comparison": ("Comparison", "compare"),
+    "api.comparison": ("Comparison", "Crossover", "compare", "crossover"),
     "api.runner": ("run",),
     "theory.holder": ("Holder",),
     "oracles.calls": ("Calls",),

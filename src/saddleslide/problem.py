@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_real, coarseness
-from saddleslide.arrays.kinds import NUMPY, as_kind, origin_of, to_host
-from saddleslide.arrays.precision import DOUBLE, precision_of
+from saddleslide.arrays.kinds import DOUBLE, NUMPY, as_kind, origin_of, precision_of, to_host
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions import Function, rests_on_declaration
 from saddleslide.functions.base import is_own_class
-from saddleslide.functions.moduli import declared_forms
+from saddleslide.functions.constants import declared_forms
 from saddleslide.operators import Mirrored, Operator, as_operator
 
 

@@ -7,8 +7,17 @@ import pytest
 import scipy.sparse
 
 import saddleslide as ss
-from saddleslide.arrays.archives import check_npy, check_npz, check_size
-from saddleslide.arrays.arguments import as_flag, as_mapping, as_names, as_path, as_whole, as_word
+from saddleslide.arrays.arguments import (
+    as_flag,
+    as_mapping,
+    as_names,
+    as_path,
+    as_whole,
+    as_word,
+    check_npy,
+    check_npz,
+    check_size,
+)
 from saddleslide.arrays.base import (
     as_floats,
     as_number,
@@ -26,8 +35,17 @@ from saddleslide.arrays.base import (
     split,
     zeros,
 )
-from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, is_callers, kind_of, origin_of, refuse_masked, to_host
-from saddleslide.arrays.precision import precision_of
+from saddleslide.arrays.kinds import (
+    NUMPY,
+    ArrayKind,
+    as_kind,
+    is_callers,
+    kind_of,
+    origin_of,
+    precision_of,
+    refuse_masked,
+    to_host,
+)
 from saddleslide.arrays.remote import Remote, Traffic, traffic
 from saddleslide.arrays.remote.array import kept, of_integers, plain_key
 from saddleslide.arrays.remote.namespaces import namespace

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 
 import saddleslide as ss
-from saddleslide.arrays.archives import MOST_BYTES
+from saddleslide.arrays.arguments import MOST_BYTES
 from saddleslide.cli import main as cli
 from saddleslide.errors import InputError
 from saddleslide.gallery.files import read_archive, read_array, read_dense, read_matrix
@@ -88,7 +88,7 @@ def test_an_archive_that_grows_beyond_the_limit_is_refused(tmp_path, monkeypatch
     path.write_bytes(bomb(3))
     assert path.stat().st_size < 1e5 and MOST_BYTES == 2**30
     assert read_array(f"{path}:a0").size == 2**20
-    monkeypatch.setattr("saddleslide.arrays.archives.MOST_BYTES", 20_000_000)
+    monkeypatch.setattr("saddleslide.arrays.arguments.MOST_BYTES", 20_000_000)
     for read in (lambda: read_array(f"{path}:a0"), lambda: read_archive(path)):
         with pytest.raises(InputError, match="25 MB of memory; expected at most 20 MB"):
             read()

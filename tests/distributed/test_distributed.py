@@ -17,7 +17,7 @@ import saddleslide as ss
 from remote_parts import PARTS, SIZE, Broken, Doomed, Own, Rows, Sleeper, answer, parts, problem_with
 from saddleslide.distributed import shared_memory
 from saddleslide.distributed.placement import level, place
-from saddleslide.functions.trees import whole_blocks
+from saddleslide.functions.parts import whole_blocks
 from support import gathered, need
 
 need("distributed")

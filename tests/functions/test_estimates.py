@@ -8,7 +8,7 @@ import scipy.optimize
 
 import saddleslide as ss
 from saddleslide.errors import InputError
-from saddleslide.functions.estimates import GRADIENTS, estimated_smoothness
+from saddleslide.functions.constants import GRADIENTS, estimated_smoothness
 from support import Counter, gathered, with_spectrum
 
 F, D = ss.functions, ss.domains

@@ -15,7 +15,6 @@ from saddleslide.functions import (
     split_simple,
     without_silent_noise,
 )
-from saddleslide.functions.at_hand import exponent, smoothness_at_hand, takes_products
 from saddleslide.functions.base import (
     certain_modulus,
     errors_at,
@@ -27,19 +26,26 @@ from saddleslide.functions.base import (
     value_aside,
 )
 from saddleslide.functions.blockwise import joined_smoothness
+from saddleslide.functions.constants import declared_forms, exponent, leaves, smoothness_at_hand, takes_products
 from saddleslide.functions.entries import _between, minimal_entries
 from saddleslide.functions.lifted import inner_operators, lifted, linear_models
 from saddleslide.functions.losses import _beyond_linear
-from saddleslide.functions.minimum import careful_sum, has_closed_minimum, minimiser_reach
-from saddleslide.functions.models import spared
-from saddleslide.functions.moduli import declared_forms, leaves
-from saddleslide.functions.part_questions import built_part, evaluated
+from saddleslide.functions.minimum import careful_sum, has_closed_minimum, minimiser_reach, spared
+from saddleslide.functions.parts import (
+    added,
+    built_part,
+    evaluated,
+    halves,
+    middle,
+    summed,
+    summed_in_pieces,
+    whole_blocks,
+)
 from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.remembered import Memory, Remembered
 from saddleslide.functions.roundings import EXACTLY, NO_ROUNDING, Errors, Rounding, inner_error, joined, tilted
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
 from saddleslide.functions.separable import SeparableForm, balanced_size, form_beside
-from saddleslide.functions.trees import added, halves, middle, summed, summed_in_pieces, whole_blocks
 
 F, D = ss.functions, ss.domains
 WHOLE, BALL, BOX = D.FullSpace(2), D.Ball(1.0, shape=2), D.Box(-1.0, 1.0, shape=2)

@@ -11,7 +11,7 @@ import pytest
 import saddleslide as ss
 from remote_parts import PARTS, SIZE, answer, parts, problem_with
 from saddleslide.facts.costs import estimated_costs, gradient_cost
-from saddleslide.functions.trees import halves, summed, summed_in_pieces, whole_blocks
+from saddleslide.functions.parts import halves, summed, summed_in_pieces, whole_blocks
 from support import central_difference, gathered
 
 

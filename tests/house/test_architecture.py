@@ -27,7 +27,7 @@ FLOORS = [
     {"facts", "oracles", "certificates"},
     {"problem", "functions", "domains", "operators", "metrics"},
     {"kernels"},
-    {"errors", "arrays", "theory"},
+    {"errors", "arrays", "theory", "plots"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(FLOORS) for room in rooms}
 OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl", "dask", "distributed", "zarr"}

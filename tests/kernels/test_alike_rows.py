@@ -6,11 +6,11 @@ import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.gallery.tomography import nonlocal_laplacian
-from saddleslide.kernels.kinds import TILE
+from saddleslide.kernels.arguments import TILE
 from saddleslide.kernels.switch import jit
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
 from saddleslide.operators import Matrix
-from saddleslide.operators.sparse_rows import AlikeRows, SparseRows, alike_rows, passes_of
+from saddleslide.operators.sparse import AlikeRows, SparseRows, alike_rows, passes_of
 from support import scattered
 
 

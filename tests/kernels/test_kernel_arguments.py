@@ -19,7 +19,7 @@ from saddleslide.methods.sliding import innermost
 from saddleslide.methods.sliding.bilinear import Stage, bilinear_recursion
 from saddleslide.methods.sliding.view import View
 from saddleslide.operators.explicit import Matrix
-from saddleslide.operators.sparse_rows import SparseRows
+from saddleslide.operators.sparse import SparseRows
 from saddleslide.oracles.oracles import Oracles
 
 F, D = ss.functions, ss.domains

@@ -11,7 +11,7 @@ from saddleslide.functions import LeastSquares
 from saddleslide.kernels.switch import jit, load
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
 from saddleslide.operators import Matrix
-from saddleslide.operators.sparse_rows import SparseRows
+from saddleslide.operators.sparse import SparseRows
 from support import gathered, scattered
 
 WIDE = 2**16 + 5

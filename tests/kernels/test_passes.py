@@ -15,10 +15,10 @@ from saddleslide.kernels.switch import jit
 from saddleslide.kernels.threads import WORTHWHILE, working_threads
 from saddleslide.methods.adaptive_sliding import AdaptiveSliding
 from saddleslide.operators import Matrix
-from saddleslide.operators.sparse_rows import SparseRows
+from saddleslide.operators.sparse import SparseRows
 from saddleslide.oracles.oracles import Oracles
-from saddleslide.planner.adaptive import adaptive_plan
-from saddleslide.planner.request import SolveRequest
+from saddleslide.planner.choice import adaptive_plan
+from saddleslide.planner.forecast import SolveRequest
 from support import gathered, scattered
 
 WIDE = 2**16 + 3

@@ -18,8 +18,8 @@ from saddleslide.planner.choice import choose
 from saddleslide.planner.forecast import predict, predict_adaptive, predictions, start_scale
 from saddleslide.runs.control import Control
 from saddleslide.theory import loop_counts, place, sorted_by_budget
-from saddleslide.theory.alphas import alpha_sequence, last_alpha, sum_of_inverse_squares
 from saddleslide.theory.bounds import sharp_bound
+from saddleslide.theory.levels import alpha_sequence, last_alpha, sum_of_inverse_squares
 from support import chosen, gathered
 from transcriptions import Part, Space, algorithm_1
 

@@ -15,9 +15,16 @@ from plans import rescheduled, stage_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.schedule.regimes import range_condition
 from saddleslide.theory import Term, place
-from saddleslide.theory.curvature import Curvature, with_anchors
 from saddleslide.theory.mixed import gap_target, regularise, regularised_smoothness, transferred_gap
-from saddleslide.theory.restarts import Stage, practical_stage, proved_stage, restart_count, stage_budget
+from saddleslide.theory.restarts import (
+    Curvature,
+    Stage,
+    practical_stage,
+    proved_stage,
+    restart_count,
+    stage_budget,
+    with_anchors,
+)
 from support import CountedProblem, gathered, pairwise, with_spectrum
 
 F, D = ss.functions, ss.domains

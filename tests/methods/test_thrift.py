@@ -8,7 +8,7 @@ import pytest
 
 import saddleslide as ss
 from plans import stage_plan
-from saddleslide.kernels import kinds
+from saddleslide.kernels import arguments
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.sliding import Recursion, bilinear_recursion
 from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
@@ -200,13 +200,13 @@ def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind,
             return recursion.step(0), recursion.rungs[-1].iterate
 
     x, y = start_of(problem, "neither")
-    average, _ = after_one_step(kinds.ZERO_Y, (x, np.full(y.shape, math.nan)))
+    average, _ = after_one_step(arguments.ZERO_Y, (x, np.full(y.shape, math.nan)))
     assert np.isfinite(average[:n]).all() and not np.isfinite(average[n:]).any()
     if kind != "primal-dual":
-        average, _ = after_one_step(kinds.ZERO_X, (np.full(x.shape, math.nan), y))
+        average, _ = after_one_step(arguments.ZERO_X, (np.full(x.shape, math.nan), y))
         assert np.isfinite(average[n:]).all() and not np.isfinite(average[:n]).any()
         # Without its correction the iterate stays where it is; entries of y that no difference reaches have none.
-        average, iterate = after_one_step(kinds.LAST, (x, y))
+        average, iterate = after_one_step(arguments.LAST, (x, y))
         assert np.array_equal(iterate[:n], x.ravel()) and not np.array_equal(average[:n], x.ravel())
         reached = problem.coupling.forward(x).ravel() != 0.0
         assert np.array_equal(iterate[n:][reached], y.ravel()[reached])

@@ -7,11 +7,9 @@ import scipy.sparse
 import saddleslide as ss
 from saddleslide.operators import base
 from saddleslide.operators.base import is_own_code, pair_mismatch, sign_vector, signs_of, unexplained
-from saddleslide.operators.call import late, made
 from saddleslide.operators.odl_operators import is_odl
-from saddleslide.operators.sparse_input import check_sparse, read_sparse
-from saddleslide.operators.sparse_rows import SparseRows, alike_rows, flat, written
-from saddleslide.operators.spectrum import gram_norm_bound, may_be_dense, summation_error
+from saddleslide.operators.sparse import SparseRows, alike_rows, check_sparse, flat, read_sparse, written
+from saddleslide.operators.spectrum import gram_norm_bound, late, made, may_be_dense, summation_error
 
 as_operator = ss.operators.as_operator
 OWN = (np.copy, np.copy), (3,), (3,)

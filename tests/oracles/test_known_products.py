@@ -15,8 +15,8 @@ from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProb
 from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
 from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
-from saddleslide.planner.adaptive import adaptive_plan
-from saddleslide.planner.request import SolveRequest
+from saddleslide.planner.choice import adaptive_plan
+from saddleslide.planner.forecast import SolveRequest
 from saddleslide.runs.control import Control
 from saddleslide.runs.loop import Run
 from watched import Both, Watched

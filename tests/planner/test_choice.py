@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from saddleslide.api.break_even import break_even
+from saddleslide.api.comparison import break_even
 from saddleslide.facts.facts import Facts
-from saddleslide.planner.candidates import ADAPTIVE, SHARES, kind_of, rivals_on
 from saddleslide.planner.choice import choose
-from saddleslide.planner.forecast import predict, predict_adaptive, predictions
+from saddleslide.planner.forecast import ADAPTIVE, SHARES, kind_of, predict, predict_adaptive, predictions, rivals_on
 from saddleslide.theory.plan import weighted_cost
 from support import CountedProblem, chosen, gathered
 

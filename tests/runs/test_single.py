@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 import saddleslide as ss
-from saddleslide.arrays.precision import precision_of
+from saddleslide.arrays.kinds import precision_of
 from saddleslide.runs.single import single
 
 F, D = ss.functions, ss.domains

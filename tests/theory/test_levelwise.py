@@ -18,7 +18,7 @@ from plans import sliding_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.sliding import Recursion
 from saddleslide.theory import Term, alpha_sequence, place, printed_holder_bound, sharp_bound
-from saddleslide.theory.levelwise import best_w, levelwise_terms
+from saddleslide.theory.levels import best_w, levelwise_terms
 from support import gathered, pairwise
 
 ORDERS = ["".join(letters) for letters in itertools.permutations("fgB")]

@@ -29,7 +29,7 @@ from saddleslide.theory import (
     sharp_bound,
     sorted_by_budget,
 )
-from saddleslide.theory.alphas import last_alpha
+from saddleslide.theory.levels import last_alpha
 from support import gathered, paper_plan
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -9,11 +9,10 @@ import saddleslide as ss
 from plans import sliding_plan
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, MiniBatch, Noisy, Power, Quadratic
-from saddleslide.theory import Term, deviations, place
+from saddleslide.theory import Term, bounds, place
 from saddleslide.theory import noise as theory
 from saddleslide.theory import noisy_restarts as restarts
-from saddleslide.theory.curvature import Curvature
-from saddleslide.theory.restarts import practical_stage
+from saddleslide.theory.restarts import Curvature, practical_stage
 from support import gathered
 
 LOOPS = (5, 3, 7)
@@ -77,8 +76,8 @@ def test_the_sharp_bound_sums_the_weights_of_all_nodes_and_is_never_above_the_pr
         v, tau = level.term.variance, level.term.tau
         if v:
             expected += v / (2 * tau) * shares.sum() + math.sqrt(OMEGA * v * np.sum(weights**2))
-    assert deviations.noise_bound(placed) == pytest.approx(expected, rel=1e-12)
-    assert deviations.noise_bound(placed) <= deviations.printed_noise_bound(placed) * (1 + 1e-12)
+    assert bounds.noise_bound(placed) == pytest.approx(expected, rel=1e-12)
+    assert bounds.noise_bound(placed) <= bounds.printed_noise_bound(placed) * (1 + 1e-12)
 
 
 def test_budgets_are_those_of_the_complexity_corollary_and_sort_the_levels():
@@ -288,7 +287,7 @@ def test_a_sampled_gradient_of_wrong_shape_or_kind_is_refused_before_a_run(drawn
 
 
 def test_a_variance_estimated_to_be_zero_stays_an_estimate_in_a_sum():
-    from saddleslide.functions.variance import EXACT, Variance
+    from saddleslide.functions.base import EXACT, Variance
 
     guessed, declared = Variance(0.0, "seen at a few points", estimate=True), Variance(0.01, "declared")
     assert (guessed + declared).estimate and (declared + guessed).estimate

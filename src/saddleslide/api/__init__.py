@@ -1,7 +1,6 @@
 """What people call: `solve`, `run`, `resume`, `compare` and `crossover`."""
 
-from saddleslide.api.break_even import crossover
-from saddleslide.api.comparison import compare
+from saddleslide.api.comparison import compare, crossover
 from saddleslide.api.resumption import resume
 from saddleslide.api.runner import run
 from saddleslide.api.solver import solve

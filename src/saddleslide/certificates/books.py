@@ -13,12 +13,11 @@ import numpy as np
 from saddleslide.certificates.verdict import Status
 from saddleslide.functions import Function
 from saddleslide.functions.base import runs_own_code
-from saddleslide.functions.moduli import leaves
+from saddleslide.functions.constants import leaves
 from saddleslide.kernels.switch import clock
 from saddleslide.operators import Coupling, ForeignMatrix, Matrix, Mirrored
 from saddleslide.operators.base import AdjointTest, is_own_code
-from saddleslide.operators.call import under_way
-from saddleslide.operators.spectrum import NormBound
+from saddleslide.operators.spectrum import NormBound, under_way
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.clock import Clock
 from saddleslide.problem import SaddleProblem
@@ -46,7 +45,7 @@ class Books:
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> from saddleslide.operators.call import under_way
+    >>> from saddleslide.operators.spectrum import under_way
     >>> zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=3)
     >>> B = ss.operators.as_coupling((np.copy, np.copy), (3,), (3,))
     >>> books = Books({}, math.inf, Clock())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
     from saddleslide.arrays.state import XArray, YArray
     from saddleslide.functions.base import Function
-    from saddleslide.functions.models import LowerModel
+    from saddleslide.functions.minimum import LowerModel
 
     # Of f near x, and of g near y.
     XLinearisation: TypeAlias = "Linearisation"

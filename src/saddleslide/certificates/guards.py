@@ -17,8 +17,8 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Domain
 from saddleslide.functions import Function
-from saddleslide.functions.at_hand import smoothness_at_hand
 from saddleslide.functions.base import errors_at, rounding_of
+from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.lifted import inner_operators
 from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.roundings import Errors

@@ -19,7 +19,7 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.functions import Zero, prox
-from saddleslide.functions.at_hand import smoothness_at_hand
+from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem

@@ -23,8 +23,8 @@ from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
 from saddleslide.domains import Domain
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions import Function, Tally, TiltedMinimum, Zero, bounding_modulus, prox, tilted_minimum
-from saddleslide.functions.at_hand import smoothness_at_hand
 from saddleslide.functions.base import errors_at, runs_own_code
+from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.minimum import has_closed_minimum, minimiser_reach
 from saddleslide.functions.roundings import FEW
 from saddleslide.operators import Mirrored

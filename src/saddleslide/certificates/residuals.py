@@ -19,10 +19,11 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.functions import Function, Zero, bounding_modulus, tilted_minimum
-from saddleslide.functions.at_hand import smoothness_at_hand
 from saddleslide.functions.base import certain_modulus, errors_at, rounding_of, value_aside
+from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
+from saddleslide.operators.base import Coupling
 
 EPS = float(np.finfo(np.float64).eps)
 _HISTORY = 6
@@ -159,3 +160,27 @@ class ResidualBound(ResidualState):
     def _rounding(self, first: Linearisation, second: Linearisation) -> float:
         """What rounding may have done to the difference of two gradients."""
         return sum(self._errors(known).gradient + FEW * known.sizes[1] for known in (first, second))
+
+
+# A hyperplane separates when it does by more than this part of its terms.
+_MARGIN = 1e-9
+
+
+def separates(A: Coupling, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
+    """Whether <direction, A x - b> is positive on all of X, with a margin for rounding; pull = A^T direction.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> A, X = ss.operators.as_coupling([[1.0, 1.0]]), ss.domains.Box(0.0, 1.0, shape=2)
+    >>> [separates(A, np.array([level]), X, -np.ones(1), -np.ones(2)) for level in (1.9, 2.1)]
+    [False, True]
+    """
+    level, reach = float(np.vdot(direction, b)), float(X.support(-pull))
+    error = A.product_error * float(np.linalg.norm(direction))
+    if X.bounded:
+        rounding = error * X.radius_at_zero
+    else:
+        # Where X is unbounded, a last bit of A^T y may be the difference between a proof and none.
+        rounding = max(float(X.support(turn - pull)) for turn in (-error, error)) - reach if reach < np.inf else np.inf
+    return -reach - level > _MARGIN * (abs(reach) + abs(level)) + rounding

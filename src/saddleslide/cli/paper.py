@@ -23,7 +23,7 @@ from saddleslide.paper.rows import Row, require_rows
 from saddleslide.paper.runner import Step, prepare_folder, run_missing
 from saddleslide.paper.spec import NAMES, Experiment, choose
 from saddleslide.paper.tables import Table, Verdict, agreement, tables_of, write_tables
-from saddleslide.runs.plot import require_matplotlib
+from saddleslide.plots import require_matplotlib
 from saddleslide.runs.terminal import Terminal
 
 EXIT_AGREES, EXIT_DIFFERS, EXIT_INTERRUPTED = 0, 1, 130

@@ -15,8 +15,8 @@ from saddleslide.errors import InputError
 from saddleslide.gallery import PictureSolution
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.paper.rows import plain
+from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.plot import require_matplotlib
 from saddleslide.runs.result import Result
 
 if TYPE_CHECKING:

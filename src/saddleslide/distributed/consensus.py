@@ -17,7 +17,7 @@ from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.functions import Function
 from saddleslide.functions.blockwise import joined_smoothness
-from saddleslide.functions.part_questions import PartConstants, part_constants, part_facts, part_rounding
+from saddleslide.functions.parts import PartConstants, part_constants, part_facts, part_rounding
 from saddleslide.functions.roundings import Rounding, joined
 from saddleslide.gallery.consensus import agreement_problem, dual_guess, gossip_matrix, require_connected
 from saddleslide.operators import Coupling, Gossip, NormBound, SmallestSingularValue

@@ -12,7 +12,7 @@ from saddleslide.arrays.base import Array, as_number
 from saddleslide.distributed.cluster import check_client, living_workers, require
 from saddleslide.distributed.counts import Counts, Repeat
 from saddleslide.errors import InputError, UnreachableError
-from saddleslide.functions.trees import summed
+from saddleslide.functions.parts import summed
 from saddleslide.operators import Coupling, as_coupling
 
 _MOST_ROUNDS = 20

@@ -19,8 +19,7 @@ from saddleslide.distributed.placement import Hosts
 from saddleslide.distributed.shared_memory import SharedArrays
 from saddleslide.errors import UnreachableError, raise_all
 from saddleslide.functions import Function, Partitioned
-from saddleslide.functions.part_questions import WITH_ARRAY
-from saddleslide.functions.trees import Block, Terms, summed, summed_in_pieces, whole_blocks
+from saddleslide.functions.parts import WITH_ARRAY, Block, Terms, summed, summed_in_pieces, whole_blocks
 from saddleslide.runs.checkpoint import digest_of
 
 _Answer = TypeVar("_Answer")

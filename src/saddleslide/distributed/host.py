@@ -13,8 +13,7 @@ from saddleslide.arrays.base import Array, Shape, read_only
 from saddleslide.distributed.cluster import sendable
 from saddleslide.distributed.shared_memory import is_here, open_array
 from saddleslide.functions import Function
-from saddleslide.functions.part_questions import built_part, evaluated
-from saddleslide.functions.trees import Block, Terms, summed, whole_blocks
+from saddleslide.functions.parts import Block, Terms, built_part, evaluated, summed, whole_blocks
 
 
 @dataclass(frozen=True)

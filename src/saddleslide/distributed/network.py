@@ -16,8 +16,7 @@ from saddleslide.distributed.cluster import CUT, Actors, CutShort, Mode, sendabl
 from saddleslide.distributed.counts import Repeat
 from saddleslide.errors import UnreachableError
 from saddleslide.functions import Function
-from saddleslide.functions.part_questions import OPERATIONS, built_part
-from saddleslide.functions.trees import Terms
+from saddleslide.functions.parts import OPERATIONS, Terms, built_part
 
 _MOST_ROUNDS = 50
 

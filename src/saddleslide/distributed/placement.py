@@ -10,7 +10,7 @@ from typing import Any, final
 from saddleslide.distributed.cluster import SLOW, Actors, living_workers, to_pickle
 from saddleslide.distributed.host import Host, Reply
 from saddleslide.distributed.shared_memory import SharedArrays
-from saddleslide.functions.trees import Block, halves, whole_blocks
+from saddleslide.functions.parts import Block, halves, whole_blocks
 
 Placement = dict[str, list[int]]
 # Seconds between two looks at who is there, between calls.

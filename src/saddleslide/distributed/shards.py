@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from saddleslide.arrays.archives import check_npz, check_size
+from saddleslide.arrays.arguments import check_npz, check_size
 from saddleslide.arrays.base import Array
 from saddleslide.distributed.cluster import check_client
 from saddleslide.distributed.consensus import consensus

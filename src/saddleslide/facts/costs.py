@@ -16,7 +16,7 @@ from saddleslide.functions import Function, MiniBatch, Noisy, Partitioned, Sampl
 from saddleslide.functions.base import Scaled, Sum
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.operators import Coupling, FiniteDifferences, ForeignMatrix, Matrix
-from saddleslide.operators.call import made
+from saddleslide.operators.spectrum import made
 from saddleslide.problem import SaddleProblem
 
 # A function or product of unknown code is taken to be this much dearer than a pass over its vector.

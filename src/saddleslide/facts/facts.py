@@ -7,30 +7,144 @@ nobody has to catch anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from saddleslide.errors import InputError, UnknownConstantError
-from saddleslide.facts.distances import Sizes, counted_distances, sizes_at, step_ratio
+import numpy as np
+
+from saddleslide.arrays.base import Array, as_number
+from saddleslide.domains import Domain
+from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.facts.requirements import missing
-from saddleslide.functions import Zero
-from saddleslide.functions.at_hand import exponent, smoothness_at_hand
+from saddleslide.functions import Function, Zero, estimated_smoothness
+from saddleslide.functions.constants import exponent, smoothness_at_hand
 from saddleslide.functions.searched import split_simple
 from saddleslide.functions.separable import has_prox, prox
-from saddleslide.operators.call import note
+from saddleslide.operators.spectrum import note
 from saddleslide.oracles.oracles import Oracles
+from saddleslide.problem import SaddleProblem
+from saddleslide.theory import Constant
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.levelwise import levelwise_terms
+from saddleslide.theory.levels import levelwise_terms
+from saddleslide.theory.noise import ESTIMATE
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
     from saddleslide.domains import Domain
     from saddleslide.functions.base import Function
     from saddleslide.operators import Coupling
+    from saddleslide.oracles.oracles import Oracles
     from saddleslide.problem import SaddleProblem
     from saddleslide.theory.levels import Term
+
+
+SMOOTHNESS_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
+CONSTANT_NAMES = (*SMOOTHNESS_NAMES, "mu_x", "mu_y")
+
+
+def declared_constants(constants: Mapping[str, float]) -> dict[str, float]:
+    """Declared values, after refusing what can not be one."""
+    unknown = sorted(set(constants) - set(CONSTANT_NAMES), key=str)
+    raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))
+    values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in constants.items()}
+    if values.get("L_xy") == 0.0:
+        raise InputError(
+            "plan: constants['L_xy'] is 0; expected an upper bound on the norm of B, > 0. Leave it out for B = 0."
+        )
+    lone = [side for side in "xy" if f"nu_{side}" in values and f"H_{side}" not in values]
+    raise_all(
+        "plan", [f"constants declares nu_{side} without H_{side}; expected both: H belongs to its nu." for side in lone]
+    )
+    return values
+
+
+def plan_constants(problem: SaddleProblem, values: Mapping[str, float], names: Sequence[str]) -> dict[str, Constant]:
+    """The constants of these names, each with its origin."""
+    computed: dict[str, tuple[float, str]] = {}
+    for side, name, function, domain, point in zip(
+        "xy", ("f on X", "g on Y"), (problem.f, problem.g), (problem.X, problem.Y), problem.start(), strict=True
+    ):
+        if f"H_{side}" in values:
+            computed[f"nu_{side}"] = (values.get(f"nu_{side}", 1.0), "declared with its H")
+            continue
+        smoothness, source = _smoothness(function, domain, point, name)
+        computed |= {f"nu_{side}": (smoothness.nu, source), f"H_{side}": (smoothness.H, source)}
+    if "L_xy" not in values:
+        norm = problem.coupling.norm
+        computed["L_xy"] = (norm.upper, f"norm of B, upper bound: {norm.method}")
+    if "mu_x" in names:
+        computed["mu_x"] = (problem.f.strong_convexity(problem.X), "strong convexity of f on X")
+        computed["mu_y"] = (problem.g.strong_convexity(problem.Y), "strong convexity of g on Y")
+    return {name: Constant(values[name], "declared") if name in values else Constant(*computed[name]) for name in names}
+
+
+def _smoothness(function: Function, domain: Domain, point: Array, name: str) -> tuple[Holder, str]:
+    try:
+        return function.smoothness(domain), name
+    except UnknownConstantError:
+        return estimated_smoothness(function, domain, point), f"estimated from a few gradients of {name}; {ESTIMATE}"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What distances rest on: squared radii of both domains as seen from a point, and moduli of f and g."""
+
+    squared_radii: tuple[float, float]
+    moduli: tuple[float, float]
+
+    @property
+    def radii(self) -> tuple[float, float]:
+        """Largest distances to points of the domains."""
+        return math.sqrt(self.squared_radii[0]), math.sqrt(self.squared_radii[1])
+
+    def within(self, slopes: tuple[float, float]) -> tuple[float, float]:
+        """The radii, or what strong convexity leaves of them, given the norms of both parts of F(z_0)."""
+        (D_x, D_y), (mu_x, mu_y), (F_x, F_y) = self.radii, self.moduli, slopes
+        if min(mu_x, mu_y) > 0.0:
+            # In the norm with weights mu the operator is strongly monotone with modulus 1.
+            R = math.sqrt(F_x * F_x / mu_x + F_y * F_y / mu_y)
+            D_x, D_y = min(D_x, R / math.sqrt(mu_x)), min(D_y, R / math.sqrt(mu_y))
+        if mu_x > 0.0 and math.isfinite(D_y):
+            D_x = min(D_x, F_x / mu_x + math.sqrt(F_y * D_y / mu_x))
+        if mu_y > 0.0 and math.isfinite(D_x):
+            D_y = min(D_y, F_y / mu_y + math.sqrt(F_x * D_x / mu_y))
+        return D_x, D_y
+
+
+def sizes_at(facts: Facts, start: tuple[Array, Array]) -> Sizes:
+    """The sizes as seen from a point."""
+    squares = facts.f.domain.squared_radius(start[0]), facts.g.domain.squared_radius(start[1])
+    return Sizes(squares, facts.moduli)
+
+
+def counted_distances(
+    facts: Facts, oracles: Oracles, start: tuple[Array, Array], proximal: bool = True
+) -> tuple[float, float]:
+    """Upper bounds on the distances from the start to the solution, block by block; infinite where none is known.
+
+    Radii of the domains, or what strong convexity leaves of them: at a saddle point the operator F satisfies
+    mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. That takes a gradient of each function, and products away from 0:
+    calls like all others. A method that takes proximal steps makes no calls of functions that have one, here neither.
+    """
+    (x, y), sizes = start, sizes_at(facts, start)
+    if max(sizes.moduli) == 0.0:
+        return sizes.radii
+    f_free, g_free = (block.is_zero or (proximal and block.has_prox) for block in (facts.f, facts.g))
+    F_x = oracles.free_gradient("f", x) if f_free else oracles.f_gradient(x)
+    f_slope = float(np.linalg.norm(F_x + oracles.adjoint(y) if y.any() else F_x))
+    F_y = oracles.free_gradient("g", y) if g_free else oracles.g_gradient(y)
+    g_slope = float(np.linalg.norm(F_y - oracles.forward(x) if x.any() else F_y))
+    return sizes.within((f_slope, g_slope))
+
+
+def step_ratio(distances: tuple[float, float]) -> float:
+    """Weight between the blocks, |dy| / |dx|, from what is known of both distances, or 1."""
+    D_x, D_y = distances
+    usable = all(math.isfinite(D) and D > 0.0 for D in distances)
+    return D_y / D_x if usable else 1.0
 
 
 class FunctionFacts:

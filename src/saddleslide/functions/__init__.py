@@ -1,17 +1,17 @@
 """Functions f and g: a catalogue, sums, scalings, and the user's own."""
 
-from saddleslide.functions.at_hand import hessian_diagonal as hessian_diagonal
-from saddleslide.functions.base import Function, Scaled, Sum
+from saddleslide.functions.base import Function, Scaled, Sum, Variance
 from saddleslide.functions.blockwise import Blockwise
+from saddleslide.functions.constants import bounding_modulus as bounding_modulus
+from saddleslide.functions.constants import estimated_smoothness
+from saddleslide.functions.constants import hessian_diagonal as hessian_diagonal
+from saddleslide.functions.constants import rests_on_declaration as rests_on_declaration
 from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
 from saddleslide.functions.custom import Evaluated as Evaluated
 from saddleslide.functions.entrywise import Huber, Linear, Power, Zero
-from saddleslide.functions.estimates import estimated_smoothness
 from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
+from saddleslide.functions.minimum import LowerModel as LowerModel
 from saddleslide.functions.minimum import tilted_minimum
-from saddleslide.functions.models import LowerModel as LowerModel
-from saddleslide.functions.moduli import bounding_modulus as bounding_modulus
-from saddleslide.functions.moduli import rests_on_declaration as rests_on_declaration
 from saddleslide.functions.parts import Partitioned, PartSum
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, SampledParts
@@ -22,7 +22,6 @@ from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.searched import split_simple as split_simple
 from saddleslide.functions.separable import SeparableForm as SeparableForm
 from saddleslide.functions.separable import has_prox, prox
-from saddleslide.functions.variance import Variance
 
 # What people call. The machinery that is imported above under its own name serves the other rooms.
 __all__ = [

@@ -16,9 +16,16 @@ from saddleslide.arrays.base import Array, as_number, received, received_number
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError, raise_all
-from saddleslide.functions.base import Function, gradient_aside, run_aside
-from saddleslide.functions.estimates import estimated_smoothness
-from saddleslide.functions.variance import EXACT, Variance, drawn_variance, estimated_variance
+from saddleslide.functions.base import (
+    EXACT,
+    Function,
+    Variance,
+    drawn_variance,
+    estimated_variance,
+    gradient_aside,
+    run_aside,
+)
+from saddleslide.functions.constants import estimated_smoothness
 from saddleslide.theory.holder import Holder
 
 # Draws whose mean stands for a gradient that is not known, where a variance is estimated.

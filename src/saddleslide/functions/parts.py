@@ -4,31 +4,214 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial, reduce
-from typing import Any, TypeVar, final
+from typing import Any, NamedTuple, TypeAlias, TypeVar, final
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_shape
 from saddleslide.domains import Domain
-from saddleslide.errors import UnknownConstantError, raise_all
-from saddleslide.functions.base import Function, is_own_class
-from saddleslide.functions.part_questions import (
-    PartConstants,
-    PartFacts,
-    built_part,
-    evaluated,
-    part_constants,
-    part_facts,
-    part_hessian,
-    part_rounding,
-)
+from saddleslide.errors import InputError, UnknownConstantError, raise_all
+from saddleslide.functions.base import Function, certain_modulus, is_own_class, rounding_of, runs_own_code
+from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.roundings import Rounding
 from saddleslide.functions.roundings import joined as joined_roundings
-from saddleslide.functions.trees import Terms
 from saddleslide.operators.spectrum import rounding_margin
 from saddleslide.theory.holder import Holder
+
+# Numbers and an array (or none) that are added together, and a range of terms: first, and one past the last.
+Terms: TypeAlias = tuple[tuple[float, ...], Array | None]
+Block: TypeAlias = tuple[int, int]
+# Entries that are added at a time: of several arrays such pieces fit in a processor's own cache.
+_PIECE = 1 << 15
+
+
+def middle(block: Block) -> int:
+    """Where a block of the tree falls in two: after the largest power of two of terms that leaves some over."""
+    first, last = block
+    return first + (1 << (last - first - 1).bit_length() - 1)
+
+
+def halves(block: Block) -> tuple[Block, Block]:
+    """The two blocks below a block of at least two terms."""
+    cut = middle(block)
+    return (block[0], cut), (cut, block[1])
+
+
+def summed(block: Block, known: Callable[[Block], Terms | None], out: Array | None = None) -> Terms | None:
+    """The sum over a block: what is `known` of it, or the sum of its halves; None where all of it is left out.
+
+    What is known may belong to a part and is never written to; sums of it are added in place, the last ones in `out`
+    where it is given. A sum of one term is that term, wherever it is.
+    """
+    found = _summed(block, known, out)
+    return None if found is None else found[0]
+
+
+def summed_in_pieces(block: Block, terms: Mapping[Block, Terms], out: Array) -> Terms:
+    """The sum over a block of terms with arrays of one dimension, in `out`: piece by piece, and to the same bits."""
+    numbers: tuple[float, ...] = ()
+    for first in range(0, max(out.size, 1), _PIECE):
+        cut = slice(first, first + _PIECE)
+        pieces = {key: (found[0], None if found[1] is None else found[1][cut]) for key, found in terms.items()}
+        target = out[cut]
+        total = summed(block, pieces.get, target)
+        assert total is not None
+        numbers = total[0]
+        if total[1] is not target:
+            target[...] = total[1]
+    return numbers, out
+
+
+def _summed(
+    block: Block, known: Callable[[Block], Terms | None], out: Array | None = None
+) -> tuple[Terms, bool] | None:
+    """The sum over a block, and whether its array may be written to."""
+    found = known(block)
+    if found is not None:
+        return found, False
+    if block[1] - block[0] == 1:
+        return None
+    left, right = (_summed(half, known) for half in halves(block))
+    if left is None or right is None:
+        return right if left is None else left
+    return added(left[0], right[0], left[0][1] if left[1] and out is None else out), True
+
+
+def added(left: Terms, right: Terms, out: Array | None = None) -> Terms:
+    """Both together; the array in `out` where it is given, which may be the left one's."""
+    numbers = tuple(a + b for a, b in zip(left[0], right[0], strict=True))
+    if left[1] is None or right[1] is None:
+        return numbers, None
+    return numbers, np.add(left[1], right[1], out=out)
+
+
+def whole_blocks(total: int, held: Iterable[int]) -> list[Block]:
+    """The largest blocks of the tree over `total` terms of which every term is held, in order."""
+    terms = set(held)
+    found: list[Block] = []
+    waiting: list[Block] = [(0, total)]
+    while waiting:
+        block = waiting.pop()
+        missing = any(i not in terms for i in range(*block))
+        if not missing:
+            found.append(block)
+        elif block[1] - block[0] > 1:
+            waiting += reversed(halves(block))
+    return found
+
+
+class PartFacts(NamedTuple):
+    """What is asked of a part once."""
+
+    shape: Shape | None
+    has_value: bool
+    quadratic: bool
+    linear: bool
+    sampled: bool
+    own_code: bool
+    convex_on_trust: bool
+
+
+class PartConstants(NamedTuple):
+    """Constants of a part on a domain: smoothness (or why it is unknown), modulus, norm of A where it has one.
+
+    Of the modulus, `certain_convexity` is what follows from what the part is, declared numbers left out.
+    """
+
+    smoothness: Holder | str
+    strong_convexity: float
+    norm: float
+    certain_convexity: float
+
+
+def _both(part: Function, x: Array, out: Array | None) -> Terms:
+    value, gradient = part.value_and_gradient(x, out)
+    return (value,), gradient
+
+
+def _spread(part: Function, x: Array, out: Array | None) -> Terms:
+    gradient = part.gradient(x, out)
+    return (float(np.vdot(gradient, gradient)),), gradient
+
+
+# What can be asked of all parts together: numbers and an array, to be added; a part may write the array to `out`.
+OPERATIONS: dict[str, Callable[[Function, Array, Array | None], Terms]] = {
+    "both": _both,
+    "gradient": lambda part, x, out: ((), part.gradient(x, out)),
+    "value": lambda part, x, out: ((part.value(x),), None),
+    "sized": lambda part, x, out: (part.value_and_magnitude(x), None),
+    "hessian": lambda part, v, out: ((), part.hessian_product(v)),
+    "spread": _spread,
+}
+# Those of them with an array.
+WITH_ARRAY = ("both", "gradient", "hessian", "spread")
+
+
+def evaluated(
+    part_at: Callable[[int], Function],
+    operation: str,
+    x: Array,
+    block: Block,
+    chosen: Collection[int] | None = None,
+    out: Array | None = None,
+) -> Terms | None:
+    """The sum of an operation over a block of parts, of those that are chosen; its array may be `out`, or another."""
+
+    def known(inner: Block) -> Terms | None:
+        index = inner[0]
+        if inner[1] - index > 1 or not (chosen is None or index in chosen):
+            return None
+        terms = OPERATIONS[operation](part_at(index), x, out if inner == block else None)
+        # Arrays of another shape would be stretched to fit when they are added.
+        if terms[1] is not None and np.shape(terms[1]) != x.shape:
+            raise InputError(
+                f"part {index}: {operation} gave an array of shape {np.shape(terms[1])} at a point of shape {x.shape}; "
+                "expected the same shape."
+            )
+        return terms
+
+    return summed(block, known, out)
+
+
+def built_part(part: Any, index: int, name: str) -> Function:
+    """A part from a function or from what builds one."""
+    made = part() if callable(part) and not isinstance(part, Function) else part
+    if not isinstance(made, Function):
+        raise InputError(
+            f"{name}: part {index} gave {type(made).__name__}; expected a function from ss.functions, or a callable "
+            "without arguments that builds one."
+        )
+    return made
+
+
+def part_hessian(part: Function, shape: Shape) -> Array:
+    """The Hessian of a quadratic part, as a matrix."""
+    basis = np.eye(math.prod(shape))
+    return np.stack([part.hessian_product(row.reshape(shape)).ravel() for row in basis])
+
+
+def part_facts(part: Function) -> PartFacts:
+    """What a part is."""
+    own_code = runs_own_code(part)
+    on_trust = own_code or part.convex_on_trust
+    return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled, own_code, on_trust)
+
+
+part_rounding = rounding_of
+
+
+def part_constants(part: Function, domain: Domain) -> PartConstants:
+    """Constants of a part on a domain."""
+    smoothness: Holder | str
+    try:
+        smoothness = part.smoothness(domain)
+    except UnknownConstantError as unknown:
+        smoothness = str(unknown)
+    norm = part.A.norm.upper if isinstance(part, LinearModel) else float("nan")
+    return PartConstants(smoothness, part.strong_convexity(domain), norm, certain_modulus(part, domain))
+
 
 COMBINE = ("sum", "mean")
 # Largest number of columns for which eigenvalues are worth their cost, and the most entries of all parts' Hessians.

@@ -21,8 +21,7 @@ from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Roun
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
 from saddleslide.operators.base import AdjointTest, adjoint_test_from, is_own_code, sign_vector
-from saddleslide.operators.call import made
-from saddleslide.operators.spectrum import FACTORISABLE, rounding_margin, summation_error
+from saddleslide.operators.spectrum import FACTORISABLE, made, rounding_margin, summation_error
 from saddleslide.theory.holder import Holder
 
 

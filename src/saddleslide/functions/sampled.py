@@ -17,11 +17,14 @@ from saddleslide.arrays.kinds import ArrayKind, to_host
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError
 from saddleslide.functions.base import (
+    EXACT,
     Function,
     Scaled,
     Sum,
+    Variance,
     Wrapper,
     certain_modulus,
+    estimated_variance,
     gradient_aside,
     is_ours,
     is_own_class,
@@ -32,7 +35,6 @@ from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.parts import Partitioned
 from saddleslide.functions.roundings import Errors, Rounding
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.functions.variance import EXACT, Variance, estimated_variance
 from saddleslide.operators import ForeignMatrix, Matrix
 from saddleslide.theory.holder import Holder
 

@@ -13,11 +13,11 @@ from saddleslide.arrays.base import Array, as_floats
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, is_ours, value_aside
+from saddleslide.functions.constants import bounding_modulus
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.moduli import bounding_modulus
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
-from saddleslide.operators.call import late
+from saddleslide.operators.spectrum import late
 
 EPS = float(np.finfo(np.float64).eps)
 # A declared curvature above this says that nothing is known.

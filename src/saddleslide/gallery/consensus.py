@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import scipy
@@ -17,10 +17,12 @@ from saddleslide.functions import Blockwise, Function, Zero
 from saddleslide.gallery.constrained import multiplier_guess
 from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Coupling, Gossip
-from saddleslide.operators.sparse_input import check_sparse
+from saddleslide.operators.sparse import check_sparse
+from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
-from saddleslide.runs.plot import STYLES
-from saddleslide.runs.result import Result
+
+if TYPE_CHECKING:
+    from saddleslide.runs.result import Result
 
 # A matrix of all pairs of so many agents is 3 GB.
 MOST_AGENTS = 20_000

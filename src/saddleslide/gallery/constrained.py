@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import scipy
 
 from saddleslide.arrays.base import Array, as_number, as_real
+from saddleslide.certificates.residuals import separates
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Linear
 from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Coupling, Mirrored, as_coupling
+from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
-from saddleslide.runs.enclosed import separates
-from saddleslide.runs.plot import STYLES
-from saddleslide.runs.result import Result
+
+if TYPE_CHECKING:
+    from saddleslide.runs.result import Result
 
 # The ball of multipliers is this many times a first guess of their norm.
 _ROOM = 10.0

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from saddleslide.arrays.archives import check_npy, check_npz, check_size
+from saddleslide.arrays.arguments import check_npy, check_npz, check_size
 from saddleslide.errors import InputError
 from saddleslide.gallery.pictures import read_picture
-from saddleslide.operators.sparse_input import check_sparse
+from saddleslide.operators.sparse import check_sparse
 
 
 def read_array(name: str | Path) -> Any:

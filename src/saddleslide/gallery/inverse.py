@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import scipy
@@ -15,9 +15,11 @@ from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Power
 from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Coupling, FiniteDifferences, Matrix, as_coupling
+from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.plot import STYLES
-from saddleslide.runs.result import Result
+
+if TYPE_CHECKING:
+    from saddleslide.runs.result import Result
 
 
 @final

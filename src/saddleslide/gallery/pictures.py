@@ -13,7 +13,7 @@ import scipy
 from saddleslide.arrays.base import Array, Shape, as_real
 from saddleslide.errors import InputError
 from saddleslide.operators import Coupling, Matrix, as_coupling
-from saddleslide.runs.plot import require_matplotlib
+from saddleslide.plots import require_matplotlib
 
 # Pixels of the largest picture that is read from a file: 7,000 x 7,000.
 MOST_PIXELS = 49_000_000

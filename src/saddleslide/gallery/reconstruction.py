@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from saddleslide.api.solver import solve
+import saddleslide as ss
 from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.domains import FullSpace
 from saddleslide.errors import InputError
@@ -19,9 +19,11 @@ from saddleslide.gallery.projectors import parallel_beam
 from saddleslide.gallery.solution import Fact, keep_kind
 from saddleslide.gallery.total_variation import PictureSolution, as_positive, tv_problem
 from saddleslide.oracles.calls import Calls
+from saddleslide.plots import fill_reconstruction
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.plot import fill_reconstruction
-from saddleslide.runs.result import Result
+
+if TYPE_CHECKING:
+    from saddleslide.runs.result import Result
 
 # Curvature in the directions that the projections do not see, relative to |A|^2; without it no gap is certified.
 _RIDGE = 1e-4
@@ -241,7 +243,7 @@ def choose_weight(
     def score(logarithm: float) -> float:
         """The PSNR at a weight where the truth is known, else the misfit."""
         problem = make(math.exp(logarithm))
-        result = solve(problem, rtol=_RTOL)
+        result = ss.solve(problem, rtol=_RTOL)
         made.append(result.calls)
         found = problem.read(result)
         if not isinstance(found, Reconstruction):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from saddleslide.gallery.pictures import blur
 from saddleslide.gallery.solution import Fact, keep_kind
 from saddleslide.gallery.total_variation import PictureSolution, as_positive, tv_problem
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Result
+
+if TYPE_CHECKING:
+    from saddleslide.runs.result import Result
 
 # Curvature of the deblurring problem in the directions that the blur wipes out.
 _RIDGE = 1e-4

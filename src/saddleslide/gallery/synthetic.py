@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from saddleslide.errors import InputError
 from saddleslide.functions import Power
 from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.operators import as_coupling
+from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.plot import STYLES
-from saddleslide.runs.result import Result
+
+if TYPE_CHECKING:
+    from saddleslide.runs.result import Result
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from saddleslide.functions import Function, Quadratic, Zero
 from saddleslide.gallery.pictures import psnr
 from saddleslide.gallery.solution import Solution
 from saddleslide.operators import FiniteDifferences
+from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.plot import require_matplotlib
-from saddleslide.runs.result import Result
+
+if TYPE_CHECKING:
+    from saddleslide.runs.result import Result
 
 # What a picture may be written as.
 _FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")

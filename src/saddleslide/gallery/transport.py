@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -15,9 +15,11 @@ from saddleslide.errors import raise_all
 from saddleslide.functions import Function, Linear, Quadratic
 from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Marginals
+from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.plot import STYLES
-from saddleslide.runs.result import Result
+
+if TYPE_CHECKING:
+    from saddleslide.runs.result import Result
 
 # Marginals whose sums differ by more than this part are not those of one plan; less is rounding in single precision.
 _SAME_SUM = 1e-6

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.kernels.arguments import Patterns, Read, Write
+from saddleslide.kernels.arguments import TILE, Array, Patterns, Read, Write
 from saddleslide.kernels.building import fusing, helper, shared_kernel
-from saddleslide.kernels.kinds import TILE
 
 
 @fusing

@@ -11,9 +11,18 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from saddleslide.arrays.base import Array
+# Sets. An interval is a box whose sides are numbers.
+FULL, INTERVAL, BOX, BALL, SIMPLEX = range(5)
+# Simple terms: none, the same for all entries, each entry its own.
+NO_TERM, ALIKE, ENTRIES = range(3)
+# What the steps of a coupling's level may leave out: products at a start with x = 0 or y = 0, and the last correction.
+ZERO_X, ZERO_Y, LAST = 1, 2, 4
+# Rows of a sparse matrix that are summed side by side.
+TILE = 32
+
 
 # What is only read may be write-protected. All arrays are contiguous, and vectors are flat.
+Array: TypeAlias = npt.NDArray[np.float64]
 Read: TypeAlias = Annotated[Array, "read"]
 Write: TypeAlias = Annotated[Array, "write"]
 ReadMatrix: TypeAlias = Annotated[Array, "read matrix"]

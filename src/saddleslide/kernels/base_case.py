@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from saddleslide.arrays.base import Array
-from saddleslide.kernels.arguments import KnownSet, KnownTerm
+from saddleslide.kernels.arguments import ALIKE, BALL, BOX, INTERVAL, NO_TERM, SIMPLEX, Array, KnownSet, KnownTerm
 from saddleslide.kernels.building import helper
-from saddleslide.kernels.kinds import ALIKE, BALL, BOX, INTERVAL, NO_TERM, SIMPLEX
 from saddleslide.kernels.products import dot
 
 

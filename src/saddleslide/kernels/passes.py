@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import (
+    Array,
     KnownRows,
     NewColumns,
     NewStarts,

@@ -13,10 +13,15 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import (
+    BALL,
+    BOX,
+    LAST,
+    ZERO_X,
+    ZERO_Y,
     Above,
     Around,
+    Array,
     Bands,
     Differences,
     Factors,
@@ -27,7 +32,6 @@ from saddleslide.kernels.arguments import (
 )
 from saddleslide.kernels.base_case import clip, clipped, interval, limits, project_whole, settle
 from saddleslide.kernels.building import fusing, helper, kernel
-from saddleslide.kernels.kinds import BALL, BOX, LAST, ZERO_X, ZERO_Y
 from saddleslide.kernels.sweeps import BothFactors, copy, fold_levels, look_back, step_factors
 
 Limits: TypeAlias = tuple[float, float]

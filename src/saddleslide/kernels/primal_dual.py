@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from saddleslide.arrays.base import Array
-from saddleslide.kernels.arguments import Curve, DualUpdate, KnownSet, PrimalUpdate, Read, Write
+from saddleslide.kernels.arguments import BOX, Array, Curve, DualUpdate, KnownSet, PrimalUpdate, Read, Write
 from saddleslide.kernels.base_case import clip_into, clipped, interval
 from saddleslide.kernels.building import helper, kernel, summing
-from saddleslide.kernels.kinds import BOX
 
 
 @summing

@@ -8,10 +8,13 @@ and those down one row behind, where both of their pixels are new. So step j + 1
 
 from __future__ import annotations
 
-from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import (
+    BOX,
+    NO_TERM,
+    ZERO_Y,
     Above,
     Around,
+    Array,
     Bands,
     Differences,
     DualBuffers,
@@ -24,7 +27,6 @@ from saddleslide.kernels.arguments import (
 )
 from saddleslide.kernels.base_case import clipped, limits, project_whole, settle
 from saddleslide.kernels.building import fusing, helper, kernel
-from saddleslide.kernels.kinds import BOX, NO_TERM, ZERO_Y
 from saddleslide.kernels.pictures import Band, exchange, rows_of_x, rows_of_y, stretch, toward_x, without_product
 from saddleslide.kernels.products import adjoint, forward
 from saddleslide.kernels.sweeps import copy, fold_levels, scale, step_factors

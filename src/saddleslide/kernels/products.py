@@ -6,10 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.kernels.arguments import Dense, Differences, KnownCoupling, Read, Rows, Sparse, Write
+from saddleslide.kernels.arguments import (
+    ZERO_X,
+    ZERO_Y,
+    Array,
+    Dense,
+    Differences,
+    KnownCoupling,
+    Read,
+    Rows,
+    Sparse,
+    Write,
+)
 from saddleslide.kernels.building import choose, helper, kernel, summing
-from saddleslide.kernels.kinds import ZERO_X, ZERO_Y
 
 
 @summing

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.kernels.arguments import Edges
+from saddleslide.kernels.arguments import Array, Edges
 
 
 def combine(out: Array, a: float, x: Array, b: float, y: Array, scratch: Array) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from saddleslide.arrays.base import Array
 from saddleslide.kernels.arguments import (
+    LAST,
     Above,
     Anchoring,
+    Array,
     Blocks,
     Buffers,
     Factors,
@@ -26,7 +27,6 @@ from saddleslide.kernels.arguments import (
 )
 from saddleslide.kernels.base_case import clipped, interval, limits, project_further, project_whole, settle
 from saddleslide.kernels.building import fusing, helper, kernel
-from saddleslide.kernels.kinds import LAST
 from saddleslide.kernels.products import adjoint, first_operator, forward, operator
 
 BothFactors: TypeAlias = tuple[Factors, Factors]

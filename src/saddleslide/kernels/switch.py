@@ -12,7 +12,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar, cast, final
 
-from saddleslide.arrays.base import Array, on_host
+import numpy as np
+
 from saddleslide.kernels import reference
 
 _OFF = {"0", "off", "no", "false"}
@@ -99,7 +100,7 @@ def prepare(transforms: bool = False) -> None:
             importlib.import_module("scipy.fft")
 
 
-def updates(near: Array | None = None) -> ModuleType:
+def updates(near: Any = None) -> ModuleType:
     """The vector updates to use now, for arrays that lie where `near` does: elsewhere only NumPy's functions can be."""
-    compiled = jit_enabled() and (near is None or on_host(near))
+    compiled = jit_enabled() and (near is None or isinstance(near, np.ndarray))
     return cast(ModuleType, load("compiled") if compiled else reference)

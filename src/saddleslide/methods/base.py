@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from saddleslide.certificates.judge import Judge
     from saddleslide.certificates.verdict import Status
     from saddleslide.facts.facts import Facts
-    from saddleslide.functions.models import LowerModel
+    from saddleslide.functions.minimum import LowerModel
     from saddleslide.oracles.oracles import Oracles
     from saddleslide.theory.plan import Plan
 

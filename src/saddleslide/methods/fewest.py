@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from saddleslide.methods.base import Method
 from saddleslide.methods.field import calls_of
 from saddleslide.oracles.calls import Calls
-from saddleslide.theory.budgets import budget
+from saddleslide.theory.bounds import budget
 
 if TYPE_CHECKING:
     from saddleslide.facts.facts import Facts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 from saddleslide.methods.base import Description, option
 from saddleslide.methods.field import calls_of
 from saddleslide.methods.sliding.ablation import Ablation, problem_terms, whole_levels
-from saddleslide.theory.budgets import budget
+from saddleslide.theory.bounds import budget
 
 if TYPE_CHECKING:
     from saddleslide.facts.facts import Facts

@@ -8,7 +8,7 @@ import numpy as np
 
 from saddleslide.domains import Ball, Box, FullSpace
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions.at_hand import exponent, hessian_diagonal
+from saddleslide.functions.constants import exponent, hessian_diagonal
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.searched import split_simple
 from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectral

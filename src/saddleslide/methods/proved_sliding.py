@@ -15,8 +15,8 @@ from saddleslide.methods.schedule.request import SHARP
 from saddleslide.methods.sliding.ablation import METRICS, level_recursion, without_idle
 from saddleslide.methods.sliding.stages import Sliding, SlidingState, advance, begin
 from saddleslide.oracles.calls import Calls
-from saddleslide.theory.curvature import Curvature
 from saddleslide.theory.holder import Holder
+from saddleslide.theory.restarts import Curvature
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
     from saddleslide.certificates.judge import Judge
     from saddleslide.facts.facts import Facts
-    from saddleslide.functions.models import LowerModel
+    from saddleslide.functions.minimum import LowerModel
     from saddleslide.oracles.oracles import Oracles
     from saddleslide.problem import SaddleProblem
     from saddleslide.theory import Level, Plan, Schedule

@@ -14,7 +14,7 @@ from saddleslide.arrays.base import Array, as_number, as_real, beside, on_host
 from saddleslide.arrays.kinds import NUMPY, refuse_masked
 from saddleslide.errors import InputError
 from saddleslide.operators import base as operators
-from saddleslide.operators.call import made
+from saddleslide.operators.spectrum import made
 
 # Power iterations find the norm of B in the metric; the margin covers what they leave.
 _ITERATIONS, _MARGIN = 40, 1.1

@@ -12,12 +12,12 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, beside
 from saddleslide.arrays.kinds import Built, is_callers
 from saddleslide.errors import InputError
-from saddleslide.operators.call import made
 from saddleslide.operators.spectrum import (
     DECLARED,
     FACTORISABLE,
     NormBound,
     SmallestSingularValue,
+    made,
     norm_bound,
     singular_values,
     smallest_singular_value,

@@ -18,8 +18,7 @@ from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.operators.base import Operator
 from saddleslide.operators.odl_operators import is_odl, odl_products
-from saddleslide.operators.sparse_input import read_sparse
-from saddleslide.operators.sparse_rows import AlikeRows, SparseRows, flat, passes_of
+from saddleslide.operators.sparse import AlikeRows, SparseRows, flat, passes_of, read_sparse
 from saddleslide.operators.spectrum import DECLARED, NormBound, may_be_dense, summation_error
 
 # Four dense rows of so many columns fill a cache of 1 MB, where they are until they are read again.

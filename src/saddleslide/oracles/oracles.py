@@ -22,7 +22,7 @@ from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, lifte
 from saddleslide.functions.remembered import Memory
 from saddleslide.kernels.switch import clock
 from saddleslide.operators.base import is_own_code
-from saddleslide.operators.call import lasted, look
+from saddleslide.operators.spectrum import lasted, look
 from saddleslide.oracles.calls import MOST_SHORTENED as MOST_SHORTENED
 from saddleslide.oracles.calls import SHORTER as SHORTER
 from saddleslide.oracles.calls import Calls, NonFiniteAnswer, RunEnded, Seconds, as_count

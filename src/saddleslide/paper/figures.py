@@ -14,7 +14,7 @@ from saddleslide.gallery import phantom
 from saddleslide.paper.rows import Row, share_prices, unpack
 from saddleslide.paper.spec import Experiment
 from saddleslide.paper.statistics import at_crossing, predicted_exponent, slope
-from saddleslide.runs.plot import STYLES, require_matplotlib
+from saddleslide.plots import STYLES, require_matplotlib
 
 # Colour and marker by method; Okabe and Ito's colours, told apart with every common colour vision.
 METHODS = {

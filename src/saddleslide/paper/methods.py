@@ -10,8 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.api.runner import run as carry_out
-from saddleslide.api.solver import solve
+import saddleslide as ss
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.certificate import certify
 from saddleslide.facts.facts import Facts
@@ -165,7 +164,7 @@ def _recursion(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     seconds = []
     for _ in range(int(run.settings.get("repeats", 1))):
         curve.clear()
-        result = carry_out(given.problem, intended, callback=look if inspect else None)
+        result = ss.run(given.problem, intended, callback=look if inspect else None)
         if not _has_restarts(intended) and result.counted.by_oracle != intended.predicted_calls:
             # Cut short, it is no evidence of its counts.
             raise RuntimeError(f"{result.nit} of {intended.loops[0]} outer steps were made: {result.message}")
@@ -193,7 +192,7 @@ def _sampled(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     intended = intended_plan(given, run)
     draws = range(int(run.settings["draws"]))
     if not _has_restarts(intended):
-        results = [carry_out(given.problem, intended, rng=draw) for draw in draws]
+        results = [ss.run(given.problem, intended, rng=draw) for draw in draws]
         measured = compare_means([[result.gap] for result in results], [intended.bound])
     else:
         pairs = [_trace_stages(given, replace(intended, tol=NEVER_MET), draw) for draw in draws]
@@ -237,12 +236,12 @@ def _trace_stages(given: Instance, intended: Plan, draw: int) -> tuple[Result, l
         if result.nit in ends:
             trace.append(given.Psi(result.x, result.y))
 
-    return carry_out(given.problem, intended, callback=look, rng=draw), trace
+    return ss.run(given.problem, intended, callback=look, rng=draw), trace
 
 
 def _adaptive(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """The library's own method on the same problem, until it certifies the relative target itself."""
-    result = solve(given.problem, rtol=float(run.settings["rtol"]))
+    result = ss.solve(given.problem, rtol=float(run.settings["rtol"]))
     more = {"certificate_calls": vars(result.certificate_calls), "status_of_run": result.status.name}
     return Outcome(result.x, result.y, result.calls, [result.timings["method"]], more=more)
 
@@ -258,7 +257,7 @@ def _without_coupling(run: Run, given: Instance, gaps: Gaps) -> Outcome:
 
 def _diagnostics(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """How far g' is from Lipschitz at an accurate saddle point of the Hölder regime (paper, "Hölder diagnostics")."""
-    result = solve(given.problem, rtol=float(run.settings["rtol"]))
+    result = ss.solve(given.problem, rtol=float(run.settings["rtol"]))
     size, nu = np.abs(result.y), HOLDER_EXPONENT
     inner = np.ones(size.shape, dtype=bool)
     # Differences beyond the last column and row are zero by definition, and so is y there.

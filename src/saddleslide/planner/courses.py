@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from saddleslide.certificates.verdict import Status
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import BREGMAN_PER_GAP, SQUARE_PER_GAP
-from saddleslide.planner.adaptive import adaptive_plan
-from saddleslide.planner.forecast import predict_adaptive
-from saddleslide.planner.request import SolveRequest
+from saddleslide.planner.choice import adaptive_plan
+from saddleslide.planner.forecast import SolveRequest, predict_adaptive
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.loop import Course
-from saddleslide.runs.result import Result
 from saddleslide.theory import Plan
 from saddleslide.theory.plan import weighted_cost
+
+if TYPE_CHECKING:
+    from saddleslide.runs.loop import Course
+    from saddleslide.runs.result import Result
 
 # A preferred method may spend so many times what adaptive sliding is predicted to cost at the target. After a tenth of
 # that it must show progress: the gap falls by a tenth while the cost doubles, which any useful rate does.

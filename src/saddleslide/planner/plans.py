@@ -22,11 +22,8 @@ from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.methods.schedule.request import Request
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
-from saddleslide.planner.adaptive import adaptive_plan
-from saddleslide.planner.candidates import ADAPTIVE
-from saddleslide.planner.choice import choose
-from saddleslide.planner.forecast import PAPER
-from saddleslide.planner.request import SolveRequest
+from saddleslide.planner.choice import adaptive_plan, choose
+from saddleslide.planner.forecast import ADAPTIVE, PAPER, SolveRequest
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Plan
 from saddleslide.theory.plan import DISTANCES

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from saddleslide.arrays.archives import check_npz
-from saddleslide.arrays.arguments import as_path
+from saddleslide.arrays.arguments import as_path, check_npz
 from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.problem import SaddleProblem

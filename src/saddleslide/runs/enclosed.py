@@ -11,16 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
+from saddleslide.certificates.residuals import separates
 from saddleslide.certificates.verdict import Status
-from saddleslide.domains import Domain, FullSpace
-from saddleslide.operators import Coupling
+from saddleslide.domains import FullSpace
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import Enclosure, SaddleProblem
 from saddleslide.runs.result import Result
 
-# A hyperplane separates when it does by more than this part of its terms.
-_MARGIN = 1e-9
 # Constraints that are missed by more than this part of their right side are open.
 _OPEN = 0.1
 
@@ -84,23 +81,3 @@ def _excluded(oracles: Oracles, around: Enclosure, result: Result) -> bool:
         separates(problem.coupling, around.b, problem.X, direction, oracles.adjoint(direction))
         for direction in (result.y, miss)
     )
-
-
-def separates(A: Coupling, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
-    """Whether <direction, A x - b> is positive on all of X, with a margin for rounding; pull = A^T direction.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> A, X = ss.operators.as_coupling([[1.0, 1.0]]), ss.domains.Box(0.0, 1.0, shape=2)
-    >>> [separates(A, np.array([level]), X, -np.ones(1), -np.ones(2)) for level in (1.9, 2.1)]
-    [False, True]
-    """
-    level, reach = float(np.vdot(direction, b)), float(X.support(-pull))
-    error = A.product_error * float(np.linalg.norm(direction))
-    if X.bounded:
-        rounding = error * X.radius_at_zero
-    else:
-        # Where X is unbounded, a last bit of A^T y may be the difference between a proof and none.
-        rounding = max(float(X.support(turn - pull)) for turn in (-error, error)) - reach if reach < np.inf else np.inf
-    return -reach - level > _MARGIN * (abs(reach) + abs(level)) + rounding

@@ -17,7 +17,7 @@ from saddleslide.errors import InputError, OutcomeError
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.clock import PHASES
 from saddleslide.oracles.sampling import Samples
-from saddleslide.runs.plot import Panel, draw_convergence
+from saddleslide.plots import Panel, draw_convergence
 from saddleslide.theory import Plan
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.arrays.precision import SINGLE
+from saddleslide.arrays.kinds import SINGLE
 from saddleslide.certificates.certificate import EPS, judged
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.domains import Domain

@@ -1,9 +1,15 @@
 """The theory as scalar arithmetic: levels, bounds, budgets, plans. No arrays, no NumPy."""
 
-from saddleslide.theory.alphas import alpha, alpha_sequence
-from saddleslide.theory.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
-from saddleslide.theory.budgets import budget, loop_counts, proved_kappa, sorted_by_budget
-from saddleslide.theory.levels import Level, Term, place
+from saddleslide.theory.bounds import (
+    budget,
+    loop_counts,
+    printed_holder_bound,
+    printed_inexact_bound,
+    proved_kappa,
+    sharp_bound,
+    sorted_by_budget,
+)
+from saddleslide.theory.levels import Level, Term, alpha, alpha_sequence, place
 from saddleslide.theory.plan import Constant, Plan
 from saddleslide.theory.schedule import Schedule
 

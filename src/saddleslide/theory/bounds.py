@@ -4,9 +4,163 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from saddleslide.theory.deviations import noise_bound, printed_noise_bound
-from saddleslide.theory.levels import Level
+from saddleslide.errors import InputError
+from saddleslide.theory.levels import Level, Term, last_alpha, sum_of_inverse_squares
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise of one level in the bound: (sigma^2 / 2 tau) spread + sqrt(Omega) sigma sqrt(squares)."""
+
+    spread: float
+    squares: float
+
+
+def noise_weights(levels: Sequence[Level]) -> tuple[Noise, ...]:
+    """The sums over nodes in the proof of Theorem VI_sliding_stochastic_uniform, with the actual alphas.
+
+    spread = prod alpha_{T-1}^2 sum_t alpha_t^-2 (at most the number of calls) and squares = prod alpha_{T-1}^4 sum_t
+    alpha_t^-2 (at most 2^k over the number of calls).
+
+    Examples
+    --------
+    >>> from saddleslide.theory.holder import Holder
+    >>> from saddleslide.theory.levels import Term, place
+    >>> noise_weights(place([Term("f", Holder(1.0, 1.0))], loops=(1,)))
+    (Noise(spread=1.0, squares=1.0),)
+    """
+    found, spread, squares = [], 1.0, 1.0
+    for level in levels:
+        a, total = last_alpha(level.T), sum_of_inverse_squares(level.T)
+        spread *= a**2 * total
+        squares *= a**4 * total
+        found.append(Noise(spread, squares))
+    return tuple(found)
+
+
+def noise_bound(levels: Sequence[Level]) -> float:
+    """What sampled gradients add to the sharp bound: last two sums of Theorem VI_sliding_stochastic_uniform.
+
+    Its sup is split by levels, so every level may have its own norm and Omega (docs/stochastic.md).
+
+    Examples
+    --------
+    >>> from saddleslide.theory.levels import Term, place
+    >>> from saddleslide.theory.noise import steadied
+    >>> noise_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,)))
+    4.0
+    """
+    return math.fsum(
+        deviation(level, noise.spread) + math.sqrt(level.term.variance * level.term.Omega * noise.squares)
+        for level, noise in zip(levels, noise_weights(levels), strict=True)
+        if felt(level)
+    )
+
+
+def printed_noise_bound(levels: Sequence[Level]) -> float:
+    """The same two sums as printed: sigma_i^2 A_i / (2 tau_i) and 2^(i/2) sigma_i sqrt(Omega / A_i).
+
+    Examples
+    --------
+    >>> from saddleslide.theory.levels import Term, place
+    >>> from saddleslide.theory.noise import steadied
+    >>> round(printed_noise_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,))), 4)
+    4.8284
+    """
+    return math.fsum(
+        deviation(level, level.N) + math.sqrt(2.0**i * level.term.variance * level.term.Omega / level.N)
+        for i, level in enumerate(levels, start=1)
+        if felt(level)
+    )
+
+
+def felt(level: Level) -> bool:
+    """Noise moves nothing on a single point."""
+    return level.term.variance > 0.0 and level.term.Omega > 0.0
+
+
+def deviation(level: Level, spread: float) -> float:
+    """sigma^2 spread / (2 tau); infinite without a tau.
+
+    Examples
+    --------
+    >>> from saddleslide.theory.levels import Term, place
+    >>> deviation(place([Term("f", variance=4.0, tau=2.0)], (1,))[0], 3.0)
+    3.0
+    """
+    return level.term.variance * spread / (2.0 * level.term.tau) if level.term.tau > 0.0 else math.inf
+
+
+# Corollary 3.6 proves kappa_n = 2^(2n+2); the paper's tables use 1.
+PRACTICAL_KAPPA = 1.0
+
+
+def proved_kappa(n: int) -> float:
+    """kappa_n of Corollary 3.6 (256 for three levels).
+
+    Examples
+    --------
+    >>> proved_kappa(3)
+    256.0
+    """
+    return 2.0 ** (2 * n + 2)
+
+
+def budget(term: Term, eps: float) -> float:
+    """R_i of Corollary 3.6: calls that the component needs for accuracy eps, up to a constant.
+
+    A sampled gradient adds sigma^2 Omega / eps^2 (Corollary VI_sliding_stochastic_complexity, its sum as a maximum).
+
+    Examples
+    --------
+    >>> budget(Term("B", M=2.0, Omega=120.0), eps=0.5)
+    480.0
+    """
+    if not (eps > 0.0 and math.isfinite(eps)):
+        raise InputError(f"budget: eps is {eps!r}; expected a finite number > 0.")
+    smooth, operator = 0.0, 0.0
+    if term.smoothness is not None and term.smoothness.H > 0.0:
+        nu = term.smoothness.nu
+        smooth = (term.smoothness.H * term.Omega ** ((1.0 + nu) / 2.0) / eps) ** (2.0 / (1.0 + 3.0 * nu))
+    if term.M > 0.0:
+        operator = term.M * term.Omega / eps
+    noise = term.variance * term.Omega / eps**2 if term.variance > 0.0 else 0.0
+    return max(smooth, operator, noise, 1.0)
+
+
+def sorted_by_budget(terms: Sequence[Term], eps: float) -> list[Term]:
+    """Terms in the order of their budgets, outermost first; ties keep the given order.
+
+    Examples
+    --------
+    >>> [t.name for t in sorted_by_budget([Term("g", M=9.0, Omega=1.0), Term("B", M=3.0, Omega=1.0)], 0.1)]
+    ['B', 'g']
+    """
+    return sorted(terms, key=lambda term: budget(term, eps))
+
+
+def loop_counts(terms: Sequence[Term], eps: float, kappa: float = PRACTICAL_KAPPA) -> tuple[int, ...]:
+    """T_i = max(1, ceil(kappa R_i / N_{i-1})), for terms in the order of the levels.
+
+    Examples
+    --------
+    >>> loop_counts([Term("f", M=10.0, Omega=1.0), Term("B", M=35.0, Omega=1.0)], eps=1.0)
+    (10, 4)
+    """
+    loops: list[int] = []
+    N = 1
+    for term in terms:
+        calls = kappa * budget(term, eps)
+        if not math.isfinite(calls):
+            raise InputError(
+                f"component {term.name}: the domain is unbounded; expected a bounded one (Corollary 3.6), "
+                "or explicit loops=."
+            )
+        loops.append(max(1, math.ceil(calls / N)))
+        N *= loops[-1]
+    return tuple(loops)
 
 
 def sharp_bound(levels: Sequence[Level]) -> float:

@@ -3,13 +3,99 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from saddleslide.errors import InputError
-from saddleslide.theory.alphas import last_alpha
 from saddleslide.theory.holder import Holder
+
+
+@lru_cache(maxsize=64)
+def alpha_sequence(length: int) -> tuple[float, ...]:
+    """alpha_0 = 1, alpha_{t+1} = 2 / (1 + sqrt(1 + 4 / alpha_t^2)).
+
+    Examples
+    --------
+    >>> [round(a, 4) for a in alpha_sequence(3)]
+    [1.0, 0.618, 0.4559]
+    """
+    alphas = [1.0]
+    while len(alphas) < length:
+        alphas.append(2.0 / (1.0 + math.sqrt(1.0 + 4.0 / alphas[-1] ** 2)))
+    return tuple(alphas[:length])
+
+
+# alpha_t and the sum of alpha_s^-2 for s <= t, grown on demand; longer loops go on from the end.
+_KEPT = 100_000
+_alphas = array("d", [1.0])
+_inverse_squares = array("d", [1.0])
+_growing = Lock()
+
+
+def alpha(t: int) -> float:
+    """Give alpha_t alone, however far: a loop of any length may begin without a list of its weights.
+
+    Examples
+    --------
+    >>> alpha(2) == alpha_sequence(3)[2], round(alpha(10**12) * 10**12, 6)
+    (True, 2.0)
+    """
+    return _alphas[t] if t < len(_alphas) else _at(t + 1)[0]
+
+
+def last_alpha(T: int) -> float:
+    """Give alpha_{T-1}, what a level with T iterations contributes to the bounds.
+
+    Examples
+    --------
+    >>> last_alpha(1)
+    1.0
+    """
+    return _at(T)[0]
+
+
+def sum_of_inverse_squares(T: int) -> float:
+    """Sum of alpha_t^-2 over the T iterations of a level, at most alpha_{T-1}^-3 (Lemma alpha_properties).
+
+    Examples
+    --------
+    >>> round(sum_of_inverse_squares(2), 4)
+    3.618
+    """
+    return _at(T)[1]
+
+
+@lru_cache(maxsize=1024)
+def _at(T: int) -> tuple[float, float]:
+    with _growing:
+        while len(_alphas) < min(T, _KEPT):
+            a = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / _alphas[-1] ** 2))
+            # Readers look at the length of the other one.
+            _inverse_squares.append(_inverse_squares[-1] + 1.0 / a**2)
+            _alphas.append(a)
+    if T <= _KEPT:
+        return _alphas[T - 1], _inverse_squares[T - 1]
+    return _far(T)
+
+
+def _far(T: int) -> tuple[float, float]:
+    """Beyond the kept ones u = 1/alpha grows by 1/2 + 1/(8u) a step; what is left out is below 1e-12 relative."""
+    first, kept = 1.0 / _alphas[-1], _inverse_squares[-1]
+    u = first + 0.5 * (T - _KEPT)
+    # Euler and Maclaurin's sums of 1/(8u) and of u^2, where du/dt = 1/2 + 1/(8u) + 1/(32u^2) takes these steps.
+    for _ in range(8):
+        grown = 0.25 * math.log((4.0 * u + 1.0) / (4.0 * first + 1.0)) + 0.0625 * (1.0 / first - 1.0 / u)
+        u = first + 0.5 * (T - _KEPT) + grown
+    area = _area(u) - _area(first) + 0.5 * (u * u - first * first) + (u - first) / 12.0
+    return 1.0 / u, kept + area
+
+
+def _area(u: float) -> float:
+    return 2.0 * u**3 / 3.0 - u * u / 4.0
 
 
 @dataclass(frozen=True)
@@ -126,3 +212,77 @@ def _oracle(term: Term, position: int, N: int) -> tuple[float, float]:
         )
     delta = term.smoothness.best_delta(position, N, term.Omega)
     return term.smoothness.L(delta), delta
+
+
+def levelwise_terms(
+    f: Holder, g: Holder, L_xy: float, Omega_x: float, Omega_y: float, w: float | None = None
+) -> list[Term]:
+    """Terms for `place`, in any order: f in the seminorm diag(1, 0), g in diag(0, 1), B in the norm diag(w, 1/w).
+
+    In these norms the constants of f, g and B are the Euclidean ones, and B has M = L_xy for every w.
+
+    Parameters
+    ----------
+    f, g : Holder
+        Euclidean Hölder conditions of f on X and of g on Y.
+    L_xy : float
+        Upper bound on the norm of B; 0 only for B = 0.
+    Omega_x, Omega_y : float
+        Largest squared Euclidean distances from the start within X and within Y; infinite when unbounded.
+    w : float, optional
+        Weight of the coupling norm; `best_w` unless given.
+
+    Examples
+    --------
+    >>> f, g, B = levelwise_terms(Holder(1.0, 3.0), Holder(0.5, 1.0), L_xy=2.0, Omega_x=100.0, Omega_y=0.01)
+    >>> f.weights, g.weights, B.weights
+    ((1.0, 0.0), (0.0, 1.0), (0.01, 100.0))
+    >>> f.Omega, g.Omega, B.Omega, B.M
+    (100.0, 0.01, 2.0, 2.0)
+    """
+    for name, value in (("L_xy", L_xy), ("Omega_x", Omega_x), ("Omega_y", Omega_y)):
+        if not value >= 0.0:
+            raise InputError(f"levelwise_terms: {name} is {value!r}; expected a number >= 0.")
+    if not math.isfinite(L_xy):
+        raise InputError(f"levelwise_terms: L_xy is {L_xy!r}; expected a finite number >= 0.")
+    f, g = _on_set(f, Omega_x), _on_set(g, Omega_y)
+    for name, smoothness, block in (("f", f, "x"), ("g", g, "y")):
+        if L_xy == 0.0 and smoothness.H == 0.0:
+            raise InputError(
+                f"levelwise_terms: {name} has H = 0 and L_xy is 0, so that no level has curvature on {block}; expected "
+                f"one of them > 0. Declare any H > 0 for {name}: an upper bound on H is enough."
+            )
+    if w is None:
+        w = 1.0 if L_xy == 0.0 else best_w(Omega_x, Omega_y)
+    if not (w > 0.0 and math.isfinite(w) and math.isfinite(1.0 / w)):
+        raise InputError(f"levelwise_terms: w is {w!r}; expected a finite number > 0.")
+    return [
+        Term("f", f, weights=(1.0, 0.0), Omega=Omega_x),
+        Term("g", g, weights=(0.0, 1.0), Omega=Omega_y),
+        Term("B", M=L_xy, weights=(w, 1.0 / w), Omega=w * Omega_x + Omega_y / w),
+    ]
+
+
+def best_w(Omega_x: float, Omega_y: float) -> float:
+    """The w = D_y / D_x that minimises w D_x^2 + D_y^2 / w; the minimum is 2 D_x D_y.
+
+    A set that is a single point has no size to balance: then w = 1, one valid choice among all.
+
+    Examples
+    --------
+    >>> best_w(100.0, 0.01)
+    0.01
+    """
+    if not (math.isfinite(Omega_x) and math.isfinite(Omega_y)):
+        raise InputError(
+            f"levelwise_terms: the squared radii are {Omega_x} and {Omega_y}; expected bounded domains, or w=, "
+            "about |y - y_in| / |x - x_in| at the solution."
+        )
+    if Omega_x == 0.0 or Omega_y == 0.0:
+        return 1.0
+    return math.sqrt(Omega_y) / math.sqrt(Omega_x)
+
+
+def _on_set(smoothness: Holder, Omega: float) -> Holder:
+    """On a single point every Hölder condition holds; one with nu = 1 and H > 0 keeps the steps finite."""
+    return Holder(1.0, smoothness.H or 1.0) if Omega == 0.0 else smoothness

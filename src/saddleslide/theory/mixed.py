@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
-from saddleslide.theory.curvature import Curvature
 from saddleslide.theory.holder import Holder
+from saddleslide.theory.restarts import Curvature
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from saddleslide.errors import InputError
-from saddleslide.theory.bounds import sharp_bound
-from saddleslide.theory.budgets import loop_counts, sorted_by_budget
-from saddleslide.theory.deviations import Noise, deviation, felt, noise_weights
+from saddleslide.theory.bounds import Noise, deviation, felt, loop_counts, noise_weights, sharp_bound, sorted_by_budget
 from saddleslide.theory.levels import Level, Term, check_loops, place
 
 # Halvings of the bracket of an accuracy: a part in a thousand of its logarithm.

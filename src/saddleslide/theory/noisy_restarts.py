@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
-from saddleslide.theory.curvature import Curvature
 from saddleslide.theory.levels import Level, Term, place
 from saddleslide.theory.noise import fixed_comparator_noise, steadied
-from saddleslide.theory.restarts import CONTRACTION, Stage, restart_count, sorted_loops, stage_terms
+from saddleslide.theory.restarts import CONTRACTION, Curvature, Stage, restart_count, sorted_loops, stage_terms
 
 # 16 times the lower bound of Theorem 4.4 gives Psi, so the anchors' error enters as 16 Delta_anc.
 C_ANC = 16.0

@@ -9,19 +9,18 @@ from typing import Any
 
 from saddleslide.arrays.base import key_of
 from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.constants import CONSTANT_NAMES, SMOOTHNESS_NAMES
 from saddleslide.facts.costs import chosen_costs
-from saddleslide.facts.hypotheses import run_hypotheses
-from saddleslide.facts.metric_constants import noise_in, oracles_in
+from saddleslide.facts.facts import CONSTANT_NAMES, SMOOTHNESS_NAMES
+from saddleslide.facts.metric_constants import block_norms, noise_in, oracles_in, terms_in, usable_norms
 from saddleslide.facts.noise import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
-from saddleslide.facts.norms import block_norms, terms_in, usable_norms
+from saddleslide.facts.requirements import run_hypotheses
 from saddleslide.methods.schedule.regimes import restarted_plan
 from saddleslide.methods.schedule.request import SHARP, Request
 from saddleslide.methods.schedule.settings import Setting, settings
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
-from saddleslide.theory.budgets import PRACTICAL_KAPPA
+from saddleslide.theory.bounds import PRACTICAL_KAPPA
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.levels import check_loops
 from saddleslide.theory.noise import ESTIMATE, is_noisy, proved_accuracy, steadied

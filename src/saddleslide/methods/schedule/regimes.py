@@ -13,23 +13,29 @@ from saddleslide.arrays.base import Array, as_number
 from saddleslide.certificates.certificate import judged
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.hypotheses import restart_hypotheses
 from saddleslide.facts.noise import refuse_mixed, variances
+from saddleslide.facts.requirements import restart_hypotheses
 from saddleslide.functions import Function, Linear, Quadratic
 from saddleslide.functions.base import gradient_aside
 from saddleslide.operators import Coupling, Mirrored
-from saddleslide.operators.call import note
-from saddleslide.operators.spectrum import as_dense
+from saddleslide.operators.spectrum import as_dense, note
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Plan
-from saddleslide.theory.curvature import Curvature, with_anchors
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.hypotheses import COMPUTED, DECLARED
 from saddleslide.theory.mixed import Regularisation, gap_target, regularise
 from saddleslide.theory.noise import rests_on_estimate
 from saddleslide.theory.noisy_restarts import NoisyStages, noisy_stages
 from saddleslide.theory.plan import RECURSIVE_SLIDING
-from saddleslide.theory.restarts import CONTRACTION, Stage, practical_stage, proved_stage, restart_count
+from saddleslide.theory.restarts import (
+    CONTRACTION,
+    Curvature,
+    Stage,
+    practical_stage,
+    proved_stage,
+    restart_count,
+    with_anchors,
+)
 from saddleslide.theory.schedule import Schedule
 
 REGIMES = ("degenerate", "restarts", "mixed")

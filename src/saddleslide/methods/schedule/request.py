@@ -14,8 +14,8 @@ import numpy as np
 from saddleslide.arrays.arguments import as_flag, as_mapping, as_names, as_whole, as_word
 from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.constants import declared_constants
-from saddleslide.facts.norms import BUILT_METRICS, block_norms
+from saddleslide.facts.facts import declared_constants
+from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms
 from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.metrics import Metric
 from saddleslide.problem import SaddleProblem

@@ -9,14 +9,13 @@ from typing import Any
 from saddleslide.arrays.base import Array
 from saddleslide.domains import Ball
 from saddleslide.errors import InputError
-from saddleslide.facts.constants import plan_constants
-from saddleslide.facts.metric_constants import constants_in, squared_radius_in
-from saddleslide.facts.norms import BUILT_METRICS
+from saddleslide.facts.facts import plan_constants
+from saddleslide.facts.metric_constants import BUILT_METRICS, constants_in, squared_radius_in
 from saddleslide.functions import Zero
 from saddleslide.methods.metric_choice import built_metric, choose_metric
 from saddleslide.methods.sliding.view import View, view_of
 from saddleslide.metrics import Metric
-from saddleslide.operators.call import note
+from saddleslide.operators.spectrum import note
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem

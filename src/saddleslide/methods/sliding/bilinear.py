@@ -13,7 +13,7 @@ from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.guards import PairGuard
 from saddleslide.domains import Domain, Product
 from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
-from saddleslide.functions.models import spared
+from saddleslide.functions.minimum import spared
 from saddleslide.functions.roundings import FEW
 from saddleslide.methods.sliding.anchored_level import anchored_sweep
 from saddleslide.methods.sliding.component import Writer

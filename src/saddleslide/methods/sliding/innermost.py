@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.kernels import arguments, kinds
+from saddleslide.kernels import arguments
 from saddleslide.kernels.arguments import Above, Bands, Buffers, Differences, Parts, PictureBuffers
 from saddleslide.kernels.switch import Kernels, jit_enabled, load
 from saddleslide.methods.sliding.component import Writer
@@ -96,7 +96,7 @@ def bands_of(parts: Parts, T: int) -> Bands:
     (Bands(height=8, together=10), Bands(height=64, together=1))
     """
     rows, columns = parts.coupling
-    couples = max(parts.X.kind, parts.Y.kind) > kinds.BOX
+    couples = max(parts.X.kind, parts.Y.kind) > arguments.BOX
     height = rows if couples else min(rows, max(1, _BAND // columns))
     return Bands(height, 1 if height == rows else min(_TOGETHER, T))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from saddleslide.domains import Ball, Box, FullSpace, Simplex
-from saddleslide.kernels import kinds
+from saddleslide.kernels import arguments
 from saddleslide.kernels.arguments import Blocks, Curve, Dense, Differences, KnownSet, KnownTerm, Parts, Rows, Sparse
 from saddleslide.metrics import Entrywise
 from saddleslide.operators.explicit import Matrix, rows_of
@@ -45,17 +45,17 @@ def known_parts(view: View) -> Parts | None:
 def known_set(domain: Domain) -> KnownSet | None:
     """A set as compiled loops take it; None where it is of no known kind."""
     if isinstance(domain, FullSpace):
-        return KnownSet(kinds.FULL, NOTHING, NOTHING, 0.0, NOTHING)
+        return KnownSet(arguments.FULL, NOTHING, NOTHING, 0.0, NOTHING)
     if isinstance(domain, Box):
         alike = domain.uniform
         lower, upper = (np.ascontiguousarray(side).ravel() for side in (domain.lower, domain.upper))
         if alike is not None:
             lower, upper = np.array(alike[:1]), np.array(alike[1:])
-        return KnownSet(kinds.BOX if alike is None else kinds.INTERVAL, lower, upper, 0.0, NOTHING)
+        return KnownSet(arguments.BOX if alike is None else arguments.INTERVAL, lower, upper, 0.0, NOTHING)
     if isinstance(domain, Ball):
         center = NOTHING if domain.center is None else domain.center.ravel()
-        return KnownSet(kinds.BALL, NOTHING, NOTHING, domain.ball_radius, center)
-    return KnownSet(kinds.SIMPLEX, NOTHING, NOTHING, 0.0, NOTHING) if isinstance(domain, Simplex) else None
+        return KnownSet(arguments.BALL, NOTHING, NOTHING, domain.ball_radius, center)
+    return KnownSet(arguments.SIMPLEX, NOTHING, NOTHING, 0.0, NOTHING) if isinstance(domain, Simplex) else None
 
 
 def known_coupling(coupling: Coupling) -> Dense | Sparse | Differences | None:
@@ -98,10 +98,10 @@ def known_term(term: Function, domain: Domain, metric: Metric | None = None) -> 
     linear = NOTHING if not np.any(form.linear) else spread(form.linear / entries, domain.shape)
     shape = [np.asarray(np.divide(part, entries), dtype=np.float64) for part in (form.quadratic, *curve)]
     if not any(np.any(part) for part in shape):
-        return KnownTerm(kinds.NO_TERM, NOTHING, NOTHING, NOTHING, linear)
+        return KnownTerm(arguments.NO_TERM, NOTHING, NOTHING, NOTHING, linear)
     alike = all(part.ndim == 0 for part in shape)
     stiffness, threshold, root = (part.reshape(1) if alike else spread(part, domain.shape) for part in shape)
-    return KnownTerm(kinds.ALIKE if alike else kinds.ENTRIES, stiffness, threshold, root, linear)
+    return KnownTerm(arguments.ALIKE if alike else arguments.ENTRIES, stiffness, threshold, root, linear)
 
 
 def known_inverse(metric: Metric | None, domain: Domain) -> Array | None:

@@ -11,8 +11,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, on_host, zeros
 from saddleslide.kernels import arguments
-from saddleslide.kernels.arguments import Above, Differences, DualBuffers, Parts
-from saddleslide.kernels.kinds import ZERO_Y
+from saddleslide.kernels.arguments import ZERO_Y, Above, Differences, DualBuffers, Parts
 from saddleslide.kernels.switch import jit_enabled, updates
 from saddleslide.methods.sliding.innermost import (
     Outer,

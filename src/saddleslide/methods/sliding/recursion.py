@@ -21,7 +21,7 @@ from saddleslide.errors import InputError
 from saddleslide.kernels.switch import updates
 from saddleslide.methods.base import State
 from saddleslide.methods.sliding.thrift import Ends
-from saddleslide.theory.alphas import alpha as alpha_of
+from saddleslide.theory.levels import alpha as alpha_of
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
 
-from saddleslide.kernels import kinds
+from saddleslide.kernels import arguments
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
@@ -66,11 +66,11 @@ def spared_by(ends: Ends, z: Array, n: int) -> int:
     --------
     >>> import numpy as np
     >>> z = np.array([0.0, 0.0, 1.0])
-    >>> spared_by(Ends(True, False), z, 2) == kinds.ZERO_X, spared_by(Ends(False, True), z, 2) == kinds.LAST
+    >>> spared_by(Ends(True, False), z, 2) == arguments.ZERO_X, spared_by(Ends(False, True), z, 2) == arguments.LAST
     (True, True)
     """
-    at_start = kinds.ZERO_X * (not z[:n].any()) + kinds.ZERO_Y * (not z[n:].any()) if ends.first else 0
-    return at_start + kinds.LAST * ends.last
+    at_start = arguments.ZERO_X * (not z[:n].any()) + arguments.ZERO_Y * (not z[n:].any()) if ends.first else 0
+    return at_start + arguments.LAST * ends.last
 
 
 def products_spared(spares: int) -> int:
@@ -78,7 +78,7 @@ def products_spared(spares: int) -> int:
 
     Examples
     --------
-    >>> products_spared(kinds.ZERO_Y + kinds.LAST)
+    >>> products_spared(arguments.ZERO_Y + arguments.LAST)
     3
     """
-    return bool(spares & kinds.ZERO_X) + bool(spares & kinds.ZERO_Y) + 2 * bool(spares & kinds.LAST)
+    return bool(spares & arguments.ZERO_X) + bool(spares & arguments.ZERO_Y) + 2 * bool(spares & arguments.LAST)
