@@ -20,7 +20,7 @@ def plan_lines(plan: Plan) -> list[str]:
     """What the plan does and promises, without constants, hypotheses and costs."""
     schedule = plan.schedule
     if schedule is None:
-        return _adaptive_lines(plan) if plan.is_adaptive else _method_lines(plan)
+        return _method_lines(plan)
     lines, noise = _stage_lines(plan, schedule) if schedule.has_restarts else _level_lines(plan, schedule)
     if (given := schedule.given) is not None:
         lines.append(f"  norm     of x: {given['kind'] if isinstance(given, dict) else given.name}")
@@ -111,31 +111,21 @@ def _called(calls: Mapping[str, int]) -> str:
     return f"f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}"
 
 
-def _target(plan: Plan) -> str:
-    words = [f"gap at most {plan.tol:g}"] if plan.tol else []
-    return " or ".join(words + ([f"{plan.rtol:g} of the gap at the start"] if plan.rtol > 0.0 else []))
-
-
 def _method_lines(plan: Plan) -> list[str]:
-    chosen = [f", {name} {value}" for name, value in plan.settings.items() if value is not None]
-    then = "  then     adaptive sliding, where it costs more than that is predicted to, or stands still"
-    return [
-        f"Plan: {plan.method}{''.join(chosen)}",
-        f"  target   {_target(plan)}",
-        f"  inspect  every {'10 % more' if plan.every is None else plan.every} iterations",
-        *([then] if plan.on_allowance else []),
-    ]
-
-
-def _adaptive_lines(plan: Plan) -> list[str]:
-    lines = [
-        f"Plan: {plan.method}, levels {plan.order}, metric {plan.metric}",
-        f"  target   {_target(plan)}",
-        "  bound    none in advance: the certificate is the proof",
-    ]
+    """Of a method without a schedule: a named one, or what `solve` does by itself."""
+    words = [f"gap at most {plan.tol:g}"] if plan.tol else []
+    words += [f"{plan.rtol:g} of the gap at the start"] if plan.rtol > 0.0 else []
+    target, of = f"  target   {' or '.join(words)}", plan.settings
+    if not plan.is_adaptive:
+        chosen = "".join(f", {name} {value}" for name, value in of.items() if value is not None)
+        every = "10 % more" if plan.every is None else plan.every
+        lines = [f"Plan: {plan.method}{chosen}", target, f"  inspect  every {every} iterations"]
+        then = "  then     adaptive sliding, where it costs more than that is predicted to, or stands still"
+        return lines + ([then] if plan.on_allowance else [])
+    lines = [f"Plan: {plan.method}, levels {plan.order}, metric {plan.metric}", target]
+    lines.append("  bound    none in advance: the certificate is the proof")
     # Restarted primal-dual steps have nothing inside.
     if plan.order != "B":
-        of = plan.settings
         if of["g_steps"] > 0:
             lines.append(f"  inside   at most {of['g_steps']} steps on g per gradient of f")
         steps, name = (of["steps_per_g"], " of g") if of["g_steps"] > 0 else (of["inner_steps"], "")

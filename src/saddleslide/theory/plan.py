@@ -23,8 +23,6 @@ ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL = "adaptive sliding", "restarted primal-
 RECURSIVE_SLIDING = "recursive sliding"
 # Constants of a plan: upper bounds on the distances from the start to the solution.
 DISTANCES = ("D_x", "D_y")
-
-
 # What a practical stage is expected to leave of the gap: measured on quadratics, 0.1 to 0.3.
 PRACTICAL_CONTRACTION = 0.25
 # Psi is at least so many gaps (Bregman part of eq. Psi_s), and the certificate stops a run at the gap itself.
@@ -334,18 +332,21 @@ class Plan:
             expected = "expected what to_dict wrote, with 'method' and 'schedule'"
             raise InputError(f"Plan.from_dict: the data has {sorted(map(str, data))}; {expected}.")
         try:
-            schedule = None if data["schedule"] is None else Schedule.from_dict(data["schedule"])
-            constants = {name: Constant(*pair) for name, pair in data["constants"].items()}
-            hypotheses = tuple(Hypothesis(*one) for one in data["hypotheses"])
-            known: dict[str, Any] = {"schedule": schedule, "constants": constants, "hypotheses": hypotheses}
-            names = [entry.name for entry in fields(cls) if entry.name not in (*known, "own", "settings")]
-            return cls(settings=data["settings"], **{name: _as_tuple(data[name]) for name in names}, **known)
+            costs, shapes, schedule = data["costs"], data["shapes"], data["schedule"]
+            plain = ("method", "settings", "tol", "rtol", "predicted", "seed", "mirrored", "every", "on_allowance")
+            kept: dict[str, Any] = {name: data[name] for name in plain}
+            kept |= {name: tuple(data[name]) for name in ("reasons", "proximal", "notes", "spent")}
+            return cls(
+                **kept,
+                schedule=None if schedule is None else Schedule.from_dict(schedule),
+                constants={name: Constant(*pair) for name, pair in data["constants"].items()},
+                hypotheses=tuple(Hypothesis(*one) for one in data["hypotheses"]),
+                costs=None if costs is None else tuple(costs),
+                alternatives=tuple((str(name), float(cost)) for name, cost in data["alternatives"]),
+                shapes=None if shapes is None else (tuple(shapes[0]), tuple(shapes[1])),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"Plan.from_dict: {error!r} in the data; expected what to_dict wrote.") from error
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(_as_tuple(part) for part in value) if isinstance(value, list | tuple) else value
 
 
 def weighted_cost(calls: Mapping[str, float], costs: Sequence[float]) -> float:
