@@ -35,7 +35,7 @@ def values(rows: Iterable[Row], column: Column) -> list[Any]:
     return [value for row in rows if (value := field_of(row, column["field"])) is not None]
 
 
-def grouped(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+def group_medians(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
     """Medians of the second entries, by the first ones in rising order."""
     found: dict[Any, list[float]] = {}
     for name, value in pairs:
@@ -56,7 +56,7 @@ def crossover(rows: Sequence[Row], column: Column, cells: Cells) -> float:
 
 def median_gaps(rows: Sequence[Row], column: Column) -> list[tuple[float, float]]:
     """(count, median gap) for every count, in rising order."""
-    return list(grouped((float(field_of(row, column["field"])), float(row["gap"])) for row in rows).items())
+    return list(group_medians((float(field_of(row, column["field"])), float(row["gap"])) for row in rows).items())
 
 
 def slope(rows: Sequence[Row], column: Column) -> float:
@@ -118,7 +118,7 @@ def weighted_seconds(row: Row) -> float:
 
 def ranking(rows: Sequence[Row], column: Column, cells: Cells) -> str:
     """Methods from the cheapest to the dearest by weighted cost."""
-    costs = grouped((row["method"], weighted_seconds(row)) for row in rows)
+    costs = group_medians((row["method"], weighted_seconds(row)) for row in rows)
     return " < ".join(column["names"].get(name, name) for name in sorted(costs, key=lambda name: costs[name]))
 
 
@@ -130,7 +130,7 @@ def selected(rows: Sequence[Row], column: Column, cells: Cells) -> str | None:
 
 def power_law(points: Sequence[tuple[float, float]]) -> float:
     """Slope of log y against log x, with the median of y where an x comes more than once."""
-    found = grouped(points)
+    found = group_medians(points)
     if len(found) < 2:
         raise ValueError("an exponent needs two points")
     if min(*found, *found.values()) <= 0:

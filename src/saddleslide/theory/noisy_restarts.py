@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
 from saddleslide.theory.noise import fixed_comparator_noise
-from saddleslide.theory.restarts import CONTRACTION, Curvature, Stage, levels_for, restart_count, stage_terms
+from saddleslide.theory.restarts import CONTRACTION, Curvature, Stage, place_by_budget, restart_count, stage_terms
 
 # 16 times the lower bound of Theorem 4.4 gives Psi, so the anchors' error enters as 16 Delta_anc.
 C_ANC = 16.0
@@ -82,7 +82,7 @@ def noisy_stage(
     calls = {
         name: max(factor * need, 1.0) + noise_factor * terms[name].variance / Gamma for name, need in needs.items()
     }
-    return Stage(levels_for(terms, calls), Gamma, curvature.beta_x, curvature.beta_y)
+    return Stage(place_by_budget(terms, calls), Gamma, curvature.beta_x, curvature.beta_y)
 
 
 def proved_noisy_stage(curvature: Curvature, Gamma: float, variances: tuple[float, float]) -> Stage:

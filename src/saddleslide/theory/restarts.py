@@ -135,7 +135,7 @@ def stage_terms(curvature: Curvature, Omega: float, anchor: float) -> tuple[dict
     return {term.name: replace(term, weights=weights, Omega=Omega) for term in terms}, needs
 
 
-def levels_for(terms: Mapping[str, Term], calls: Mapping[str, float]) -> tuple[Level, ...]:
+def place_by_budget(terms: Mapping[str, Term], calls: Mapping[str, float]) -> tuple[Level, ...]:
     """Levels by budget, ties in the order f, g, B, with loops for at least these calls; sampled terms get their tau."""
     order, loops, N = sorted("fgB", key=lambda name: calls[name]), [], 1
     for name in order:
@@ -148,13 +148,13 @@ def practical_stage(curvature: Curvature, Omega: float, factor: float = 1.0) -> 
     """Budgets R_i times `factor`, each delta by eq. Holder_delta_star; not proved, judged by the gap."""
     terms, needs = stage_terms(curvature, Omega, curvature.anchor_smoothness)
     calls = {name: max(factor * need, 1.0) for name, need in needs.items()}
-    return Stage(levels_for(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
+    return Stage(place_by_budget(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
 
 
 def lengthened(stage: Stage, factor: float) -> Stage:
     """A practical stage with `factor` times the calls of each oracle."""
     terms = {level.term.name: level.term for level in stage.levels}
-    return replace(stage, levels=levels_for(terms, {level.term.name: factor * level.N for level in stage.levels}))
+    return replace(stage, levels=place_by_budget(terms, {level.term.name: factor * level.N for level in stage.levels}))
 
 
 def proved_stage(curvature: Curvature, Omega: float) -> Stage:
@@ -170,10 +170,10 @@ def proved_stage(curvature: Curvature, Omega: float) -> Stage:
         if p.H > 0.0:
             N = math.ceil((4.0 * C_VI / RHO ** (1.0 + a) * p.K * Omega ** (-a)) ** (1.0 / (2.0 - a)))
             calls[name] = float(max(N, 1))
-    for level in levels_for(terms, calls):
+    for level in place_by_budget(terms, calls):
         # delta_f = rho Omega / N_f with the calls that are made: loops are rounded up, so N_f may exceed the need.
         if (name := level.term.name) in smoothness:
             p = smoothness[name]
             delta = 0.0 if p.nu == 1.0 or p.H == 0.0 else RHO * Omega / level.N
             terms[name] = replace(level.term, inexact=(delta, p.L(delta)))
-    return Stage(levels_for(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
+    return Stage(place_by_budget(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
