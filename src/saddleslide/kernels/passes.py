@@ -34,12 +34,6 @@ from saddleslide.kernels.products import add_multiple, dot, row_sum
 
 
 @helper
-def _two_row_sums(data: Array, columns: Any, v: Array, k: Any, end: Any) -> tuple[float, float]:
-    """`row_sum` of both columns of v: the second time, the row is in the cache."""
-    return row_sum(data, columns, v[:, 0], k, end), row_sum(data, columns, v[:, 1], k, end)
-
-
-@helper
 def _add_row(data: Array, columns: Any, factor: float, out: Array, k: Any, end: Any) -> None:
     while k < end:
         out[columns[k]] += factor * data[k]
@@ -63,7 +57,11 @@ def _sum(rows: Any, v: Any, k: Any, end: Any) -> Any:
         return lambda rows, v, k, end: pair_sum(rows.data, rows.columns, v, k, end)
     if v.ndim == 1:
         return lambda rows, v, k, end: row_sum(rows.data, rows.columns, v, k, end)
-    return lambda rows, v, k, end: _two_row_sums(rows.data, rows.columns, v, k, end)
+    # The second time, the row is in the cache.
+    return lambda rows, v, k, end: (
+        row_sum(rows.data, rows.columns, v[:, 0], k, end),
+        row_sum(rows.data, rows.columns, v[:, 1], k, end),
+    )
 
 
 @chosen
@@ -112,40 +110,30 @@ def two_grams(rows: KnownRows, v: ReadMatrix, weights: Read, back: WriteMatrix, 
 
 
 @kernel
-def count_pairs(columns: Offsets, starts: Starts, pair_starts: NewStarts) -> int:
-    """Where the pairs of each row begin; the number of all is returned.
+def pair_up(
+    columns: Offsets, starts: Starts, data: Read, last: int, pair_starts: NewStarts, pair_columns: NewColumns,
+    weights: Write,
+) -> int:  # fmt: skip
+    """Where the pairs of each row begin, and the number of all; with room for them, in zeros, the pairs as well.
 
-    Branches on the columns would be guessed wrongly half of the time: there are none.
+    An entry alone is paired with a zero on its right; the one in the last column with a zero on its left, so that no
+    pair reaches beyond the vector. Branches on the columns would be guessed wrongly half of the time: there are none.
     """
-    pairs = 0
+    pair = -1
     for i in range(starts.size - 1):
-        pair_starts[i] = pairs
+        pair_starts[i] = pair + 1
         second, before = 0, -2
         for k in range(starts[i], starts[i + 1]):
             # The second of a pair never begins one.
             second = (1 - second) & (columns[k] == before + 1)
             before = columns[k]
-            pairs += 1 - second
-    pair_starts[starts.size - 1] = pairs
-    return pairs
-
-
-@kernel
-def pair_up(columns: Offsets, starts: Starts, data: Read, last: int, pair_columns: NewColumns, weights: Write) -> None:
-    """Write the pairs; `weights` holds zeros. An entry alone is paired with a zero on its right.
-
-    The one in the last column is paired with a zero on its left, so that no pair reaches beyond the vector.
-    """
-    pair = -1
-    for i in range(starts.size - 1):
-        second, before = 0, -2
-        for k in range(starts[i], starts[i + 1]):
-            second = (1 - second) & (columns[k] == before + 1)
-            before = columns[k]
             pair += 1 - second
-            right = second | (columns[k] == last)
-            pair_columns[pair] = columns[k] - right
-            weights[2 * pair + right] = data[k]
+            if weights.size > 0:
+                right = second | (columns[k] == last)
+                pair_columns[pair] = columns[k] - right
+                weights[2 * pair + right] = data[k]
+    pair_starts[starts.size - 1] = pair + 1
+    return pair + 1
 
 
 @fusing

@@ -64,7 +64,8 @@ class Spectral(Symbol):
         return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist(), "basis": self.basis}
 
     def attached(self, coupling: Operator) -> Spectral:
-        return Spectral(self.symbol, _above_gram(coupling, self.basis), self.basis)
+        above = coupling.gram_symbol(self.basis)
+        return Spectral(self.symbol, coupling.norm.upper * coupling.norm.upper if above is None else above, self.basis)
 
     def to_basis(self, x: Array) -> Array:
         return to_coordinates(x, self.basis)
@@ -98,12 +99,6 @@ def from_coordinates(X: Array, basis: str) -> Array:
     return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
 
 
-def _above_gram(coupling: Operator, basis: str) -> Array | float:
-    """Symbol of an S that is at least B^T B."""
-    gram = coupling.gram_symbol(basis)
-    return coupling.norm.upper * coupling.norm.upper if gram is None else gram
-
-
 def _hartley(x: Array) -> Array:
     spectrum = scipy.fft.fftn(x, norm="ortho")
     return np.asarray(spectrum.real - spectrum.imag)
@@ -131,7 +126,7 @@ def fit_spectral(
     diagonal = sum(v * to_coordinates(image, basis) for v, image in zip(signs, hessian(points), strict=True))
     smooth = shell_average(diagonal / probes - modulus, basis)
     symbol = np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus
-    return Spectral(symbol, _above_gram(coupling, basis), basis)
+    return Spectral(symbol, basis=basis).attached(coupling)
 
 
 def shell_average(values: Array, basis: str = "dct") -> Array:

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import NamedTuple, final
 
 import numpy as np
+import scipy
 
 from saddleslide.arrays.base import Array, Shape, beside
 from saddleslide.arrays.kinds import Built, is_callers
@@ -17,9 +18,9 @@ from saddleslide.operators.spectrum import (
     FACTORISABLE,
     NormBound,
     SmallestSingularValue,
+    as_dense,
     made,
     norm_bound,
-    singular_values,
     smallest_singular_value,
     summation_error,
 )
@@ -102,8 +103,9 @@ class Operator(Built, ABC):
 
     @cached_property
     def singular_values(self) -> Array:
-        """All singular values, largest first, for operators small enough to be factorised; computed once."""
-        return singular_values(self)
+        """All singular values, largest first, of a small operator; infinite where an entry is not finite."""
+        matrix = as_dense(self)
+        return scipy.linalg.svdvals(matrix) if np.isfinite(matrix).all() else np.full(min(matrix.shape), math.inf)
 
     @property
     def size_bound(self) -> float:

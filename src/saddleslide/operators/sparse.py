@@ -1,4 +1,4 @@
-"""SciPy's sparse matrices as callers hand them over: looked at before any compiled code reads them.
+"""SciPy's sparse matrices: looked at as callers hand them over, and laid out as compiled passes take them.
 
 Their arrays are public and can be changed after SciPy has checked them. Neither its conversions nor compiled loops look
 at bounds, so one wrong index reads or writes memory that belongs to others.
@@ -212,9 +212,8 @@ class SparseRows:
         """A^T diag(weights) A times every row of a stack, two at once, each in one pass over A."""
         made, heavy = np.empty((len(stack), self.shape[1])), flat(weights, self.shape[0])
         for begin, source in _by_two(stack, self.shape[1]):
-            made[begin : begin + 2] = self._added("two_grams", (self.shape[1], 2), source, heavy).T[
-                : len(stack) - begin
-            ]
+            back = self._added("two_grams", (self.shape[1], 2), source, heavy)
+            made[begin : begin + 2] = back.T[: len(stack) - begin]
         return made
 
     def _work(self, name: str) -> Callable[..., None]:
@@ -236,12 +235,13 @@ def _pairs(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> Pairs | None:
     """Pairs of neighbouring columns, where there are few enough of them."""
     if matrix.shape[1] < 2 or matrix.nnz == 0:
         return None
-    pair_starts, given = np.empty_like(starts), matrix.indices.astype(np.int32, copy=False)
-    count = load("passes").count_pairs(given, starts, pair_starts)
+    last, pair_starts, given = matrix.shape[1] - 1, np.empty_like(starts), matrix.indices.astype(np.int32, copy=False)
+    pair_up = partial(load("passes", columns=narrow.name).pair_up, given, starts, matrix.data, last, pair_starts)
+    count = pair_up(np.empty(0, narrow), np.empty(0))
     if count > _PAIRED * matrix.nnz:
         return None
     columns, weights = np.empty(count, narrow), np.zeros(2 * count)
-    load("passes", columns=narrow.name).pair_up(given, starts, matrix.data, matrix.shape[1] - 1, columns, weights)
+    pair_up(columns, weights)
     return Pairs(weights, columns, pair_starts)
 
 
@@ -264,23 +264,17 @@ class AlikeRows:
 
     def __init__(self, matrix: Any, begins: npt.NDArray[np.int64]) -> None:
         known: dict[tuple[bytes, bytes], int] = {}
-        kept: list[tuple[npt.NDArray[np.int32], Array]] = []
         numbers = []
         for row in begins.tolist():
             part = slice(matrix.indptr[row], matrix.indptr[row + 1])
-            offsets, weights = matrix.indices[part] - np.int32(row), matrix.data[part]
-            number = known.setdefault((offsets.tobytes(), weights.tobytes()), len(kept))
-            if number == len(kept):
-                kept.append((offsets, weights))
-            numbers.append(number)
+            pattern = (matrix.indices[part] - np.int32(row)).tobytes(), matrix.data[part].tobytes()
+            numbers.append(known.setdefault(pattern, len(known)))
+        offsets = [np.frombuffer(own, np.int32) for own, _ in known]
+        weights = [np.frombuffer(own, np.float64) for _, own in known]
+        starts = np.cumsum([0, *map(len, offsets)], dtype=np.int64)
+        runs = np.append(begins, matrix.shape[0]), np.array(numbers, dtype=np.int64)
         self.columns = matrix.shape[1]
-        self.patterns = Patterns(
-            np.append(begins, matrix.shape[0]),
-            np.array(numbers, dtype=np.int64),
-            np.cumsum([0, *(len(offsets) for offsets, _ in kept)], dtype=np.int64),
-            np.concatenate([offsets for offsets, _ in kept]),
-            np.concatenate([weights for _, weights in kept]),
-        )
+        self.patterns = Patterns(*runs, starts, np.concatenate(offsets), np.concatenate(weights))
         # Entries before every run, to share the runs out.
         self.entries = matrix.indptr[self.patterns.begins].astype(np.int64)
 

@@ -188,12 +188,6 @@ def as_dense(B: Operator) -> Array:
     return np.array([_adjoint(B, unit).ravel() for unit in _units(B.y_shape)]).reshape(rows, columns)
 
 
-def singular_values(B: Operator) -> Array:
-    """All of them, largest first; infinite where an entry is not finite."""
-    matrix = as_dense(B)
-    return scipy.linalg.svdvals(matrix) if np.isfinite(matrix).all() else np.full(min(matrix.shape), math.inf)
-
-
 def norm_bound(B: Operator) -> NormBound:
     """Exact for small or factorisable operators, else a random Lanczos bound."""
     smaller, larger = sorted(_sides(B))
