@@ -17,7 +17,7 @@ from saddleslide.functions.constants import leaves
 from saddleslide.kernels.switch import clock
 from saddleslide.operators import Coupling, ForeignMatrix, Matrix, Mirrored
 from saddleslide.operators.base import AdjointTest, is_own_code
-from saddleslide.operators.spectrum import NormBound, under_way
+from saddleslide.operators.spectrum import NormBound, Watcher, under_way
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.clock import Clock
 from saddleslide.problem import SaddleProblem
@@ -28,7 +28,7 @@ _GRACE = 0.25
 _QUICK = 0.05
 
 
-class Books:
+class Books(Watcher):
     """What a call makes aside from the oracles of its run: norms that are bounded, prices that are measured.
 
     It is counted like all else, held to the same limits, and may end the call before there is a run.

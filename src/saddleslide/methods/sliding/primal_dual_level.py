@@ -66,7 +66,7 @@ class PrimalDualLevel(Sweep):
 
     def _compiled_sweep(self, parts: Parts) -> _Call:
         """Some steps of an entry: they share passes over a large picture, or are made one after the other."""
-        kernels = kernels_for(parts, "primal_dual_sweeps")
+        kernels = kernels_for(parts, "pictures" if isinstance(parts.coupling, Differences) else "sweeps")
         given: tuple[Any, ...]
         if isinstance(parts.coupling, Differences):
             rows, columns = parts.coupling

@@ -34,11 +34,11 @@ def stepwise_sweep(level: Level, blocks: Blocks, write: Writer, thrift: Thrift, 
             here = ends.at(j, level.T)
             step = arguments.Level(Gamma, level.step, own, np.array([alpha(j)]), 0)
             (thrift.write_first if here.first else write)(z, buffers.q)
-            kernels.approach(blocks, step, outer, z, average, buffers)
+            kernels.approach(blocks, step, outer, 0, z, average, buffers)
             if here.last:
                 thrift.left_out()
                 return
             write(buffers.moved, buffers.q)
-            kernels.put_right(blocks, step, outer, z, buffers)
+            kernels.put_right(blocks, step, outer, 0, z, buffers)
 
     return sweep
