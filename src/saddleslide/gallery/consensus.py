@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import scipy
@@ -20,9 +20,7 @@ from saddleslide.operators import Coupling, Gossip
 from saddleslide.operators.sparse import check_sparse
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
+from saddleslide.runs.result import Result
 
 # A matrix of all pairs of so many agents is 3 GB.
 MOST_AGENTS = 20_000
@@ -147,7 +145,13 @@ def consensus(
     ...
     saddleslide.errors.InputError: consensus: the graph falls into 2 parts, such as agents [0, 1] and [2]; ...
     """
-    local = _functions(functions)
+    if isinstance(functions, Function) or not isinstance(functions, Iterable):
+        kind = type(functions).__name__
+        raise InputError(f"consensus: functions is {kind}; expected a list, one function per agent.")
+    local = list(functions)
+    for i, one in enumerate(local):
+        if not isinstance(one, Function):
+            raise InputError(f"consensus: function {i} is {type(one).__name__}; expected a function from ss.functions.")
     W = gossip_matrix(graph)
     if len(local) != len(W):
         raise InputError(f"consensus: received {len(local)} functions for {len(W)} agents; expected one per agent.")
@@ -167,36 +171,22 @@ def agreement_problem(f: Function, B: Coupling, W: Array, R: float) -> SaddlePro
     """The problem of agents with the gossip matrix W = B^T B, their dual variable in a ball of radius R."""
     # x = 0 agrees, so that nothing can be infeasible: only R can be too small.
     around = Enclosure(R, "the multipliers", "that all agents agree")
-    return SaddleProblem(
-        f=f,
-        g=Zero(),
-        B=B,
-        X=FullSpace(B.x_shape),
-        Y=Ball(R, shape=B.y_shape),
-        reader=partial(ConsensusSolution, f, W, around),
-        enclosure=around,
-    )
-
-
-def _functions(functions: Any) -> list[Function]:
-    """One function per agent, or what is wrong with them."""
-    if isinstance(functions, Function) or not isinstance(functions, Iterable):
-        raise InputError(
-            f"consensus: functions is {type(functions).__name__}; expected a list, one function per agent."
-        )
-    local = list(functions)
-    for i, part in enumerate(local):
-        if not isinstance(part, Function):
-            raise InputError(
-                f"consensus: function {i} is {type(part).__name__}; expected a function from ss.functions."
-            )
-    return local
+    X, Y, reader = FullSpace(B.x_shape), Ball(R, B.y_shape), partial(ConsensusSolution, f, W, around)
+    return SaddleProblem(f=f, g=Zero(), B=B, X=X, Y=Y, reader=reader, enclosure=around)
 
 
 def gossip_matrix(graph: Any) -> Array:
     """The gossip matrix of a networkx graph, an adjacency matrix or a gossip matrix."""
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
-        graph = _adjacency(graph)
+        try:
+            from networkx import to_numpy_array
+        except ImportError as missing:
+            raise MissingExtraError(
+                "consensus: networkx is not installed; pass an adjacency matrix instead."
+            ) from missing
+        if graph.is_directed():
+            raise InputError("consensus: graph is directed; expected an undirected one. Pass graph.to_undirected().")
+        graph = to_numpy_array(graph)
     if scipy.sparse.issparse(graph):
         check_sparse(graph, "consensus: graph")
         _check_agents(graph.shape)
@@ -205,9 +195,8 @@ def gossip_matrix(graph: Any) -> Array:
     _check_agents(matrix.shape)
     if not np.array_equal(matrix, matrix.T):
         raise InputError("consensus: graph is not symmetric; expected edges in both directions.")
-    if matrix.min() >= 0.0 and not matrix.diagonal().any():
-        return np.diag(matrix.sum(axis=1)) - matrix
-    return matrix
+    is_adjacency = matrix.min() >= 0.0 and not matrix.diagonal().any()
+    return np.diag(matrix.sum(axis=1)) - matrix if is_adjacency else matrix
 
 
 def _check_agents(shape: Shape) -> None:
@@ -216,16 +205,6 @@ def _check_agents(shape: Shape) -> None:
         raise InputError(f"consensus: graph has shape {shape}; expected a square matrix, one row per agent.")
     if shape[0] > MOST_AGENTS:
         raise InputError(f"consensus: graph has {shape[0]:,} agents; expected at most {MOST_AGENTS:,}.")
-
-
-def _adjacency(graph: Any) -> Any:
-    try:
-        from networkx import to_numpy_array
-    except ImportError as missing:
-        raise MissingExtraError("consensus: networkx is not installed; pass an adjacency matrix instead.") from missing
-    if graph.is_directed():
-        raise InputError("consensus: graph is directed; expected an undirected one. Pass graph.to_undirected().")
-    return to_numpy_array(graph)
 
 
 def require_connected(W: Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Coupling, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
+from saddleslide.runs.result import Result
 
 
 @final
@@ -53,8 +51,8 @@ class GameSolution(Solution):
     @property
     def value(self) -> float:
         """What the strategies pay each other, regularisers included; the value of the game is within `bounds`."""
-        x, y = self.result.x, self.result.y
-        return float(np.vdot(y, self.payoff.forward(x))) + self.f.value(x) - self.g.value(y)
+        paid = float(np.vdot(self.row, self.payoff.forward(self.column)))
+        return paid + self.f.value(self.column) - self.g.value(self.row)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -80,11 +78,7 @@ class GameSolution(Solution):
         return {"row": self.row, "column": self.column}
 
     def draw(self, figure: Any) -> None:
-        left, right = figure.subplots(1, 2)
-        for ax, name, strategy, style in (
-            (left, "row", self.row, STYLES[0]),
-            (right, "column", self.column, STYLES[1]),
-        ):
+        for ax, (name, strategy), style in zip(figure.subplots(1, 2), self.arrays().items(), STYLES[:2], strict=True):
             ax.bar(np.arange(strategy.size), strategy, color=style[0], width=0.85)
             ax.set(xlabel=name, ylabel="probability", title=f"strategy of the {name} player")
         figure.suptitle(f"value {self.value:.6g}, exploitability at most {self.exploitability:.1e}")
@@ -121,7 +115,6 @@ def matrix_game(payoff: Any, *, row: Function | None = None, column: Function | 
         raise InputError(
             f"matrix_game: payoff maps {B.x_shape} to {B.y_shape}; expected a matrix with actions in both."
         )
-    f = Zero() if column is None else column
-    g = Zero() if row is None else row
+    f, g = (Zero() if part is None else part for part in (column, row))
     reader = partial(GameSolution, B, f, g)
     return SaddleProblem(f=f, g=g, B=B, X=Simplex(B.x_shape), Y=Simplex(B.y_shape), reader=reader)

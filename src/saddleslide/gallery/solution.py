@@ -7,15 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY, origin_of
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
+from saddleslide.runs.result import Result
 
 Fact: TypeAlias = float | bool | str
 

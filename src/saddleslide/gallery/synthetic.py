@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from saddleslide.gallery.solution import Fact, Solution
 from saddleslide.operators import as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
+from saddleslide.runs.result import Result
 
 
 @final
@@ -53,9 +51,8 @@ class SyntheticSolution(Solution):
         return {"x": self.result.x, "y": self.result.y}
 
     def draw(self, figure: Any) -> None:
-        for ax, values, name, style in zip(
-            figure.subplots(1, 2, sharey=True), (self.result.x, self.result.y), ("x", "y"), STYLES, strict=False
-        ):
+        axes = figure.subplots(1, 2, sharey=True)
+        for ax, (name, values), style in zip(axes, self.arrays().items(), STYLES[:2], strict=True):
             ax.bar(np.arange(values.size), values, color=style[0])
             ax.set(title=name, xlabel="coordinate", ylim=(-1.05, 1.05))
 
@@ -107,11 +104,6 @@ def synthetic(
     c_x, c_y = rng.standard_normal(d), rng.standard_normal(d)
     B = (U * np.geomspace(low, high, d)) @ V.T
     box = Box(-1.0, 1.0, shape=d)
-    return SaddleProblem(
-        f=Power(nu_x, weight=alpha_x, tilt=c_x),
-        g=Power(nu_y, weight=alpha_y, tilt=c_y, quadratic=np.linspace(0.0, b_max, d) if b_max else None),
-        B=as_coupling(B, norm=high),
-        X=box,
-        Y=box,
-        reader=SyntheticSolution,
-    )
+    f = Power(nu_x, weight=alpha_x, tilt=c_x)
+    g = Power(nu_y, weight=alpha_y, tilt=c_y, quadratic=np.linspace(0.0, b_max, d) if b_max else None)
+    return SaddleProblem(f=f, g=g, B=as_coupling(B, norm=high), X=box, Y=box, reader=SyntheticSolution)
