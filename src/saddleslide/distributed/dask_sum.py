@@ -298,19 +298,19 @@ class Hosts(Actors[str]):
         jobs = {}
         for worker, parts in self.held.items():
             blocks = tuple(whole_blocks(len(self.loaders), wanted.intersection(parts)))
-            paths: dict[str, str] = {}
+            x_path = out_path = ""
             try:
                 if blocks and self.shared is not None and worker in self.near:
-                    paths["x_path"] = self.shared.path("x", 1, x.size)
+                    x_path = self.shared.path("x", 1, x.size)
                     if operation in WITH_ARRAY:
                         # A repeated call must not write where the answers of its first round still are.
-                        paths["out_path"] = self.shared.path(f"{self.near[worker]}-{attempt}", len(blocks), x.size)
+                        out_path = self.shared.path(f"{self.near[worker]}-{attempt}", len(blocks), x.size)
             except OSError:
                 self.near.clear()
                 self.shared = None
                 return self._jobs(operation, x, wanted, attempt)
             if blocks:
-                jobs[worker] = Job(operation, x.shape, len(self.loaders), blocks, **paths)
+                jobs[worker] = Job(operation, x.shape, len(self.loaders), blocks, None, x_path, out_path)
         return jobs
 
     def _send(self, jobs: Mapping[str, Job], x: Array) -> dict[str, tuple[Job]]:
