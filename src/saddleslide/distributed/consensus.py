@@ -22,6 +22,7 @@ from saddleslide.functions.blockwise import joined_smoothness
 from saddleslide.functions.parts import (
     OPERATIONS,
     PartConstants,
+    PartFacts,
     Terms,
     built_part,
     part_constants,
@@ -162,28 +163,27 @@ class Network(Actors[int]):
         return "no worker answers"
 
     def ask_functions(self, question: Callable[[Any], Any]) -> list[Any]:
-        told = self._ask_all("answer", dict.fromkeys(range(len(self.loaders)), (question,)), "answer")
-        return [told[i].answer for i in range(len(self.loaders))]
+        jobs = dict.fromkeys(range(len(self.loaders)), (question,))
+        return [one.answer for one in self._ask_all("answer", jobs, "answer")]
 
     def evaluate(self, operation: str, x: Array) -> list[Terms]:
         """An operation on every agent's function at its own block of x: numbers and an array of each."""
         jobs = {i: (_evaluate, operation, x[i]) for i in range(len(self.loaders))}
-        told = self._ask_all("answer", jobs, operation, x.nbytes)
-        return [told[i].answer for i in range(len(self.loaders))]
+        return [one.answer for one in self._ask_all("answer", jobs, operation, x.nbytes)]
 
     @property
     def rounds(self) -> float:
         """Rounds of communication: one vector each way along every edge, that is a product with B and one with B^T."""
         return self.exchanges / 2.0
 
-    def exchange(self, method: str, job: Callable[[int], tuple[Any, ...]], size: int) -> dict[int, AgentReply]:
+    def exchange(self, method: str, job: Callable[[int], tuple[Any, ...]], size: int) -> list[AgentReply]:
         """One exchange between neighbours, which all agents take part in: one vector along every edge."""
         told = self._ask_all(method, job, method, size)
         self.exchanges += 1
-        self.counts.bytes_passed += sum(one.sent for one in told.values())
+        self.counts.bytes_passed += sum(one.sent for one in told)
         return told
 
-    def _ask_all(self, method: str, jobs: Any, operation: str, size: int = 0) -> dict[int, AgentReply]:
+    def _ask_all(self, method: str, jobs: Any, operation: str, size: int = 0) -> list[AgentReply]:
         """Ask all agents at once, as often as it takes: a round that lost one is begun anew."""
         self.refuse_closed()
         began = time.perf_counter()
@@ -196,7 +196,7 @@ class Network(Actors[int]):
                 self.counts.waiting += time.perf_counter() - began
                 self.counts.bytes_sent += size
                 self.counts.bytes_received += size
-                return told
+                return [told[i] for i in range(len(self.loaders))]
             if CUT in lost.values():
                 # Those that were cut short are still there.
                 lost = self.ask("present", dict.fromkeys(self.actors, ()))[1] or lost
@@ -232,24 +232,23 @@ class Network(Actors[int]):
 class AgentFunctions(Function):
     """f_1(x[0]) + ... + f_n(x[n - 1]), each on its agent; `ss.functions.Blockwise` far away."""
 
-    def __init__(self, network: Network, shape: Shape, has_value: bool, linear: bool, own: tuple[bool, bool]) -> None:
-        self.network, self._shape, self._has_value, self.linear = network, shape, has_value, linear
-        self._own_code, self._on_trust = own
+    shape: Shape = ()
+    has_value: bool = True
+    own_code: bool = False
+    convex_on_trust: bool = False
+
+    def __init__(self, network: Network, facts: Sequence[PartFacts], block: Shape) -> None:
+        self.network, self.shape = network, (len(facts), *block)
+        self.has_value, self.linear = all(fact.has_value for fact in facts), all(fact.linear for fact in facts)
+        self.own_code = any(fact.own_code for fact in facts)
+        self.convex_on_trust = any(fact.convex_on_trust for fact in facts)
 
     def __repr__(self) -> str:
-        return f"AgentFunctions({self._shape[0]} agents, points of shape {self._shape[1:]})"
+        return f"AgentFunctions({self.shape[0]} agents, points of shape {self.shape[1:]})"
 
     def fingerprinted(self) -> list[Any]:
         """What a checkpoint knows it by: the numbers of the agents' functions."""
-        return [self._shape, self.network.answers(digest_of)]
-
-    @property
-    def shape(self) -> Shape | None:
-        return self._shape
-
-    @property
-    def has_value(self) -> bool:
-        return self._has_value
+        return [self.shape, self.network.answers(digest_of)]
 
     @property
     def counts(self) -> Counts:
@@ -264,9 +263,9 @@ class AgentFunctions(Function):
         return self._stack(self.network.evaluate("gradient", x), out)
 
     def _stack(self, told: Sequence[Terms], out: Array | None) -> Array:
-        out = np.empty(self._shape) if out is None else out
-        for row, (_, slope) in zip(out, told, strict=True):
-            row[...] = slope
+        out = np.empty(self.shape) if out is None else out
+        for i, (_, slope) in enumerate(told):
+            out[i] = slope
         return out
 
     def value(self, x: Array) -> float:
@@ -277,21 +276,13 @@ class AgentFunctions(Function):
         return math.fsum(value for value, _ in told), math.fsum(magnitude for _, magnitude in told)
 
     @property
-    def own_code(self) -> bool:
-        return self._own_code
-
-    @property
-    def convex_on_trust(self) -> bool:
-        return self._on_trust
-
-    @property
     def value_cost(self) -> float:
         return self.lone_value_cost
 
     @property
     def _constants(self) -> list[PartConstants]:
         """Constants on the full space of each block, so on every domain."""
-        return self.network.answers(partial(part_constants, domain=FullSpace(self._shape[1:])))
+        return self.network.answers(partial(part_constants, domain=FullSpace(self.shape[1:])))
 
     def smoothness(self, domain: Domain) -> Holder:
         found: list[Holder] = []
@@ -342,7 +333,7 @@ class AgentEdges(Coupling):
         blank = np.zeros(self.x_shape[1:])
         told = self.network.exchange("pull", lambda i: (own[i], blank), y.nbytes)
         out = np.empty(self.x_shape) if out is None else out
-        for i, one in told.items():
+        for i, one in enumerate(told):
             out[i] = one.arrays[i]
         return out
 
@@ -359,14 +350,9 @@ class AgentEdges(Coupling):
 
 
 def consensus(
-    client: Any,
-    parts: Sequence[Any],
-    graph: Any,
-    shape: Any = None,
-    *,
-    bound: float | None = None,
+    client: Any, parts: Sequence[Any], graph: Any, shape: Any = None, *, bound: float | None = None,
     patience: float = 60.0,
-) -> SaddleProblem:
+) -> SaddleProblem:  # fmt: skip
     """`ss.gallery.consensus` with real agents: Dask actors that hold their functions and talk to their neighbours.
 
     Parameters
@@ -417,9 +403,7 @@ def consensus(
                 f"consensus: functions take arrays of the shapes {sorted(shapes)}; expected one. Pass shape=."
             )
         block = shapes.pop()
-        known = all(fact.has_value for fact in facts), all(fact.linear for fact in facts)
-        own = any(fact.own_code for fact in facts), any(fact.convex_on_trust for fact in facts)
-        f, root = AgentFunctions(network, (len(W), *block), *known, own), Gossip(W, block)
+        f, root = AgentFunctions(network, facts, block), Gossip(W, block)
         B = AgentEdges(network, root)
         R = dual_guess(f, root) if bound is None else as_number(bound, "consensus: bound", 0.0)
     except BaseException:

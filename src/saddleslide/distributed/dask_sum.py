@@ -70,16 +70,9 @@ class DaskSum(Partitioned):
     """
 
     def __init__(
-        self,
-        client: Any,
-        parts: Sequence[Any],
-        combine: str = "sum",
-        shape: Any = None,
-        *,
-        patience: float = 60.0,
-        fan: int = _FAN,
-        shared: bool = True,
-    ) -> None:
+        self, client: Any, parts: Sequence[Any], combine: str = "sum", shape: Any = None, *, patience: float = 60.0,
+        fan: int = _FAN, shared: bool = True,
+    ) -> None:  # fmt: skip
         check_client(client, "DaskSum")
         super().__init__(len(parts), combine, shape, "DaskSum")
         self.parts = tuple(parts)

@@ -2,13 +2,12 @@
 
 from saddleslide.gallery.consensus import ConsensusSolution, consensus
 from saddleslide.gallery.constrained import ConstrainedSolution, constrained
-from saddleslide.gallery.game import GameSolution, matrix_game
+from saddleslide.gallery.game import GameSolution, SyntheticSolution, matrix_game, synthetic
 from saddleslide.gallery.inverse import InverseSolution, lp_inverse
 from saddleslide.gallery.pictures import blur, phantom, read_picture, shaded_phantom
 from saddleslide.gallery.projectors import Scanner, parallel_beam, projector
 from saddleslide.gallery.restoration import PictureSolution, RestoredPicture, deblur, denoise, inpaint
 from saddleslide.gallery.solution import Solution
-from saddleslide.gallery.synthetic import SyntheticSolution, synthetic
 from saddleslide.gallery.tomography import (
     ChosenWeight,
     Reconstruction,

@@ -10,12 +10,12 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape
+from saddleslide.arrays.base import Array, as_number, as_real, as_shape
 from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Blockwise, Function, Zero
 from saddleslide.gallery.constrained import multiplier_guess
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, Gossip
 from saddleslide.operators.sparse import check_sparse
 from saddleslide.plots import STYLES
@@ -45,16 +45,12 @@ class ConsensusSolution(Solution):
     W: Array
     around: Enclosure
     result: Result
+    points = ResultArray("x", "One point per agent.")
 
     @property
     def bound(self) -> float:
         """Radius of the ball of the dual variable."""
         return self.around.radius
-
-    @property
-    def points(self) -> Array:
-        """One point per agent."""
-        return self.result.x
 
     @property
     def point(self) -> Array:
@@ -98,7 +94,7 @@ class ConsensusSolution(Solution):
         }
 
     def arrays(self) -> dict[str, Array]:
-        return {"point": self.point, "points": self.points}
+        return {"point": self.point} | super().arrays()
 
     def draw(self, figure: Any) -> None:
         left, right = figure.subplots(1, 2)
@@ -187,24 +183,20 @@ def gossip_matrix(graph: Any) -> Array:
         if graph.is_directed():
             raise InputError("consensus: graph is directed; expected an undirected one. Pass graph.to_undirected().")
         graph = to_numpy_array(graph)
-    if scipy.sparse.issparse(graph):
+    is_sparse = scipy.sparse.issparse(graph)
+    if is_sparse:
         check_sparse(graph, "consensus: graph")
-        _check_agents(graph.shape)
-        graph = graph.toarray()
-    matrix = as_real(graph, "consensus: graph")
-    _check_agents(matrix.shape)
+    matrix = graph if is_sparse else as_real(graph, "consensus: graph")
+    # Before a sparse graph is written out: the root of a gossip matrix has all entries.
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise InputError(f"consensus: graph has shape {matrix.shape}; expected a square matrix, one row per agent.")
+    if matrix.shape[0] > MOST_AGENTS:
+        raise InputError(f"consensus: graph has {matrix.shape[0]:,} agents; expected at most {MOST_AGENTS:,}.")
+    matrix = as_real(graph.toarray(), "consensus: graph") if is_sparse else matrix
     if not np.array_equal(matrix, matrix.T):
         raise InputError("consensus: graph is not symmetric; expected edges in both directions.")
     is_adjacency = matrix.min() >= 0.0 and not matrix.diagonal().any()
     return np.diag(matrix.sum(axis=1)) - matrix if is_adjacency else matrix
-
-
-def _check_agents(shape: Shape) -> None:
-    """Before a sparse graph is written out: the root of a gossip matrix has all entries."""
-    if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
-        raise InputError(f"consensus: graph has shape {shape}; expected a square matrix, one row per agent.")
-    if shape[0] > MOST_AGENTS:
-        raise InputError(f"consensus: graph has {shape[0]:,} agents; expected at most {MOST_AGENTS:,}.")
 
 
 def require_connected(W: Array) -> None:

@@ -14,7 +14,7 @@ from saddleslide.certificates.residuals import separates
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Linear
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, Mirrored, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
@@ -46,21 +46,15 @@ class ConstrainedSolution(Solution):
     X: Domain
     around: Enclosure
     result: Result
+    x = ResultArray(
+        "x", "The minimiser; f(x) exceeds the minimum by at most the gap, whatever the multipliers' bound."
+    )
+    multipliers = ResultArray("y", "The y with grad f(x) + A^T y = 0 where X is not active.")
 
     @property
     def bound(self) -> float:
         """Radius of the ball of multipliers."""
         return self.around.radius
-
-    @property
-    def x(self) -> Array:
-        """The minimiser; f(x) exceeds the minimum by at most the gap, whatever the bound on the multipliers."""
-        return self.result.x
-
-    @property
-    def multipliers(self) -> Array:
-        """The y with grad f(x) + A^T y = 0 where X is not active."""
-        return self.result.y
 
     @property
     def objective(self) -> float:
@@ -104,9 +98,6 @@ class ConstrainedSolution(Solution):
             "bound on the multipliers": self.bound,
             "feasibility": self.verdict,
         }
-
-    def arrays(self) -> dict[str, Array]:
-        return {"x": self.x, "multipliers": self.multipliers}
 
     def draw(self, figure: Any) -> None:
         axes = figure.subplots(1, 2, width_ratios=(2.0, 1.0))

@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_shape
+from saddleslide.arrays.base import Shape, as_number, as_shape
 from saddleslide.domains import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Power
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, FiniteDifferences, Matrix, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
@@ -38,11 +38,7 @@ class InverseSolution(Solution):
     weight: float
     p: float
     result: Result
-
-    @property
-    def signal(self) -> Array:
-        """The reconstruction."""
-        return self.result.x
+    signal = ResultArray("x", "The reconstruction.")
 
     @property
     def misfit(self) -> float:
@@ -66,9 +62,6 @@ class InverseSolution(Solution):
             "misfit |Ax - b|": self.misfit,
             "penalty": self.penalty,
         }
-
-    def arrays(self) -> dict[str, Array]:
-        return {"signal": self.signal}
 
     def draw(self, figure: Any) -> None:
         left, right = figure.subplots(1, 2)

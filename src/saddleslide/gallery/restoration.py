@@ -17,7 +17,7 @@ from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, Linear, Quadratic, Zero
 from saddleslide.gallery.pictures import blur, psnr
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import FiniteDifferences
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
@@ -41,11 +41,7 @@ class PictureSolution(Solution):
     """
 
     huber: float
-
-    @property
-    def image(self) -> Array:
-        """The picture."""
-        return self.result.x
+    image = ResultArray("x", "The picture.")
 
     @property
     def variation(self) -> float:
@@ -69,9 +65,6 @@ class PictureSolution(Solution):
         if place.suffix.lower() not in _FORMATS:
             raise InputError(f"save: path is {str(place)!r}; expected a name that ends in one of {_FORMATS}.")
         imsave(place, np.clip(self.image, 0.0, 1.0), cmap="gray", vmin=0.0, vmax=1.0)
-
-    def arrays(self) -> dict[str, Array]:
-        return {"image": self.image}
 
 
 def tv_problem(

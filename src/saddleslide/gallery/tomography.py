@@ -97,7 +97,7 @@ class Reconstruction(PictureSolution):
 
     def arrays(self) -> dict[str, Array]:
         known = {} if self.truth is None else {"truth": self.truth}
-        return {"image": self.image, "sinogram": self.sinogram, "angles": self.angles} | known
+        return super().arrays() | {"sinogram": self.sinogram, "angles": self.angles} | known
 
     def draw(self, figure: Any) -> None:
         if self.truth is not None:
@@ -112,18 +112,10 @@ class Reconstruction(PictureSolution):
 
 @keep_kind
 def reconstruct(
-    sinogram: Any,
-    angles: Any,
-    weight: float,
-    *,
-    shape: int | Shape | None = None,
-    spacing: float | None = None,
-    intensity: float | None = None,
-    attenuation: float = 1.0,
-    huber: float = _HUBER,
-    ridge: float = _RIDGE,
+    sinogram: Any, angles: Any, weight: float, *, shape: int | Shape | None = None, spacing: float | None = None,
+    intensity: float | None = None, attenuation: float = 1.0, huber: float = _HUBER, ridge: float = _RIDGE,
     truth: Any = None,
-) -> SaddleProblem:
+) -> SaddleProblem:  # fmt: skip
     """A picture from its parallel-beam projections: min 1/2 |A x - sinogram|^2 / |A|^2 + ridge/2 |x|^2 + weight TV(x).
 
     Parameters
@@ -206,13 +198,9 @@ class ChosenWeight:
 
 
 def choose_weight(
-    make: Callable[[float], SaddleProblem],
-    *,
-    noise: float | None = None,
-    truth: Any = None,
-    between: tuple[float, float] = (1e-6, 1e-1),
-    steps: int = 12,
-) -> ChosenWeight:
+    make: Callable[[float], SaddleProblem], *, noise: float | None = None, truth: Any = None,
+    between: tuple[float, float] = (1e-6, 1e-1), steps: int = 12,
+) -> ChosenWeight:  # fmt: skip
     """Choose the weight of a tomography problem.
 
     Parameters

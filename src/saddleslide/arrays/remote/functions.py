@@ -53,29 +53,15 @@ def _extreme(name: str) -> Native:
 
 
 _OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "power": operator.pow,
-    "negative": operator.neg,
-    "absolute": operator.abs,
-    "matmul": operator.matmul,
-}
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "power": operator.pow, "negative": operator.neg, "absolute": operator.abs, "matmul": operator.matmul,
+}  # fmt: skip
 _COMPARISONS: dict[str, Callable[..., Any]] = {
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "logical_and": operator.and_,
-    "logical_or": operator.or_,
-    "invert": operator.invert,
+    "greater": operator.gt, "greater_equal": operator.ge, "less": operator.lt, "less_equal": operator.le,
+    "equal": operator.eq, "not_equal": operator.ne, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "logical_and": operator.and_, "logical_or": operator.or_, "invert": operator.invert,
     "logical_not": operator.invert,
-}
+}  # fmt: skip
 _NAMES = ("sqrt", "exp", "expm1", "log", "log1p", "sign", "isfinite", "isnan", "isinf", "copysign", "logaddexp")
 UFUNCS.update({name: _arithmetic(operation) for name, operation in _OPERATORS.items()})
 UFUNCS.update({name: lambda here, *values, run=run: run(*values) for name, run in _COMPARISONS.items()})
