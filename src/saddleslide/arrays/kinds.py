@@ -68,11 +68,11 @@ class ArrayKind:
             view = array.view()
             view.flags.writeable = False
             return view
-        COUNTS.up += 1
         return self.uploaded(array)
 
     def uploaded(self, array: Any) -> Any:
         """A new array of this kind with the values of a NumPy array; integers become numbers in double precision."""
+        COUNTS.up += 1
         module = importlib.import_module(self.library)
         name = "float64" if array.dtype.kind in "iu" else array.dtype.name
         if self.library == "torch":
@@ -92,7 +92,6 @@ class ArrayKind:
         """A NumPy array as one that methods compute with on this side; for NumPy the array itself."""
         if self.library == "numpy" or isinstance(array, Remote):
             return array
-        COUNTS.up += 1
         return Remote(self, self.uploaded(np.asarray(array, dtype=np.float64)))
 
     def scope(self) -> AbstractContextManager[Any]:

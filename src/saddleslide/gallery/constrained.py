@@ -46,9 +46,7 @@ class ConstrainedSolution(Solution):
     X: Domain
     around: Enclosure
     result: Result
-    x = ResultArray(
-        "x", "The minimiser; f(x) exceeds the minimum by at most the gap, whatever the multipliers' bound."
-    )
+    x = ResultArray("x", "The minimiser; f(x) exceeds the minimum by at most the gap, whatever the multipliers' bound.")
     multipliers = ResultArray("y", "The y with grad f(x) + A^T y = 0 where X is not active.")
 
     @property

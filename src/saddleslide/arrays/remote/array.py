@@ -64,21 +64,15 @@ def kept(owner: Any, key: Hashable, make: Callable[[], Any]) -> Any:
     return found[1]
 
 
-def brought(kind: ArrayKind, array: Any) -> Any:
-    """A new array of the library with the values of one of the host; counted."""
-    COUNTS.up += 1
-    return kind.uploaded(array)
-
-
 def constant(kind: ArrayKind, array: Any) -> Any:
     """An array of the host on the other side: brought there once where it can not change, else at every use."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     if array.flags.writeable or owner.flags.writeable or owner.base is not None:
-        return brought(kind, array)
+        return kind.uploaded(array)
     key = (kind, array.ctypes.data, array.shape, array.strides)
-    return kept(owner, key, lambda: brought(kind, array))
+    return kept(owner, key, lambda: kind.uploaded(array))
 
 
 def plain_key(key: Any, ndim: int) -> Any:
@@ -346,5 +340,5 @@ def on_host(near: Remote, function: Any, args: Any, kwargs: Any, out: Any = None
     answer = function(*down(args), **{name: down(value) for name, value in kwargs.items()})
     target = out[0] if isinstance(out, tuple) else out
     if isinstance(answer, np.ndarray) and answer.ndim and answer.dtype.kind in "bf":
-        answer = Remote(near.kind, brought(near.kind, answer))
+        answer = Remote(near.kind, near.kind.uploaded(answer))
     return answer if target is None else stored(answer, target)
