@@ -151,7 +151,7 @@ def certified(
     sizes = abs(f) + abs(g)
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
-    wrong_Bx, wrong_BTy = product_error(B, x, Bx, mismatch), product_error(B, y, BTy, mismatch)
+    wrong_Bx, wrong_BTy = product_shift(B, x, Bx, mismatch), product_shift(B, y, BTy, mismatch)
     from_x = errors_at(problem.f, x, f).value + on_Y.margin(-Bx, wrong_Bx, above)
     from_y = errors_at(problem.g, y, g).value + on_X.margin(BTy, wrong_BTy, below)
     upper, lower = f - above.lower + rounding + from_x, below.lower - g - rounding - from_y
@@ -222,20 +222,14 @@ def _sides(problem: SaddleProblem) -> tuple[Side, Side]:
 
 
 def _tightest(
-    side: Side,
-    oracles: Oracles,
-    tilt: Array,
-    start: Array,
-    model: LowerModel | None,
-    accuracy: float,
-    max_gradients: int,
+    side: Side, oracles: Oracles, tilt: Array, start: Array, model: LowerModel | None, accuracy: float, most: int
 ) -> tuple[TiltedMinimum, str]:
     """The inner minimum by the solve or by the model, whichever is tighter; without either the reason why."""
     by_model = None if model is None else model.tilted_minimum(tilt, side.domain)
-    if by_model is not None and max_gradients == 0:
+    if by_model is not None and most == 0:
         return by_model, ""
     try:
-        found = side.minimum(oracles, tilt, start, accuracy, max(max_gradients, 1), Tally())
+        found = side.minimum(oracles, tilt, start, accuracy, max(most, 1), Tally())
     except NoExactMinimumError as missing:
         if by_model is not None and by_model.lower > -math.inf:
             return by_model, ""
@@ -245,7 +239,7 @@ def _tightest(
     return by_model, ""
 
 
-def product_error(coupling: Coupling, point: Array, product: Array, mismatch: float, reach: float = 0.0) -> float:
+def product_shift(coupling: Coupling, point: Array, product: Array, mismatch: float, reach: float = 0.0) -> float:
     """A bound on what a product with B is wrong by; `reach` is that of points whose products were added up."""
     size = max(float(np.linalg.norm(point)), reach)
     return coupling.rounding(size, float(np.linalg.norm(product))) + mismatch * size

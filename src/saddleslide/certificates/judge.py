@@ -17,7 +17,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Split
-from saddleslide.certificates.certificate import EPS, Side, product_error
+from saddleslide.certificates.certificate import EPS, Side, product_shift
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_pair, inconsistent
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
@@ -190,7 +190,7 @@ class Judge(JudgeState):
             if known is not None:
                 guard.look(known)
         self._raise_lower_by_gradient(candidate, Bx, g_value)
-        shift = self._error_of_product(candidate, Bx)
+        shift = self._shift_of_product(candidate, Bx)
         if candidate.averaged is not None and self.problem.X.bounded and self.below.modulus == 0.0:
             self._raise_lower_by_average(*candidate.averaged)
         coupled = float(np.vdot(y, Bx))
@@ -223,7 +223,7 @@ class Judge(JudgeState):
             self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
             return
         pull = self._pull(candidate, Bx)
-        shift = product_error(self.problem.coupling, candidate.y, pull, self.mismatch)
+        shift = product_shift(self.problem.coupling, candidate.y, pull, self.mismatch)
         bound = self.below.minimum(pull, candidate.linearisation, shift)
         error = candidate.g_error
         if candidate.g_value is None or error is None:
@@ -237,7 +237,7 @@ class Judge(JudgeState):
         found = tilted_minimum(self.split.f_simple, slope + pull, self.problem.X)
         g_value = self.value_of("g", y)
         sizes = float(np.linalg.norm(slope)) + float(np.linalg.norm(pull))
-        shift = product_error(self.problem.coupling, y, pull, self.mismatch) + FEW * sizes
+        shift = product_shift(self.problem.coupling, y, pull, self.mismatch) + FEW * sizes
         margin = errors_at(self.problem.g, y, g_value).value + shift * self.problem.X.radius_at_zero
         terms = abs(constant) + abs(found.lower) + abs(g_value)
         self._accept_lower(constant + found.lower - g_value, y, "model", margin, terms, found.rounding)
@@ -258,18 +258,16 @@ class Judge(JudgeState):
         value, error = self._valued(candidate)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         pull = self._pull(candidate, Bx)
-        self._lower_upper_exactly(candidate.x, value, error, Bx, self._error_of_product(candidate, Bx))
+        self._lower_upper_exactly(candidate.x, value, error, Bx, self._shift_of_product(candidate, Bx))
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
-        try:
-            found = self._minimum(self._f, pull, candidate.x, accuracy, max_gradients)
-        except NoExactMinimumError as missing:
-            self.reason = str(missing)
+        found = self._minimum(self._f, pull, candidate.x, accuracy, max_gradients)
+        if found is None:
             return self.solved
         if candidate.y is self._start[1]:
             self.scale_below = min(self.scale_below, found.value)
         g_value = self.value_of("g", candidate.y)
         g_error = errors_at(self.problem.g, candidate.y, g_value).value
-        shift = product_error(self.problem.coupling, candidate.y, pull, self.mismatch)
+        shift = product_shift(self.problem.coupling, candidate.y, pull, self.mismatch)
         margin = g_error + self._f.margin(pull, shift, found)
         terms = abs(g_value) + abs(found.lower)
         self._accept_lower(found.lower - g_value, candidate.y, "exact", margin, terms, found.rounding)
@@ -391,9 +389,9 @@ class Judge(JudgeState):
         if math.isfinite(size):
             self.magnitude = size
 
-    def _error_of_product(self, candidate: Candidate, Bx: Array) -> float:
+    def _shift_of_product(self, candidate: Candidate, Bx: Array) -> float:
         reach = candidate.reach if candidate.Bx is not None else 0.0
-        return product_error(self.problem.coupling, candidate.x, Bx, self.mismatch, reach)
+        return product_shift(self.problem.coupling, candidate.x, Bx, self.mismatch, reach)
 
     def _pull(self, candidate: Candidate, Bx: Array) -> Array:
         """B^T y, which must fit the product Bx."""
@@ -401,22 +399,22 @@ class Judge(JudgeState):
         self.doubt(check_pair(self.problem.coupling, candidate.x, Bx, candidate.y, pull))
         return pull
 
-    def _minimum(self, side: Side, tilt: Array, start: Array, accuracy: float, most: int) -> TiltedMinimum:
-        """The minimum of f or g with a tilt, by no more gradients than limits leave."""
+    def _minimum(self, side: Side, tilt: Array, start: Array, accuracy: float, most: int) -> TiltedMinimum | None:
+        """The minimum of f or g with a tilt, by no more gradients than limits leave; None where none is known."""
         # Two values may come beside what the search counts itself.
         tally = Tally(self._left(side.name) - 2.0)
         if not (tally.allows(1.0) or has_closed_minimum(side.function, side.domain)):
             raise RunEnded(Status.CALL_LIMIT.name)
-        return side.minimum(self.oracles, tilt, read_only(start), accuracy, most, tally)
-
-    def _best_response(self, Bx: Array, accuracy: float, most: int) -> TiltedMinimum | None:
-        """The minimum of g(y) - <y, Bx>, whose lower bound is an upper one of the best value over Y."""
         try:
-            found = self._minimum(self._g, -Bx, self.response, accuracy, most)
+            return side.minimum(self.oracles, tilt, read_only(start), accuracy, most, tally)
         except NoExactMinimumError as missing:
             self.reason = str(missing)
             return None
-        self.response = found.point
+
+    def _best_response(self, Bx: Array, accuracy: float, most: int) -> TiltedMinimum | None:
+        """The minimum of g(y) - <y, Bx>, whose lower bound is an upper one of the best value over Y."""
+        found = self._minimum(self._g, -Bx, self.response, accuracy, most)
+        self.response = self.response if found is None else found.point
         return found
 
     def _accept_lower(

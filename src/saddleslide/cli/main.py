@@ -12,9 +12,9 @@ from typing import Any
 import saddleslide
 from saddleslide.api.resumption import resume
 from saddleslide.certificates.verdict import Status
-from saddleslide.cli.commands import EXIT_CODES, PROBLEMS, whole
+from saddleslide.cli.commands import PROBLEMS
 from saddleslide.cli.commands.own_file import own_lines
-from saddleslide.cli.commands.tasks import add_parser
+from saddleslide.cli.commands.tasks import EXIT_CODES, add_parser, whole
 from saddleslide.cli.paper import add_paper, paper_main
 from saddleslide.cli.reporting import prepare_folder, summary, write_solution
 from saddleslide.distributed import DaskSum, connect, local
@@ -87,12 +87,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments, files and own code, 130 after Ctrl-C.
 
     141 is for a reader of the output that went away.
-
-    Examples
-    --------
-    >>> main(["solve", "synthetic", "--nu-x", "1", "--nu-y", "1", "--explain"])  # doctest: +ELLIPSIS
-    Plan fgB, loops ...
-    0
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if len(given) > 1 and given[0] in COMMANDS and ".py:" in given[1]:
@@ -183,13 +177,12 @@ def _carry_out_with(chosen: argparse.Namespace, things: ExitStack) -> int:
 def _interrupted(chosen: argparse.Namespace) -> int:
     place = getattr(chosen, "checkpoint", None)
     kept = "" if place is None or not place.exists() else f" Go on with --checkpoint {place} --resume."
-    _refuse(f"interrupted.{kept}")
-    return EXIT_INTERRUPTED
+    return _refuse(f"interrupted.{kept}", EXIT_INTERRUPTED)
 
 
-def _refuse(complaint: str) -> int:
+def _refuse(complaint: str, code: int = EXIT_USAGE) -> int:
     complain(complaint)
-    return EXIT_USAGE
+    return code
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,29 +70,21 @@ def paper_main(asked: argparse.Namespace) -> int:
         console.print(_list())
         return EXIT_AGREES
     require_matplotlib()
-    names = [asked.names] if isinstance(asked.names, str) else list(asked.names)
-    experiments = choose(names)
+    experiments = choose([asked.names] if isinstance(asked.names, str) else list(asked.names))
     if asked.action == "report":
         rows = require_rows(asked.out)
     else:
         prepare_folder(asked.out)
+        # A polite request to end is an interrupt: rows are kept, workers go, and the command says how to go on.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            with _stoppable():
-                rows = _run(experiments, asked, console)
+            rows = _run(experiments, asked, console)
         except KeyboardInterrupt:
             console.print(f"Interrupted. What is finished is kept: run the same command again with --out {asked.out}.")
             return EXIT_INTERRUPTED
+        finally:
+            signal.signal(signal.SIGTERM, before)
     return _show(experiments, rows, asked, console)
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """A polite request to end is an interrupt: rows are kept, workers go, and the command says how to go on."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _list() -> Grid:
