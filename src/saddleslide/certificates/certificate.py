@@ -35,6 +35,8 @@ EPS = float(np.finfo(np.float64).eps)
 FEASIBILITY_TOLERANCE = 1e-9
 # Error bars below this part of the values count as rounding.
 EXACT_ERROR = 1e-10
+# How a minimum was found: by the lower model of a run (`LowerModel.tilted_minimum`), or not at all.
+_MODEL, _UNKNOWN = "lower model", "unknown"
 
 
 def certify(
@@ -91,9 +93,10 @@ def certify(
     with counted(problem) as books:
         found = certified(oracles, *point, models, accuracy, max_gradients)
         try:
-            # A bound from gradients believes that own functions are convex.
-            for side, around in zip(_sides(problem) if math.isfinite(found.gap) else (), point, strict=False):
-                PairGuard(side.name, side.function, side.domain).probe(oracles, around, math.inf)
+            for side, around in zip(_sides(problem), point, strict=True):
+                # A bound from gradients believes that own functions are convex.
+                if math.isfinite(found.gap):
+                    PairGuard(side.name, side.function, side.domain).probe(oracles, around, math.inf)
         except RunEnded as ended:
             found = Certificate(reason=ended.reason) if ended.reason else found
     return replace(found, calls=oracles.calls + books.calls)
@@ -211,10 +214,6 @@ class Side:
         if shift == 0.0 or found.method == _UNKNOWN:
             return 0.0
         return shift * minimiser_reach(self.function, tilt, self.domain, shift, found.point, found.error, self.modulus)
-
-
-# Of minima: by the model of a run, and of those that nobody knows.
-_MODEL, _UNKNOWN = "lower model", "unknown"
 
 
 def _sides(problem: SaddleProblem) -> tuple[Side, Side]:

@@ -109,7 +109,7 @@ class Judge(JudgeState):
         super().__init__(*start, start, start[1], oracles, pair_f, pair_g, below, above, is_open=rtol == 0.0)
         self.problem, self.split, self.tol, self.rtol, self._start, self._left = problem, split, tol, rtol, start, left
         self._f, self._g, self._assumes = Side(problem, "f"), Side(problem, "g"), problem.assumptions
-        # Asked for now: later a function may be out of reach.
+        # Asked for now, and kept by the sides: later a function may be out of reach.
         self._moduli = self._f.modulus, self._g.modulus
         self._costly_g = not isinstance(split.g_rest, Zero)
 
