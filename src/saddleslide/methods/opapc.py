@@ -106,7 +106,7 @@ class OPAPC(Method):
     def lacks(self, facts: Facts) -> list[str]:
         found = super().lacks(facts)
         # The singular values are asked for only where all else is there.
-        if not found and self.chi is None and not facts.B.condition < math.inf:
+        if not found and self.chi is None and not facts.condition < math.inf:
             found.append("the smallest positive singular value of B is not known; pass options={'chi': ...}.")
         return found
 
@@ -150,7 +150,7 @@ class OPAPC(Method):
     def _constants(self, facts: Facts) -> tuple[Chebyshev, float, float, float]:
         """The polynomial, L, mu and tau."""
         # chi = 1 would divide by zero; this is 1 to all that matters.
-        chi = max(1.0 + 1e-9, facts.B.condition if self.chi is None else float(self.chi))
+        chi = max(1.0 + 1e-9, facts.condition if self.chi is None else float(self.chi))
         T = max(1, math.floor(math.sqrt(chi))) if self.degree is None else self.degree
         polynomial, L, mu = Chebyshev(chi, max(facts.norm**2, 1e-300), T), facts.f.lipschitz, facts.f.modulus
         return polynomial, L, mu, min(1.0, 0.5 * math.sqrt(polynomial.condition * mu / L))
