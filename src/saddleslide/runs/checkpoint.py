@@ -27,20 +27,14 @@ from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
 from saddleslide.errors import CheckpointError, InputError
 from saddleslide.problem import SaddleProblem
 
-FORMAT, VERSION = "saddleslide checkpoint", 4
+FORMAT, VERSION = "saddleslide checkpoint", 5
 _DIGEST = 64
 _PART = ".part"
 _LONGEST_PID = 9
 
 
 def check_place(path: Any, name: str) -> Path:
-    """The path of a checkpoint that can be written, refused before any work otherwise.
-
-    Examples
-    --------
-    >>> check_place("run.npz", "solve").name
-    'run.npz'
-    """
+    """The path of a checkpoint that can be written, refused before any work otherwise."""
     place = as_path(path, f"{name}: checkpoint", "run.npz").absolute()
     if not place.parent.is_dir() or place.is_dir():
         raise InputError(f"{name}: checkpoint is {str(path)!r}; expected a file in a folder that exists.")
@@ -48,22 +42,18 @@ def check_place(path: Any, name: str) -> Path:
 
 
 def write_checkpoint(path: Path, header: Mapping[str, Any], arrays: Sequence[np.ndarray[Any, Any]]) -> None:
-    """Write header and arrays; a crash at any moment leaves the old file or the new one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_checkpoint(Path(folder) / "run.npz", {"step": 3}, [np.ones(2)])
-    ...     read_checkpoint(Path(folder) / "run.npz")
-    ({'step': 3}, [array([1., 1.])])
-    """
-    content = _packed({"format": FORMAT, "version": VERSION, **header}, arrays)
+    """Write header and arrays; a crash at any moment leaves the old file or the new one."""
+    text = json.dumps({"format": FORMAT, "version": VERSION, **header}, allow_nan=False).encode()
+    buffer = io.BytesIO()
+    named: dict[str, Any] = {f"a{i}": array for i, array in enumerate(arrays)}
+    np.savez(buffer, header=np.frombuffer(text, np.uint8), **named)
+    # An npz ends with the length of its comment, which is 0: the hash becomes the comment.
+    body = buffer.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")
     _clear_away(path)
     handle, name = tempfile.mkstemp(prefix=f"{_prefix(path)}{os.getpid()}-", suffix=_PART, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.write(body + _hash(body))
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
@@ -71,7 +61,14 @@ def write_checkpoint(path: Path, header: Mapping[str, Any], arrays: Sequence[np.
         Path(name).unlink(missing_ok=True)
         error.add_note(f"saddleslide: while the checkpoint {str(path)!r} was written.")
         raise
-    _sync_folder(path.parent)
+    # The new name must reach the disk too; not every system can do that for folders.
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+    except OSError:
+        return
+    with suppress(OSError):
+        os.fsync(folder)
+    os.close(folder)
 
 
 def _prefix(path: Path) -> str:
@@ -135,53 +132,17 @@ def unpacked(content: bytes, name: str) -> tuple[dict[str, Any], list[np.ndarray
     return header, arrays
 
 
-def _packed(header: Mapping[str, Any], arrays: Sequence[np.ndarray[Any, Any]]) -> bytes:
-    text = json.dumps(header, allow_nan=False).encode()
-    buffer = io.BytesIO()
-    named: dict[str, Any] = {f"a{i}": array for i, array in enumerate(arrays)}
-    np.savez(buffer, header=np.frombuffer(text, np.uint8), **named)
-    # An npz ends with the length of its comment, which is 0: the hash becomes the comment.
-    body = buffer.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")
-    return body + _hash(body)
-
-
 def _hash(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def _sync_folder(folder: Path) -> None:
-    """The new name must reach the disk too; not every system can do that for folders."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    with suppress(OSError):
-        os.fsync(handle)
-    os.close(handle)
-
-
 def fingerprint(problem: SaddleProblem) -> str:
-    """A hash of shapes, kinds and all stored numbers of a problem; of the user's own functions, their `fingerprint`.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> one, other = ss.gallery.synthetic(seed=0), ss.gallery.synthetic(seed=1)
-    >>> fingerprint(one) == fingerprint(ss.gallery.synthetic(seed=0)), fingerprint(one) == fingerprint(other)
-    (True, False)
-    """
+    """A hash of shapes, kinds and all stored numbers of a problem; of the user's own functions, their `fingerprint`."""
     return digest_of(problem.f, problem.g, problem.coupling, problem.X, problem.Y)
 
 
 def digest_of(*values: Any) -> str:
-    """A hash of kinds and stored numbers.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> digest_of(ss.functions.Quadratic(1.0)) == digest_of(ss.functions.Quadratic(2.0))
-    False
-    """
+    """A hash of kinds and stored numbers."""
     digest = hashlib.sha256()
     for value in values:
         _feed(digest, value)

@@ -23,15 +23,7 @@ _OPEN = 0.1
 
 
 def as_meant(result: Result, problem: SaddleProblem) -> Result:
-    """The result of the problem that the caller meant: no success where y lies on a ball that was put there for it.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> problem = ss.gallery.constrained(ss.functions.Quadratic(1.0), [[1.0, 1.0]], [4.0], bound=0.5)
-    >>> ss.solve(problem, tol=1e-6).status.name
-    'BOUND_REACHED'
-    """
+    """The result of the problem that the caller meant: no success where y lies on a ball that was put there for it."""
     around = problem.enclosure
     if around is None or not (result.success or result.status is Status.MET_AS_DECLARED):
         return result

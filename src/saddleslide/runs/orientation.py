@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.verdict import Certificate
@@ -14,24 +13,7 @@ from saddleslide.problem import SaddleProblem
 
 @dataclass(frozen=True)
 class Orientation:
-    """What a run works on, and how its findings read in the names of the problem that was given.
-
-    Parameters
-    ----------
-    given : SaddleProblem
-        The problem.
-    mirrored : bool
-        Whether the run exchanges the roles of x and y.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> seen = Orientation(ss.gallery.matrix_game([[1.0, 2.0]]), mirrored=True)
-    >>> seen.problem.X.shape, seen.calls(Calls(f=3, g=0, B=8))
-    ((1,), Calls(f=0, g=3, B=8))
-    """
-
-    stored: ClassVar[bool] = False
+    """What a run works on, and how its findings read in the names of the problem that was given."""
 
     given: SaddleProblem
     mirrored: bool = False
@@ -47,24 +29,11 @@ class Orientation:
 
     def calls(self, calls: Calls) -> Calls:
         """Calls of one side under the names of the other."""
-        return exchanged(calls) if self.mirrored else calls
+        return calls.mirrored() if self.mirrored else calls
 
     def certificate(self, seen: Certificate) -> Certificate:
         """A certificate of the run as one of the given problem: its value is the negative."""
         if not self.mirrored:
             return seen
-        assumes = self.given.assumptions if seen.assumes else ""
-        return replace(
-            seen, lower=-seen.upper, upper=-seen.lower, calls=exchanged(seen.calls), assumes=assumes
-        )  # fmt: skip
-
-
-def exchanged(calls: Calls) -> Calls:
-    """Calls with the roles of f and g exchanged.
-
-    Examples
-    --------
-    >>> exchanged(Calls(f=3, g=1, B=8))
-    Calls(f=1, g=3, B=8)
-    """
-    return Calls(calls.g, calls.f, calls.B)
+        assumes, calls = self.given.assumptions if seen.assumes else "", seen.calls.mirrored()
+        return replace(seen, lower=-seen.upper, upper=-seen.lower, calls=calls, assumes=assumes)

@@ -25,16 +25,7 @@ _GRADIENTS = 100
 
 
 def returned(result: Result, problem: SaddleProblem) -> Result:
-    """The result as its caller gets it: in the precision and the kind of the arrays that the problem is made of.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> game = ss.gallery.matrix_game(np.array([[2.0, -1.0], [-1.0, 1.0]], np.float32))
-    >>> result = ss.solve(game, tol=1e-3)
-    >>> result.x.dtype.name, result.status.name
-    ('float32', 'SOLVED')
-    """
+    """The result as its caller gets it: in the precision and the kind of the arrays that the problem is made of."""
     return (rounded_off(result, problem) if problem.precision == SINGLE else result).of_kind(problem.arrays)
 
 
@@ -45,24 +36,20 @@ def rounded_off(result: Result, problem: SaddleProblem) -> Result:
         # Beyond the range of single precision.
         return result
     try:
-        seen = _certificate(result, problem, _feasible(x, problem.X), _feasible(y, problem.Y))
+        # At the point itself, or at its projection where single precision can not be feasible, as on a simplex.
+        inside = problem.X.project(x.astype(np.float64)), problem.Y.project(y.astype(np.float64))
+        seen = _certificate(result, problem, *inside)
     except RunEnded:
         seen = Certificate(reason="the time was up before the rounded point was judged.")
+    # A target that the point meets in double precision alone is below what single precision can hold.
+    missed = result.status in (Status.SOLVED, Status.MET_AS_DECLARED) and not seen.gap <= result.known_target
+    status = Status.NUMERICAL_LIMIT if missed else result.status
     spent = replace(seen, calls=result.certificate_calls + seen.calls)
-    calls = result.calls + seen.calls
-    return replace(result, x=x, y=y, certificate=spent, calls=calls, status=_status(result, seen))
+    return replace(result, x=x, y=y, certificate=spent, calls=result.calls + seen.calls, status=status)
 
 
 def single(point: Array, domain: Domain) -> Array:
-    """The point in single precision, a last bit further in where rounding has left the domain.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> box = ss.domains.Box(-0.1, 0.1, shape=1)
-    >>> float(np.float32(0.1)) > 0.1, float(single(np.array([0.1]), box)[0]) <= 0.1
-    (True, True)
-    """
+    """The point in single precision, a last bit further in where rounding has left the domain."""
     with np.errstate(over="ignore", under="ignore"):
         rounded: Array = point.astype(np.float32)
     if not np.isfinite(rounded).all() or domain.violation(rounded.astype(np.float64)) == 0.0:
@@ -71,17 +58,6 @@ def single(point: Array, domain: Domain) -> Array:
     towards = np.where(inside > rounded, np.inf, -np.inf).astype(np.float32)
     nearer = np.where(inside == rounded, rounded, np.nextafter(rounded, towards))
     return min((nearer, rounded), key=lambda tried: domain.violation(tried.astype(np.float64)))
-
-
-def _feasible(point: Array, domain: Domain) -> Array:
-    """The point itself, or its projection where single precision can not be feasible, as on a simplex."""
-    return domain.project(point.astype(np.float64))
-
-
-def _status(result: Result, seen: Certificate) -> Status:
-    """A target that the point meets in double precision alone is below what single precision can hold."""
-    met = result.status in (Status.SOLVED, Status.MET_AS_DECLARED) and not seen.gap <= result.known_target
-    return Status.NUMERICAL_LIMIT if met else result.status
 
 
 def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> Certificate:
@@ -117,7 +93,5 @@ def _rise(function: Function, point: Array, rounded: Array) -> float:
 
 def _reach(change: Array, step: Array, domain: Domain, coupling: Coupling) -> float:
     """How much a change of a product can raise the best value over the other block: its support function."""
-    raised = domain.support(change)
-    shift = coupling.rounding(float(np.linalg.norm(step)), float(np.linalg.norm(change)))
-    rounding = shift * domain.radius_at_zero
-    return raised + rounding + 16.0 * EPS * abs(raised)
+    raised, sizes = domain.support(change), (float(np.linalg.norm(step)), float(np.linalg.norm(change)))
+    return raised + coupling.rounding(*sizes) * domain.radius_at_zero + 16.0 * EPS * abs(raised)
