@@ -87,7 +87,8 @@ def resume(
     path = as_path(path, "resume: path", "run.npz")
     header, arrays = read_checkpoint(path)
     as_flag(strict, "resume: strict")
-    old = _fitting(path, lambda: _stored_limits(header["limits"]))
+    limits = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
+    old = _fitting(path, lambda: controlled("checkpoint", **{name: header["limits"][name] for name in limits}))
     control = controlled(
         "resume",
         max_calls=old.max_calls if max_calls is None else max_calls,
@@ -129,23 +130,9 @@ def _is_the_callers(error: Exception) -> bool:
     return any(name.partition(".")[0] not in _OURS for name in names)
 
 
-def _stored_limits(old: Mapping[str, Any]) -> Control:
-    names = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
-    return controlled("checkpoint", **{name: old[name] for name in names})
-
-
 def _stored_clock(entered: float, header: Mapping[str, Any]) -> Clock:
     spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
     return Clock(entered - as_number(header["elapsed"], "elapsed", 0.0), spent)
-
-
-def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[float, float, str, float]:
-    numbers = [as_number(number, "norms", 0.0, finite=False) for number in (upper, estimate, failure)]
-    return numbers[0], numbers[1], str(method), numbers[2]
-
-
-def _stored_test(relative: Any, bound: Any) -> tuple[float, float]:
-    return as_number(relative, "adjoints", 0.0), as_number(bound, "adjoints", 0.0)
 
 
 def _restored(
@@ -157,20 +144,30 @@ def _restored(
     for point, domain in zip(arrays[-2:], (known.X, known.Y), strict=True):
         as_real(point, "start", domain.shape)
     control.books.problem = known
-    control.books.know(
-        [None if norm is None else _stored_norm(*norm) for norm in header["norms"]],
-        [None if test is None else _stored_test(*test) for test in header["adjoints"]],
-    )
+    norms = [None if norm is None else _stored_norm(*norm) for norm in header["norms"]]
+    control.books.know(norms, [None if test is None else _stored_test(*test) for test in header["adjoints"]])
+    start = arrays[-2], arrays[-1]
     control = replace(
         control,
         before=Calls(as_number(f, "before", 0.0), as_number(g, "before", 0.0), as_whole(B, "before", 0)),
         header={"plan": header["plan"], "problem": header["problem"]},
-        start=(arrays[-2], arrays[-1]),
+        start=start,
         dry=True,
     )
-    run = _fresh(known, header, control)
+    plan = Plan.from_dict(header["plan"])
+    generator = fresh_generator(header["state"]) if plan.sampled else None
+    run = Run(known, plan, start, control, generator, course_of(known, plan))
     restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays)
     return known, run
+
+
+def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[float, float, str, float]:
+    numbers = [as_number(number, "norms", 0.0, finite=False) for number in (upper, estimate, failure)]
+    return numbers[0], numbers[1], str(method), numbers[2]
+
+
+def _stored_test(relative: Any, bound: Any) -> tuple[float, float]:
+    return as_number(relative, "adjoints", 0.0), as_number(bound, "adjoints", 0.0)
 
 
 def _same_problem(stored: str, problem: SaddleProblem, path: str | PathLike[str]) -> SaddleProblem:
@@ -181,11 +178,3 @@ def _same_problem(stored: str, problem: SaddleProblem, path: str | PathLike[str]
         f"checkpoint {fspath(path)!r} belongs to another problem: shapes, kinds or stored numbers differ. Pass the "
         "problem that it was written for."
     )
-
-
-def _fresh(problem: SaddleProblem, header: Mapping[str, Any], control: Control) -> Run:
-    """The run at its start, with nothing called."""
-    assert control.start is not None
-    plan = Plan.from_dict(header["plan"])
-    generator = fresh_generator(header["state"]) if plan.sampled else None
-    return Run(problem, plan, control.start, control, generator, course_of(problem, plan))
