@@ -248,23 +248,7 @@ class Comparison:
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the certified gap of every run against weighted cost, calls of each oracle, and time.
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure; the suffix sets the format.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-        >>> figure = ss.compare(game, tol=0.1, run=True, only=("mirror-prox",)).plot()
-        >>> [axes.get_xlabel() for axes in figure.axes][0]
-        'weighted cost'
+        The figure is saved where `path` says; the suffix sets the format.
         """
         ran = [row for row in self.rows if row.result is not None]
         if not ran:

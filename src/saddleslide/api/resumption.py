@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from saddleslide.api.runner import held_to_limits
 from saddleslide.arrays.arguments import as_flag, as_path, as_whole
@@ -25,10 +25,9 @@ from saddleslide.runs.checkpoint import fingerprint, read_checkpoint
 from saddleslide.runs.control import Callback, Control, controlled
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
-from saddleslide.runs.snapshot import Snapshot, fresh_generator, restore
+from saddleslide.runs.snapshot import fresh_generator, restore
 from saddleslide.theory import Plan
 
-_Found = TypeVar("_Found")
 # Packages whose code is not the caller's.
 _OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
 
@@ -87,8 +86,11 @@ def resume(
     path = as_path(path, "resume: path", "run.npz")
     header, arrays = read_checkpoint(path)
     as_flag(strict, "resume: strict")
-    limits = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
-    old = _fitting(path, lambda: controlled("checkpoint", **{name: header["limits"][name] for name in limits}))
+    with _blaming(path):
+        limits = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
+        old = controlled("checkpoint", **{name: header["limits"][name] for name in limits})
+        spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
+        clock = Clock(entered - as_number(header["elapsed"], "elapsed", 0.0), spent)
     control = controlled(
         "resume",
         max_calls=old.max_calls if max_calls is None else max_calls,
@@ -98,22 +100,24 @@ def resume(
         on_interrupt=on_interrupt,
         checkpoint=path if checkpoint is None else checkpoint,
         checkpoint_every=old.checkpoint_every if checkpoint_every is None else checkpoint_every,
-        clock=_fitting(path, lambda: _stored_clock(entered, header)),
+        clock=clock,
     )
-    known, run = _fitting(path, lambda: _restored(header, arrays, problem, control, path))
+    with _blaming(path):
+        known, run = _restored(header, arrays, problem, control, path)
     run.control = replace(run.control, dry=False)
-    work = partial(held_to_limits, known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
-    result = _fitting(path, work, theirs=True)
+    with _blaming(path, theirs=True):
+        result = held_to_limits(known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
     return result.or_raise() if strict else result
 
 
-def _fitting(path: Path, work: Callable[[], _Found], theirs: bool = False) -> _Found:
-    """What work finds in a checkpoint; whatever our own code stumbles over there is the fault of the file.
+@contextmanager
+def _blaming(path: Path, theirs: bool = False) -> Iterator[None]:
+    """Whatever our own code stumbles over in a checkpoint is the fault of the file.
 
     With `theirs`, code of the caller's runs too, and its exceptions are the caller's.
     """
     try:
-        return work()
+        yield
     except (CheckpointError, UnreachableError):
         raise
     except Exception as error:
@@ -130,16 +134,17 @@ def _is_the_callers(error: Exception) -> bool:
     return any(name.partition(".")[0] not in _OURS for name in names)
 
 
-def _stored_clock(entered: float, header: Mapping[str, Any]) -> Clock:
-    spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
-    return Clock(entered - as_number(header["elapsed"], "elapsed", 0.0), spent)
-
-
 def _restored(
     header: Mapping[str, Any], arrays: list[Any], problem: SaddleProblem, control: Control, path: Path
 ) -> tuple[SaddleProblem, Run]:
     """The run of a checkpoint as it was, with nothing called."""
-    known = _same_problem(header["problem"], problem, path)
+    same = (found for found in (problem, quiet_problem(problem)) if fingerprint(found) == header["problem"])
+    known = next(same, None)
+    if known is None:
+        raise CheckpointError(
+            f"checkpoint {fspath(path)!r} belongs to another problem: shapes, kinds or stored numbers differ. Pass the "
+            "problem that it was written for."
+        )
     f, g, B = header["before"]
     for point, domain in zip(arrays[-2:], (known.X, known.Y), strict=True):
         as_real(point, "start", domain.shape)
@@ -157,7 +162,7 @@ def _restored(
     plan = Plan.from_dict(header["plan"])
     generator = fresh_generator(header["state"]) if plan.sampled else None
     run = Run(known, plan, start, control, generator, course_of(known, plan))
-    restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays)
+    restore(run, header["state"], arrays[:-2], problem.arrays)
     return known, run
 
 
@@ -168,13 +173,3 @@ def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[
 
 def _stored_test(relative: Any, bound: Any) -> tuple[float, float]:
     return as_number(relative, "adjoints", 0.0), as_number(bound, "adjoints", 0.0)
-
-
-def _same_problem(stored: str, problem: SaddleProblem, path: str | PathLike[str]) -> SaddleProblem:
-    for same in (problem, quiet_problem(problem)):
-        if fingerprint(same) == stored:
-            return same
-    raise CheckpointError(
-        f"checkpoint {fspath(path)!r} belongs to another problem: shapes, kinds or stored numbers differ. Pass the "
-        "problem that it was written for."
-    )

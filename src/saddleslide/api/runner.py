@@ -27,12 +27,11 @@ from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
 from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
+from saddleslide.runs.answer import as_meant, returned
 from saddleslide.runs.checkpoint import fingerprint
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
-from saddleslide.runs.enclosed import as_meant
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
-from saddleslide.runs.single import returned
 from saddleslide.theory import Plan
 
 

@@ -25,7 +25,7 @@ from saddleslide.oracles.clock import Clock
 from saddleslide.oracles.oracles import Gate, Oracles, always_open
 from saddleslide.runs.checkpoint import check_place, write_checkpoint
 from saddleslide.runs.result import Result
-from saddleslide.runs.snapshot import Snapshot, snapshot
+from saddleslide.runs.snapshot import snapshot
 
 Callback = Callable[[Result], object]
 LIMITS = ("f", "g", "B")
@@ -131,7 +131,7 @@ class Watch:
     def __init__(self, control: Control, run: object, spent: Callable[[], Calls], where: Callable[[], str]) -> None:
         self.control, self._run, self._spent, self._where = control, run, spent, where
         self.mirrored, self.reason = False, ""
-        self._kept: Snapshot | None = None
+        self._kept: tuple[dict[str, Any], list[Any]] | None = None
         self._kept_at, self._written = -math.inf, -math.inf
         # What NumPy does about overflow in code of the caller's.
         self.errors: Any = np.geterr()
@@ -199,8 +199,8 @@ class Watch:
         limits |= {"time_limit": None if math.isinf(limit) else limit, "checkpoint_every": control.checkpoint_every}
         header = {**control.header, "limits": limits, "before": [spent.f, spent.g, spent.B]}
         header |= {"elapsed": control.clock.elapsed, "timings": control.clock.timings}
-        header |= {"norms": control.books.norms(), "adjoints": control.books.adjoints(), "state": kept.tree}
-        write_checkpoint(control.checkpoint, header, [*kept.arrays, *(control.start or ())])
+        header |= {"norms": control.books.norms(), "adjoints": control.books.adjoints(), "state": kept[0]}
+        write_checkpoint(control.checkpoint, header, [*kept[1], *(control.start or ())])
         self._written = self._written if steps is None else float(steps)
 
     def stops(self, result: Callable[[], Result]) -> bool:

@@ -32,7 +32,6 @@ from saddleslide.oracles.sampling import Samples, drawn_problem
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.astray import Astray
 from saddleslide.runs.control import BETWEEN, EARLY, Control, Watch
-from saddleslide.runs.orientation import Orientation
 from saddleslide.runs.result import Moment, Past, Result
 from saddleslide.runs.stages import StageJudge
 from saddleslide.theory import Plan
@@ -105,11 +104,11 @@ class Run(RunState):
     def _set_out(self, start: tuple[Array, Array]) -> None:
         """All that belongs to the last of the plans, at its beginning."""
         plan, control, watch = self.plan, self.control, self.watch
-        self.start = start
-        self.orientation = Orientation(self.given, plan.mirrored)
-        watch.mirrored = plan.mirrored
-        self.problem = problem = self.orientation.problem
-        self.origin = self.orientation.point(self.given.placed(start))
+        self.start, x_y = start, self.given.placed(start)
+        # From here on x is what the plan calls x: the roles of x and y are exchanged back in `_given` and `_result`.
+        self.mirrored = watch.mirrored = plan.mirrored
+        self.problem = problem = self.given.mirrored() if self.mirrored else self.given
+        self.origin = (x_y[1], x_y[0]) if self.mirrored else x_y
         seen = problem if self.rng is None else drawn_problem(problem, self.rng, self.samples)
         self.oracles = Oracles(seen, watch.gate, control.dry, guarded=True)
         self.facts = Facts(problem)
@@ -165,9 +164,8 @@ class Run(RunState):
 
     def _go_on_with(self, plan: Plan, found: Result) -> None:
         """Another plan, from the point of what was found; all that was spent stays in the books of this run."""
-        judging = self.past.judging + self.orientation.calls(self.judge.calls)
         spared, steps = self.past.spared + self.oracles.spared, self.past.steps + self.steps
-        self.past = Past(self._own_calls(), judging, spared, steps)
+        self.past = Past(self._own_calls(), self._judging_calls(), spared, steps)
         if not self.by_stages:
             # The last end of a stage is the answer, whatever was found before.
             best = (found.x, found.y)
@@ -256,10 +254,19 @@ class Run(RunState):
             return Status.COMPLETED
         if not self.by_stages and self.steps >= _HOPELESS and not math.isfinite(self.judge.gap):
             return Status.NO_CERTIFICATE
-        learnt = self._learn(gaps)
+        judge: Any = self.judge
+        with self.control.clock.phase("certificate"):
+            learnt = self.method.learn(self.state, gaps, judge, self.oracles)
+        match learnt:
+            case Status():
+                return learnt
+            case Revision():
+                self._revise(learnt)
+            case _:
+                self.state = learnt
         self.due = self.plan.next_inspection(self.steps)
-        if learnt is not None or not self.method.is_finished(self.state):
-            return learnt
+        if not self.method.is_finished(self.state):
+            return None
         # What a method that ends by itself has come to, short of its target.
         if math.isfinite(self.judge.gap):
             return Status.COMPLETED
@@ -286,20 +293,6 @@ class Run(RunState):
                 self.judge.latest = astray.settled
         self.watch.reason = reason or self.watch.reason
         return bool(reason)
-
-    def _learn(self, gaps: list[float]) -> Status | None:
-        """Let the method hear the gaps of its candidates; a status where going on would not help."""
-        judge: Any = self.judge
-        with self.control.clock.phase("certificate"):
-            learnt = self.method.learn(self.state, gaps, judge, self.oracles)
-        match learnt:
-            case Status():
-                return learnt
-            case Revision():
-                self._revise(learnt)
-            case _:
-                self.state = learnt
-        return None
 
     def _revise(self, revision: Revision) -> None:
         """Another plan from here on, with the bounds that are known; the step that asked for it does not count."""
@@ -373,7 +366,7 @@ class Run(RunState):
         step = f"outer step {self.steps + (not made)}"
         if not oracles.active:
             return f"{BETWEEN}, {step}"
-        name = ACROSS[oracles.active] if plan.mirrored else oracles.active
+        name = ACROSS[oracles.active] if self.mirrored else oracles.active
         oracle, number = name if name == "B" else f"{name}'", getattr(oracles.calls, oracles.active)
         if judging:
             return f"by {oracle} while the point was judged, call {number:g} of judging, {step}"
@@ -381,14 +374,20 @@ class Run(RunState):
         level = f"the method {plan.method}" if plan.regime == "method" else level
         return f"by {oracle} in call {number:g} of {level}, {step}"
 
+    def _given(self, calls: Calls) -> Calls:
+        """Calls under the names that the problem was given with."""
+        return calls.mirrored() if self.mirrored else calls
+
     def _own_calls(self) -> Calls:
         """Calls of the methods themselves."""
-        return self.past.own + self.orientation.calls(self.oracles.calls)
+        return self.past.own + self._given(self.oracles.calls)
+
+    def _judging_calls(self) -> Calls:
+        return self.past.judging + self._given(self.judge.calls)
 
     def _calls(self) -> Calls:
         """All calls so far, of making the plan, of the methods and of judging."""
-        judging = self.past.judging + self.orientation.calls(self.judge.calls)
-        return self._own_calls() + judging + self._aside()
+        return self._own_calls() + self._judging_calls() + self._aside()
 
     def _aside(self) -> Calls:
         """What was made beside the methods and judging; a schedule that was made before is not in the books."""
@@ -412,8 +411,12 @@ class Run(RunState):
         return self.cut
 
     def _result(self, status: Status) -> Result:
-        past, (x, y) = self.past, self.orientation.point(self.judge.point)
-        seen = self.orientation.certificate(self.judge.certificate())
+        past, (x, y), seen = self.past, self.judge.point, self.judge.certificate()
+        if self.mirrored:
+            # The value of the mirrored problem is the negative.
+            (x, y), assumes = (y, x), self.given.assumptions if seen.assumes else ""
+            calls = seen.calls.mirrored()
+            seen = replace(seen, lower=-seen.upper, upper=-seen.lower, calls=calls, assumes=assumes)
         if status is Status.INCONSISTENT:
             # Oracles have contradicted each other: no bound is left.
             seen = Certificate(reason=self.watch.reason, calls=seen.calls)
@@ -422,24 +425,14 @@ class Run(RunState):
             (x, y), seen = past.point, replace(past.certificate, calls=seen.calls)
         floor = self.plan.constants.get("floor")
         return Result(
-            np.array(to_host(x)),
-            np.array(to_host(y)),
-            status,
-            replace(seen, calls=past.judging + seen.calls),
-            self._calls(),
-            self.control.clock.elapsed,
-            tuple(self.plans),
-            tuple(self.history),
-            self.judge.target if past.point is None else past.target,
-            samples=self.samples.copy(),
-            expected_gap=self.expected_gap,
-            floor=0.0 if floor is None else floor.value,
-            timings=self.control.clock.timings,
-            time_limit=self.control.time_limit,
-            spared=past.spared + self.oracles.spared,
-            aside=self._aside(),
+            np.array(to_host(x)), np.array(to_host(y)), status, replace(seen, calls=past.judging + seen.calls),
+            self._calls(), self.control.clock.elapsed, tuple(self.plans), tuple(self.history),
+            target=self.judge.target if past.point is None else past.target,
+            samples=self.samples.copy(), expected_gap=self.expected_gap, floor=0.0 if floor is None else floor.value,
+            timings=self.control.clock.timings, time_limit=self.control.time_limit,
+            spared=past.spared + self.oracles.spared, aside=self._aside(),
             detail=self.watch.reason if status in (Status.NON_FINITE, Status.COMPLETED) else "",
-        )
+        )  # fmt: skip
 
 
 def _closed(name: str, count: float) -> None:

@@ -254,7 +254,7 @@ class Result:
     def plot(
         self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None
     ) -> Any:
-        """Draw the gap against calls of f', calls of g', products and seconds, from the history alone.
+        """A figure of the gap against calls of f', calls of g', products and seconds: rows with a finite gap.
 
         Parameters
         ----------
@@ -264,20 +264,6 @@ class Result:
             Where to save the figure; the suffix sets the format.
         costs : (c_f, c_g, c_B), optional
             Prices of one call each; adds a panel with the weighted cost.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Rows without a finite gap are left out.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-        >>> figure = ss.solve(game, tol=1e-6).plot(costs=(1.0, 1.0, 0.1))
-        >>> [axes.get_xlabel() for axes in figure.axes][-1]
-        'weighted cost'
         """
         calls = [moment.calls for moment in self.history]
         panels = {

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -46,24 +46,16 @@ _GENERATORS: dict[str, type[np.random.BitGenerator]] = {
 }
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A tree of plain data and the arrays that it refers to."""
-
-    tree: dict[str, Any]
-    arrays: list[np.ndarray[Any, Any]]
-
-
-def snapshot(run: object) -> Snapshot:
-    """The present state of a run; later steps do not change it."""
+def snapshot(run: object) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
+    """The present state of a run as a tree and the arrays that it refers to; later steps do not change it."""
     writer = _Writer()
-    return Snapshot(writer.node(run), writer.arrays)
+    return writer.node(run), writer.arrays
 
 
-def restore(run: Any, kept: Snapshot, kind: ArrayKind = NUMPY) -> None:
+def restore(run: Any, tree: Any, arrays: list[np.ndarray[Any, Any]], kind: ArrayKind = NUMPY) -> None:
     """Put a state into a fresh run of the same problem and plan; `kind` is that of the problem's arrays."""
     try:
-        if _Reader(kept.arrays, kind, run).value(kept.tree, run) is not run:
+        if _Reader(arrays, kind, run).value(tree, run) is not run:
             raise TypeError(f"no {type(run).__name__} is stored")
     except Exception as error:
         raise CheckpointError(f"the checkpoint does not fit this problem and version: {error!r}.") from error
