@@ -78,19 +78,19 @@ def is_sampled(problem: SaddleProblem) -> bool:
 def quiet_problem(problem: SaddleProblem) -> SaddleProblem:
     """The problem without wrappers that never draw: it is the deterministic one, so it is solved with the same bits."""
     f, g = without_silent_noise(problem.f), without_silent_noise(problem.g)
-    if f is problem.f and g is problem.g:
-        return problem
-    return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
+    return problem if f is problem.f and g is problem.g else _with_functions(problem, f, g)
 
 
 def drawn_problem(problem: SaddleProblem, rng: np.random.Generator, counts: Samples) -> SaddleProblem:
     """The problem with every sampled function replaced by its draws; the problem itself when there is none."""
     if not is_sampled(problem):
         return problem
-    f, g = (
-        Drawn(function, name, rng, counts) if function.sampled else function
-        for name, function in (("f", problem.f), ("g", problem.g))
-    )
+    f = Drawn(problem.f, "f", rng, counts) if problem.f.sampled else problem.f
+    g = Drawn(problem.g, "g", rng, counts) if problem.g.sampled else problem.g
+    return _with_functions(problem, f, g)
+
+
+def _with_functions(problem: SaddleProblem, f: Function, g: Function) -> SaddleProblem:
     return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
 
 

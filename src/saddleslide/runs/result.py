@@ -179,29 +179,22 @@ class Result:
     @property
     def message(self) -> str:
         """What happened, what the numbers mean, what to try; what no bound speaks of, and what the bounds rest on."""
-        unjudged = [
-            (block, bound)
-            for block, bound, value in (("x", "upper", self.upper), ("y", "lower", self.lower))
-            if not math.isfinite(value)
-        ]
-        # These say themselves what their point is.
-        told = self.status in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING)
-        own = ""
-        if unjudged and not told:
-            blocks, bounds = (" and ".join(names) for names in zip(*unjudged, strict=True))
-            verb = "are" if len(unjudged) > 1 else "is"
-            # A method that was stopped for having gone astray says itself which of its points this is.
+        known = (("x", "upper", self.upper), ("y", "lower", self.lower))
+        unknown = [(block, bound) for block, bound, value in known if not math.isfinite(value)]
+        parts = [str(self.status.value)]
+        if self.detail:
+            parts.append(f"{self.detail}.")
+        if self.status is Status.BOUND_REACHED:
+            parts.append(f"Seen: {self.certificate.reason}.")
+        if unknown and self.status not in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING):
+            # These three say themselves what their point is, and so does a method that was stopped for going astray.
             which = "point" if self.status is Status.COMPLETED and self.detail else "last point"
-            own = f"No {bounds} bound is known: {blocks} {verb} the method's own {which}, and nothing is proved of it."
-        seen, assumes = self.certificate.reason, self.certificate.assumes
-        parts = [
-            str(self.status.value),
-            f"{self.detail}." if self.detail else "",
-            f"Seen: {seen}." if self.status is Status.BOUND_REACHED else "",
-            own,
-            f"Assumed: {assumes}." if assumes else "",
-        ]
-        return " ".join(part for part in parts if part)
+            blocks, bounds = (" and ".join(names) for names in zip(*unknown, strict=True))
+            own = f"{blocks} {'are' if len(unknown) > 1 else 'is'} the method's own {which}"
+            parts.append(f"No {bounds} bound is known: {own}, and nothing is proved of it.")
+        if self.certificate.assumes:
+            parts.append(f"Assumed: {self.certificate.assumes}.")
+        return " ".join(parts)
 
     @property
     def nit(self) -> int:
@@ -224,32 +217,24 @@ class Result:
         return f"<table><tbody>{rows}</tbody></table>"
 
     def _rows(self) -> list[tuple[str, str]]:
-        kind, spared = kind_of(self.x), f" ({self.spared} more are in the plan, not needed)" if self.spared > 0 else ""
+        remote, spared = kind_of(self.x) != NUMPY, f" ({self.spared} more are in the plan, not needed)"
         rows = [
             ("status", self.status.name.lower()),
             ("gap", f"{self.gap:.4g} ({self.certificate.kind})"),
             ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
-            ("expected", f"{self.expected_gap:.4g} (bound on the expected gap)"),
-            ("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)"),
-            ("calls", _listed(self.calls) + spared),
-            ("samples", f"f' {self.samples.f:,}   g' {self.samples.g:,}"),
+            ("expected", f"{self.expected_gap:.4g} (bound on the expected gap)" * (not math.isnan(self.expected_gap))),
+            ("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)" * (self.floor > 0.0)),
+            ("calls", _listed(self.calls) + spared * (self.spared > 0)),
+            ("samples", f"f' {self.samples.f:,}   g' {self.samples.g:,}" * (self.samples.total > 0)),
             ("simple", "; ".join(self.simple_terms)),
             ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g} in all, {self.timings['method']:.3g} of them in the method"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
-            ("arrays", f"{kind}, {self.transfers:,} copied to or from the host"),
-            ("on host", "; ".join(self.on_host)),
+            ("arrays", f"{kind_of(self.x)}, {self.transfers:,} copied to or from the host" * remote),
+            ("on host", "; ".join(self.on_host) * remote),
             ("message", self.message),
         ]
-        shown = {
-            "expected": not math.isnan(self.expected_gap),
-            "floor": self.floor > 0.0,
-            "samples": self.samples.total > 0,
-            "simple": bool(self.simple_terms),
-            "arrays": kind != NUMPY,
-            "on host": kind != NUMPY and bool(self.on_host),
-        }
-        return [(name, text) for name, text in rows if shown.get(name, True)]
+        return [(name, text) for name, text in rows if text]
 
     def plot(
         self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None
