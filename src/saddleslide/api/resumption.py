@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from saddleslide.api.runner import held_to_limits
+from saddleslide.api.runner import hold_to_limits
 from saddleslide.arrays.arguments import as_flag, as_path, as_whole
 from saddleslide.arrays.base import as_number, as_real
 from saddleslide.errors import CheckpointError, InputError, SaddleslideError, UnreachableError
@@ -22,7 +22,7 @@ from saddleslide.oracles.sampling import quiet_problem
 from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import fingerprint, read_checkpoint
-from saddleslide.runs.control import Callback, Control, controlled
+from saddleslide.runs.control import Callback, Control, as_control
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import fresh_generator, restore
@@ -88,10 +88,10 @@ def resume(
     as_flag(strict, "resume: strict")
     with _blaming(path):
         limits = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
-        old = controlled("checkpoint", **{name: header["limits"][name] for name in limits})
+        old = as_control("checkpoint", **{name: header["limits"][name] for name in limits})
         spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
         clock = Clock(entered - as_number(header["elapsed"], "elapsed", 0.0), spent)
-    control = controlled(
+    control = as_control(
         "resume",
         max_calls=old.max_calls if max_calls is None else max_calls,
         max_steps=old.max_steps if max_steps is None else max_steps,
@@ -106,7 +106,7 @@ def resume(
         known, run = _restored(header, arrays, problem, control, path)
     run.control = replace(run.control, dry=False)
     with _blaming(path, theirs=True):
-        result = held_to_limits(known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
+        result = hold_to_limits(known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
     return result.or_raise() if strict else result
 
 

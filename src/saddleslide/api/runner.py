@@ -29,7 +29,7 @@ from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.answer import as_meant, returned
 from saddleslide.runs.checkpoint import fingerprint
-from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
+from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
 from saddleslide.theory import Plan
@@ -97,7 +97,7 @@ def run(
         )
     if max_steps is None:
         max_steps = MOST_STEPS if plan.schedule is None else sys.maxsize
-    control = controlled(
+    control = as_control(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, strict=strict,
@@ -117,11 +117,11 @@ def run(
         # What making the plan took is counted as in `solve`, which makes its own.
         control.books.note(Calls(*plan.spent))
     with working_threads(threads, "run"):
-        result = held_to_limits(problem, start, control, goal, partial(carry_out, problem, plan, start, control, rng))
+        result = hold_to_limits(problem, start, control, goal, partial(carry_out, problem, plan, start, control, rng))
     return result.or_raise() if strict else result
 
 
-def held_to_limits(
+def hold_to_limits(
     problem: SaddleProblem, start: Any, control: Control, goal: tuple[float, float], work: Callable[[], Result]
 ) -> Result:
     """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""

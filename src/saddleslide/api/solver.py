@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.api.runner import carry_out, held_to_limits
+from saddleslide.api.runner import carry_out, hold_to_limits
 from saddleslide.certificates.certificate import judged
 from saddleslide.certificates.verdict import Status
 from saddleslide.errors import InputError, raise_all
@@ -27,7 +27,7 @@ from saddleslide.planner.courses import sampled_plan
 from saddleslide.planner.forecast import SolveRequest
 from saddleslide.planner.plans import solve_plan
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
+from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
 from saddleslide.runs.progress import Progress
 from saddleslide.runs.result import Result
 
@@ -127,16 +127,13 @@ def solve(
     >>> result.status.name, result.gap <= 1e-8
     ('SOLVED', True)
     """
-    control = controlled(
+    control = as_control(
         "solve", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
     chosen = as_method(method, options, "solve")
-    with (
-        working_threads(threads, "solve"),
-        Progress(then=callback) if progress else nullcontext(callback) as watched,
-    ):
+    with working_threads(threads, "solve"), Progress(then=callback) if progress else nullcontext(callback) as watched:
         control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
             seed = 0 if isinstance(rng, np.random.Generator) else rng
@@ -156,7 +153,7 @@ def solve(
             goal = request.targets(problem)
             problem = quiet_problem(problem)
             work = partial(_solve_exact, problem, request, control)
-        result = held_to_limits(problem, start, control, goal, work)
+        result = hold_to_limits(problem, start, control, goal, work)
     return result.or_raise() if strict else result
 
 

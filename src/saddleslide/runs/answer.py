@@ -84,10 +84,10 @@ def _excludes(oracles: Oracles, around: Enclosure, result: Result) -> bool:
 
 def returned(result: Result, problem: SaddleProblem) -> Result:
     """The result as its caller gets it: in the precision and the kind of the arrays that the problem is made of."""
-    return (rounded_off(result, problem) if problem.precision == SINGLE else result).of_kind(problem.arrays)
+    return (round_off(result, problem) if problem.precision == SINGLE else result).of_kind(problem.arrays)
 
 
-def rounded_off(result: Result, problem: SaddleProblem) -> Result:
+def round_off(result: Result, problem: SaddleProblem) -> Result:
     """The result with x and y in single precision, and bounds that are true for these."""
     x, y = single(result.x, problem.X), single(result.y, problem.Y)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):

@@ -22,23 +22,15 @@ from typing import Any
 import numpy as np
 import scipy
 
-from saddleslide.arrays.arguments import as_path, check_npz
+from saddleslide.arrays.arguments import check_npz
 from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
-from saddleslide.errors import CheckpointError, InputError
+from saddleslide.errors import CheckpointError
 from saddleslide.problem import SaddleProblem
 
 FORMAT, VERSION = "saddleslide checkpoint", 5
 _DIGEST = 64
 _PART = ".part"
 _LONGEST_PID = 9
-
-
-def check_place(path: Any, name: str) -> Path:
-    """The path of a checkpoint that can be written, refused before any work otherwise."""
-    place = as_path(path, f"{name}: checkpoint", "run.npz").absolute()
-    if not place.parent.is_dir() or place.is_dir():
-        raise InputError(f"{name}: checkpoint is {str(path)!r}; expected a file in a folder that exists.")
-    return place
 
 
 def write_checkpoint(path: Path, header: Mapping[str, Any], arrays: Sequence[np.ndarray[Any, Any]]) -> None:
@@ -102,10 +94,10 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[
         content = Path(path).read_bytes()
     except OSError as error:
         raise CheckpointError(f"checkpoint {os.fspath(path)!r} can not be read: {error.strerror}.") from error
-    return unpacked(content, os.fspath(path))
+    return unpack_checkpoint(content, os.fspath(path))
 
 
-def unpacked(content: bytes, name: str) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
+def unpack_checkpoint(content: bytes, name: str) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
     """Header and arrays from the bytes of a checkpoint, after their hash has been checked."""
     body, digest = content[:-_DIGEST], content[-_DIGEST:]
     if not body or _hash(body) != digest:

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.arguments import as_flag
+from saddleslide.arrays.arguments import as_flag, as_path
 from saddleslide.arrays.base import Array, as_number
 from saddleslide.certificates.books import Books, aside_place
 from saddleslide.certificates.guards import check_adjoint_of, check_inner_adjoints
 from saddleslide.certificates.verdict import Status
-from saddleslide.errors import UnreachableError, explain_read_only, raise_all
+from saddleslide.errors import InputError, UnreachableError, explain_read_only, raise_all
 from saddleslide.operators.base import is_own_code
 from saddleslide.oracles.calls import ACROSS, Calls, NonFiniteAnswer, RunEnded
 from saddleslide.oracles.clock import Clock
 from saddleslide.oracles.oracles import Gate, Oracles, always_open
-from saddleslide.runs.checkpoint import check_place, write_checkpoint
+from saddleslide.runs.checkpoint import write_checkpoint
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import snapshot
 
@@ -76,7 +76,7 @@ class Control:
             work()
 
 
-def controlled(
+def as_control(
     name: str,
     *,
     max_calls: Any = None,
@@ -112,7 +112,9 @@ def controlled(
         as_flag(value, f"{name}: {flag}")
     limits = {key: as_number(limit, f"{name}: max_calls[{key!r}]", 0.0) for key, limit in (max_calls or {}).items()}
     seconds = math.inf if time_limit is None else as_number(time_limit, f"{name}: time_limit", 0.0, finite=False)
-    place = None if checkpoint is None else check_place(checkpoint, name)
+    place = None if checkpoint is None else as_path(checkpoint, f"{name}: checkpoint", "run.npz").absolute()
+    if place is not None and (place.is_dir() or not place.parent.is_dir()):
+        raise InputError(f"{name}: checkpoint is {str(checkpoint)!r}; expected a file in a folder that exists.")
     tested = None if check_adjoint is None else as_flag(check_adjoint, f"{name}: check_adjoint")
     clock = clock or Clock()
     return Control(
