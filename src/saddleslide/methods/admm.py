@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.functions.base import errors_at, gradient_aside, rounding_of, value_aside
 from saddleslide.functions.roundings import FEW, inner_error
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.mean import Mean
+from saddleslide.methods.base import Array, Calls, Description, Facts, Mean, Method, Oracles, Point, State, option
 from saddleslide.metrics.spectral import fit_spectral, from_coordinates, to_coordinates
-from saddleslide.oracles.calls import Calls
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
 
 # The penalty follows the distances travelled until it has changed so often; then it stays, as the theory wants.
 _MOST_CHANGES = 60
@@ -92,7 +84,7 @@ class ADMM(Method):
             found.append("B^T B is not known to be diagonal in the cosine basis; expected FiniteDifferences.")
         return found
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> ADMMState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> ADMMState:
         (x, y), lift, coupling = start, oracles.whole_f_lift, facts.problem.coupling
         zero = np.zeros_like(x)
         q = lift.lift(zero)
@@ -162,7 +154,7 @@ class ADMM(Method):
         moved = replace(state, x=x, Hx=Hx, Bx=Bx, BTBx=BTBx, reach=reach, fresh=fresh)
         return moved, not rs > enough * first
 
-    def point(self, state: ADMMState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: ADMMState, oracles: Oracles) -> Point:
         if self.output == "last":
             return state.x, state.y
         return state.mean.x, oracles.problem.Y.project(state.mean.y)

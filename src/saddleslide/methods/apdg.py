@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
-from saddleslide.methods.base import Description, Method, State
-from saddleslide.oracles.calls import Calls
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State
 
 
 @dataclass
@@ -79,7 +73,7 @@ class APDG(Method):
         "convex-concave saddle-point problems with bilinear coupling, NeurIPS 2022",
     )
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> APDGState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> APDGState:
         pull = oracles.adjoint(start[1])
         return APDGState(*start, *start, pull, pull, _constants(facts))
 
@@ -97,7 +91,7 @@ class APDG(Method):
         x_f, y_f = x_g + sigma_x * (new_x - x), y_g + sigma_y * (new_y - y)
         return APDGState(new_x, new_y, x_f, y_f, oracles.adjoint(new_y), state.pull, c)
 
-    def point(self, state: APDGState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: APDGState, oracles: Oracles) -> Point:
         return state.x, state.y
 
     def notes(self, state: APDGState, facts: Facts) -> tuple[str, ...]:

@@ -6,14 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, Method, State
-from saddleslide.oracles.calls import Calls
+from saddleslide.methods.base import Calls, Description, Facts, Method, Oracles, Point, State
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
     from saddleslide.arrays.state import XArray, YArray
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
 
 # Inner steps after which a step hands control back, so that limits hold inside a long outer step too.
 _MOST_AT_ONCE = 512
@@ -72,7 +68,7 @@ class GradientSliding(Method):
             found.append(f"X = {X} is unbounded and f has no known strong convexity: no distance is known.")
         return found
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> GradientSlidingState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> GradientSlidingState:
         D = facts.distances_from(oracles, start)[0]
         (x, y), (L, M, N) = start, _constants(facts, D, tol)
         return GradientSlidingState(x, x, y, x, x, y, 0.0, N, L, M, D)
@@ -112,7 +108,7 @@ class GradientSliding(Method):
         T = max(1, math.ceil(wanted))
         return replace(state, u=x, u_mean=x, v_mean=state.y_mean, slope=slope, k=k, t=0, T=T)
 
-    def point(self, state: GradientSlidingState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: GradientSlidingState, oracles: Oracles) -> Point:
         return oracles.problem.X.project(state.x_mean), oracles.problem.Y.project(state.y_mean)
 
     def notes(self, state: GradientSlidingState, facts: Facts) -> tuple[str, ...]:

@@ -10,19 +10,14 @@ import threading
 import weakref
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import scipy
 
 from saddleslide.domains import Box, FullSpace
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.oracles.calls import MOST_SHORTENED, Calls
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State, option
+from saddleslide.oracles.calls import MOST_SHORTENED
 
 _NEEDS = {
     "primal": ("smooth f", "strong convexity of g", "closed minimum of g"),
@@ -39,7 +34,7 @@ class LBFGSState(State):
     # A resumed run repeats the steps.
     stored: ClassVar[bool] = False
 
-    start: tuple[Array, Array]
+    start: Point
     moved: Array
     run: PausedRun
 
@@ -81,7 +76,7 @@ class LBFGS(Method):
             return []
         return [f"{side}: {sentence}" for side, sentences in found.items() for sentence in sentences]
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> LBFGSState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> LBFGSState:
         primal = self._side(facts) == "primal"
         moved = start[0] if primal else start[1]
         return LBFGSState(start, moved, PausedRun(Smooth(oracles, primal), moved, self.memory))
@@ -90,7 +85,7 @@ class LBFGS(Method):
         flat = state.run.advance()
         return state if flat is None else replace(state, moved=flat.reshape(state.moved.shape))
 
-    def point(self, state: LBFGSState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: LBFGSState, oracles: Oracles) -> Point:
         inner = state.run.smooth.inner_point(state.moved)
         if inner is None:
             return state.start
@@ -138,7 +133,7 @@ class Smooth:
     def __init__(self, oracles: Oracles, primal: bool) -> None:
         self.oracles, self.primal, self.lift = oracles, primal, oracles.whole_f_lift
         self.domain = oracles.problem.X if primal else oracles.problem.Y
-        self.recent: list[tuple[Array, Array]] = []
+        self.recent: list[Point] = []
         # The last point with finite answers and the value there; how often oracles have overflown since.
         self.finite: tuple[Array, float] | None = None
         self.refused = 0

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.oracles.calls import Calls
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State, option
 
 
 @dataclass
@@ -44,7 +38,7 @@ class Chebyshev(State):
         """Largest over smallest positive eigenvalue of P(W)."""
         return ((1.0 + self.c_T) / (1.0 - self.c_T)) ** 2
 
-    def apply(self, oracles: Oracles, x: Array, b: Array) -> tuple[Array, Array]:
+    def apply(self, oracles: Oracles, x: Array, b: Array) -> Point:
         """The pair w, B^T w with P(W) (x - x_b) = B^T w for any x_b with B x_b = b: 2 T products."""
         c_2 = (self.chi + 1.0) / (self.chi - 1.0)
         c_3 = 2.0 * self.chi / ((1.0 + self.chi) * self.largest)
@@ -110,7 +104,7 @@ class OPAPC(Method):
             found.append("the smallest positive singular value of B is not known; pass options={'chi': ...}.")
         return found
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> OPAPCState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> OPAPCState:
         (x, y), (polynomial, L, mu, tau) = start, self._constants(facts)
         b = oracles.free_gradient("g", np.zeros_like(y))
         return OPAPCState(x, y, oracles.adjoint(y), x, b, polynomial, L, mu, tau)
@@ -127,7 +121,7 @@ class OPAPC(Method):
         new = (x - eta * (slope + pull)) / (1.0 + eta * mu)
         return replace(state, x=new, y=y, pull=pull, x_f=x_g + (2.0 * tau / (2.0 - tau)) * (new - x))
 
-    def point(self, state: OPAPCState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: OPAPCState, oracles: Oracles) -> Point:
         return state.x, oracles.problem.Y.project(state.y)
 
     def notes(self, state: OPAPCState, facts: Facts) -> tuple[str, ...]:
