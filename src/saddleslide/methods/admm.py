@@ -57,9 +57,7 @@ class ADMM(Method):
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> f = ss.functions.LeastSquares(np.array([[2.0, 0.0], [1.0, 1.0]]), [1.0, -1.0])
-    >>> X, Y = ss.domains.FullSpace(2), ss.domains.Box(-0.5, 0.5, shape=1)
-    >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.array([[1.0, -1.0]]), X=X, Y=Y)
+    >>> problem = ss.gallery.denoise(np.eye(6), weight=0.1)
     >>> ss.solve(problem, tol=1e-8, method="admm").status.name
     'SOLVED'
     """
@@ -98,7 +96,13 @@ class ADMM(Method):
             seeded = np.random.default_rng(0)
             symbol = fit_spectral(lift.hessian_stack(q), x.shape, coupling, facts.f.modulus, seeded).symbol
         if self.penalty is None:
-            rho = _first_penalty(-(Hx + slope), hessian, oracles, facts.g.domain.radius(y))
+            # |dy| / |B dx| for a first exact step along p = -f'; curvatures where Y is unbounded.
+            p, radius, rho = -(Hx + slope), facts.g.domain.radius(y), 1.0
+            Hp, Bp = hessian(p), oracles.forward(p)
+            curved, image = float(np.vdot(p, Hp)), float(np.vdot(Bp, Bp))
+            if curved > 0.0 and image > 0.0:
+                step = float(np.vdot(p, p)) / curved
+                rho = radius / (step * math.sqrt(image)) if 0.0 < radius < math.inf else curved / image
         else:
             rho = float(self.penalty)
         reach = float(np.linalg.norm(x))
@@ -172,9 +176,17 @@ class ADMM(Method):
         # Of the part without a proximal step, as the judge wants them.
         value = state.constant + float(np.vdot(x, 0.5 * state.Hx + state.slope)) - value_aside(simple, x)
         slope = state.Hx + state.slope - gradient_aside(simple, x)
-        errors = _errors(state, value, slope, oracles)
-        known = Linearisation(x, value, slope, errors)
-        return (Candidate(x, state.y, value, state.Bx, known, error=errors[0], reach=state.reach),)
+        # Bounds on the rounding of the value, made of the gradient, and of that, kept up to date by CG steps.
+        f, size, steep = oracles.problem.f, float(np.linalg.norm(x)), float(np.linalg.norm(slope))
+        terms = float(np.linalg.norm(state.Hx)) + float(np.linalg.norm(state.slope))
+        summed = (inner_error(x.size) + FEW) * (terms * size + abs(state.constant))
+        error = wrong = 0.0
+        for _ in range(2):
+            # The value says how large the terms are, up to its own error.
+            wrong = rounding_of(f).at(state.reach, value + error, steep, x.size).gradient
+            error = 2.0 * wrong * size + summed + errors_at(f, x, value).value
+        known = Linearisation(x, value, slope, (error, wrong))
+        return (Candidate(x, state.y, value, state.Bx, known, error=error, reach=state.reach),)
 
     def notes(self, state: ADMMState, facts: Facts) -> tuple[str, ...]:
         kept, kind = "balanced" if self.penalty is None else "fixed", "no" if state.symbol is None else "spectral"
@@ -193,27 +205,3 @@ class ADMM(Method):
 def _hessian(oracles: Oracles, x: Array) -> Callable[[Array], Array]:
     """Products with the Hessian, which is the same everywhere."""
     return oracles.whole_f_lift.hessian(oracles.whole_f_lift.blank(x))
-
-
-def _first_penalty(p: Array, hessian: Callable[[Array], Array], oracles: Oracles, radius: float) -> float:
-    """|dy| / |B dx| for a first exact step along -f' = p; curvatures where Y is unbounded."""
-    Hp, Bp = hessian(p), oracles.forward(p)
-    curved, image = float(np.vdot(p, Hp)), float(np.vdot(Bp, Bp))
-    if not (curved > 0.0 and image > 0.0):
-        return 1.0
-    step = float(np.vdot(p, p)) / curved
-    return radius / (step * math.sqrt(image)) if 0.0 < radius < math.inf else curved / image
-
-
-def _errors(state: ADMMState, value: float, slope: Array, oracles: Oracles) -> tuple[float, float]:
-    """Bounds on the rounding of the value, made of the gradient, and of that, kept up to date by CG steps."""
-    f, x = oracles.problem.f, state.x
-    size, steep = float(np.linalg.norm(x)), float(np.linalg.norm(slope))
-    terms = float(np.linalg.norm(state.Hx)) + float(np.linalg.norm(state.slope))
-    summed = (inner_error(x.size) + FEW) * (terms * size + abs(state.constant))
-    error = 0.0
-    for _ in range(2):
-        # The value says how large the terms are, up to its own error.
-        wrong = rounding_of(f).at(state.reach, value + error, steep, x.size).gradient
-        error = 2.0 * wrong * size + summed + errors_at(f, x, value).value
-    return error, wrong

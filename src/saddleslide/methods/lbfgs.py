@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, final
@@ -49,9 +50,7 @@ class LBFGS(Method):
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> f, g = ss.functions.Logistic(np.array([[2.0, 0.0], [1.0, 1.0]]), [1, -1]), ss.functions.Quadratic(1.0)
-    >>> X, Y = ss.domains.Box(-5.0, 5.0, shape=2), ss.domains.Box(-0.5, 0.5, shape=1)
-    >>> problem = ss.SaddleProblem(f=f, g=g, B=np.array([[1.0, -1.0]]), X=X, Y=Y)
+    >>> problem = ss.gallery.denoise(np.eye(6), weight=0.1, huber=0.1)
     >>> ss.solve(problem, tol=1e-8, method="l-bfgs").status.name
     'SOLVED'
     """
@@ -102,7 +101,7 @@ class LBFGS(Method):
 
         The smaller of 2 sqrt(L D^2 / eps) and, with a modulus mu, sqrt(L / mu) log(L D^2 / eps).
         """
-        primal = self.side == "primal" or not _obstacles(facts, "primal")
+        primal = self._side(facts) == "primal"
         outer, inner = (facts.f, facts.g) if primal else (facts.g, facts.f)
         L, D = outer.lipschitz + facts.norm**2 / inner.modulus, facts.distances[0 if primal else 1]
         if not math.isfinite(D):
@@ -111,13 +110,10 @@ class LBFGS(Method):
         if outer.modulus > 0.0:
             rate = min(rate, math.sqrt(L / outer.modulus) * math.log(max(L * D**2 / tol, math.e)))
         N = max(1, math.ceil(rate))
-        costly = 0 if outer.is_zero else N
-        return Calls(costly if primal else 0, 0 if primal else costly, 2 * N)
+        return Calls(N if primal and not outer.is_zero else 0, 0 if primal or outer.is_zero else N, 2 * N)
 
     def _side(self, facts: Facts) -> str:
-        if self.side != "auto":
-            return self.side
-        return "dual" if _obstacles(facts, "primal") else "primal"
+        return ("dual" if _obstacles(facts, "primal") else "primal") if self.side == "auto" else self.side
 
 
 def _obstacles(facts: Facts, side: str) -> list[str]:
@@ -141,9 +137,11 @@ class Smooth:
     def __call__(self, point: Array) -> tuple[float, Array]:
         """Value and gradient for SciPy."""
         ask = partial(self._evaluate, point.reshape(self.domain.shape))
-        found = self.oracles.tried(ask) if self.finite is not None and self.refused < MOST_SHORTENED else ask()
-        if found is None:
-            assert self.finite is not None
+        if self.finite is None or self.refused >= MOST_SHORTENED:
+            found = ask()
+        elif (tried := self.oracles.tried(ask)) is not None:
+            found = tried
+        else:
             self.refused += 1
             # An oracle overflows: a bowl around the last finite point, which the line search leaves for that point.
             # SciPy interpolates what it is told, so that infinities would end its search.
@@ -169,8 +167,7 @@ class Smooth:
         value, slope = 0.0, np.zeros_like(point)
         if self.primal and not oracles.is_zero("f"):
             q = self.lift.lift(point)
-            slope = self.lift.gradient(point, q)
-            value = self.lift.value(point, q)
+            slope, value = self.lift.gradient(point, q), self.lift.value(point, q)
         elif not oracles.is_zero(name):
             value, slope = oracles.g_value_and_gradient(oracles.problem.g, point)
         if not math.isfinite(value):
@@ -204,21 +201,12 @@ class Turn:
         self.abandoned = True
         self.worker.release()
 
-    def work(self, smooth: Smooth, start: Array, bounds: Any, memory: int) -> None:
+    def work(self, minimise: Callable[..., Any]) -> None:
         """The thread: wait for the first request, then one run of SciPy that pauses after each iteration."""
         self.worker.acquire()
-        options = {"maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0, "maxcor": memory}
         try:
             if not self.abandoned:
-                scipy.optimize.minimize(
-                    smooth,
-                    start,
-                    jac=True,
-                    method="L-BFGS-B",
-                    bounds=bounds,
-                    callback=self.pause,
-                    options=options,
-                )
+                minimise(callback=self.pause)
         except BaseException as error:
             self.error = error
         self.done = True
@@ -235,9 +223,10 @@ class PausedRun:
         self.smooth, self.turn, domain, bounds = smooth, Turn(), smooth.domain, None
         if isinstance(domain, Box):
             bounds = list(zip(domain.lower.ravel().tolist(), domain.upper.ravel().tolist(), strict=True))
+        settings = {"maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0, "maxcor": memory}
+        run = partial(scipy.optimize.minimize, smooth, start.ravel().copy(), jac=True, method="L-BFGS-B", bounds=bounds)
         weakref.finalize(self, self.turn.abandon)
-        given = smooth, start.ravel().copy(), bounds, memory
-        threading.Thread(target=self.turn.work, args=given, daemon=True).start()
+        threading.Thread(target=self.turn.work, args=(partial(run, options=settings),), daemon=True).start()
 
     def advance(self) -> Array | None:
         """The next point; None when SciPy has ended."""
