@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -110,8 +109,7 @@ class ADMM(Method):
 
     def step(self, state: ADMMState, oracles: Oracles) -> ADMMState:
         rho, y, z = state.rho, state.y, state.z
-        pull = oracles.adjoint(y - rho * z)
-        residual = -(state.Hx + state.slope + rho * state.BTBx + pull)
+        residual = -(state.Hx + state.slope + rho * state.BTBx + oracles.adjoint(y - rho * z))
         state, solved = self._conjugate_gradients(state, residual, oracles)
         new_y = oracles.prox_g(y + rho * state.Bx, 1.0 / rho)
         new_z = state.Bx + (y - new_y) / rho
@@ -123,18 +121,16 @@ class ADMM(Method):
         # would that of constraints: z stands still there, as soon as they hold.
         dual, primal = float(np.linalg.norm(new_y - y)), rho * float(np.linalg.norm(new_z - z))
         size = float(np.linalg.norm(new_y)) + rho * float(np.linalg.norm(new_z))
-        if max(dual, primal) <= _SETTLED * size:
+        factor = 2.0 if dual > _IMBALANCE * primal and solved else 0.5 if primal > _IMBALANCE * dual else 1.0
+        if factor == 1.0 or max(dual, primal) <= _SETTLED * size:
             return state
-        if dual > _IMBALANCE * primal and solved:
-            return replace(state, rho=2.0 * rho, changes=state.changes + 1)
-        if primal > _IMBALANCE * dual:
-            return replace(state, rho=0.5 * rho, changes=state.changes + 1)
-        return state
+        return replace(state, rho=factor * rho, changes=state.changes + 1)
 
     def _conjugate_gradients(self, state: ADMMState, r: Array, oracles: Oracles) -> tuple[ADMMState, bool]:
         """Move x towards the solution of (H + rho B^T B) x = right-hand side, r its residual; whether it got there."""
-        rho, enough, hessian = state.rho, self.cg_tolerance**2, _hessian(oracles, state.x)
-        gram = oracles.problem.coupling.gram_symbol()
+        rho, enough, lift = state.rho, self.cg_tolerance**2, oracles.whole_f_lift
+        # The Hessian is the same everywhere.
+        hessian, gram = lift.hessian(lift.blank(state.x)), oracles.problem.coupling.gram_symbol()
         weight = None if state.symbol is None or gram is None else state.symbol + rho * gram
 
         def precondition(r: Array) -> Array:
@@ -167,12 +163,12 @@ class ADMM(Method):
         """The output; f, its gradient and Bx at the last point, from one product with the Hessian and two with B."""
         if self.output == "average":
             return super().candidates(state, oracles)
+        x, simple, lift = state.x, oracles.f_parts[1], oracles.whole_f_lift
         if not state.fresh:
             # Sums over many steps drift away from the products at x, and a certificate must not. The same x: the state
             # goes on with them.
-            Hx, Bx = _hessian(oracles, state.x)(state.x), oracles.forward(state.x)
+            Hx, Bx = lift.hessian(lift.blank(x))(x), oracles.forward(x)
             state.Hx, state.Bx, state.BTBx, state.fresh = Hx, Bx, oracles.adjoint(Bx), True
-        x, simple = state.x, oracles.f_parts[1]
         # Of the part without a proximal step, as the judge wants them.
         value = state.constant + float(np.vdot(x, 0.5 * state.Hx + state.slope)) - value_aside(simple, x)
         slope = state.Hx + state.slope - gradient_aside(simple, x)
@@ -190,8 +186,8 @@ class ADMM(Method):
 
     def notes(self, state: ADMMState, facts: Facts) -> tuple[str, ...]:
         kept, kind = "balanced" if self.penalty is None else "fixed", "no" if state.symbol is None else "spectral"
-        inexact = "inexact x-steps: the rate of exact ADMM is not promised"
-        return (f"first rho = {state.rho:.4g}, {kept}, {kind} preconditioner", inexact)
+        about = f"first rho = {state.rho:.4g}, {kept}, {kind} preconditioner"
+        return about, "inexact x-steps: the rate of exact ADMM is not promised"
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         D_x, D_y = facts.distances
@@ -200,8 +196,3 @@ class ADMM(Method):
             return None
         N = max(1, math.ceil(bound))
         return Calls(self.cg_steps * N, 0, (2 * self.cg_steps + 1) * N)
-
-
-def _hessian(oracles: Oracles, x: Array) -> Callable[[Array], Array]:
-    """Products with the Hessian, which is the same everywhere."""
-    return oracles.whole_f_lift.hessian(oracles.whole_f_lift.blank(x))

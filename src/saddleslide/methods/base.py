@@ -141,11 +141,10 @@ class Method(ABC):
 
     Examples
     --------
-    >>> import numpy as np, saddleslide as ss
+    >>> import saddleslide as ss
     >>> from saddleslide.facts.facts import Facts
     >>> from saddleslide.oracles.oracles import Oracles
-    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[2.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
+    >>> game = ss.gallery.matrix_game([[2.0, -1.0], [-1.0, 1.0]])
     >>> method, oracles = ss.methods.MirrorProx(), Oracles(game)
     >>> state = method.init(oracles, Facts(game), game.start(), tol=1e-3)
     >>> for _ in range(200):

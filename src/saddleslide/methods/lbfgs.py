@@ -32,7 +32,7 @@ _HEIGHT = 1e3
 class LBFGSState(State):
     """The last point of the block that SciPy moves, and SciPy's run with all that it keeps to itself."""
 
-    # A resumed run repeats the steps.
+    # SciPy keeps its state to itself: a checkpoint can not hold it, and a resumed run repeats the steps.
     stored: ClassVar[bool] = False
 
     start: Point
@@ -215,9 +215,6 @@ class Turn:
 
 class PausedRun:
     """A run of SciPy, one iteration at a time. The thread holds none of this, so that it ends with it."""
-
-    # SciPy keeps its state to itself: a checkpoint can not hold it.
-    stored: ClassVar[bool] = False
 
     def __init__(self, smooth: Smooth, start: Array, memory: int) -> None:
         self.smooth, self.turn, domain, bounds = smooth, Turn(), smooth.domain, None

@@ -17,7 +17,7 @@ class OPAPCState(State):
 
     `largest` bounds the spectrum of W = B^T B, chi is its largest over its smallest positive eigenvalue. A polynomial P
     of degree T has P(0) = 0 and a spectrum in 1 +- 2 c^T / (1 + c^2T) elsewhere, c = (sqrt(chi) - 1) / (sqrt(chi) + 1);
-    `condition` is the chi of P(W).
+    `top` is the largest eigenvalue of P(W), `condition` its chi.
     """
 
     x: Array
@@ -28,7 +28,7 @@ class OPAPCState(State):
     chi: float
     largest: float
     T: int
-    c_T: float
+    top: float
     condition: float
     L: float
     mu: float
@@ -75,12 +75,11 @@ class OPAPC(Method):
     def step(self, state: OPAPCState, oracles: Oracles) -> OPAPCState:
         x, mu, tau = state.x, state.mu, state.tau
         eta = 1.0 / (4.0 * tau * state.L)
-        # (1 + c^T)^2 / (1 + c^2T) is the largest eigenvalue of P(W).
-        theta = 1.0 / (eta * ((1.0 + state.c_T) ** 2 / (1.0 + state.c_T**2)))
+        theta = 1.0 / (eta * state.top)
         x_g = tau * x + (1.0 - tau) * state.x_f
         slope = oracles.f_gradient(x_g) - mu * x_g
         half = (x - eta * (slope + state.pull)) / (1.0 + eta * mu)
-        w, change = _apply_polynomial(state, oracles, half)
+        w, change = apply_polynomial(state, oracles, half)
         y, pull = state.y + theta * w, state.pull + theta * change
         new = (x - eta * (slope + pull)) / (1.0 + eta * mu)
         return replace(state, x=new, y=y, pull=pull, x_f=x_g + (2.0 * tau / (2.0 - tau)) * (new - x))
@@ -111,11 +110,12 @@ class OPAPC(Method):
         T = max(1, math.floor(math.sqrt(chi))) if self.degree is None else self.degree
         root, L, mu = math.sqrt(chi), facts.f.lipschitz, facts.f.modulus
         c_T = float(((root - 1.0) / (root + 1.0)) ** T)
-        condition = ((1.0 + c_T) / (1.0 - c_T)) ** 2
-        return chi, max(facts.norm**2, 1e-300), T, c_T, condition, L, mu, min(1.0, 0.5 * math.sqrt(condition * mu / L))
+        top, condition = (1.0 + c_T) ** 2 / (1.0 + c_T**2), ((1.0 + c_T) / (1.0 - c_T)) ** 2
+        tau = min(1.0, 0.5 * math.sqrt(condition * mu / L))
+        return chi, max(facts.norm**2, 1e-300), T, top, condition, L, mu, tau
 
 
-def _apply_polynomial(state: OPAPCState, oracles: Oracles, x: Array) -> tuple[Array, Array]:
+def apply_polynomial(state: OPAPCState, oracles: Oracles, x: Array) -> tuple[Array, Array]:
     """The pair w, B^T w with P(W) (x - x_b) = B^T w for any x_b with B x_b = b: 2 T products."""
     chi, b = state.chi, state.b
     c_2, c_3 = (chi + 1.0) / (chi - 1.0), 2.0 * chi / ((1.0 + chi) * state.largest)

@@ -85,11 +85,9 @@ class UniversalGradient(Method):
             return passed, (a, tau, y, slope, ahead)
 
         L, (a, tau, y, slope, ahead) = backtrack(oracles, state.L, trial)
-        slopes = state.slopes + a * slope
-        y = (1.0 - tau) * state.y + tau * y
-        return UniversalGradientState(
-            ahead, y, X.project(state.start - slopes), slopes, state.start, A + a, 0.5 * L, state.eps
-        )
+        slopes, y = state.slopes + a * slope, (1.0 - tau) * state.y + tau * y
+        v = X.project(state.start - slopes)
+        return UniversalGradientState(ahead, y, v, slopes, state.start, A + a, 0.5 * L, state.eps)
 
     def point(self, state: UniversalGradientState, oracles: Oracles) -> Point:
         return state.x, state.y
