@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from saddleslide.methods.base import Calls, Description, Facts, Oracles, Point, State, option
-from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, metric_option, mix, move, unbounded
+from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, mix, move, norm_option, unbounded
 
 
 @dataclass
@@ -50,7 +50,7 @@ class AcceleratedMirrorProx(BoundedMethod):
     horizon: int | None = option(None, "number of iterations the steps are made for; None: any number", whole=True)
     curvature: float | None = option(None, "L in place of the declared constants, also where a gradient is only Hölder")
     scale: float = option(1.0, "factor on the prox weight 1/gamma; below 1 leaves the theory")
-    metric: str = metric_option()
+    metric: str = norm_option()
 
     def lacks(self, facts: Facts) -> list[str]:
         # A given curvature stands in for the constants.

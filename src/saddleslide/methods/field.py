@@ -27,7 +27,7 @@ _MOST_DOUBLINGS = 200
 _PART = 0.25
 
 
-def metric_option() -> Any:
+def norm_option() -> Any:
     """The setting `metric` of a method that works in such a norm."""
     return option("balanced", "both domains equally large, or the Euclidean norm", ("balanced", "identity"))
 

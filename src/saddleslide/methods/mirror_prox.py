@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from saddleslide.methods.base import Calls, Description, Facts, Mean, Method, Oracles, Point, State, option
-from saddleslide.methods.field import Field, calls_of, fewest_on_bounded, metric_option, move, operator, unbounded
+from saddleslide.methods.field import Field, calls_of, fewest_on_bounded, move, norm_option, operator, unbounded
 
 # Steps of at most 1/L are proved for the average; the last iterate needs room below 1/L to contract.
 _AVERAGE, _LAST = 1.0, 0.5
@@ -47,7 +47,7 @@ class MirrorProx(Method):
     )
     output: str = option("average", "the mean of the extrapolated points, or the last point", ("average", "last"))
     eta: float | None = option(None, "length of a step; by default 1/L for the average, 1/(2L) for the last point")
-    metric: str = metric_option()
+    metric: str = norm_option()
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> MirrorProxState:
         field = Field.at(facts, start, self.metric)

@@ -8,7 +8,7 @@ from typing import final
 
 from saddleslide.errors import InputError
 from saddleslide.methods.base import Calls, Description, Facts, Mean, Oracles, Point, State
-from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, metric_option, mix, move, unbounded
+from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, mix, move, norm_option, unbounded
 
 
 @dataclass
@@ -48,7 +48,7 @@ class MirrorProxSliding(BoundedMethod):
         reference="Lan and Ouyang, Mirror-prox sliding methods for solving a class of monotone variational "
         "inequalities, arXiv:2111.00996 (2021)",
     )
-    metric: str = metric_option()
+    metric: str = norm_option()
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> MirrorProxSlidingState:
         field = Field.at(facts, start, self.metric)

@@ -25,7 +25,7 @@ _SUFFICIENT, _NECESSARY, _LONGEST = 0.2, 0.8, 0.36
 
 @dataclass
 class PrimalDualState(State):
-    """The last point with B^T y, the average since the last restart at `origin`, and what decides the next one.
+    """The last point with B^T y, the average since the last restart at `restarted`, and what decides the next one.
 
     `norm` is an upper bound on that of B, `weight` a guess of |dy| / |dx|.
     """
@@ -35,7 +35,7 @@ class PrimalDualState(State):
     pull: Array
     norm: float
     weight: float
-    origin: Point
+    restarted: Point
     average: Point
     points: tuple[Candidate, ...]
     best: Point
@@ -107,14 +107,14 @@ class RestartedPrimalDual(Method):
         best, chunk = (chosen.x, chosen.y), min(_LONGEST_CHUNK, max(CHUNK, state.looks))
         if not (gap <= _SUFFICIENT * state.restart_gap or stalled or long):
             return replace(state, best=best, chunk=chunk, previous=gap)
-        dx, dy = (float(np.linalg.norm(new - old)) for new, old in zip(best, state.origin, strict=True))
+        dx, dy = (float(np.linalg.norm(new - old)) for new, old in zip(best, state.restarted, strict=True))
         # The weight that the last stretch suggests.
         weight = math.sqrt(state.weight * dy / dx) if dx > 0.0 and dy > 0.0 else state.weight
         pull, nothing = state.pull, (np.zeros_like(chosen.x), np.zeros_like(chosen.y))
         if chosen.y is not state.y:
             pull = oracles.pull(chosen.y)
         state = replace(
-            state, x=chosen.x, y=chosen.y, pull=pull, weight=weight, origin=best, average=nothing, best=best
+            state, x=chosen.x, y=chosen.y, pull=pull, weight=weight, restarted=best, average=nothing, best=best
         )
         restarts = state.restarts + 1
         return replace(state, length=0, chunk=chunk, restarts=restarts, restart_gap=gap, previous=math.inf)

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.methods.base import Calls, Description, Facts, Mean, Oracles, Point, State, option
-from saddleslide.methods.field import (
-    BoundedMethod,
-    Field,
-    backtrack,
-    calls_of,
-    metric_option,
-    move,
-    operator,
-    unbounded,
-)
+from saddleslide.methods.field import BoundedMethod, Field, backtrack, calls_of, move, norm_option, operator, unbounded
 from saddleslide.oracles.calls import SHORTER
 
 if TYPE_CHECKING:
@@ -64,7 +55,7 @@ class UniversalMirrorProx(BoundedMethod):
     )
     accuracy: float | None = option(None, "eps of the backtracking test; by default the target")
     L0: float = option(1.0, "first guess of the Lipschitz constant")
-    metric: str = metric_option()
+    metric: str = norm_option()
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> UniversalMirrorProxState:
         eps = tol if self.accuracy is None else float(self.accuracy)

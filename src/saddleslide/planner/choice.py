@@ -22,7 +22,7 @@ from saddleslide.methods.metric_choice import choose_metric
 from saddleslide.metrics import Entrywise
 from saddleslide.operators.spectrum import note
 from saddleslide.planner import forecast
-from saddleslide.planner.forecast import ADAPTIVE, Prediction, Prices, SolveRequest
+from saddleslide.planner.forecast import ADAPTIVE, Costs, Prediction, SolveRequest
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL, Plan
 
 Slopes = tuple[float, float]
@@ -99,7 +99,7 @@ class Choice:
 
 
 def choose(
-    facts: Facts, tol: float, rtol: float, costs: Prices, estimated: bool, start: tuple[Any, Any] | None = None
+    facts: Facts, tol: float, rtol: float, costs: Costs, estimated: bool, start: tuple[Any, Any] | None = None
 ) -> Choice:
     """The method of `method="auto"`: the cheapest by prediction; "adaptive" unless another is clearly cheaper.
 
@@ -145,7 +145,7 @@ def choose(
 
 
 def _predictions(
-    facts: Facts, target: float, strict: float, costs: Prices, estimated: bool, rivals: list[Method],
+    facts: Facts, target: float, strict: float, costs: Costs, estimated: bool, rivals: list[Method],
     promised: list[Method],
 ) -> tuple[tuple[Prediction, ...], list[float]]:  # fmt: skip
     """Predictions for adaptive sliding, and for the others in their order, with the costs that decide.
@@ -171,7 +171,7 @@ def _predictions(
 
 
 def _adaptive_anyway(
-    facts: Facts, tol: float, rtol: float, costs: Prices, estimated: bool, promised: list[Method]
+    facts: Facts, tol: float, rtol: float, costs: Costs, estimated: bool, promised: list[Method]
 ) -> bool:
     """Whether adaptive sliding is the cheapest at all distances that are tried; nothing is called.
 

@@ -130,7 +130,7 @@ def _may_do_for_opapc(facts: Facts) -> bool:
     return math.prod(sides) * min(sides) <= _MOST_FACTORING
 
 
-Prices = tuple[float, float, float]
+Costs = tuple[float, float, float]
 PAPER = "paper"
 # Coupling steps per outer step of adaptive sliding, two products each; gradients that a certificate may always take.
 _INNER_STEPS, _FEWEST_GRADIENTS = 12, 25
@@ -168,7 +168,7 @@ class Prediction:
         return not self.why_not
 
 
-def predictions(facts: Facts, tol: float, costs: Prices) -> tuple[Prediction, ...]:
+def predictions(facts: Facts, tol: float, costs: Costs) -> tuple[Prediction, ...]:
     """Every method and the paper's schedule, cheapest first; last those that promise nothing or lack something."""
     tol = within_scale(tol, start_scale(facts))
     rows = [predict_adaptive(facts, tol, costs), _predict_paper(facts, tol, costs)]
@@ -176,14 +176,14 @@ def predictions(facts: Facts, tol: float, costs: Prices) -> tuple[Prediction, ..
     return tuple(sorted(rows, key=lambda row: (not row.applies, row.cost)))
 
 
-def predict(name: str, facts: Facts, tol: float, costs: Prices) -> Prediction:
+def predict(name: str, facts: Facts, tol: float, costs: Costs) -> Prediction:
     """One method of `ss.methods`."""
     method = by_name[name]()
     why_not = tuple(method.lacks(facts))
     return Prediction(name, why_not=why_not) if why_not else foretell(method, facts, tol, costs)
 
 
-def foretell(method: Method, facts: Facts, tol: float, costs: Prices) -> Prediction:
+def foretell(method: Method, facts: Facts, tol: float, costs: Costs) -> Prediction:
     """One method that is known to apply."""
     name, bound, judging = method.description.name, _bound(method, facts, tol), Calls()
     share = SHARES[kind_of(facts)].get(name, 1.0)
@@ -194,12 +194,12 @@ def foretell(method: Method, facts: Facts, tol: float, costs: Prices) -> Predict
         f = 0.0 if facts.f.rest.is_zero else max(share * bound.f, _FEWEST_GRADIENTS)
         g = 0.0 if facts.g.rest.is_zero else max(share * bound.g, _FEWEST_GRADIENTS)
         judging = Calls(f, g, math.ceil(0.1 * share * bound.B))
-    return _priced(name, bound, share, costs, judging)
+    return _with_cost(name, bound, share, costs, judging)
 
 
-def at_least(method: Method, facts: Facts, tol: float, costs: Prices) -> Prediction:
+def at_least(method: Method, facts: Facts, tol: float, costs: Costs) -> Prediction:
     """What a method that applies and counts with its whole bound is sure to ask for, quickly found."""
-    return _priced(method.description.name, method.fewest_calls(facts, tol), 1.0, costs)
+    return _with_cost(method.description.name, method.fewest_calls(facts, tol), 1.0, costs)
 
 
 def _bound(method: Method, facts: Facts, tol: float) -> Calls | None:
@@ -212,24 +212,24 @@ def _bound(method: Method, facts: Facts, tol: float) -> Calls | None:
         return None
 
 
-def _predict_paper(facts: Facts, tol: float, costs: Prices) -> Prediction:
+def _predict_paper(facts: Facts, tol: float, costs: Costs) -> Prediction:
     """The schedule of `ss.plan(..., regime="paper")`: the paper's recursion, or its restarts."""
     try:
         made = theorem_plan(facts.problem, tol, costs=costs)
     except InputError as error:
         return Prediction(PAPER, why_not=(str(error).splitlines()[0],))
     calls = made.predicted_calls
-    return _priced(PAPER, Calls(calls["f"], calls["g"], int(calls["B"])), made.expected_share, costs)
+    return _with_cost(PAPER, Calls(calls["f"], calls["g"], int(calls["B"])), made.expected_share, costs)
 
 
-def predict_adaptive(facts: Facts, tol: float, costs: Prices) -> Prediction:
+def predict_adaptive(facts: Facts, tol: float, costs: Costs) -> Prediction:
     """What `solve` does by itself: adaptive sliding, or restarted primal-dual steps where f and g are simple."""
     f_rest, g_rest, share = facts.f.rest, facts.g.rest, SHARES[kind_of(facts)][ADAPTIVE]
     if f_rest.is_zero and g_rest.is_zero:
         bound = _bound(by_name["pdhg"](), facts, tol)
         # Nothing is judged before the first stretch of steps.
         share = share if bound is None else max(share, _FEWEST_PRODUCTS / max(bound.B, 1))
-        return _priced(ADAPTIVE, bound, share, costs)
+        return _with_cost(ADAPTIVE, bound, share, costs)
     D_x, D_y = facts.distances
     f, g = _gradients(f_rest, D_x, tol), _gradients(g_rest, D_y, tol)
     if not math.isfinite(f + g):
@@ -238,10 +238,10 @@ def predict_adaptive(facts: Facts, tol: float, costs: Prices) -> Prediction:
     # A costly g inside is linearised at least once an outer step.
     inner_g = 0 if g_rest.is_zero else max(outer, math.ceil(g))
     calls = Calls(0 if f_rest.is_zero else outer, inner_g, 2 * _INNER_STEPS * outer)
-    return _priced(ADAPTIVE, calls, share, costs)
+    return _with_cost(ADAPTIVE, calls, share, costs)
 
 
-def _priced(name: str, bound: Calls | None, share: float, costs: Prices, judging: Calls | None = None) -> Prediction:
+def _with_cost(name: str, bound: Calls | None, share: float, costs: Costs, judging: Calls | None = None) -> Prediction:
     judging = judging or Calls()
     if bound is None:
         return Prediction(name, None, share, judging)
