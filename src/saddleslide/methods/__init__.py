@@ -28,32 +28,11 @@ if TYPE_CHECKING:
     from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
 
 __all__ = [
-    "ADMM",
-    "APDG",
-    "LBFGS",
-    "OPAPC",
-    "PDHG",
-    "AcceleratedGradient",
-    "AcceleratedMirrorProx",
-    "CondatVu",
-    "Description",
-    "GradientSliding",
-    "Lockstep",
-    "Method",
-    "Methods",
-    "MirrorProx",
-    "MirrorProxSliding",
-    "Option",
-    "ProvedSliding",
-    "RecursiveSliding",
-    "State",
-    "TwoLevelSliding",
-    "UniversalGradient",
-    "UniversalMirrorProx",
-    "UniversalPrimalDual",
-    "by_name",
-    "option",
-]
+    "ADMM", "APDG", "LBFGS", "OPAPC", "PDHG", "AcceleratedGradient", "AcceleratedMirrorProx", "CondatVu", "Description",
+    "GradientSliding", "Lockstep", "Method", "Methods", "MirrorProx", "MirrorProxSliding", "Option", "ProvedSliding",
+    "RecursiveSliding", "State", "TwoLevelSliding", "UniversalGradient", "UniversalMirrorProx", "UniversalPrimalDual",
+    "by_name", "option",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     # Unseen by type checkers, which would take every misspelt name for one of these.

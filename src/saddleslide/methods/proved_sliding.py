@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from saddleslide.errors import InputError
 from saddleslide.methods.base import Description, option
-from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import calls_of
+from saddleslide.methods.field import calls_of, fewest_on_bounded
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import Psi_of_sizes
 from saddleslide.methods.schedule.request import SHARP
