@@ -87,10 +87,9 @@ def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:
 
 def _check_given(problem: SaddleProblem, metric: Metric) -> None:
     """Refuse a metric that does not fit the block, before any work."""
-    shape = getattr(metric, "symbol", np.empty(problem.X.shape))
-    complaints = []
-    if np.shape(shape) not in ((), problem.X.shape):
-        complaints.append(f"metric {metric.name!r} has shape {np.shape(shape)}; expected {problem.X.shape}.")
+    shape, complaints = np.shape(getattr(metric, "symbol", 1.0)), []
+    if shape not in ((), problem.X.shape):
+        complaints.append(f"metric {metric.name!r} has shape {shape}; expected {problem.X.shape}.")
     allowed = (FullSpace | Box) if isinstance(metric, Entrywise) else (FullSpace | Ball)
     if not isinstance(metric, Blocks) and not isinstance(problem.X, allowed):
         complaints.append(f"metric {metric.name!r} can not be used: X is {problem.X}, whose constraint mixes with it.")
