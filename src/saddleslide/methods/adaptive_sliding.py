@@ -28,17 +28,7 @@ from saddleslide.functions.searched import split_simple
 from saddleslide.kernels.switch import prepare
 from saddleslide.methods.base import BOUNDS, Description, Method, Revision, State, option
 from saddleslide.methods.metric_choice import built_metric
-from saddleslide.methods.sliding.inner import (
-    CouplingLoop,
-    CouplingProblem,
-    DualModel,
-    Inner,
-    Inside,
-    Linearised,
-    Proximal,
-    Slid,
-    Work,
-)  # fmt: skip
+from saddleslide.methods.sliding.inner import CouplingLoop, CouplingProblem, Linearised, Proximal, Slid
 from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, Spectral, from_dict
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER, RunEnded
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, Plan
@@ -48,6 +38,7 @@ if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
     from saddleslide.certificates.judge import Judge
     from saddleslide.facts.facts import Facts
+    from saddleslide.methods.sliding.inner import DualModel, Inner, Inside, Work
     from saddleslide.oracles.oracles import CountedLift, Oracles
     from saddleslide.problem import SaddleProblem
 

@@ -22,14 +22,7 @@ from saddleslide.methods.field import calls_of
 from saddleslide.methods.schedule.fitting import metric_of
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import regularised_problem
-from saddleslide.methods.sliding.bilinear import (
-    bilinear_recursion,
-    coupling_writer,
-    gradient_writers,
-    lower_models,
-    product_domain,
-    taken_anchors,
-)  # fmt: skip
+from saddleslide.methods.sliding import bilinear
 from saddleslide.methods.sliding.recursion import Recursion
 from saddleslide.methods.sliding.view import View, view_of
 from saddleslide.oracles.calls import Calls, RunEnded
@@ -136,12 +129,10 @@ class ScheduledSliding(Sliding):
 
     @classmethod
     def of(cls, plan: Plan) -> ScheduledSliding:
-        """What carries a plan out."""
         return cls(plan)
 
     @property
     def schedule(self) -> Schedule:
-        """That of the plan."""
         assert self.plan.schedule is not None
         return self.plan.schedule
 
@@ -151,12 +142,14 @@ class ScheduledSliding(Sliding):
     def step(self, state: SlidingState, oracles: Oracles) -> SlidingState:
         stage, start, center = self.schedule.stages[state.done], _blocks(state.point, oracles), state.center
         if state.within is None:
-            anchors = taken_anchors(oracles, stage, start, self._view(center, oracles).problem)
+            anchors = bilinear.taken_anchors(oracles, stage, start, self._view(center, oracles).problem)
             state = replace(state, step=0, anchors=anchors)
         kept = state.anchors
-        state = state.advanced(
-            oracles, lambda: bilinear_recursion(oracles, stage, start, self._view(center, oracles), kept), kept
-        )
+
+        def build() -> Recursion:
+            return bilinear.bilinear_recursion(oracles, stage, start, self._view(center, oracles), kept)
+
+        state = state.advanced(oracles, build, kept)
         if state.step < stage.levels[0].T:
             return state
         return replace(state, done=state.done + 1, within=None, models=self._carried(state))
@@ -180,7 +173,7 @@ class ScheduledSliding(Sliding):
         return {name: model for name, model in state.within.models.items() if name != changed}
 
     def cuts(self, state: SlidingState, oracles: Oracles) -> dict[str, LowerModel]:
-        return lower_models(self._carried(state), oracles.problem)
+        return bilinear.lower_models(self._carried(state), oracles.problem)
 
     def is_due(self, state: SlidingState) -> bool:
         return state.within is None
@@ -190,7 +183,7 @@ class ScheduledSliding(Sliding):
 
     def candidates(self, state: SlidingState, oracles: Oracles) -> tuple[Candidate, ...]:
         # In the middle of a stage, what the last one has carried along is as true as it was.
-        models = lower_models(state.models, oracles.problem)
+        models = bilinear.lower_models(state.models, oracles.problem)
         return (Candidate(*self.point(state, oracles), math.nan, models=models),)
 
     def learn(
@@ -390,7 +383,7 @@ def without_idle(levels: tuple[Level, ...], problem: SaddleProblem) -> tuple[Lev
 
 def level_recursion(oracles: Oracles, levels: tuple[Level, ...], start: Array) -> Recursion:
     """Algorithm 1 with any of f, g and B together on a level; nothing is called for Zero()."""
-    writers, coupling = gradient_writers(oracles, oracles.problem), coupling_writer(oracles)
+    writers, coupling = bilinear.gradient_writers(oracles, oracles.problem), bilinear.coupling_writer(oracles)
 
     def gradient(level: Level) -> Callable[[Array, Array], None] | None:
         """One writer for several blocks: each writes its own and leaves the others alone."""
@@ -403,4 +396,6 @@ def level_recursion(oracles: Oracles, levels: tuple[Level, ...], start: Array) -
         return write if parts else None
 
     operators = [coupling if "B" in level.term.name and level.term.M > 0.0 else None for level in levels]
-    return Recursion(levels, [gradient(level) for level in levels], operators, product_domain(oracles.problem), start)
+    return Recursion(
+        levels, [gradient(level) for level in levels], operators, bilinear.product_domain(oracles.problem), start
+    )

@@ -33,7 +33,7 @@ def fitted(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Pl
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
     if not schedule.has_restarts:
         squares = Setting(problem, schedule.simple, metric_of(schedule, problem), start, {}).squares
-        stage = replace(schedule.stages[0], levels=tuple(_level_from(level, squares) for level in levels))
+        stage = replace(schedule.stages[0], levels=tuple(_level_from(squares, level) for level in levels))
         return replace(plan, schedule=replace(schedule, stages=(stage,)))
     if schedule.given is not None and any(stage.beta_x > 0.0 or stage.beta_y > 0.0 for stage in schedule.stages):
         raise InputError("run: the plan has anchors and a metric; expected one of them. Plan with anchors=False.")
@@ -69,7 +69,7 @@ def _starts_away(schedule: Schedule, start: tuple[Array, Array]) -> bool:
     return schedule.start_key not in ("", key_of(*start))
 
 
-def _level_from(level: Level, squares: tuple[float, float]) -> Level:
+def _level_from(squares: tuple[float, float], level: Level) -> Level:
     """The level with the Omega of another start. Its steps stay, so its (delta, L)-oracle is frozen."""
     Omega = float(sum(w * square for w, square in zip(level.term.weights, squares, strict=True) if w > 0.0))
     if Omega == level.term.Omega or math.isclose(Omega, level.term.Omega, rel_tol=1e-12):

@@ -10,25 +10,17 @@ from typing import Any
 from saddleslide.arrays.base import Array, key_of
 from saddleslide.domains import Ball
 from saddleslide.errors import InputError, raise_all
+from saddleslide.facts import metric_constants
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import CONSTANT_NAMES, SMOOTHNESS_NAMES, plan_constants
-from saddleslide.facts.metric_constants import (
-    BUILT_METRICS,
-    block_norms,
-    constants_in,
-    noise_in,
-    oracles_in,
-    squared_radius_in,
-    terms_in,
-    usable_norms,
-)  # fmt: skip
+from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms, constants_in, noise_in, squared_radius_in
 from saddleslide.facts.noise import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
 from saddleslide.facts.requirements import run_hypotheses
 from saddleslide.functions import Zero
 from saddleslide.methods.metric_choice import built_metric, choose_metric
 from saddleslide.methods.schedule.regimes import restarted_plan
 from saddleslide.methods.schedule.request import SHARP, Request
-from saddleslide.methods.sliding.view import View, view_of
+from saddleslide.methods.sliding.view import view_of
 from saddleslide.metrics import Metric
 from saddleslide.operators.spectrum import note
 from saddleslide.oracles.oracles import Oracles
@@ -75,14 +67,9 @@ class Setting:
     declared: Mapping[str, float]
 
     @property
-    def view(self) -> View:
-        """What the recursion sees."""
-        return view_of(self.problem, self.simple, self.metric)
-
-    @property
     def levels(self) -> tuple[str, ...]:
         """Names that have a level: a function that is simple as a whole has none."""
-        rest = self.view.problem
+        rest = view_of(self.problem, self.simple).problem
         gone = {name for name, part in (("f", rest.f), ("g", rest.g)) if name in self.simple and isinstance(part, Zero)}
         return tuple(name for name in "fgB" if name not in gone)
 
@@ -100,7 +87,7 @@ class Setting:
 
     def constants(self, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
         """The constants of what has a level, in the norm of the metric; a proof can not rest on estimates."""
-        alone, rest = list(regimes) == ["degenerate"], self.view.problem
+        alone, rest = list(regimes) == ["degenerate"], view_of(self.problem, self.simple).problem
         used = plan_constants(rest, self.declared, SMOOTHNESS_NAMES if alone else CONSTANT_NAMES)
         if self.metric is not None:
             used = constants_in(self.metric, rest, used, self.declared)
@@ -220,9 +207,10 @@ def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -
 
 
 def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], costs: Costs) -> Iterator[Candidate]:
-    oracles = oracles_in(setting.metric, request.oracles, setting.problem.X.shape)
-    for name, weights in usable_norms(block_norms(request.metric, setting.squares), used):
-        terms = with_variances(terms_in(used, weights, setting.squares), used)
+    oracles = metric_constants.oracles_in(setting.metric, request.oracles, setting.problem.X.shape)
+    norms = metric_constants.usable_norms(block_norms(request.metric, setting.squares), used)
+    for name, weights in norms:
+        terms = with_variances(metric_constants.terms_in(used, weights, setting.squares), used)
         terms = [_with_oracle(term, oracles) for term in terms if term.name in setting.levels]
         hypotheses = run_hypotheses(setting.problem, used, setting.squares, tuple(request.oracles))
         made = replace(_one_run(terms, used, name, request), hypotheses=hypotheses)

@@ -21,21 +21,14 @@ from saddleslide.functions.base import gradient_aside
 from saddleslide.operators import Coupling, Mirrored
 from saddleslide.operators.spectrum import as_dense, note
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Plan
+from saddleslide.theory import Constant, Plan, restarts
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.hypotheses import COMPUTED, DECLARED
 from saddleslide.theory.mixed import Regularisation, gap_target, regularise
 from saddleslide.theory.noise import rests_on_estimate
 from saddleslide.theory.noisy_restarts import noisy_stages
 from saddleslide.theory.plan import RECURSIVE_SLIDING
-from saddleslide.theory.restarts import (
-    CONTRACTION,
-    Curvature,
-    practical_stage,
-    proved_stage,
-    restart_count,
-    with_anchors,
-)  # fmt: skip
+from saddleslide.theory.restarts import CONTRACTION, Curvature, restart_count, with_anchors
 from saddleslide.theory.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -62,7 +55,11 @@ def restarted_plan(
         refuse_mixed(regime)
     curvature, extra, ranges = _effective_curvature(setting, request, constants, regime)
     Psi0, origin = _first_Psi(setting, request, curvature, extra, without_calls)
-    target = extra.target if extra is not None else _Psi_target(tol, curvature)
+    target = tol if extra is None else extra.target
+    if extra is None and min(curvature.mu_x, curvature.mu_y) > 0.0:
+        # Psi that gives gap <= tol for interior saddle points (Lemma mixed_gap_identity with lambda = 0).
+        moduli = ((curvature.delta_x, curvature.mu_y), (curvature.delta_y, curvature.mu_x))
+        target = tol / (1.0 / 6.0 + sum(0.5 * curvature.L_xy**2 / (delta * mu) for delta, mu in moduli))
     used = dict(constants) | {
         "delta_x": Constant(curvature.delta_x, "eq. effective_strong_convexity_holder"),
         "delta_y": Constant(curvature.delta_y, "eq. effective_strong_convexity_holder"),
@@ -85,8 +82,8 @@ def restarted_plan(
             }
     else:
         Omegas = [Psi0 * CONTRACTION**s for s in range(restart_count(Psi0, target) if Psi0 > target else 0)]
-        practical = partial(practical_stage, factor=factor)
-        stages = tuple((proved_stage if proved else practical)(curvature, Omega) for Omega in Omegas)
+        practical = partial(restarts.practical_stage, factor=factor)
+        stages = tuple((restarts.proved_stage if proved else practical)(curvature, Omega) for Omega in Omegas)
     schedule = Schedule(
         stages,
         regime,
@@ -171,15 +168,6 @@ def Psi_of_sizes(curvature: Curvature, squares: tuple[float, float]) -> float:
         radius, power = math.sqrt(square), 1.0 + smoothness.nu
         total += delta * radius**2 + BREGMAN_PER_GAP * smoothness.H / power * float(radius**power)
     return total
-
-
-def _Psi_target(tol: float, curvature: Curvature) -> float:
-    """Psi that gives gap <= tol for interior saddle points (Lemma mixed_gap_identity with lambda = 0)."""
-    L2 = curvature.L_xy**2
-    moduli = ((curvature.delta_x, curvature.mu_y), (curvature.delta_y, curvature.mu_x))
-    if any(mu == 0.0 for _, mu in moduli):
-        return tol
-    return tol / (1.0 / 6.0 + sum(0.5 * L2 / (delta * mu) for delta, mu in moduli))
 
 
 def _regularised_curvature(

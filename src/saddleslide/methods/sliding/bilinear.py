@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, split, zeros
+from saddleslide.arrays.base import Array, split, zeros
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.guards import PairGuard
 from saddleslide.domains import Domain, Product
@@ -25,22 +25,6 @@ from saddleslide.theory.restarts import Stage, anchor_calls
 
 # So many gradients of a stage are compared with those before, and after that one in so many.
 _GUARDED = 32
-
-
-class _Views:
-    """Blocks of flat vectors. A run asks for the same few vectors again and again, so their views are kept."""
-
-    def __init__(self, problem: SaddleProblem) -> None:
-        self.shapes: list[Shape] = [problem.X.shape, problem.Y.shape]
-        self._kept: dict[int, tuple[Array, list[Array]]] = {}
-
-    def __call__(self, flat: Array) -> list[Array]:
-        kept = self._kept.get(id(flat))
-        if kept is None or kept[0] is not flat:
-            if len(self._kept) > 32:
-                self._kept.clear()
-            kept = self._kept[id(flat)] = (flat, split(flat, self.shapes))
-        return kept[1]
 
 
 def product_domain(problem: SaddleProblem) -> Product:
@@ -91,14 +75,13 @@ def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
     `values` under the name of its function.
     """
     problem, metric = view.problem, view.metric
-    blocks = _Views(problem)
 
     def piece_of(block: int, name: str, function: Function, domain: Domain) -> Piece:
         modulus, guard = bounding_modulus(function, Zero(), domain), PairGuard(name, function, domain)
         calls = count()
 
         def piece(z: Array, gradient: Array) -> Model:
-            point, slope, number = blocks(z)[block], blocks(gradient)[block], next(calls)
+            point, slope, number = split(z, view.shapes)[block], split(gradient, view.shapes)[block], next(calls)
             # What was written is P^-1 of the slope.
             slope = slope if block == 1 or metric is None else metric.product(slope)
             if number < _GUARDED or number % _GUARDED == 0:
@@ -156,25 +139,26 @@ def gradient_writers(
     oracles: Oracles, seen: SaddleProblem, values: dict[str, float] | None = None
 ) -> dict[str, Writer]:
     """F' writes the x block only, g' the y block only; the other block stays 0. Models need `values`."""
-    blocks = _Views(seen)
+    n = seen.X.size
 
-    def writer(block: int, name: str, function: Function) -> Writer:
+    def writer(name: str, function: Function, part: slice, domain: Domain) -> Writer:
+        modelled = _is_modelled(function)
+
         def write(z: Array, out: Array) -> None:
-            point, into = blocks(z)[block], blocks(out)[block]
+            point, into = z[part].reshape(domain.shape), out[part].reshape(domain.shape)
             if values is not None and modelled:
                 values[name], _ = oracles.value_and_gradient(name, function, point, into)
             else:
                 oracles.gradient(name, function, point, into)
 
-        modelled = _is_modelled(function)
         return write
 
-    return {"f": writer(0, "f", seen.f), "g": writer(1, "g", seen.g)}
+    return {"f": writer("f", seen.f, slice(n), seen.X), "g": writer("g", seen.g, slice(n, None), seen.Y)}
 
 
 def coupling_writer(oracles: Oracles, at_start: bool = False) -> Writer:
     """Q(x, y) = (B^T y, -B x): two products, less those of a block that is 0 at the start of a run."""
-    blocks = _Views(oracles.problem)
+    shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
 
     def multiply(product: Callable[[Array, Array], Array], v: Array, out: Array) -> None:
         if at_start and not v.any():
@@ -184,7 +168,7 @@ def coupling_writer(oracles: Oracles, at_start: bool = False) -> Writer:
             product(v, out)
 
     def write_coupling(z: Array, out: Array) -> None:
-        (x, y), (out_x, out_y) = blocks(z), blocks(out)
+        (x, y), (out_x, out_y) = split(z, shapes), split(out, shapes)
         multiply(oracles.adjoint, y, out_x)
         multiply(oracles.forward, x, out_y)
         np.negative(out_y, out=out_y)

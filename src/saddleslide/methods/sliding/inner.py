@@ -16,32 +16,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 
-from saddleslide.arrays.base import zeros
+from saddleslide.arrays.base import Array, zeros
 from saddleslide.arrays.kinds import NUMPY
-from saddleslide.certificates.candidate import Linearisation
+from saddleslide.certificates.candidate import Linearisation, Split
 from saddleslide.domains import Box, FullSpace
 from saddleslide.functions.separable import SeparableForm, prox
 from saddleslide.kernels.arguments import DualUpdate, PrimalUpdate
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.methods.base import State
 from saddleslide.methods.sliding.known import known_curve, known_set, spread
-from saddleslide.metrics import Entrywise, Spectral
+from saddleslide.metrics import Entrywise, Metric, Spectral
 from saddleslide.operators.structured import FiniteDifferences
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER
+from saddleslide.oracles.oracles import Oracles
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
     from saddleslide.arrays.state import XArray, YArray
-    from saddleslide.certificates.candidate import Split
     from saddleslide.methods.adaptive_sliding import Iterate, Iteration
-    from saddleslide.metrics import Metric
-    from saddleslide.oracles.oracles import Oracles
 
     # Sliding on g is seen from y.
     MirroredIterate: TypeAlias = Iterate
 
 # Points y with their products B^T y.
-Pulls = tuple[tuple["Array", "Array"], ...]
+Pulls = tuple[tuple[Array, Array], ...]
 # Inner work is never more than this, nor to a smaller tolerance.
 _MOST_STEPS, _LEAST_TOLERANCE = 4096, 1e-3
 # A costly g is linearised again when the error of its model exceeds this part of the dual step.
@@ -73,16 +70,22 @@ class CouplingProblem:
     model: DualModel | None
 
 
-class Solved(NamedTuple):
-    """Where a loop ended: coordinates and point of x, y, the steps taken, both products; and what the next may know."""
+class Inside(NamedTuple):
+    """What the inside of a step has found: coordinates of x, x and y, the steps taken, and products.
+
+    Products are also `known` to the next one; of a costly g there are value, linearisation and error.
+    """
 
     X: Array
     x: Array
     y: Array
     taken: int
-    Bx: Array
-    BTy: Array
-    known: Pulls
+    Bx: Array | None
+    BTy: Array | None
+    known: Pulls = ()
+    g_value: float | None = None
+    g_linearisation: Linearisation | None = None
+    g_error: float | None = None
 
 
 class CouplingLoop:
@@ -98,7 +101,7 @@ class CouplingLoop:
         self.oracles, self.split = oracles, split
         self.steps = CompiledSteps.made(oracles, metric, split) or PlainSteps(oracles, metric, split)
 
-    def solve(self, given: CouplingProblem, most: int, tolerance: float, known: Pulls = ()) -> Solved:
+    def solve(self, given: CouplingProblem, most: int, tolerance: float, known: Pulls = ()) -> Inside:
         """Steps until there are `most`, or one, not the first, changes (x, y) by less than `tolerance` of the way.
 
         It ends with B^T y, for the judge and for the first step of the next loop. Where that begins is kept too, in
@@ -116,7 +119,7 @@ class CouplingLoop:
             if taken >= most or (taken >= 2 and change <= tolerance**2 * way):
                 break
         X, x, y, Bx, BTy = steps.end()
-        return Solved(X, x, y, taken, Bx, BTy, ((y, BTy),) if first is None else ((y, BTy), (start, first)))
+        return Inside(X, x, y, taken, Bx, BTy, ((y, BTy),) if first is None else ((y, BTy), (start, first)))
 
 
 @final
@@ -200,7 +203,6 @@ class CompiledSteps:
         return cls(oracles, metric, f if isinstance(metric, Entrywise) else SeparableForm(), g, sets)
 
     def begin(self, given: CouplingProblem) -> None:
-        """As in `PlainSteps`."""
         L, rho, model = given.L, given.rho, given.model
         self.X, self.y = (_contiguous(part) for part in given.start)
         origin = tuple(_contiguous(part) for part in given.origin)
@@ -219,7 +221,6 @@ class CompiledSteps:
         self.dual = DualUpdate(spread(constant, self.y_shape), origin[1], inverse_y, 1.0 / rho)
 
     def advance(self, pull: Array | None) -> tuple[float, float]:
-        """As in `PlainSteps`."""
         pulled = _contiguous(self.metric.to_basis(self._adjoint(self.y_ahead) if pull is None else pull))
         X = self.two_X[0] if self.X is not self.two_X[0] else self.two_X[1]
         change, way = self.kernels.primal_step(X, pulled, self.X, self.primal, self.curves[0], self.sets[0])
@@ -232,7 +233,6 @@ class CompiledSteps:
         return change + dual_change, way + dual_way
 
     def end(self) -> tuple[Array, Array, Array, Array, Array]:
-        """As in `PlainSteps`."""
         X, y = self.X.reshape(self.x_shape).copy(), self.y.reshape(self.y_shape).copy()
         x, Bx = X if isinstance(self.metric, Entrywise) else self.x, self.Bx.copy().reshape(self.y_shape)
         return X, x, y, Bx, self._adjoint(self.y).copy()
@@ -282,19 +282,6 @@ class Work(State):
         return replace(self, steps=min(2 * self.steps, _MOST_STEPS), tolerance=tolerance, inside=inside)
 
 
-class Inside(NamedTuple):
-    """What the inside of a step has found: coordinates of x, x and y, products, and what is known of a costly g."""
-
-    X: Array
-    x: Array
-    y: Array
-    Bx: Array | None
-    BTy: Array | None
-    g_value: float | None = None
-    g_linearisation: Linearisation | None = None
-    g_error: float | None = None
-
-
 @final
 class Proximal:
     """g by its proximal step, possibly beside a fixed model: the coupling loop does it all."""
@@ -309,7 +296,7 @@ class Proximal:
     def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
         """What a step on f finds, f being a linear model there; and the work of the next one."""
         found = self.loop.solve(step, work.steps, work.tolerance, work.known)
-        return Inside(found.X, found.x, found.y, found.Bx, found.BTy), replace(work, known=found.known)
+        return found, replace(work, known=found.known)
 
 
 @final
@@ -321,12 +308,10 @@ class Linearised:
         self.oracles, self.g = loop.oracles, loop.split.g_rest
 
     def begin(self, x: Array, y: Array) -> Work:
-        """As in `Proximal`."""
         value, slope = self.oracles.g_value_and_gradient(self.g, y)
         return replace(self.first, value=value, slope=slope)
 
     def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
-        """As in `Proximal`."""
         (X, y), left, shortened = step.origin, work.steps, 0
         center = y
         while True:
@@ -352,7 +337,7 @@ class Linearised:
             center = y
             if left <= 0 or step.rho * error <= _MODEL_ERROR * travelled:
                 break
-        return Inside(X, found.x, y, found.Bx, found.BTy, value, Linearisation(y, value, slope)), work
+        return found._replace(g_value=value, g_linearisation=Linearisation(y, value, slope)), work
 
     def _known(self, y: Array) -> tuple[float, Array]:
         """Value and slope at y, both finite."""
@@ -370,11 +355,9 @@ class Slid:
         self.iteration, self.metric, self.steps, self.tolerance = iteration, metric, steps, tolerance
 
     def begin(self, x: Array, y: Array) -> Work:
-        """As in `Proximal`."""
         return Work(self.steps, self.tolerance, inside=self.iteration.begin(y, x))
 
     def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
-        """As in `Proximal`."""
         inside = work.inside
         assert inside is not None
         model = DualModel(step.gradient, self.metric.weight(step.L, 0.0), step.center)
@@ -392,7 +375,7 @@ class Slid:
         Bx = None if found.BTy is None else -found.BTy
         BTy = None if found.Bx is None else -found.Bx
         of_g = found.value, found.linearisation, found.error
-        return Inside(x, x, y, Bx, BTy, *of_g), replace(work, inside=inside)
+        return Inside(x, x, y, taken, Bx, BTy, (), *of_g), replace(work, inside=inside)
 
 
 Inner = Proximal | Linearised | Slid

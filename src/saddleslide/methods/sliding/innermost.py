@@ -18,20 +18,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, on_host, zeros
 from saddleslide.kernels import arguments
-from saddleslide.kernels.arguments import (
-    LAST,
-    ZERO_X,
-    ZERO_Y,
-    Above,
-    Anchoring,
-    Bands,
-    Blocks,
-    Buffers,
-    Differences,
-    DualBuffers,
-    Parts,
-    PictureBuffers,
-)  # fmt: skip
+from saddleslide.kernels.arguments import LAST, ZERO_X, ZERO_Y, Above, Bands, Blocks, Buffers, Differences, Parts
 from saddleslide.kernels.switch import Kernels, jit_enabled, load, updates
 from saddleslide.methods.sliding.anchors import AnchorTerms
 from saddleslide.methods.sliding.known import known_blocks, known_inverse, known_parts
@@ -89,11 +76,9 @@ class Sweep(ABC):
         """Moves `z`, overwrites `average`; `ends` says which entry it is."""
 
     def save(self) -> tuple[Array | None, float]:
-        """Nothing, for the paper's steps."""
         return None, math.inf
 
     def load(self, lag: Array | None, eta: float) -> None:
-        """What `save` gave."""
         return
 
     def chunks(self) -> Iterator[slice]:
@@ -122,10 +107,10 @@ class CompiledSweep(Sweep):
         size, self.anchored = self.size, anchors is not None
         self.active = 0 if anchors is None else anchors.anchors.active
         self.given: tuple[Any, ...] = (parts,)
-        self.buffers: Buffers | PictureBuffers
+        self.buffers: Buffers | arguments.PictureBuffers
         if anchors is not None:
             p_3, known = anchors.anchors, (anchors.point, anchors.average, anchors.base)
-            anchoring = Anchoring(p_3.beta_x, p_3.beta_y, p_3.at_f, p_3.at_g, np.empty(size), *known)
+            anchoring = arguments.Anchoring(p_3.beta_x, p_3.beta_y, p_3.at_f, p_3.at_g, np.empty(size), *known)
             self.kernel, self.given = _kernels(parts, "sweeps").anchored_sweep, (parts, anchoring)
             self.buffers = Buffers(np.empty(size), np.empty(size), anchors.scratch)
         elif isinstance(parts.coupling, Differences):
@@ -133,7 +118,7 @@ class CompiledSweep(Sweep):
             kept = bands.height + (0 if bands.height == rows else 2)
             moved = np.zeros(bands.together * (3 * kept * columns + 1))
             self.kernel, self.given = _kernels(parts, "pictures").difference_sweep, (parts, bands)
-            self.buffers = PictureBuffers(np.empty(size), moved, np.zeros(rows + columns), np.zeros(columns))
+            self.buffers = arguments.PictureBuffers(np.empty(size), moved, np.zeros(rows + columns), np.zeros(columns))
         else:
             self.kernel = _kernels(parts, "sweeps").coupling_sweep
             self.buffers = Buffers(*(np.empty(size) for _ in range(3)))
@@ -202,7 +187,7 @@ class PrimalDualSweep(Sweep):
             margins = np.zeros(rows + 2 * columns)
         else:
             sweep, margins = kernels.primal_dual_sweep, np.zeros(0)
-        buffers = DualBuffers(self.lag, self.fold, self.q, margins)
+        buffers = arguments.DualBuffers(self.lag, self.fold, self.q, margins)
 
         def advance(level: arguments.Level, above: Above, z: Array, average: Array) -> None:
             self.eta = sweep(*given, level, above, z, average, buffers, self.eta)

@@ -78,8 +78,8 @@ class RecursionState(State):
     eta: float = math.inf
 
 
-def _nothing_passed(size: int, blocks: int, near: Array) -> Above:
-    """What comes from above, before anything is known of it: nothing, for the outermost level."""
+def _zero_above(size: int, blocks: int, near: Array) -> Above:
+    """Room for what comes from above: nothing, for the outermost level."""
     return Above(zeros(size, near), zeros(size, near), zeros(size, near), np.zeros(blocks))
 
 
@@ -95,7 +95,7 @@ class _LevelState:
         self.level, self.write_gradient, self.write_operator, self.anchors = level, gradient, operator, anchors
         self.own_weights = np.array(level.term.weights, dtype=np.float64)
         self.iterate, self.average = start.copy(), start.copy()
-        self.passed = _nothing_passed(size, blocks, start)
+        self.passed = _zero_above(size, blocks, start)
         self.has_gradient = gradient is not None or anchors is not None
         self.point, self.gradient = (zeros(size if self.has_gradient else 0, start) for _ in range(2))
         self.operator, self.operator_ahead = (zeros(0 if operator is None else size, start) for _ in range(2))
@@ -145,7 +145,7 @@ class Recursion:
             for i, (level, p, Q) in enumerate(zip(levels, gradients, operators, strict=True))
         ]
         self.anchors = next((level.anchors for level in self.levels if level.anchors is not None), None)
-        self.top = _nothing_passed(start.size, len(self.sizes), flat)
+        self.top = _zero_above(start.size, len(self.sizes), flat)
         self.solution = flat.copy() if innermost is None else np.zeros(0)
         self.scratch = blank((start.size,), flat)
         # The gradient of a level that has neither function nor operator; never written to.

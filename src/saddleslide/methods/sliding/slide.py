@@ -112,8 +112,8 @@ def _writer(call: Callable[[Array], Any], shape: Shape, name: str, ours: bool = 
     def write(z: Array, out: Array) -> None:
         point: Any = z.reshape(shape)
         try:
-            elsewhere = isinstance(point, Remote) and not ours
-            answer = point.kind.call(call, point) if elsewhere else call(read_only(point))
+            is_remote = isinstance(point, Remote) and not ours
+            answer = point.kind.call(call, point) if is_remote else call(read_only(point))
         except Exception as error:
             explain_read_only(error)
             raise
