@@ -11,8 +11,7 @@ from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.adaptive_sliding import AdaptiveSliding
 from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem
-from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
+from saddleslide.methods.sliding.inner import CouplingLoop, CouplingProblem, Linearised, Proximal, Slid
 from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.choice import adaptive_plan

@@ -172,7 +172,7 @@ class Factors(NamedTuple):
 
 
 class Anchoring(NamedTuple):
-    """beta_x, beta_y, f'(x_in) and g'(y_in), and Q at the points of an anchored level, as `Images` keeps it."""
+    """beta_x, beta_y, f'(x_in) and g'(y_in), and Q at the points of an anchored level, as `AnchorTerms` keeps it."""
 
     beta_x: float
     beta_y: float

@@ -29,8 +29,8 @@ HOMES = {
     "universal-mirror-prox": ("universal_mirror_prox", "UniversalMirrorProx"),
     "recursive-sliding": ("recursive_sliding", "RecursiveSliding"),
     "proved-sliding": ("proved_sliding", "ProvedSliding"),
-    "two-level-sliding": ("two_level", "TwoLevelSliding"),
-    "lockstep": ("lockstep", "Lockstep"),
+    "two-level-sliding": ("recursive_sliding", "TwoLevelSliding"),
+    "lockstep": ("recursive_sliding", "Lockstep"),
     "accelerated-gradient": ("accelerated_gradient", "AcceleratedGradient"),
     "universal-gradient": ("universal_gradient", "UniversalGradient"),
 }

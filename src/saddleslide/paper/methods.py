@@ -19,9 +19,8 @@ from saddleslide.functions import tilted_minimum
 from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, TV_WEIGHT
 from saddleslide.methods.base import Description, Revision, option
 from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.recursive_sliding import Ablation, SlidingState, problem_terms, whole_levels
 from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.methods.sliding.ablation import Ablation, problem_terms, whole_levels
-from saddleslide.methods.sliding.stages import SlidingState
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.paper.instances import Instance

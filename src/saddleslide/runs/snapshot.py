@@ -27,7 +27,7 @@ from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import CheckpointError
 from saddleslide.functions import LowerModel
-from saddleslide.methods.sliding.innermost import Anchors
+from saddleslide.methods.sliding.anchors import Anchors
 from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
 from saddleslide.runs.result import Moment, Past
