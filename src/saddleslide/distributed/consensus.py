@@ -33,7 +33,8 @@ class AgentFunctions(Function):
     """f_1(x[0]) + ... + f_n(x[n - 1]), each on its agent; `ss.functions.Blockwise` far away."""
 
     def __init__(self, network: Network, shape: Shape, has_value: bool, linear: bool, own: tuple[bool, bool]) -> None:
-        self.network, self._shape, self._has_value, self.linear = network, shape, has_value, linear
+        self.network, self._shape, self.shape = network, shape, shape
+        self.has_value, self.linear = has_value, linear
         self._own_code, self._on_trust = own
 
     def __repr__(self) -> str:
@@ -46,14 +47,6 @@ class AgentFunctions(Function):
     @cached_property
     def _digests(self) -> list[str]:
         return self.network.answers(digest_of)
-
-    @property
-    def shape(self) -> Shape | None:
-        return self._shape
-
-    @property
-    def has_value(self) -> bool:
-        return self._has_value
 
     @property
     def counts(self) -> Counts:

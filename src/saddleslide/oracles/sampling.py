@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, without_silent_noise
@@ -59,14 +59,7 @@ class Drawn(Function):
 
     def __init__(self, function: Function, name: str, rng: np.random.Generator, counts: Samples) -> None:
         self._function, self._name, self._rng, self._counts = function, name, rng, counts
-
-    @property
-    def shape(self) -> Shape | None:
-        return self._function.shape
-
-    @property
-    def has_value(self) -> bool:
-        return False
+        self.shape, self.has_value = function.shape, False
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         setattr(self._counts, self._name, getattr(self._counts, self._name) + self._function.batch)
