@@ -154,12 +154,8 @@ class Function(Built, ABC):
         """A (sub)gradient at x."""
         return self.value_and_gradient(x, out)[1]
 
-    def magnitude(self, x: Array) -> float:
-        """Sum of the sizes of the terms of the value at x: what its rounding is relative to."""
-        return self.value_and_magnitude(x)[1]
-
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        """Value and magnitude at x: what a certificate asks, in one call."""
+        """Value at x and the sum of the sizes of its terms, what its rounding is relative to: for certificates."""
         value, form = self.value(x), self.separable_form()
         return value, abs(value) if form is None else form.size(x)
 
@@ -443,7 +439,8 @@ class Wrapper(Composite):
         return (self.function,)
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
-        return [question(self.function)]
+        # What a class of the caller's draws from is its own business.
+        return [] if is_own_class(self) else [question(self.function)]
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         value, gradient = self.function.value_and_gradient(x, out)

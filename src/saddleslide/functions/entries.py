@@ -16,9 +16,9 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.functions.base import Function, gradient_aside
+from saddleslide.functions.roundings import EPS
 from saddleslide.functions.separable import SeparableForm, balanced_size, form_beside
 
-_EPS = float(np.finfo(np.float64).eps)
 _SMALLEST = 5e-324
 _LARGEST = float(np.finfo(np.float64).max)
 # About eleven halvings find the order of size, 53 more the last bit.
@@ -126,7 +126,7 @@ def _form_slopes(form: SeparableForm, c: Array, x: Array) -> _Slope:
     size, margin = np.abs(form.linear) + np.abs(c), np.zeros_like(c)
     for term, inexact, units in terms:
         total, size = _plus(total, np.copysign(term, x)), size + term
-        margin = margin + np.where(inexact, units * _EPS * term + _SMALLEST, 0.0)
+        margin = margin + np.where(inexact, units * EPS * term + _SMALLEST, 0.0)
     left = right = total
     for weight, nu in form.powers:
         if nu == 0.0:
@@ -139,10 +139,10 @@ def _form_slopes(form: SeparableForm, c: Array, x: Array) -> _Slope:
 def _missed(slopes: _Slopes, x: Array, lower: Array, upper: Array, share: float) -> tuple[Array, Array]:
     """By how much each entry may miss its minimum, by convexity, and what rounding of its value is of the order of."""
     here = slopes(x)
-    rounding = _EPS * np.abs(x) * here.size
+    rounding = EPS * np.abs(x) * here.size
     # The last sum of a slope is rounded, which does not change its sign.
-    falling = np.maximum(here.margin - here.right + _EPS * np.abs(here.right), 0.0)
-    rising = np.maximum(here.margin + here.left + _EPS * np.abs(here.left), 0.0)
+    falling = np.maximum(here.margin - here.right + EPS * np.abs(here.right), 0.0)
+    rising = np.maximum(here.margin + here.left + EPS * np.abs(here.left), 0.0)
     missed = _most(falling, upper - x, rising, x - lower)
     if (missed > share).any():
         # The minimiser lies nearby wherever slopes there say so, beyond their own rounding.
@@ -171,7 +171,7 @@ def _searched(slopes: _Slopes, c: Array, lower: Array, upper: Array, share: floa
     for _ in range(_HALVINGS):
         middle = _between(low, high)
         missed = np.minimum(np.abs(at_low.right), np.abs(at_high.left)) * (high - low)
-        enough = np.maximum(share, _EPS * np.abs(middle) * np.minimum(at_low.size, at_high.size))
+        enough = np.maximum(share, EPS * np.abs(middle) * np.minimum(at_low.size, at_high.size))
         wide = (low < middle) & (middle < high) & ~(missed <= enough)
         if not wide.any():
             break

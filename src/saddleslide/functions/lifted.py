@@ -27,8 +27,9 @@ from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.spectrum import SMALL
 
-# Numbers of rows.
+# Numbers of rows; and the last points of a function with their values, under the name of the function.
 Rows = npt.NDArray[np.intp]
+Known = dict[str, list[tuple[Array, float]]]
 
 
 class Lifted(ABC):
@@ -346,10 +347,9 @@ class PlainLift(Lifted):
     lift_cost, gradient_cost, bregman_cost = 0.0, 1.0, 0.5
     has_hessian = False
 
-    def __init__(self, f: Function, known: dict[str, list[tuple[Array, float]]] | None = None, name: str = "") -> None:
+    def __init__(self, f: Function, known: Known | None = None, name: str = "") -> None:
         self.f = f
         self.own_code = runs_own_code(f)
-        # The last points with their values, under a name of their own among those of others.
         self._all, self._name = {} if known is None else known, name
 
     def run_cost(self, *points: Array) -> float:
@@ -391,9 +391,7 @@ class PlainLift(Lifted):
         return self.value(x, q) - at_v - float(np.vdot(gradient, x - v))
 
 
-def lifted(
-    f: Function, origin: Array, known: dict[str, list[tuple[Array, float]]] | None = None, name: str = ""
-) -> Lifted:
+def lifted(f: Function, origin: Array, known: Known | None = None, name: str = "") -> Lifted:
     """The cheapest lift that f allows; `origin` is any zero point of its shape.
 
     Values of the caller's own f are remembered in `known` under a name.

@@ -15,7 +15,7 @@ from saddleslide.functions.constants import bounding_modulus
 from saddleslide.functions.entries import minimal_entries
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.functions.roundings import FEW, inner_error
+from saddleslide.functions.roundings import EPS, FEW, inner_error
 from saddleslide.functions.searched import Tally, TiltedMinimum, searched_minimum
 from saddleslide.functions.separable import SeparableForm, form_beside, multiplier_step
 from saddleslide.operators.spectrum import late
@@ -77,7 +77,6 @@ class LowerModel:
         return TiltedMinimum(found.point, value, error, "lower model", rounding=found.rounding + rounding)
 
 
-EPS = float(np.finfo(np.float64).eps)
 # More terms are summed by halves: lists of numbers take long.
 _MANY = 4096
 CUT_OFF = "conjugate gradients, cut off by the ball"

@@ -15,11 +15,10 @@ from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, is_ours, value_aside
 from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand, takes_products
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.roundings import FEW, Errors, inner_error
+from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.operators.spectrum import late
 
-EPS = float(np.finfo(np.float64).eps)
 # A declared curvature above this says that nothing is known.
 _USELESS = 1e12
 

@@ -12,13 +12,13 @@ import scipy
 
 from saddleslide.arrays.base import Array, as_floats, beside, on_host
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
+from saddleslide.functions.roundings import EPS
 
 if TYPE_CHECKING:
     from saddleslide.functions.base import Function
 
 _NEWTON_STEPS = 100
 _ROOT_STEPS = 500
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -247,13 +247,13 @@ def _crossing(excess: Callable[[float], float], low: float, high: float) -> tupl
     if not excess(low) > 0.0 >= excess(high):
         return low, high
     root, _ = scipy.optimize.brentq(
-        excess, low, high, xtol=1e-300, rtol=4.0 * _EPS, maxiter=_ROOT_STEPS, full_output=True, disp=False
+        excess, low, high, xtol=1e-300, rtol=4.0 * EPS, maxiter=_ROOT_STEPS, full_output=True, disp=False
     )
     if excess(root) == 0.0:
         return root, root
     if root != 0.0:
         # A bracket of a few units of rounding; wider where the function is flat or rounding hides it.
-        behind = ahead = 2.0 * _EPS * abs(root)
+        behind = ahead = 2.0 * EPS * abs(root)
         while root - behind > low and excess(root - behind) <= 0.0:
             behind *= 8.0
         while root + ahead < high and excess(root + ahead) > 0.0:
