@@ -9,7 +9,6 @@ from saddleslide.functions.constants import estimated_smoothness
 from saddleslide.functions.constants import hessian_diagonal as hessian_diagonal
 from saddleslide.functions.constants import rests_on_declaration as rests_on_declaration
 from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
-from saddleslide.functions.custom import Evaluated as Evaluated
 from saddleslide.functions.entrywise import Huber, Linear, Power, Zero
 from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import LowerModel as LowerModel
