@@ -23,9 +23,11 @@ from saddleslide.certificates.guards import (
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, NoExactMinimumError, raise_all
-from saddleslide.functions import Function, LowerModel, Tally, Zero, bounding_modulus, tilted_minimum
-from saddleslide.functions.base import errors_at
-from saddleslide.functions.minimum import minimiser_reach
+from saddleslide.functions.base import Function, errors_at
+from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import LowerModel, minimiser_reach, tilted_minimum
+from saddleslide.functions.searched import Tally
 from saddleslide.operators.base import is_own_code, pair_mismatch
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles

@@ -22,11 +22,13 @@ from saddleslide.certificates.residuals import EPS, ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
 from saddleslide.domains import Domain
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions import Function, Tally, TiltedMinimum, Zero, bounding_modulus, prox, tilted_minimum
-from saddleslide.functions.base import errors_at, runs_own_code
-from saddleslide.functions.constants import smoothness_at_hand
-from saddleslide.functions.minimum import has_closed_minimum, minimiser_reach
+from saddleslide.functions.base import Function, errors_at, runs_own_code
+from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import has_closed_minimum, minimiser_reach, tilted_minimum
 from saddleslide.functions.roundings import FEW
+from saddleslide.functions.searched import Tally, TiltedMinimum
+from saddleslide.functions.separable import prox
 from saddleslide.operators import Mirrored
 from saddleslide.operators.base import is_own_code, pair_mismatch
 from saddleslide.oracles.calls import Calls, RunEnded

@@ -12,8 +12,7 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, without_silent_noise
-from saddleslide.functions.base import certain_modulus
+from saddleslide.functions.base import Function, certain_modulus, without_silent_noise
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.holder import Holder
 

@@ -12,8 +12,7 @@ from saddleslide.arrays.kinds import SINGLE
 from saddleslide.certificates.certificate import EPS, judged
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.domains import Domain
-from saddleslide.functions import Function
-from saddleslide.functions.base import errors_at
+from saddleslide.functions.base import Function, errors_at
 from saddleslide.operators import Coupling
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Oracles

@@ -11,7 +11,7 @@ from saddleslide.domains import Ball
 from saddleslide.errors import InputError
 from saddleslide.facts.facts import plan_constants
 from saddleslide.facts.metric_constants import BUILT_METRICS, constants_in, squared_radius_in
-from saddleslide.functions import Zero
+from saddleslide.functions.entrywise import Zero
 from saddleslide.methods.metric_choice import built_metric, choose_metric
 from saddleslide.methods.sliding.view import View, view_of
 from saddleslide.metrics import Metric

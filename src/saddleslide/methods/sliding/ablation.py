@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from saddleslide.functions import Zero
+from saddleslide.functions.entrywise import Zero
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_writers, product_domain
 from saddleslide.methods.sliding.recursion import Recursion

@@ -12,8 +12,10 @@ from saddleslide.arrays.base import Array, Shape, on_host, split, zeros
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.guards import PairGuard
 from saddleslide.domains import Domain, Product
-from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
-from saddleslide.functions.minimum import spared
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import LowerModel, spared
 from saddleslide.functions.roundings import FEW
 from saddleslide.methods.sliding.anchored_level import anchored_sweep
 from saddleslide.methods.sliding.component import Writer

@@ -12,7 +12,7 @@ from saddleslide.arrays.kinds import NUMPY
 from saddleslide.arrays.remote import Remote
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, explain_read_only
-from saddleslide.functions import Function
+from saddleslide.functions.base import Function
 from saddleslide.theory.holder import Holder
 
 # Writes a gradient or an operator value at z into `out`.

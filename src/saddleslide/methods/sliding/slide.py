@@ -11,7 +11,7 @@ from saddleslide.arrays.base import Array, as_number, as_real, split
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.domains import Domain, Product
 from saddleslide.errors import InputError
-from saddleslide.functions import Function
+from saddleslide.functions.base import Function
 from saddleslide.methods.sliding.component import Component
 from saddleslide.methods.sliding.recursion import Recursion
 from saddleslide.theory import Level, Term, place
