@@ -179,7 +179,7 @@ MUTANTS = (
     ("api/resumption.py", "    except Exception as error:\n        if theirs",
      "    except OSError as error:\n        if theirs", FORGED),
     ("errors.py", "        error.add_note(_COPY)\n", "        pass\n", ("tests/operators/test_read_only.py",)),
-    ("functions/losses.py", 'name="PoissonTransmission: A")', 'name="B")', ("tests/operators/test_read_only.py",)),
+    ("functions/lifted.py", 'name=f"{name}: A")', 'name="B")', ("tests/operators/test_read_only.py",)),
     ("functions/entries.py", "np.where(large > 4.0 * small, mean, low", "np.where(large < 0.0, mean, low", ENTRIES),
     ("functions/entries.py", "if form is None or f.own_code:", "if True:", ENTRIES),
 )  # fmt: skip

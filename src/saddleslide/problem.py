@@ -13,9 +13,8 @@ from saddleslide.arrays.base import Array, as_real, coarseness
 from saddleslide.arrays.kinds import DOUBLE, NUMPY, as_kind, origin_of, precision_of, to_host
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
-from saddleslide.functions import Function, rests_on_declaration
-from saddleslide.functions.base import is_own_class
-from saddleslide.functions.constants import declared_forms
+from saddleslide.functions.base import Function, is_own_class
+from saddleslide.functions.constants import declared_forms, rests_on_declaration
 from saddleslide.operators import Mirrored, Operator, as_operator
 
 

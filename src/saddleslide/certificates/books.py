@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saddleslide.certificates.verdict import Status
-from saddleslide.functions import Function
-from saddleslide.functions.base import runs_own_code
+from saddleslide.functions.base import Function, runs_own_code
 from saddleslide.functions.constants import leaves
 from saddleslide.kernels.switch import clock
 from saddleslide.operators import Coupling, ForeignMatrix, Matrix, Mirrored

@@ -22,7 +22,10 @@ from saddleslide.certificates.books import counted
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_inner_adjoints, check_pair, known_mismatch
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import InputError, NoExactMinimumError, raise_all
-from saddleslide.functions import LowerModel, Tally, TiltedMinimum, Zero, bounding_modulus, tilted_minimum
+from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import LowerModel, tilted_minimum
+from saddleslide.functions.searched import Tally, TiltedMinimum
 from saddleslide.functions.base import errors_at
 from saddleslide.functions.minimum import minimiser_reach
 from saddleslide.operators import Coupling

@@ -16,8 +16,7 @@ from saddleslide.arrays.base import Array, beside, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Domain
-from saddleslide.functions import Function
-from saddleslide.functions.base import errors_at, rounding_of
+from saddleslide.functions.base import Function, errors_at, rounding_of
 from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.lifted import inner_operators
 from saddleslide.functions.quadratic import quadratics

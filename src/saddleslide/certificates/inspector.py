@@ -18,9 +18,10 @@ from saddleslide.arrays.base import Array, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
-from saddleslide.functions import Zero, prox
 from saddleslide.functions.constants import smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import has_closed_minimum
+from saddleslide.functions.separable import prox
 from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 

@@ -18,9 +18,10 @@ from saddleslide.arrays.kinds import to_host
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Ball, Domain, FullSpace
-from saddleslide.functions import Function, Zero, bounding_modulus, tilted_minimum
-from saddleslide.functions.base import certain_modulus, errors_at, rounding_of, value_aside
-from saddleslide.functions.constants import smoothness_at_hand
+from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, value_aside
+from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
 from saddleslide.operators.base import Coupling

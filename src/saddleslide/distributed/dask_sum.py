@@ -93,7 +93,7 @@ class DaskSum(Partitioned):
             raise
 
     def __repr__(self) -> str:
-        return f"DaskSum({self.combine} of {self.count} parts, shape {self._shape or 'any'})"
+        return f"DaskSum({self.combine} of {self.count} parts, shape {self.shape or 'any'})"
 
     def __enter__(self) -> Self:
         return self
@@ -107,7 +107,7 @@ class DaskSum(Partitioned):
 
     def fingerprinted(self) -> list[Any]:
         """What a checkpoint knows it by: the numbers of the built parts, wherever they came from."""
-        return [self.combine, self._shape, self.over_parts(digest_of)]
+        return [self.combine, self.shape, self.over_parts(digest_of)]
 
     @property
     def counts(self) -> Counts:

@@ -12,8 +12,7 @@ import numpy as np
 
 from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, MiniBatch, Noisy, Partitioned, SampledParts
-from saddleslide.functions.base import Scaled, Sum
+from saddleslide.functions.base import Function
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.operators import Coupling, FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.operators.spectrum import made
@@ -41,17 +40,11 @@ def gradient_cost(f: Function, size: int) -> float:
     """Operations of one gradient."""
     if isinstance(f, LinearModel):
         return 2.0 * product_cost(f.A)
-    if isinstance(f, Sum):
-        return sum(gradient_cost(part, size) for part in f.parts)
-    if isinstance(f, Scaled | Noisy):
-        return gradient_cost(f.function, size)
-    if isinstance(f, MiniBatch):
-        return gradient_cost(f.function, size) * (f.batch or f.rows) / f.rows
-    if isinstance(f, SampledParts):
-        return gradient_cost(f.function, size) * (f.batch or f.parts) / f.parts
-    if isinstance(f, Partitioned):
-        # Of the parts alone, so that a plan does not depend on where they are; declare or measure what waiting costs.
-        return sum(f.over_parts(partial(gradient_cost, size=size)))
+    # Of the parts alone, so that a plan does not depend on where they are; declare or measure what waiting costs.
+    costs = f.over_parts(partial(gradient_cost, size=size))
+    if costs:
+        drawn, terms = f.drawn
+        return sum(costs) * drawn / terms
     return 4.0 * size if f.separable else _UNKNOWN * size
 
 

@@ -19,8 +19,9 @@ from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.facts.requirements import missing
-from saddleslide.functions import Function, Zero, estimated_smoothness
-from saddleslide.functions.constants import exponent, smoothness_at_hand
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import estimated_smoothness, exponent, smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.searched import split_simple
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.operators.spectrum import note

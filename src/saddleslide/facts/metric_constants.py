@@ -13,7 +13,8 @@ import scipy
 from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Box, Domain
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, hessian_diagonal
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import hessian_diagonal
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.metrics.base import Symbol
 from saddleslide.operators import Coupling

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from saddleslide.arrays.base import Array
 from saddleslide.errors import InputError
-from saddleslide.functions import check_sample
+from saddleslide.functions.base import check_sample
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Term
 from saddleslide.theory.noise import ESTIMATE

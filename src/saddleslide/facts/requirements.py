@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError
-from saddleslide.functions import Function
+from saddleslide.functions.base import Function
 from saddleslide.operators.base import is_own_code
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant

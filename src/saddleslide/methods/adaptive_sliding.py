@@ -20,9 +20,9 @@ import numpy as np
 from saddleslide.arrays.kinds import to_host
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.verdict import Status
-from saddleslide.functions import Zero
 from saddleslide.functions.base import value_aside
 from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.searched import split_simple
 from saddleslide.kernels.switch import prepare

@@ -16,7 +16,7 @@ import numpy as np
 
 from saddleslide.arrays.base import split
 from saddleslide.certificates.candidate import Candidate
-from saddleslide.functions import Zero
+from saddleslide.functions.entrywise import Zero
 from saddleslide.methods.base import STAGES, Description, Method, Revision, State, option
 from saddleslide.methods.field import calls_of
 from saddleslide.methods.schedule.fitting import metric_of

@@ -16,10 +16,13 @@ from saddleslide.arrays.remote import Remote
 from saddleslide.arrays.state import State
 from saddleslide.domains import Domain
 from saddleslide.errors import explain_read_only
-from saddleslide.functions import Function, TiltedMinimum, Zero, prox, split_simple, tilted_minimum
-from saddleslide.functions.base import runs_own_code
+from saddleslide.functions.base import Function, runs_own_code
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, lifted, linear_models
+from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.remembered import Memory
+from saddleslide.functions.searched import TiltedMinimum, split_simple
+from saddleslide.functions.separable import prox
 from saddleslide.kernels.switch import clock
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.spectrum import lasted, look

@@ -9,11 +9,10 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, without_silent_noise
-from saddleslide.functions.base import certain_modulus
+from saddleslide.functions.base import Function, certain_modulus, without_silent_noise
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.holder import Holder
 
@@ -44,14 +43,7 @@ class Drawn(Function):
 
     def __init__(self, function: Function, name: str, rng: np.random.Generator, counts: Samples) -> None:
         self._function, self._name, self._rng, self._counts = function, name, rng, counts
-
-    @property
-    def shape(self) -> Shape | None:
-        return self._function.shape
-
-    @property
-    def has_value(self) -> bool:
-        return False
+        self.shape, self.has_value = function.shape, False
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         setattr(self._counts, self._name, getattr(self._counts, self._name) + self._function.batch)

@@ -26,7 +26,7 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import CheckpointError
-from saddleslide.functions import LowerModel
+from saddleslide.functions.minimum import LowerModel
 from saddleslide.methods.sliding.anchors import Anchors
 from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples

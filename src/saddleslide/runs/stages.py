@@ -15,7 +15,7 @@ from saddleslide.certificates.certificate import certified, feasible, judged
 from saddleslide.certificates.guards import PairGuard
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import UnknownConstantError, UnreachableError
-from saddleslide.functions import LowerModel
+from saddleslide.functions.minimum import LowerModel
 from saddleslide.functions.remembered import Remembered
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.oracles import Oracles

@@ -16,7 +16,7 @@ from saddleslide.facts.facts import CONSTANT_NAMES, SMOOTHNESS_NAMES, plan_const
 from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms, constants_in, noise_in, squared_radius_in
 from saddleslide.facts.noise import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
 from saddleslide.facts.requirements import run_hypotheses
-from saddleslide.functions import Zero
+from saddleslide.functions.entrywise import Zero
 from saddleslide.methods.metric_choice import built_metric, choose_metric
 from saddleslide.methods.schedule.regimes import restarted_plan
 from saddleslide.methods.schedule.request import SHARP, Request

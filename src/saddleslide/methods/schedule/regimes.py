@@ -16,8 +16,9 @@ from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.facts.noise import refuse_mixed, variances
 from saddleslide.facts.requirements import restart_hypotheses
-from saddleslide.functions import Function, Linear, Quadratic
-from saddleslide.functions.base import gradient_aside
+from saddleslide.functions.base import Function, gradient_aside
+from saddleslide.functions.entrywise import Linear
+from saddleslide.functions.quadratic import Quadratic
 from saddleslide.operators import Coupling, Mirrored
 from saddleslide.operators.spectrum import as_dense, note
 from saddleslide.problem import SaddleProblem

@@ -12,8 +12,10 @@ from saddleslide.arrays.base import Array, split, zeros
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.guards import PairGuard
 from saddleslide.domains import Domain, Product
-from saddleslide.functions import Function, LowerModel, Zero, bounding_modulus
-from saddleslide.functions.minimum import spared
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import LowerModel, spared
 from saddleslide.functions.roundings import FEW
 from saddleslide.methods.sliding.anchors import Anchors, AnchorTerms
 from saddleslide.methods.sliding.innermost import innermost_sweep

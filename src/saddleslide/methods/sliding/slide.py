@@ -13,7 +13,7 @@ from saddleslide.arrays.kinds import NUMPY, kind_of
 from saddleslide.arrays.remote import Remote
 from saddleslide.domains import Domain, Product
 from saddleslide.errors import InputError, explain_read_only
-from saddleslide.functions import Function
+from saddleslide.functions.base import Function
 from saddleslide.methods.sliding.recursion import Recursion, Writer
 from saddleslide.theory import Level, Term, place
 from saddleslide.theory.holder import Holder

@@ -6,7 +6,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from saddleslide.arrays.base import Array, Shape, split
-from saddleslide.functions import Function, Zero, prox, split_simple
+from saddleslide.functions.base import Function
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.searched import split_simple
+from saddleslide.functions.separable import prox
 from saddleslide.methods.sliding.recursion import Base, Writer
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.problem import SaddleProblem
