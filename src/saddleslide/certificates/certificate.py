@@ -22,12 +22,11 @@ from saddleslide.certificates.books import counted
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_inner_adjoints, check_pair, known_mismatch
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import InputError, NoExactMinimumError, raise_all
+from saddleslide.functions.base import errors_at
 from saddleslide.functions.constants import bounding_modulus
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.minimum import LowerModel, tilted_minimum
+from saddleslide.functions.minimum import LowerModel, minimiser_reach, tilted_minimum
 from saddleslide.functions.searched import Tally, TiltedMinimum
-from saddleslide.functions.base import errors_at
-from saddleslide.functions.minimum import minimiser_reach
 from saddleslide.operators import Coupling
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles

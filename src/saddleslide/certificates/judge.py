@@ -22,13 +22,10 @@ from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_pair, in
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.minimum import tilted_minimum
-from saddleslide.functions.searched import Tally, TiltedMinimum
-from saddleslide.functions.separable import prox
 from saddleslide.functions.base import errors_at, runs_own_code
 from saddleslide.functions.constants import smoothness_at_hand
-from saddleslide.functions.minimum import has_closed_minimum
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
 from saddleslide.functions.roundings import FEW
 from saddleslide.functions.searched import Tally, TiltedMinimum
 from saddleslide.functions.separable import prox

@@ -10,6 +10,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+import saddleslide as ss
 from saddleslide.arrays.base import Array, as_number, as_real, as_shape
 from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, MissingExtraError
@@ -20,7 +21,6 @@ from saddleslide.operators import Coupling, Gossip
 from saddleslide.operators.sparse import check_sparse
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
-from saddleslide.runs.result import Result
 
 # A matrix of all pairs of so many agents is 3 GB.
 MOST_AGENTS = 20_000
@@ -44,7 +44,7 @@ class ConsensusSolution(Solution):
     f: Function
     W: Array
     around: Enclosure
-    result: Result
+    result: ss.Result
     points = ResultArray("x", "One point per agent.")
 
     @property

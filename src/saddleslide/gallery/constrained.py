@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+import saddleslide as ss
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.certificates.residuals import separates
 from saddleslide.domains import Ball, Domain, FullSpace
@@ -18,7 +19,6 @@ from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, Mirrored, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
-from saddleslide.runs.result import Result
 
 # The ball of multipliers is this many times a first guess of their norm.
 _ROOM = 10.0
@@ -45,7 +45,7 @@ class ConstrainedSolution(Solution):
     b: Array
     X: Domain
     around: Enclosure
-    result: Result
+    result: ss.Result
     x = ResultArray("x", "The minimiser; f(x) exceeds the minimum by at most the gap, whatever the multipliers' bound.")
     multipliers = ResultArray("y", "The y with grad f(x) + A^T y = 0 where X is not active.")
 

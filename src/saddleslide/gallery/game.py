@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
+import saddleslide as ss
 from saddleslide.arrays.arguments import as_whole
 from saddleslide.arrays.base import as_number
 from saddleslide.domains import Box, Simplex
@@ -17,7 +18,6 @@ from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Result
 
 
 @final
@@ -37,7 +37,7 @@ class GameSolution(Solution):
     payoff: Coupling
     f: Function
     g: Function
-    result: Result
+    result: ss.Result
 
     row = ResultArray("y", "Probabilities of the rows: the player who receives the payoff.")
     column = ResultArray("x", "Probabilities of the columns: the player who pays.")
@@ -124,7 +124,7 @@ class SyntheticSolution(Solution):
     True
     """
 
-    result: Result
+    result: ss.Result
     x = ResultArray("x", "The point of the player who minimises.")
     y = ResultArray("y", "The point of the player who maximises.")
 

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+import saddleslide as ss
 from saddleslide.arrays.base import Shape, as_number, as_shape
 from saddleslide.domains import FullSpace
 from saddleslide.errors import InputError
@@ -17,7 +18,6 @@ from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, FiniteDifferences, Matrix, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Result
 
 
 @final
@@ -37,7 +37,7 @@ class InverseSolution(Solution):
     D: Coupling
     weight: float
     p: float
-    result: Result
+    result: ss.Result
     signal = ResultArray("x", "The reconstruction.")
 
     @property

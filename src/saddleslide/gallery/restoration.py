@@ -10,6 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
+import saddleslide as ss
 from saddleslide.arrays.arguments import as_path
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.arrays.kinds import to_host
@@ -21,7 +22,6 @@ from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import FiniteDifferences
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Result
 
 # What a picture may be written as.
 _FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
@@ -68,7 +68,7 @@ class PictureSolution(Solution):
 
 
 def tv_problem(
-    f: Function, weight: float, huber: float, X: Domain, reader: Callable[[Result], PictureSolution]
+    f: Function, weight: float, huber: float, X: Domain, reader: Callable[[ss.Result], PictureSolution]
 ) -> SaddleProblem:
     """Min f(x) + weight TV(x) over pictures x in X; differences below `huber` are squared."""
     # On |y| <= weight, the maximum of y t - huber / (2 weight) y^2 is weight times the Huber function of t.
@@ -104,7 +104,7 @@ class RestoredPicture(PictureSolution):
     weight: float
     huber: float
     f: Function
-    result: Result
+    result: ss.Result
 
     @property
     def objective(self) -> float:

@@ -9,11 +9,11 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, cast
 
+import saddleslide as ss
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY, origin_of
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Result
 
 Fact: TypeAlias = float | bool | str
 
@@ -40,7 +40,7 @@ class Solution(ABC):
     (True, ['column', 'row'])
     """
 
-    result: Result
+    result: ss.Result
 
     @abstractmethod
     def facts(self) -> dict[str, Fact]:

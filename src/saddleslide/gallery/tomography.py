@@ -25,7 +25,6 @@ from saddleslide.operators import FiniteDifferences, Matrix
 from saddleslide.oracles.calls import Calls
 from saddleslide.plots import fill_reconstruction
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Result
 
 # Curvature in the directions that the projections do not see, relative to |A|^2; without it no gap is certified.
 _RIDGE = 1e-4
@@ -69,7 +68,7 @@ class Reconstruction(PictureSolution):
     weight: float
     huber: float
     truth: Array | None
-    result: Result
+    result: ss.Result
 
     @property
     def residual(self) -> Array:

@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+import saddleslide as ss
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Box
 from saddleslide.errors import raise_all
@@ -17,7 +18,6 @@ from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Marginals
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.result import Result
 
 # Marginals whose sums differ by more than this part are not those of one plan; less is rounding in single precision.
 _SAME_SUM = 1e-6
@@ -40,7 +40,7 @@ class TransportSolution(Solution):
     costs: Array
     marginals: tuple[Array, Array]
     regularisation: float
-    result: Result
+    result: ss.Result
 
     @property
     def plan(self) -> Array:

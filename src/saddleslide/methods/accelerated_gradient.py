@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State
+from saddleslide.methods.base import Array, Calls, Description, Method, Point, State
 from saddleslide.methods.field import calls_of, primal_smoothness, pull, respond, unbounded
+
+if TYPE_CHECKING:
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Calls, Description, Facts, Oracles, Point, State, option
+from saddleslide.methods.base import Calls, Description, Point, State, option
 from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, mix, move, norm_option, unbounded
+
+if TYPE_CHECKING:
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.functions.base import errors_at, gradient_aside, rounding_of, value_aside
 from saddleslide.functions.roundings import FEW, inner_error
-from saddleslide.methods.base import Array, Calls, Description, Facts, Mean, Method, Oracles, Point, State, option
+from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
 from saddleslide.metrics.spectral import fit_spectral, from_coordinates, to_coordinates
+
+if TYPE_CHECKING:
+    from saddleslide.methods.base import Facts, Oracles
 
 # The penalty follows the distances travelled until it has changed so often; then it stays, as the theory wants.
 _MOST_CHANGES = 60

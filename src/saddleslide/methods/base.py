@@ -13,20 +13,23 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from saddleslide.arrays.base import Array as Array
 from saddleslide.arrays.state import State as State
 from saddleslide.certificates.candidate import Candidate as Candidate
 from saddleslide.certificates.candidate import Split
-from saddleslide.certificates.judge import Judge as Judge
 from saddleslide.certificates.verdict import Status
 from saddleslide.errors import raise_all
-from saddleslide.facts.facts import Facts as Facts
-from saddleslide.functions.minimum import LowerModel
 from saddleslide.oracles.calls import Calls as Calls
-from saddleslide.oracles.oracles import Oracles as Oracles
-from saddleslide.theory.plan import Plan
+
+if TYPE_CHECKING:
+    # Methods are handed these, and need their names alone.
+    from saddleslide.certificates.judge import Judge as Judge
+    from saddleslide.facts.facts import Facts as Facts
+    from saddleslide.functions.minimum import LowerModel
+    from saddleslide.oracles.oracles import Oracles as Oracles
+    from saddleslide.theory.plan import Plan
 
 Point: TypeAlias = tuple[Array, Array]
 Value = float | int | str | None

@@ -11,13 +11,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from saddleslide.arrays.base import zeros
-from saddleslide.methods.base import Array, Calls, Facts, Method, Oracles, Point, option
+from saddleslide.methods.base import Array, Calls, Method, Point, option
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER
 from saddleslide.theory.bounds import budget
 from saddleslide.theory.holder import Holder, total
+
+if TYPE_CHECKING:
+    from saddleslide.methods.base import Facts, Oracles
 
 Weights = tuple[float, float]
 Found = TypeVar("Found")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from saddleslide.errors import InputError
-from saddleslide.methods.base import Calls, Description, Facts, Mean, Oracles, Point, State
+from saddleslide.methods.base import Calls, Description, Mean, Point, State
 from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, mix, move, norm_option, unbounded
+
+if TYPE_CHECKING:
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

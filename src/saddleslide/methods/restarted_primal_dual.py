@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.methods.base import EXACTLY, Array, Candidate, Description, Facts, Judge, Method, Oracles, Point, State
+from saddleslide.methods.base import EXACTLY, Array, Candidate, Description, Method, Point, State
 from saddleslide.methods.field import Field
+
+if TYPE_CHECKING:
+    from saddleslide.methods.base import Facts, Judge, Oracles
 
 # Steps between two looks at the gap: at first, and at most.
 CHUNK, _LONGEST_CHUNK = 16, 1024

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.methods.base import Calls, Description, Facts, Mean, Oracles, Point, State, option
+from saddleslide.methods.base import Calls, Description, Mean, Point, State, option
 from saddleslide.methods.field import BoundedMethod, Field, backtrack, calls_of, move, norm_option, operator, unbounded
 from saddleslide.oracles.calls import SHORTER
 
 if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass

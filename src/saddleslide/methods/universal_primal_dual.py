@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.methods.base import Array, Calls, Description, Facts, Method, Oracles, Point, State, option
+from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
+
+if TYPE_CHECKING:
+    from saddleslide.methods.base import Facts, Oracles
 
 _LARGEST = 1e100
 # Part of the first estimate of the curvature from which the search begins: it only ever grows.

@@ -180,7 +180,10 @@ class PrimalDualSweep(Sweep):
 
     def _compiled_kernel(self, parts: Parts) -> Callable[[arguments.Level, Above, Array, Array], None]:
         """Some steps of an entry: they share passes over a large picture, or are made one after the other."""
-        kernels, given = _kernels(parts, "pictures" if isinstance(parts.coupling, Differences) else "sweeps"), tuple[Any, ...]((parts,))
+        kernels, given = (
+            _kernels(parts, "pictures" if isinstance(parts.coupling, Differences) else "sweeps"),
+            tuple[Any, ...]((parts,)),
+        )
         if isinstance(parts.coupling, Differences):
             rows, columns = parts.coupling
             sweep, given = kernels.picture_sweep, (parts, _bands(parts, self.level.T))
