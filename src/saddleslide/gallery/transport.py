@@ -12,7 +12,7 @@ import numpy as np
 import saddleslide as ss
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Box
-from saddleslide.errors import raise_all
+from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, Linear, Quadratic
 from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Marginals
@@ -136,41 +136,31 @@ def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0
     C = as_real(costs, "transport: costs")
     a, b = as_real(source, "transport: source"), as_real(target, "transport: target")
     weight = as_number(regularisation, "transport: regularisation", 0.0)
-    raise_all("transport", _complaints(C, a, b))
-    # Histograms divided by their sums in single precision differ a little: one plan needs one mass.
-    b = b * (float(a.sum()) / float(b.sum()))
-    f: Function = Linear(C) if weight == 0.0 else Linear(C) + Quadratic(weight)
-    # No plan exceeds half of this cap. It bounds X, so linear costs have a certificate too, and is never active.
-    cap = 2.0 * np.minimum.outer(a, b)
-    # Twice what is needed, so that the gap bounds the error of the marginals.
-    bound = 2.0 * _potential_bound(C, 0.5 * weight * float(cap.max()))
-    X, Y = Box(0.0, cap), Box(-bound, bound, shape=a.size + b.size)
-    reader = partial(TransportSolution, C, (a, b), weight)
-    return SaddleProblem(f=f, g=Linear(np.concatenate([a, b])), B=Marginals(C.shape), X=X, Y=Y, reader=reader)
-
-
-def _complaints(C: Array, a: Array, b: Array) -> list[str]:
     shapes = C.shape, a.shape, b.shape
     if C.ndim != 2 or C.size == 0 or shapes[1:] != (C.shape[:1], C.shape[1:]):
-        return ["costs, source and target have shapes {}, {} and {}; expected (m, n), (m,) and (n,).".format(*shapes)]
+        told = "costs, source and target have shapes {}, {} and {}".format(*shapes)
+        raise InputError(f"transport: {told}; expected (m, n), (m,) and (n,).")
     signs = (("source", float(a.min())), ("target", float(b.min())))
-    found = [f"{name} has a negative entry {least:g}; expected numbers >= 0." for name, least in signs if least < 0.0]
+    wrong = [f"{name} has a negative entry {least:g}; expected numbers >= 0." for name, least in signs if least < 0.0]
     sums = float(a.sum()), float(b.sum())
     if abs(sums[0] - sums[1]) > _SAME_SUM * max(map(abs, sums)):
-        found.append(
+        wrong.append(
             f"source sums to {sums[0]:.9g} and target to {sums[1]:.9g}; expected equal sums. "
             "Divide each by its sum to compare histograms of different mass."
         )
     elif sums[0] <= 0.0:
-        found.append("source and target sum to 0; expected some mass to move.")
-    return found
-
-
-def _potential_bound(C: Array, slack: float) -> float:
-    """Some optimal potentials are at most this in absolute value.
-
-    The plan is also optimal for the linear costs c = C + regularisation plan. Take potentials that are conjugate in c
-    and shift them until the largest u is max(c)/2: then all entries lie in [min(c) - max(c)/2, max(c)/2].
-    """
-    low, high = float(C.min()), float(C.max()) + slack
-    return max(abs(low - 0.5 * high), abs(0.5 * high), math.ulp(1.0))
+        wrong.append("source and target sum to 0; expected some mass to move.")
+    raise_all("transport", wrong)
+    # Histograms divided by their sums in single precision differ a little: one plan needs one mass.
+    b = b * (sums[0] / sums[1])
+    f: Function = Linear(C) if weight == 0.0 else Linear(C) + Quadratic(weight)
+    # No plan exceeds half of this cap. It bounds X, so linear costs have a certificate too, and is never active.
+    cap = 2.0 * np.minimum.outer(a, b)
+    # The plan is also optimal for the linear costs c = C + regularisation plan. Take potentials that are conjugate in c
+    # and shift them until the largest u is max(c)/2: then all entries lie in [min(c) - max(c)/2, max(c)/2].
+    low, high = float(C.min()), float(C.max()) + 0.5 * weight * float(cap.max())
+    # Twice what is needed, so that the gap bounds the error of the marginals.
+    bound = 2.0 * max(abs(low - 0.5 * high), abs(0.5 * high), math.ulp(1.0))
+    X, Y = Box(0.0, cap), Box(-bound, bound, shape=a.size + b.size)
+    reader = partial(TransportSolution, C, (a, b), weight)
+    return SaddleProblem(f=f, g=Linear(np.concatenate([a, b])), B=Marginals(C.shape), X=X, Y=Y, reader=reader)
