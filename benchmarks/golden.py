@@ -91,12 +91,12 @@ def cases():
         for method in ("auto", "adaptive", *METHODS):
             yield (
                 f"solve, {name}, {method}",
-                lambda p=problem, m=method: ss.solve(p, rtol=1e-5, method=m, max_calls=LIMITS, max_steps=400),
+                lambda p=problem, m=method: ss.solve(p, reduction=1e-5, method=m, max_calls=LIMITS, max_steps=400),
             )
         for metric in ("blocks", "diagonal", "spectral"):
             yield (
                 f"solve, {name}, metric {metric}",
-                lambda p=problem, m=metric: ss.solve(p, rtol=1e-5, metric=m, max_calls=LIMITS, max_steps=200),
+                lambda p=problem, m=metric: ss.solve(p, reduction=1e-5, metric=m, max_calls=LIMITS, max_steps=200),
             )
         for settings in SETTINGS:
             yield (

@@ -159,15 +159,15 @@ def restarts(
 
 def measure(name: str, cap: int) -> dict[str, object]:
     """One row: the best of the grid, and solve."""
-    make, prices, rtol = CASES[name]
+    make, prices, reduction = CASES[name]
     problem = make()
     start = ss.certify(problem, *problem.start()).gap
-    tol = rtol * start
+    tol = reduction * start
     solved = ss.solve(problem, tol, costs=prices)
     best = grid(problem, tol, prices, cap)
     cost = weighted_cost(vars(solved.calls), prices)
     return {
-        "problem": name, "prices": list(prices), "rtol": rtol, "start_gap": start,
+        "problem": name, "prices": list(prices), "reduction": reduction, "start_gap": start,
         "grid": best["cost"], "grid_plan": best.get("plan"), "grid_calls": best.get("calls"), "grid_runs": best["runs"],
         "solve": cost, "solve_calls": [solved.calls.f, solved.calls.g, solved.calls.B],
         "solve_certificate_calls": [getattr(solved.certificate_calls, name) for name in "fgB"],
@@ -187,7 +187,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES), help="problems")
     chosen = parser.parse_args()
-    print(f"{'problem':<22}{'prices':>12}{'rtol':>7}{'grid':>9}{'solve':>9}{'solve/g':>9}  best of grid")
+    print(f"{'problem':<22}{'prices':>12}{'reduction':>7}{'grid':>9}{'solve':>9}{'solve/g':>9}  best of grid")
     rows = []
     with ProcessPoolExecutor(chosen.workers) as pool:
         for row in pool.map(measure, chosen.only, itertools.repeat(chosen.cap)):
@@ -195,7 +195,7 @@ def main() -> None:
             prices = ",".join(f"{price:g}" for price in row["prices"])
             numbers = [row[key] for key in ("grid", "solve", "solve_over_grid")]
             print(
-                f"{row['problem']:<22}{prices:>12}{row['rtol']:>7.0e}{''.join(map(show, numbers))}  {row['grid_plan']}",
+                f"{row['problem']:<22}{prices:>12}{row['reduction']:>7.0e}{''.join(map(show, numbers))}  {row['grid_plan']}",
                 flush=True,
             )
     ratios = [row["solve_over_grid"] for row in rows if row["solve_over_grid"] is not None]

@@ -117,11 +117,11 @@ def measure(outside: Outside, regime: str, pair: tuple[int, int], target: float)
         if gap <= target * start and not first:
             first.append(result)
 
-    result = ss.solve(problem, rtol=target, callback=watch)
+    result = ss.solve(problem, reduction=target, callback=watch)
     gap = outside.gap(regime, data, result.x, result.y)
     method = None if not first else first[0].calls.f - first[0].certificate_calls.f - PROBES
     return {
-        "regime": regime, "pair": list(pair), "rtol": target, "status": result.status.name,
+        "regime": regime, "pair": list(pair), "reduction": target, "status": result.status.name,
         "f": result.calls.f, "g": result.calls.g, "B": result.calls.B,
         "certificate_f": result.certificate_calls.f, "certificate_g": result.certificate_calls.g,
         "certificate_B": result.certificate_calls.B,
@@ -136,19 +136,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--size", type=int, default=64, help="pixels per side (default 64)")
     parser.add_argument("--pairs", type=int, default=len(PAIRS), help="use the first so many pairs (default all)")
-    parser.add_argument("--rtol", type=float, nargs="+", default=list(TARGETS), help="relative targets")
+    parser.add_argument("--reduction", type=float, nargs="+", default=list(TARGETS), help="relative targets")
     chosen = parser.parse_args()
     outside = Outside(chosen.size)
     rows = [
         measure(outside, regime, pair, target)
         for regime in REGIMES
         for pair in PAIRS[: chosen.pairs]
-        for target in chosen.rtol
+        for target in chosen.reduction
     ]
-    print(f"{'regime':<10}{'pair':>8}{'rtol':>9}{'f':>7}{'g':>6}{'B':>6}{'first':>7}{'gap':>10}{'outside':>10}")
+    print(f"{'regime':<10}{'pair':>8}{'reduction':>9}{'f':>7}{'g':>6}{'B':>6}{'first':>7}{'gap':>10}{'outside':>10}")
     for row in rows:
         print(
-            f"{row['regime']:<10}{tuple(row['pair'])!s:>8}{row['rtol']:>9.0e}{row['f']:>7g}{row['g']:>6g}"
+            f"{row['regime']:<10}{tuple(row['pair'])!s:>8}{row['reduction']:>9.0e}{row['f']:>7g}{row['g']:>6g}"
             f"{row['B']:>6}{row['method_f_until_outside_gap'] or math.nan:>7g}{row['relative_gap']:>10.2e}"
             f"{row['relative_gap_outside']:>10.2e}"
         )

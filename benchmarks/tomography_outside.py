@@ -156,7 +156,7 @@ def measure(
     original = adaptive_sliding.Iteration
     adaptive_sliding.Iteration = watched(problem, gap, tuple(target * start for target in targets), seen)
     try:
-        ss.solve(problem, rtol=1e-3 * targets[-1], metric=metric, max_calls={"f": 1000})
+        ss.solve(problem, reduction=1e-3 * targets[-1], metric=metric, max_calls={"f": 1000})
     except StopIteration:
         pass
     finally:

@@ -80,7 +80,7 @@ def misdeclared(problem, constant, factor, side):
     return ss.SaddleProblem(**given)
 
 
-def outcome(problem, method, rtol, tol):
+def outcome(problem, method, reduction, tol):
     """The result of one run; None where the method does not take the problem."""
     try:
         if method == FIXED:
@@ -92,7 +92,7 @@ def outcome(problem, method, rtol, tol):
             return ss.run(problem, ss.plan(problem, max(tol, 1e-6), regime="restarts"), max_calls=LIMITS)
         name, _, metric = method.partition(", ")
         return ss.solve(
-            problem, rtol=rtol, method=name, metric=metric or "auto", max_steps=80, max_calls=LIMITS
+            problem, reduction=reduction, method=name, metric=metric or "auto", max_steps=80, max_calls=LIMITS
         )  # fmt: skip
     except ss.errors.InputError:
         return None
@@ -111,7 +111,7 @@ def one_planted(seed):
         problem, told = misdeclared(problem, constant, factor, side), f"{constant} of {side} times {factor:g}"
     row = {"seed": seed, "family": PLANTED, "door": method, "told": told}
     truth = Truth(replace(p, problem=problem), steps=20)
-    result = outcome(problem, method, p.rtol, p.rtol * truth.gap(*p.problem.start()))
+    result = outcome(problem, method, p.reduction, p.reduction * truth.gap(*p.problem.start()))
     if result is None:
         return {**row, "status": "REFUSED", "value": "", "wrong": []}
     wrong = [str(c) for c in truth.complaints(result.x, result.y, result.lower, result.upper)]

@@ -27,17 +27,17 @@ STYLES = {
 
 def measure(problem: ss.SaddleProblem, targets: list[float]) -> dict[str, list[ss.Result]]:
     """One run per metric and target."""
-    return {metric: [ss.solve(problem, rtol=rtol, metric=metric) for rtol in targets] for metric in STYLES}
+    return {metric: [ss.solve(problem, reduction=reduction, metric=metric) for reduction in targets] for metric in STYLES}
 
 
 def table(targets: list[float], results: dict[str, list[ss.Result]]) -> str:
     """The numbers of the picture."""
-    lines = [f"{'metric':<8}{'rtol':>8}{'gap':>10}{'f':>8}{'g':>6}{'B':>8}  status"]
+    lines = [f"{'metric':<8}{'reduction':>8}{'gap':>10}{'f':>8}{'g':>6}{'B':>8}  status"]
     for metric, runs in results.items():
-        for rtol, result in zip(targets, runs, strict=True):
+        for reduction, result in zip(targets, runs, strict=True):
             calls = result.calls
             lines.append(
-                f"{metric:<8}{rtol:>8.0e}{result.gap:>10.2e}{calls.f:>8g}{calls.g:>6g}{calls.B:>8}"
+                f"{metric:<8}{reduction:>8.0e}{result.gap:>10.2e}{calls.f:>8g}{calls.g:>6g}{calls.B:>8}"
                 f"  {result.status.name.lower()}"
             )
     return "\n".join(lines)
@@ -86,13 +86,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, help="picture to write")
     parser.add_argument("--size", type=int, default=64, help="pixels per side")
-    parser.add_argument("--rtol", type=float, nargs="+", default=list(TARGETS), help="relative targets")
+    parser.add_argument("--reduction", type=float, nargs="+", default=list(TARGETS), help="relative targets")
     chosen = parser.parse_args()
     problem = ss.gallery.realistic_tomography("low_dose", n=chosen.size)
-    results = measure(problem, chosen.rtol)
-    print(table(chosen.rtol, results))
+    results = measure(problem, chosen.reduction)
+    print(table(chosen.reduction, results))
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    draw(ss.gallery.shaded_phantom(chosen.size), chosen.rtol, results).savefig(chosen.out)
+    draw(ss.gallery.shaded_phantom(chosen.size), chosen.reduction, results).savefig(chosen.out)
 
 
 if __name__ == "__main__":

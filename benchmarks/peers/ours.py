@@ -23,7 +23,7 @@ def main() -> None:
     for target in map(float, targets.split(",")):
         problem = {**NAMES, **LARGE}[name]()
         began = time.perf_counter()
-        result = ss.solve(problem, rtol=target)
+        result = ss.solve(problem, reduction=target)
         spent = time.perf_counter() - began
         own = {
             "own_f": result.calls.f - result.certificate_calls.f,

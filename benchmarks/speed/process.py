@@ -26,10 +26,10 @@ FIRST = """
 import json, time, saddleslide as ss
 problem = ss.gallery.tomography(n=16)
 wall, cpu = time.perf_counter(), time.process_time()
-result = ss.solve(problem, rtol=1e-3)
+result = ss.solve(problem, reduction=1e-3)
 first = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 wall, cpu = time.perf_counter(), time.process_time()
-ss.solve(problem, rtol=1e-3)
+ss.solve(problem, reduction=1e-3)
 again = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
 added = {name: first[name] - again[name] for name in first}
 print(json.dumps(added | {"compile_seconds": result.timings["compile"]}))
@@ -39,7 +39,7 @@ import json, sys, tracemalloc, saddleslide as ss
 from benchmarks.speed.inner import pass_through, total_variation
 kind, length = sys.argv[1], int(sys.argv[2])
 def work(problem):
-    return pass_through(problem, (1, 1, length))() if kind == "plan" else ss.solve(problem, rtol=1e-9, max_steps=length)
+    return pass_through(problem, (1, 1, length))() if kind == "plan" else ss.solve(problem, reduction=1e-9, max_steps=length)
 work(total_variation(8))
 problem = total_variation(1024)
 tracemalloc.start()

@@ -25,12 +25,12 @@ def _row(name: str, problem: ss.SaddleProblem, target: float, rounds: int) -> di
     for _ in range(rounds):
         for on, clock in clocks.items():
             with jit(on):
-                result = clock.run(lambda: ss.solve(problem, rtol=target))
+                result = clock.run(lambda: ss.solve(problem, reduction=target))
             assert result.success
             methods[on].append(result.timings["method"])
     fast, slow = clocks[True].median(), clocks[False].median()
     return {
-        "instance": name, "rtol": target, "calls": vars(result.calls),
+        "instance": name, "reduction": target, "calls": vars(result.calls),
         "method": sorted(methods[True])[rounds // 2], "numpy method": sorted(methods[False])[rounds // 2],
         "with certificate": fast, "numpy with certificate": slow,
         "gain": slow["wall"] / fast["wall"], "cpu_gain": slow["cpu"] / fast["cpu"],

@@ -22,7 +22,7 @@ def measured(rounds: int) -> dict[str, Any]:
             return [problem.f.gradient(x) for _ in range(5)][-1]
 
     def solved(count: int) -> ss.Result:
-        return ss.solve(problem, rtol=1e-5, threads=count)
+        return ss.solve(problem, reduction=1e-5, threads=count)
 
     works = {
         f"{name}, {count}": (lambda work=work, count=count: work(count))

@@ -34,14 +34,14 @@ def ratios(instance: Instance) -> dict[str, Any]:
     """By method: the ratio, and whether adaptive sliding had to go on."""
     problem = instance.make()
     prices = instance.costs or estimated_costs(problem)
-    alone = weighted(ss.solve(problem, rtol=instance.rtol, method=ADAPTIVE, costs=prices).calls, prices)
+    alone = weighted(ss.solve(problem, reduction=instance.reduction, method=ADAPTIVE, costs=prices).calls, prices)
     found = {}
     for name in FORCED:
         if ss.methods.by_name[name]().lacks(Facts(problem)):
             continue
         facts = Facts(problem)
         known = {name: Constant(D, "seen from the start") for name, D in zip(DISTANCES, facts.distances, strict=True)}
-        plan = method_plan(facts, ss.methods.by_name[name](), rtol=instance.rtol)
+        plan = method_plan(facts, ss.methods.by_name[name](), reduction=instance.reduction)
         plan = replace(plan, on_allowance=True, costs=prices, constants=known)
         result = carry_out(problem, plan, None, Control())
         assert result.status is ss.Status.SOLVED, (instance.name, name)

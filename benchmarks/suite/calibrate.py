@@ -31,7 +31,7 @@ def shares(instance: Instance, seconds: float) -> dict[str, Any]:
     """Kind of the instance, and share by method; None where the target was not reached."""
     problem = instance.make()
     prices = instance.costs or estimated_costs(problem)
-    own = ss.solve(problem, rtol=instance.rtol, method=ADAPTIVE, costs=prices)
+    own = ss.solve(problem, reduction=instance.reduction, method=ADAPTIVE, costs=prices)
     cost, tol = weighted(own.calls, prices), own.target
     bound = predict_adaptive(problem, tol, prices).bound
     assert bound is not None

@@ -28,7 +28,7 @@ class Instance:
     name: str
     family: str
     make: Callable[[], SaddleProblem]
-    rtol: float
+    reduction: float
     costs: tuple[float, float, float] | None = None
 
 

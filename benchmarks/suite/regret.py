@@ -60,7 +60,7 @@ def measured(instance: Instance, name: str, limit: float, seconds: float) -> dic
         return None
     limits = {letter: limit / price for letter, price in zip("fgB", prices, strict=True)} if named else None
     with given_up_after(seconds if named else 600.0) as state:
-        result = ss.solve(problem, rtol=instance.rtol, method=name, costs=prices, max_calls=limits)
+        result = ss.solve(problem, reduction=instance.reduction, method=name, costs=prices, max_calls=limits)
     if state["late"]:
         return {"method": name, "status": "GIVEN_UP"}
     total = weighted(result.calls, prices)
@@ -90,7 +90,7 @@ def row_of(instance: Instance, seconds: float) -> dict:
     return {
         "problem": instance.name,
         "family": instance.family,
-        "rtol": instance.rtol,
+        "reduction": instance.reduction,
         "auto": auto,
         "best": best,
         "regret": auto["cost"] / solved[best]["cost"],

@@ -23,10 +23,10 @@ def row(instance: Any, best: float) -> dict[str, Any]:
     """The two ratios on one problem, and what auto took."""
     problem = instance.make()
     prices = instance.costs or estimated_costs(problem)
-    plain, patience = ss.solve(problem, rtol=instance.rtol), courses.PATIENCE
+    plain, patience = ss.solve(problem, reduction=instance.reduction), courses.PATIENCE
     courses.PATIENCE = 2.0 * patience
     try:
-        patient = ss.solve(problem, rtol=instance.rtol, costs=prices)
+        patient = ss.solve(problem, reduction=instance.reduction, costs=prices)
     finally:
         courses.PATIENCE = patience
     found = {"without prices": plain, "twice the allowance": patient}

@@ -93,11 +93,11 @@ def solved(task: dict[str, Any], tape: Tape | None) -> tuple[np.ndarray, ss.Resu
     gc.disable()
     began = now()
     if tape is None:
-        result = ss.solve(problem, rtol=task["target"])
+        result = ss.solve(problem, reduction=task["target"])
     else:
         with watched(tape):
             tape.began = now()
-            result = ss.solve(problem, rtol=task["target"])
+            result = ss.solve(problem, reduction=task["target"])
     spent = now() - began
     gc.enable()
     return spent, result

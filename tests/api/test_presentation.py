@@ -246,7 +246,7 @@ def test_progress_passes_results_on_and_lets_them_stop_the_run():
         raise StopIteration
 
     problem = ss.gallery.tomography(n=16)
-    result = ss.solve(problem, rtol=1e-9, callback=ss.Progress(stop, console=pipe()))
+    result = ss.solve(problem, reduction=1e-9, callback=ss.Progress(stop, console=pipe()))
     assert result.status is ss.Status.STOPPED
     assert seen == [1]
 
@@ -254,7 +254,7 @@ def test_progress_passes_results_on_and_lets_them_stop_the_run():
 def test_progress_watches_a_whole_run_without_changing_it():
     problem = ss.gallery.tomography(n=16)
     console = pipe()
-    watched = ss.solve(problem, rtol=1e-6, callback=ss.Progress(console=console, every=0.0, always=True))
-    alone = ss.solve(problem, rtol=1e-6)
+    watched = ss.solve(problem, reduction=1e-6, callback=ss.Progress(console=console, every=0.0, always=True))
+    alone = ss.solve(problem, reduction=1e-6)
     assert np.array_equal(watched.x, alone.x) and watched.calls == alone.calls
     assert written(console).count("\n") == watched.nit

@@ -52,21 +52,21 @@ def is_true(p, result):
 
 @gathered("seed", SEEDS)
 def test_two_runs_give_the_same_bits(seed):
-    first, second = (ss.solve(planted(seed).problem, rtol=1e-2) for _ in range(2))
+    first, second = (ss.solve(planted(seed).problem, reduction=1e-2) for _ in range(2))
     assert bits(first) == bits(second)
 
 
 @gathered("seed", SEEDS)
 def test_a_plan_replays_to_the_same_bits(seed):
     # Made anew: what tests the adjoint of an own operator or bounds its norm is made, and counted, once for an object.
-    result = ss.solve(planted(seed).problem, rtol=1e-2, method="adaptive")
+    result = ss.solve(planted(seed).problem, reduction=1e-2, method="adaptive")
     plan = ss.Plan.from_dict(result.plans[0].to_dict())
     assert bits(ss.run(planted(seed).problem, plan)) == bits(result)
 
 
 def test_a_spectral_plan_replays_to_the_same_bits():
     problem = ss.gallery.realistic_tomography("low_dose", n=16)
-    result = ss.solve(problem, rtol=1e-4, rng=3)
+    result = ss.solve(problem, reduction=1e-4, rng=3)
     assert result.plans[0].metric == "spectral"
     assert bits(ss.run(problem, result.plans[0])) == bits(result)
 
@@ -114,10 +114,10 @@ def test_a_costly_g_agrees_with_the_mirrored_statement(seed):
     A, b, B = rng.standard_normal((9, 5)), rng.standard_normal(9), rng.standard_normal((5, 6))
     costly, simple = F.LeastSquares(A, b), F.Quadratic(rng.uniform(0.5, 2.0, 6)) + F.Power(0.5)
     straight = ss.solve(
-        ss.SaddleProblem(f=costly, g=simple, B=-B.T, X=D.FullSpace(5), Y=D.Box(-1.0, 2.0, shape=6)), rtol=1e-7
+        ss.SaddleProblem(f=costly, g=simple, B=-B.T, X=D.FullSpace(5), Y=D.Box(-1.0, 2.0, shape=6)), reduction=1e-7
     )
     mirrored = ss.solve(
-        ss.SaddleProblem(f=simple, g=costly, B=B, X=D.Box(-1.0, 2.0, shape=6), Y=D.FullSpace(5)), rtol=1e-7
+        ss.SaddleProblem(f=simple, g=costly, B=B, X=D.Box(-1.0, 2.0, shape=6), Y=D.FullSpace(5)), reduction=1e-7
     )
     assert mirrored.plans[0].mirrored and not straight.plans[0].mirrored
     assert mirrored.status is straight.status is ss.Status.SOLVED
@@ -154,9 +154,9 @@ def test_a_limit_on_calls_ends_the_run_soon_after_it(name):
         X=D.FullSpace(20),
         Y=D.FullSpace(20),
     )
-    unlimited = ss.solve(problem, rtol=1e-6)
+    unlimited = ss.solve(problem, reduction=1e-6)
     limit = 0.5 * getattr(unlimited.calls, name)
-    limited = ss.solve(problem, rtol=1e-6, max_calls={name: limit})
+    limited = ss.solve(problem, reduction=1e-6, max_calls={name: limit})
     assert limited.status is ss.Status.CALL_LIMIT
     # Not one call more, judging and the steps on g inside the steps on f included.
     assert limit - 4 <= getattr(limited.calls, name) <= limit
@@ -189,7 +189,7 @@ def test_an_error_in_the_callback_is_the_users():
 
 def test_the_larger_of_the_two_targets_counts():
     problem = least_squares_tv()
-    fine, coarse = ss.solve(problem, tol=1e-9), ss.solve(problem, tol=1e-9, rtol=0.5)
+    fine, coarse = ss.solve(problem, tol=1e-9), ss.solve(problem, tol=1e-9, reduction=0.5)
     assert fine.status is coarse.status is ss.Status.SOLVED
     assert fine.gap <= 1e-9 < coarse.gap
     assert coarse.calls.f < fine.calls.f
@@ -198,7 +198,7 @@ def test_the_larger_of_the_two_targets_counts():
 def test_a_relative_target_is_relative_to_the_true_gap_at_the_start():
     for seed in SEEDS:
         p = planted(seed)
-        result = ss.solve(p.problem, rtol=1e-2)
+        result = ss.solve(p.problem, reduction=1e-2)
         assert result.status is (ss.Status.MET_AS_DECLARED if p.problem.assumptions else ss.Status.SOLVED)
         assert result.gap <= 1e-2 * Truth(p).gap(*p.problem.start()) * (1.0 + 1e-6)
 
@@ -217,7 +217,7 @@ def test_a_start_that_is_the_saddle_point_ends_at_once():
     A = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
     for f in (F.Quadratic(1.0), F.LeastSquares(A, np.zeros(4))):
         problem = ss.SaddleProblem(f=f, g=F.Quadratic(1.0), B=np.eye(4), X=D.FullSpace(4), Y=D.FullSpace(4))
-        for target in ({"tol": 1e-6}, {"rtol": 1e-6}):
+        for target in ({"tol": 1e-6}, {"reduction": 1e-6}):
             result = ss.solve(problem, **target)
             assert result.success and result.nit <= 3, (f, target, result.status)
             assert abs(result.upper) + abs(result.lower) < 1e-10
@@ -239,7 +239,7 @@ def test_odd_numbers_are_read_as_numbers():
 
 @gathered("scale", [1e-150, 1e-30, 1e30, 1e100])
 def test_extreme_units_do_not_break_a_run(scale):
-    result = ss.solve(least_squares_tv(factor=scale), rtol=1e-3)
+    result = ss.solve(least_squares_tv(factor=scale), reduction=1e-3)
     assert result.status is ss.Status.SOLVED
 
 
@@ -283,13 +283,13 @@ def counted_problem():
 @gathered(
     ("arguments", "words"),
     [
-        ({}, "tol and rtol are both missing"),
+        ({}, "tol and reduction are both missing"),
         ({"tol": 0.0}, "tol"),
         ({"tol": -1.0}, "tol"),
         ({"tol": math.nan}, "tol"),
         ({"tol": math.inf}, "tol"),
         ({"tol": "small"}, "tol"),
-        ({"rtol": -1e-3}, "rtol"),
+        ({"reduction": -1e-3}, "reduction"),
         ({"tol": 1e-3, "metric": "euclid"}, "metric"),
         ({"tol": 1e-3, "start": np.zeros(3)}, "start"),
         ({"tol": 1e-3, "start": (np.zeros(2), np.zeros(4))}, "start"),
@@ -316,7 +316,7 @@ def test_a_problem_of_the_wrong_type_is_refused():
 def test_every_gap_of_the_history_is_true_and_bounds_are_monotone(seed):
     p = planted(seed)
     seen = []
-    result = ss.solve(p.problem, rtol=p.rtol, callback=seen.append)
+    result = ss.solve(p.problem, reduction=p.reduction, callback=seen.append)
     truth = Truth(p)
     lowers, uppers = [r.lower for r in seen], [r.upper for r in seen]
     assert lowers == sorted(lowers) and uppers == sorted(uppers, reverse=True)
@@ -328,7 +328,7 @@ def test_every_gap_of_the_history_is_true_and_bounds_are_monotone(seed):
 
 @gathered("factor", [1e-6, 1e6])
 def test_units_of_the_values_do_not_matter(factor):
-    one, other = (ss.solve(least_squares_tv(factor=c), rtol=1e-6) for c in (1.0, factor))
+    one, other = (ss.solve(least_squares_tv(factor=c), reduction=1e-6) for c in (1.0, factor))
     assert one.status is other.status is ss.Status.SOLVED
     assert 0.9 * one.calls.f <= other.calls.f <= 1.1 * one.calls.f
     assert 0.8 * one.calls.B <= other.calls.B <= 1.25 * one.calls.B
@@ -339,7 +339,7 @@ def test_units_of_the_values_do_not_matter(factor):
 def test_units_of_a_game_do_not_matter(factor):
     plain = game()
     scaled = ss.SaddleProblem(f=plain.f, g=plain.g, B=factor * plain.B, X=plain.X, Y=plain.Y)
-    one, other = ss.solve(plain, rtol=1e-6), ss.solve(scaled, rtol=1e-6)
+    one, other = ss.solve(plain, reduction=1e-6), ss.solve(scaled, reduction=1e-6)
     assert one.status is other.status is ss.Status.SOLVED
     assert 0.8 * one.calls.B <= other.calls.B <= 1.25 * one.calls.B
 
@@ -361,8 +361,8 @@ def image_problem(radius, n=8, seed=0):
 
 
 def test_a_spectral_metric_is_kept_while_the_ball_is_inactive():
-    inside = ss.solve(image_problem(100.0), rtol=1e-6)
-    free = ss.solve(image_problem(None), rtol=1e-6)
+    inside = ss.solve(image_problem(100.0), reduction=1e-6)
+    free = ss.solve(image_problem(None), reduction=1e-6)
     assert inside.plans[-1].metric == "spectral" and len(inside.plans) == 1
     assert inside.status is ss.Status.SOLVED
     assert math.isclose(inside.upper, free.upper, rel_tol=1e-5)
@@ -370,19 +370,19 @@ def test_a_spectral_metric_is_kept_while_the_ball_is_inactive():
 
 def test_a_spectral_metric_is_given_up_when_the_ball_becomes_active():
     problem = image_problem(2.0)
-    result = ss.solve(problem, rtol=1e-6)
+    result = ss.solve(problem, reduction=1e-6)
     assert [plan.metric for plan in result.plans] == ["spectral", "blocks"]
     assert "given up" in result.plans[-1].reasons[-1]
     assert result.status is ss.Status.SOLVED
     assert abs(np.linalg.norm(result.x) - 2.0) < 1e-3
-    blocks = ss.solve(problem, rtol=1e-6, metric="blocks")
+    blocks = ss.solve(problem, reduction=1e-6, metric="blocks")
     assert blocks.lower <= result.upper and result.lower <= blocks.upper
 
 
 @gathered("seed", [4, 5, 6, 7, 10, 11, 14, 16, 17, 18])
 def test_a_certificate_costs_no_more_than_the_solution(seed):
     """Left out: a costly g beside a costly f, whose certified maximum takes 25 gradients of g at every look."""
-    result = ss.solve(planted(seed).problem, rtol=1e-4)
+    result = ss.solve(planted(seed).problem, reduction=1e-4)
     judged, total = result.certificate_calls, result.calls
     assert judged.f <= total.f - judged.f + 3.0
     assert judged.g <= total.g - judged.g + 3.0
@@ -565,6 +565,6 @@ def test_auto_does_not_leave_adaptive_sliding_where_a_function_is_simple():
     f = ss.functions.LeastSquares(rng.standard_normal((40, 30)), rng.standard_normal(40))
     free = ss.domains.FullSpace(30)
     problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=rng.standard_normal((30, 30)), X=free, Y=free)
-    result = ss.solve(problem, rtol=1e-6)
+    result = ss.solve(problem, reduction=1e-6)
     assert result.plans[0].method == "adaptive sliding"
     assert result.calls.g == 0

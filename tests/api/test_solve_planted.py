@@ -17,7 +17,7 @@ CHUNKS = 12
 def check(seed):
     """Solve the problem of a seed; what is wrong with the answer."""
     p = planted(seed)
-    result = ss.solve(p.problem, rtol=p.rtol)
+    result = ss.solve(p.problem, reduction=p.reduction)
     truth = Truth(p)
     found = truth.complaints(result.x, result.y, result.lower, result.upper)
     x, y = p.problem.start()
@@ -29,10 +29,10 @@ def check(seed):
     wanted = (solved, ss.Status.NUMERICAL_LIMIT) if trivial else (solved,)
     if result.status not in wanted:
         found.append(f"status {result.status.name}, gap {result.gap:.3e}, {result.calls}")
-    target = p.rtol * start_gap + ROUNDING * truth.size(x, y)
+    target = p.reduction * start_gap + ROUNDING * truth.size(x, y)
     if result.status is solved and not result.gap <= target * (1.0 + 1e-6):
         found.append(f"gap {result.gap:.3e} exceeds the target {target:.3e}")
-    return [f"{p.label}, rtol {p.rtol:g}: {complaint}" for complaint in found]
+    return [f"{p.label}, reduction {p.reduction:g}: {complaint}" for complaint in found]
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -59,7 +59,7 @@ def test_judging_takes_no_more_gradients_than_the_method():
     """Up to one gradient that the scale of a relative target may cost, and the probes of own code before a success."""
     for seed in (0, 9, 12, 13, 26, 32, 39, 56, 68, 85, 98, 108, 127, 150, 164, 188, 219):
         p = planted(seed)
-        result = ss.solve(p.problem, rtol=p.rtol)
+        result = ss.solve(p.problem, reduction=p.reduction)
         judging, total = result.certificate_calls, result.calls
         # Every row of the history has compared one point more, up to where no probe is made.
         probes = max(ENOUGH - len(result.history), 0)

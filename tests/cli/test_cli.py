@@ -20,7 +20,7 @@ from saddleslide.cli.reporting import as_record
 from saddleslide.gallery.pictures import psnr
 from support import gathered
 
-SMALL = ["solve", "tomography", "--size", "16", "--rtol", "1e-4"]
+SMALL = ["solve", "tomography", "--size", "16", "--reduction", "1e-4"]
 
 
 def papers_plan(tol):
@@ -59,7 +59,7 @@ def test_adaptive_synthetic_is_solve(capsys):
 def test_tomography_prints_what_solve_finds(capsys):
     assert cli.main([*SMALL, "--regime", "nonlocal", "--picture", "1", "--seed", "3"]) == cli.EXIT_SOLVED
     out = capsys.readouterr().out
-    result = ss.solve(ss.gallery.tomography("nonlocal", n=16, picture=1, seed=3), rtol=1e-4)
+    result = ss.solve(ss.gallery.tomography("nonlocal", n=16, picture=1, seed=3), reduction=1e-4)
     judging = result.certificate_calls
     decibels = 10.0 * math.log10(1.0 / np.mean((result.x - ss.gallery.phantom(1, 16)) ** 2))
     assert f"{result.gap:.4g}" in out
@@ -87,7 +87,7 @@ def test_out_writes_a_record_arrays_and_pictures(tmp_path, capsys):
     for name in ("solution.png", "convergence.png", "image.png"):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
     record = json.loads((folder / "result.json").read_text(encoding="utf-8"), parse_constant=never)
-    result = ss.solve(ss.gallery.realistic_tomography("low_dose", n=16), rtol=1e-4)
+    result = ss.solve(ss.gallery.realistic_tomography("low_dose", n=16), reduction=1e-4)
     assert record["gap"] == result.gap and record["status"] == "SOLVED"
     assert record["calls"] == vars(result.calls) and len(record["history"]) == result.nit
     assert record["facts"]["PSNR against the object, dB"] == pytest.approx(
@@ -148,13 +148,13 @@ def test_anything_but_solved_is_exit_code_1(status, capsys, monkeypatch):
         (["solve", "synthetic", "--seed", "1.5"], "--seed: is '1.5'; expected a whole number"),
         (["solve", "synthetic", "--tol", "0"], "--tol: is '0'; expected a finite number > 0"),
         (["solve", "synthetic", "--nu-x", "2"], "nu is 2.0; expected a number in [0, 1]"),
-        (["solve", "tomography", "--rtol", "nan"], "--rtol: is 'nan'; expected a finite number > 0"),
+        (["solve", "tomography", "--reduction", "nan"], "--reduction: is 'nan'; expected a finite number > 0"),
         (["solve", "tomography", "--size", "2"], "--size: is '2'; expected a whole number >= 8"),
         (["solve", "tomography", "--regime", "holder", "--instance", "poisson"], "not allowed with argument"),
         (["solve", "tomography", "--picture", "1", "--instance", "poisson"], "--picture: not allowed"),
         (["solve", "tomography", "--instance", "nothing"], "invalid choice: 'nothing'"),
         (["plan", "tomography", "--out", "x"], "unrecognized arguments"),
-        (["solve", "tomography", "--tol", "1", "--rtol", "1"], "not allowed with argument"),
+        (["solve", "tomography", "--tol", "1", "--reduction", "1"], "not allowed with argument"),
         (["solve"], "required"),
         ([], "required"),
     ],

@@ -110,12 +110,12 @@ def test_a_plan_from_estimates_runs_to_a_true_gap():
 def test_solve_needs_no_declared_smoothness(scale):
     f, _ = undeclared(scale * M, scale * SHIFT)
     subject = problem(f)
-    plan = ss.plan(subject, rtol=1e-4, method="adaptive")
+    plan = ss.plan(subject, reduction=1e-4, method="adaptive")
     assert "smoothness of f was not declared: its curvature is found by backtracking" in plan.reasons
     assert plan.proved is False and math.isinf(plan.bound)
-    result = ss.solve(subject, rtol=1e-4, max_calls={"f": 20000})
+    result = ss.solve(subject, reduction=1e-4, max_calls={"f": 20000})
     assert result.success
-    told = ss.solve(problem(F.Quadratic(scale * M) + F.Linear(-scale * SHIFT)), rtol=1e-9)
+    told = ss.solve(problem(F.Quadratic(scale * M) + F.Linear(-scale * SHIFT)), reduction=1e-9)
     assert max(result.lower, told.lower) <= min(result.upper, told.upper) + 1e-12 * abs(told.upper)
 
 

@@ -122,7 +122,7 @@ def test_every_run_is_counted_by_every_method(case):
     for method in METHODS:
         if not applies(counted.problem, method):
             continue
-        for target in ({"tol": 1e-2}, {"rtol": 1e-2}):
+        for target in ({"tol": 1e-2}, {"reduction": 1e-2}):
             counted.seen()
             result = ss.solve(counted.problem, method=method, max_steps=12, **target)
             counted.expect(result.calls, case[1])
@@ -236,7 +236,7 @@ def test_what_a_class_says_of_itself_saves_no_count(claim, side):
             if not applies(problem, method) or (claim == "linear" and domains is FREE):
                 continue
             made.clear()
-            result = ss.solve(problem, rtol=1e-2, method=method, max_steps=4)
+            result = ss.solve(problem, reduction=1e-2, method=method, max_steps=4)
             assert len(made) == getattr(result.calls, side), method
             ran.append(method)
         plan = ss.plan(problem, order="fgB", loops=(2, 2, 2))

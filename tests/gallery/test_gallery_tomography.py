@@ -47,7 +47,7 @@ def instance(name, shape, seed):
 @pytest.mark.parametrize(("seed", "name", "shape"), [(k, *one) for k, one in enumerate(INSTANCES)])
 def test_picture_is_the_minimum_of_lbfgs(seed, name, shape):
     problem = instance(name, shape, seed)
-    result = ss.solve(problem, rtol=1e-7)
+    result = ss.solve(problem, reduction=1e-7)
     solution = problem.read(result)
     assert result.status is ss.Status.SOLVED
     A, D = problem.f.A.matrix.toarray(), differences(problem.X.shape)
@@ -118,13 +118,13 @@ def test_the_papers_projector_is_the_scanner_up_to_units():
 
 def test_instances_are_what_their_sinograms_say():
     for problem in (ss.gallery.tomography(n=12), ss.gallery.realistic_tomography("low_dose", n=12)):
-        solution = problem.read(ss.solve(problem, rtol=1e-3))
+        solution = problem.read(ss.solve(problem, reduction=1e-3))
         own = ss.gallery.reconstruct(
             solution.sinogram, solution.angles, solution.weight, huber=solution.huber, ridge=problem.f.ridge
         )
         assert own.X.shape == (12, 12)
-        again = own.read(ss.solve(own, rtol=1e-8))
-        exact = problem.read(ss.solve(problem, rtol=1e-8))
+        again = own.read(ss.solve(own, reduction=1e-8))
+        exact = problem.read(ss.solve(problem, reduction=1e-8))
         assert again.image == pytest.approx(exact.image, abs=2e-3)
         assert exact.psnr() == pytest.approx(again.psnr(exact.truth), abs=0.05)
         with pytest.raises(InputError, match="the object is not known"):
@@ -136,7 +136,7 @@ def test_counts_are_read_as_photons():
     scanner = ss.gallery.parallel_beam(16, ANGLES, bins=23)
     counts = np.random.default_rng(0).poisson(intensity * np.exp(-k * scanner.project(truth)))
     problem = ss.gallery.reconstruct(counts, ANGLES, 1e-4, intensity=intensity, attenuation=k, truth=truth)
-    solution = problem.read(ss.solve(problem, rtol=1e-5))
+    solution = problem.read(ss.solve(problem, reduction=1e-5))
     assert solution.psnr() > 25.0
     assert 0.2 < np.sqrt(np.mean(solution.residual**2)) < 2.0
 
@@ -152,7 +152,7 @@ def test_weight_from_the_noise_and_from_the_truth():
 
     by_noise = ss.gallery.choose_weight(make, noise=0.2)
     problem = make(by_noise.weight)
-    residual = problem.read(ss.solve(problem, rtol=1e-5)).residual
+    residual = problem.read(ss.solve(problem, reduction=1e-5)).residual
     assert np.sqrt(np.mean(residual**2)) == pytest.approx(0.2, rel=0.02)
     misfits = [misfit for _, misfit in sorted(by_noise.tried)]
     assert misfits == sorted(misfits)
@@ -162,7 +162,7 @@ def test_weight_from_the_noise_and_from_the_truth():
     assert 0.15 < estimate_noise(noisy) < 0.3
     hopeless = ss.gallery.choose_weight(make, noise=1e-6, steps=3)
     assert hopeless.rule.startswith("the smallest") and hopeless.weight == pytest.approx(1e-6)
-    assert hopeless.calls == sum((ss.solve(make(w), rtol=1e-4).calls for w, _ in hopeless.tried), ss.Calls())
+    assert hopeless.calls == sum((ss.solve(make(w), reduction=1e-4).calls for w, _ in hopeless.tried), ss.Calls())
 
 
 @gathered(
@@ -193,16 +193,16 @@ def test_own_sinogram_from_files(tmp_path, capsys):
     truth = ss.gallery.phantom(2, 12)
     sinogram = ss.gallery.parallel_beam(12, ANGLES, bins=17).project(truth)
     np.savez(tmp_path / "scan.npz", sinogram=sinogram, angles=np.rad2deg(ANGLES), truth=truth)
-    base = ["solve", "tomography", "--sinogram", f"{tmp_path}/scan.npz", "--weight", "1e-4", "--rtol", "1e-4"]
+    base = ["solve", "tomography", "--sinogram", f"{tmp_path}/scan.npz", "--weight", "1e-4", "--reduction", "1e-4"]
     assert cli.main([*base, "--degrees", "--out", str(tmp_path / "out")]) == 0
     record = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
     problem = ss.gallery.reconstruct(sinogram, ANGLES, 1e-4, shape=12, truth=truth)
-    expected = problem.read(ss.solve(problem, rtol=1e-4))
+    expected = problem.read(ss.solve(problem, reduction=1e-4))
     assert record["facts"]["PSNR against the object, dB"] == pytest.approx(expected.psnr(), abs=1e-6)
     np.savetxt(tmp_path / "scan.csv", sinogram, delimiter=",")
     np.savetxt(tmp_path / "angles.txt", ANGLES)
     capsys.readouterr()
-    table = ["solve", "tomography", "--sinogram", f"{tmp_path}/scan.csv", "--weight", "1e-4", "--rtol", "1e-4"]
+    table = ["solve", "tomography", "--sinogram", f"{tmp_path}/scan.csv", "--weight", "1e-4", "--reduction", "1e-4"]
     for arguments in (table, [*table, "--angles", f"{tmp_path}/angles.txt"]):
         assert cli.main([*arguments, "--out", str(tmp_path / "table")]) == 0
         with np.load(tmp_path / "table" / "arrays.npz") as arrays:
@@ -222,10 +222,10 @@ def test_solutions_of_the_papers_instances_speak():
     assert solution.value == pytest.approx(solution.result.upper, abs=1e-8)
     assert set(solution.arrays()) == {"x", "y"} and len(solution.plot().axes) == 2
     paper = ss.gallery.tomography("holder", n=8)
-    read = paper.read(ss.solve(paper, rtol=1e-3))
+    read = paper.read(ss.solve(paper, reduction=1e-3))
     assert read.image.shape == (8, 8) and len(read.plot().axes) == 5
     unknown = ss.gallery.reconstruct(read.sinogram, read.angles, 1e-4)
-    assert [ax.get_title() for ax in unknown.read(ss.solve(unknown, rtol=1e-3)).plot().axes[:2]] == [
+    assert [ax.get_title() for ax in unknown.read(ss.solve(unknown, reduction=1e-3)).plot().axes[:2]] == [
         "sinogram",
         "reconstruction",
     ]

@@ -29,9 +29,9 @@ def first_stages(plan, count, **changes):
     return replace(rescheduled(plan, stages=plan.schedule.stages[:count]), **changes)
 
 
-def on_allowance(problem, name, prices, tol=0.0, rtol=0.0, **settings):
+def on_allowance(problem, name, prices, tol=0.0, reduction=0.0, **settings):
     """The plan of a method as if auto had preferred it at these prices."""
     facts = Facts(problem)
-    made = method_plan(facts, named_method(name, settings), tol, rtol)
+    made = method_plan(facts, named_method(name, settings), tol, reduction)
     known = {name: Constant(D, "seen from the start") for name, D in zip(DISTANCES, facts.distances, strict=True)}
     return replace(made, on_allowance=True, costs=prices, constants=known)

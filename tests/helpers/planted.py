@@ -91,7 +91,7 @@ class Planted:
     value: float | None = None
 
     @property
-    def rtol(self):
+    def reduction(self):
         targets = TARGETS[self.regime]
         return targets[self.seed // len(REGIMES) % len(targets)]
 

@@ -194,10 +194,10 @@ def paper_plan(problem, tol=None, **options):
     return ss.plan(problem, tol, **{"metric": "identity", "regime": "degenerate", **options})
 
 
-def chosen(problem, tol, rtol, prices):
+def chosen(problem, tol, reduction, prices):
     """The method of "auto" at these prices, and all calls that choosing it took."""
     with counted(problem) as books:
-        found = choose(Facts(problem), tol, rtol, prices, estimated=False)
+        found = choose(Facts(problem), tol, reduction, prices, estimated=False)
     return found.method, books.calls
 
 

@@ -106,8 +106,8 @@ def drawn_target(rng):
     if kind < 0.55:
         return {"tol": float(10.0 ** rng.uniform(-14.0, 0.0))}
     if kind < 0.92:
-        return {"rtol": float(10.0 ** rng.uniform(-16.0, -1.0))}
-    return {"tol": 0.0} if kind < 0.96 else {"rtol": 1e-300}
+        return {"reduction": float(10.0 ** rng.uniform(-16.0, -1.0))}
+    return {"tol": 0.0} if kind < 0.96 else {"reduction": 1e-300}
 
 
 def joined(family, rng, f, g, B, X, Y, **more):
@@ -423,9 +423,14 @@ def zero_targets(rng):
     """Values of 0, starts that are optimal, targets of 0."""
     n, m = sizes(rng)
     kind = int(rng.integers(4))
-    target = ({"tol": 0.0}, {"rtol": 0.0}, {"rtol": 1e-300}, {"tol": 1e-300}, {"tol": 1e-14}, {"rtol": 1e-3})[
-        int(rng.integers(6))
-    ]
+    target = (
+        {"tol": 0.0},
+        {"reduction": 0.0},
+        {"reduction": 1e-300},
+        {"tol": 1e-300},
+        {"tol": 1e-14},
+        {"reduction": 1e-3},
+    )[int(rng.integers(6))]
     if kind == 0:
         M = rng.standard_normal((n, n)) if rng.random() < 0.5 else rng.integers(-3, 4, (n, n)).astype(float)
         M = M - M.T

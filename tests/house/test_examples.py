@@ -24,7 +24,7 @@ SOURCE = ROOT / "src" / "saddleslide"
 EXAMPLES = {
     "quickstart.py": [],
     "oracle_counts.py": ["--out", "small.png", "--tol", "8", "4"],
-    "tomography.py": ["--out", "small.png", "--size", "16", "--rtol", "1e-2"],
+    "tomography.py": ["--out", "small.png", "--size", "16", "--reduction", "1e-2"],
     "sampled_digits.py": ["--out", "small.png", "--tol", "0.5", "0.3"],
     "shards.py": ["--workers", "1", "--tol", "1e-2"],
 }
@@ -116,7 +116,7 @@ def test_numbers_of_the_page_on_sampling_come_from_the_example(tmp_path):
     not jit_enabled(), reason="compiled passes give the gradient with every product: a repeated step counts a whole f'"
 )
 def test_readme_numbers_come_from_the_example(tmp_path):
-    out = run_example("tomography.py", ["--out", "full.png", "--rtol", "1e-6"], tmp_path)
+    out = run_example("tomography.py", ["--out", "full.png", "--reduction", "1e-6"], tmp_path)
     calls = {row[0]: row[3] for row in (line.split() for line in out.splitlines()[1:]) if row[-1] == "solved"}
     prose = " ".join(text("README.md").split())
     assert f"relative gap of 1e-6 takes {calls['auto']} calls of f'" in prose
@@ -138,7 +138,7 @@ def test_table_of_the_solve_page_is_the_stored_measurement():
     shown = tables_of_solve_page(columns=8)
     assert len(shown) == len(rows) == 12
     for cells, row in zip(shown, rows, strict=True):
-        expected = [row["regime"], row["rtol"], row["f"], row["g"], row["B"], row["certificate_B"]]
+        expected = [row["regime"], row["reduction"], row["f"], row["g"], row["B"], row["certificate_B"]]
         assert [cells[0], *map(float, cells[1:6])] == expected
         assert cells[6:] == [f"{row['relative_gap']:.1e}", f"{row['relative_gap_outside']:.1e}"]
     assert len(stored["rows"]) == 60
@@ -165,7 +165,8 @@ def test_numbers_of_the_metrics_section_come_from_its_example():
     exec(compile(block, "solve.md", "exec"), names)
     prose = " ".join(text("docs/solve.md").split())
     plain = {
-        name: ss.solve(names[name], rtol=1e-6, metric="blocks").calls.f for name in ("box", "periodic", "correlated")
+        name: ss.solve(names[name], reduction=1e-6, metric="blocks").calls.f
+        for name in ("box", "periodic", "correlated")
     }
     runs = {name: names[name].calls.f for name in ("by_name", "by_hand", "fitted", "known", "operator")}
     assert all(names[name].success for name in runs)
@@ -187,7 +188,7 @@ def test_table_of_plan_quality_is_the_stored_measurement():
     assert len(shown) == len(stored) == 12
     for cells, row in zip(shown, stored, strict=True):
         assert cells[0] == row["problem"]
-        assert list(map(float, cells[2:5])) == [row["rtol"], row["grid"], row["solve"]]
+        assert list(map(float, cells[2:5])) == [row["reduction"], row["grid"], row["solve"]]
         assert cells[5] == f"{row['solve_over_grid']:.2f}"
         assert row["solve_status"] == "SOLVED" and row["solve_over_grid"] <= 1.3
 
@@ -195,7 +196,7 @@ def test_table_of_plan_quality_is_the_stored_measurement():
 def test_stored_measurement_is_what_the_package_does():
     for row in json.loads(text("benchmarks/results/tomography_calls.json"))["rows"][:3]:
         problem = ss.gallery.tomography(row["regime"], seed=row["pair"][0], picture=row["pair"][1])
-        calls = ss.solve(problem, rtol=row["rtol"]).calls
+        calls = ss.solve(problem, reduction=row["reduction"]).calls
         # Rounding differs between machines, so a step more or less is no contradiction.
         assert calls.f == pytest.approx(row["f"], abs=1.0)
         assert abs(calls.B - row["B"]) <= 0.25 * row["B"]
@@ -203,7 +204,7 @@ def test_stored_measurement_is_what_the_package_does():
 
 def test_benchmark_runs_small_and_agrees_with_itself(tmp_path):
     script = ROOT / "benchmarks" / "tomography_calls.py"
-    arguments = ["--size", "16", "--pairs", "1", "--rtol", "1e-4", "--out", "small.json"]
+    arguments = ["--size", "16", "--pairs", "1", "--reduction", "1e-4", "--out", "small.json"]
     command = [sys.executable, "-W", "error", str(script), *arguments]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -108,7 +108,7 @@ def test_the_quadratic_program_has_the_saddle_value():
 
 
 def test_a_fake_peer_is_judged_by_its_points_and_not_by_its_word(small, tmp_path):
-    solution = ss.solve(small, rtol=1e-7)
+    solution = ss.solve(small, reduction=1e-7)
     np.savez(tmp_path / "solution.npz", x=solution.x, y=solution.y)
     scripts = {}
     for name, last in (("true", 1.0), ("lies", 0.9)):
@@ -143,12 +143,12 @@ def test_peers_without_a_package_reach_the_target(program, small, tmp_path, monk
     point, gap = mine.hits[1e-4]
     assert gap <= 1e-4
     assert point.counts["B"] > 0
-    assert judge.lower <= ss.solve(small, rtol=1e-6).upper
+    assert judge.lower <= ss.solve(small, reduction=1e-6).upper
 
 
 def test_the_setting_that_meets_the_targets_soonest_is_taken(small):
     """All that get there end at rounding, where the last gap says nothing."""
-    best = ss.solve(small, rtol=1e-9)
+    best = ss.solve(small, reduction=1e-9)
     near = 1.0 + 1e-7
 
     def run(setting, most, seconds):

@@ -41,7 +41,7 @@ def test_plain_arrays_are_the_problem_and_the_judge_agrees_with_the_certificate(
     judge = instances.get(kind, (1, 0)).judge
     start = ss.certify(problem, *problem.start(None)).gap
     assert judge.start == pytest.approx(start, rel=1e-4)
-    result = ss.solve(problem, rtol=1e-3)
+    result = ss.solve(problem, reduction=1e-3)
     found = ss.certify(problem, result.x, result.y, accuracy=1e-9 * start)
     # Both bound the gap from above: neither may be below what the other proves.
     assert judge.gap(result.x, result.y) == pytest.approx(found.gap / start, abs=1e-6, rel=1e-2)
@@ -50,7 +50,7 @@ def test_plain_arrays_are_the_problem_and_the_judge_agrees_with_the_certificate(
 
 def test_the_judge_is_no_easier_on_points_outside_the_box(instances):
     judge = instances.get("standard", (1, 0)).judge
-    result = ss.solve(problem_of("standard", (1, 0), N), rtol=1e-5)
+    result = ss.solve(problem_of("standard", (1, 0), N), reduction=1e-5)
     far = judge.gap(result.x, 100.0 * result.y)
     assert far >= 0.0 and far == judge.gap(result.x, np.clip(100.0 * result.y, -5e-5, 5e-5))
 

@@ -139,7 +139,7 @@ def test_every_kernel_is_handed_what_it_states(called, monkeypatch):
     q, box = F.Quadratic(1.0), D.Box(-1.0, 1.0, shape=3)
     problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
     ss.run(problem, ss.plan(problem, order="Bfg", loops=(2, 2, 2)), start=(np.ones(3), np.ones(3)))
-    ss.solve(ss.gallery.tomography(n=8), rtol=1e-3)
+    ss.solve(ss.gallery.tomography(n=8), reduction=1e-3)
     F.LeastSquares(np.eye(3), np.ones(3)).gradient(np.ones(3))
     rng = np.random.default_rng(1)
     for columns in (300, 2**16 + 300):

@@ -377,7 +377,7 @@ def watched(self, *given):
     seen.append("scipy.fft" in sys.modules)
     return init(self, *given)
 AdaptiveSliding.init = watched
-result = ss.solve(problem, rtol=1e-3, metric=sys.argv[1])
+result = ss.solve(problem, reduction=1e-3, metric=sys.argv[1])
 print(seen[0], result.timings["compile"] > 0.0)
 """
 

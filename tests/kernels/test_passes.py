@@ -150,7 +150,7 @@ def test_probes_of_a_curved_loss_see_its_hessian_where_it_is_taken():
 def test_gradients_that_come_along_are_those_at_the_iterates():
     """Also after shortened steps, whose gradients are combinations of others."""
     problem = ss.gallery.tomography(n=16)
-    method, oracles = AdaptiveSliding.of(adaptive_plan(Facts(problem), SolveRequest(rtol=1e-9))), Oracles(problem)
+    method, oracles = AdaptiveSliding.of(adaptive_plan(Facts(problem), SolveRequest(reduction=1e-9))), Oracles(problem)
     state = method.init(oracles, Facts(problem), problem.start(), tol=1e-9)
     shortened = 0
     for _ in range(40):

@@ -159,7 +159,7 @@ def test_admm_preconditioned_needs_fewer_gradients():
     problem = ss.SaddleProblem(f=f, g=ZERO, B=D, X=ss.domains.FullSpace(shape), Y=Y)
     used = {}
     for kind in ("none", "spectral"):
-        result = ss.solve(problem, rtol=1e-5, method="admm", options={"preconditioner": kind})
+        result = ss.solve(problem, reduction=1e-5, method="admm", options={"preconditioner": kind})
         assert result.status is ss.Status.SOLVED
         used[kind] = result.calls.f - result.certificate_calls.f
     assert used["spectral"] < 0.5 * used["none"]

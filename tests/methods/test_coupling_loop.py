@@ -151,8 +151,8 @@ def test_compiled_differences_are_the_products_of_the_coupling(shape):
 def test_solve_takes_the_same_calls_either_way(name):
     problem = ss.gallery.tomography(name, n=16)
     with jit(True):
-        fast = ss.solve(problem, rtol=1e-5)
+        fast = ss.solve(problem, reduction=1e-5)
     with jit(False):
-        slow = ss.solve(problem, rtol=1e-5)
+        slow = ss.solve(problem, reduction=1e-5)
     assert fast.calls == slow.calls and fast.success and slow.success
     assert np.abs(fast.x - slow.x).max() <= 1e-9 * np.abs(slow.x).max()

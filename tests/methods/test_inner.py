@@ -20,12 +20,12 @@ F, D = ss.functions, ss.domains
 @gathered("kappas", [(10.0, 10.0), (1e3, 1e2), (1e2, 1e4)])
 def test_counts_handed_over_are_exact(kappas, reach):
     both = Both(*kappas, reach=reach)
-    plan = ss.plan(both.problem, rtol=1e-6, method="adaptive")
+    plan = ss.plan(both.problem, reduction=1e-6, method="adaptive")
     assert plan.order == "fgB" and plan.settings["g_steps"] >= 4 and plan.settings["steps_per_g"] >= 4
     assert "f and g are costly: g is slid inside the steps on f" in plan.reasons
     before = both.A.products + both.C.products + both.B.products
     assert before == 0
-    result = ss.solve(both.problem, rtol=1e-6)
+    result = ss.solve(both.problem, reduction=1e-6)
     assert result.success
     # A gradient is a product with the matrix and one with its transpose; a value alone is half of that.
     assert both.A.products == 2 * result.calls.f
@@ -38,7 +38,7 @@ def test_counts_handed_over_are_exact(kappas, reach):
 @gathered("seed", [0, 1, 2])
 def test_the_value_is_that_of_a_linear_solve(seed):
     both = Both(1e2, 1e3, seed=seed)
-    result, truth = ss.solve(both.problem, rtol=1e-8), both.truth()
+    result, truth = ss.solve(both.problem, reduction=1e-8), both.truth()
     assert result.success
     assert result.lower <= truth + 1e-12 * abs(truth) and truth <= result.upper + 1e-12 * abs(truth)
 
@@ -70,7 +70,7 @@ def test_the_value_on_a_box_is_that_of_an_independent_solver():
 def method_calls(kappa_y, seed, linearised=False, costs=None):
     """Calls of f' and g' by the method itself, where the coupling is too weak to help g."""
     both = Both(10.0, kappa_y, seed=seed, norm=0.01)
-    plan = ss.plan(both.problem, rtol=1e-6, costs=costs, method="adaptive")
+    plan = ss.plan(both.problem, reduction=1e-6, costs=costs, method="adaptive")
     if linearised:
         plan = replace(plan, settings={**plan.settings, "g_steps": 0, "steps_per_g": 0})
     result = ss.run(both.problem, plan, max_calls={"g": 5000})
@@ -114,7 +114,7 @@ def test_prices_set_the_inner_work(prices):
 
 def test_a_dear_f_is_called_less():
     def calls(prices):
-        return ss.solve(Both(1e3, 1e3, reach=2.0).problem, rtol=1e-6, costs=prices).calls
+        return ss.solve(Both(1e3, 1e3, reach=2.0).problem, reduction=1e-6, costs=prices).calls
 
     dear_f, dear_g = calls((100.0, 1.0, 1.0)), calls((1.0, 100.0, 1.0))
     assert dear_f.f <= 0.8 * dear_g.f
@@ -137,7 +137,7 @@ def test_how_g_is_treated(g, Y, metric, kind, monkeypatch):
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((9, 5)), rng.standard_normal((4, 5))
     problem = ss.SaddleProblem(f=F.LeastSquares(A, np.ones(9)), g=g, B=B, X=D.FullSpace(5), Y=Y)
-    result = ss.solve(problem, rtol=1e-7, metric=metric)
+    result = ss.solve(problem, reduction=1e-7, metric=metric)
     assert result.success and seen[-1] is kind
     blocks = ss.solve(problem, tol=1e-9, metric="blocks")
     assert max(result.lower, blocks.lower) <= min(result.upper, blocks.upper) + 1e-12

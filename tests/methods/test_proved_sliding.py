@@ -303,7 +303,7 @@ def _taken(problem, tol, prices):
 def test_a_domain_of_one_point_is_solved_at_once():
     zero, point = ss.functions.Linear([0.3]), ss.domains.Simplex(1)
     problem = ss.SaddleProblem(f=zero, g=zero, B=np.array([[0.7]]), X=point, Y=point)
-    assert ss.solve(problem, rtol=1e-2).status in (ss.Status.SOLVED, ss.Status.NUMERICAL_LIMIT)
+    assert ss.solve(problem, reduction=1e-2).status in (ss.Status.SOLVED, ss.Status.NUMERICAL_LIMIT)
 
 
 def test_a_relative_target_of_simple_functions_is_known_before_the_choice():
@@ -312,7 +312,7 @@ def test_a_relative_target_of_simple_functions_is_known_before_the_choice():
     zero, X, Y = ss.functions.Zero(), ss.domains.Simplex(30), ss.domains.Simplex(20)
     game = ss.SaddleProblem(f=zero, g=zero, B=rng.standard_normal((20, 30)), X=X, Y=Y)
     assert chosen(game, 0.0, 1e-3, (1.0, 1.0, 1.0))[1] == ss.Calls(0, 0, 2)
-    result = ss.solve(game, rtol=1e-3, costs=(1.0, 1.0, 1.0))
+    result = ss.solve(game, reduction=1e-3, costs=(1.0, 1.0, 1.0))
     predicted = predict_adaptive(Facts(game), 1e-3 * ss.certify(game, *game.start()).gap, (1.0, 1.0, 1.0)).cost
     assert predicted / 4.0 < result.calls.B < 4.0 * predicted
     assert f"predicted cost {predicted:.4g}" in choose(Facts(game), 0.0, 1e-3, (1.0, 1.0, 1.0), estimated=False).reason

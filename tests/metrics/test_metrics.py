@@ -240,9 +240,9 @@ def correlated(n=40):
     return problem, free - dual.cost + 0.5 * float(goal @ goal), H
 
 
-def solved_value(problem, truth, metric, rtol=1e-7):
+def solved_value(problem, truth, metric, reduction=1e-7):
     """Calls of f' of a run whose certified bounds hold the truth."""
-    result = ss.solve(problem, rtol=rtol, metric=metric)
+    result = ss.solve(problem, reduction=reduction, metric=metric)
     assert result.success, (metric, result.message)
     slack = 1e-11 * (1.0 + abs(truth))
     assert result.lower - slack <= truth <= result.upper + slack, metric
@@ -286,11 +286,11 @@ def test_a_correlated_hessian_needs_far_fewer_gradients_in_a_given_operator():
 def test_a_bad_metric_costs_calls_and_never_truth():
     problem, truth, H = correlated()
     wrong = operator(np.linalg.inv(H), (40,))
-    result = ss.solve(problem, rtol=1e-7, metric=wrong, max_calls={"f": 300})
+    result = ss.solve(problem, reduction=1e-7, metric=wrong, max_calls={"f": 300})
     assert result.lower <= truth + 1e-11 and result.upper >= truth - 1e-11
     box, truth = uneven_columns()
     upside_down = Diagonal(1.0 / hessian_diagonal(box.f, (20,)))
-    result = ss.solve(box, rtol=1e-7, metric=upside_down, max_calls={"f": 300})
+    result = ss.solve(box, reduction=1e-7, metric=upside_down, max_calls={"f": 300})
     assert result.lower <= truth * (1 + 1e-11) and result.upper >= truth * (1 - 1e-11)
 
 
@@ -338,10 +338,10 @@ def test_a_mirrored_problem_takes_the_metric_of_its_costly_block():
     turned = ss.SaddleProblem(f=problem.g, g=problem.f, B=-problem.coupling.dense().T, X=problem.Y, Y=problem.X)
     plan = ss.plan(turned, 1e-6, method="adaptive")
     assert plan.mirrored and plan.metric == "diagonal"
-    straight, back = ss.solve(problem, rtol=1e-7), ss.solve(turned, rtol=1e-7)
+    straight, back = ss.solve(problem, reduction=1e-7), ss.solve(turned, reduction=1e-7)
     assert back.calls.g == straight.calls.f
     assert -back.upper <= truth * (1 + 1e-11) and -back.lower >= truth * (1 - 1e-11)
-    assert ss.solve(turned, rtol=1e-6, metric=Diagonal(hessian_diagonal(problem.f, (20,)))).success
+    assert ss.solve(turned, reduction=1e-6, metric=Diagonal(hessian_diagonal(problem.f, (20,)))).success
 
 
 @gathered(
@@ -394,8 +394,8 @@ def test_blocks_fit_every_domain():
     simplex = ss.SaddleProblem(
         f=F.LeastSquares(np.eye(3), np.ones(3)), g=F.Zero(), B=np.eye(3), X=D.Simplex(3), Y=D.Box(-1.0, 1.0, shape=3)
     )
-    scaled = ss.solve(simplex, rtol=1e-6, metric=Blocks(3.0, 1.0))
-    assert scaled.success and scaled.calls.f <= 2 * ss.solve(simplex, rtol=1e-6, metric="blocks").calls.f
+    scaled = ss.solve(simplex, reduction=1e-6, metric=Blocks(3.0, 1.0))
+    assert scaled.success and scaled.calls.f <= 2 * ss.solve(simplex, reduction=1e-6, metric="blocks").calls.f
 
 
 # Plans as data
@@ -419,7 +419,7 @@ def bits(result):
 )
 def test_plans_replay_to_the_same_bits_also_from_json(make, metric):
     # Made anew for every run: the adjoint of an own operator is tested, and counted, once for an object.
-    result = ss.solve(make(), rtol=1e-4, metric=metric)
+    result = ss.solve(make(), reduction=1e-4, metric=metric)
     assert result.success
     plan = result.plans[0]
     assert bits(ss.run(make(), plan)) == bits(result)

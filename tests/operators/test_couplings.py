@@ -428,4 +428,4 @@ def test_products_of_rows_out_of_order_stay_the_same_whatever_is_asked_between(t
         f=ss.functions.LeastSquares(given, x, ridge=0.1), g=ss.functions.Quadratic(1.0), B=given,
         X=ss.domains.FullSpace(30), Y=ss.domains.Box(-1.0, 1.0, shape=30),
     )  # fmt: skip
-    assert ss.solve(problem, rtol=1e-6).success
+    assert ss.solve(problem, reduction=1e-6).success

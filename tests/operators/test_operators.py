@@ -61,7 +61,7 @@ def iterates(made, how, steps=6):
         intended = ss.plan(problem("dense", "B"), order="fgB", loops=(6, 2, 3))
         ss.run(made, intended, callback=lambda now: seen.append(now.x.copy()))
     else:
-        ss.solve(made, rtol=1e-9, method="adaptive", metric="blocks", max_steps=steps,
+        ss.solve(made, reduction=1e-9, method="adaptive", metric="blocks", max_steps=steps,
                  callback=lambda now: seen.append(now.x.copy()))  # fmt: skip
     return seen
 

@@ -59,7 +59,7 @@ class Seen:
         ("gradient-sliding", True),
     ],
 )
-@gathered("target", [{"tol": 1e-6}, {"rtol": 1e-6}])
+@gathered("target", [{"tol": 1e-6}, {"reduction": 1e-6}])
 def test_what_the_callables_saw_is_counted_in_every_solve(method, linear, target):
     seen = Seen(linear)
     for _ in range(2):

@@ -88,7 +88,7 @@ def fixed_plan(problem, **control):
 
 
 RUNS = {
-    "adaptive": lambda p, **c: ss.solve(p, rtol=0.3, method="adaptive", start=START, **c),
+    "adaptive": lambda p, **c: ss.solve(p, reduction=0.3, method="adaptive", start=START, **c),
     "mirror-prox": lambda p, **c: ss.solve(p, 0.3, method="mirror-prox", start=START, **c),
     "plan": fixed_plan,
 }

@@ -181,7 +181,7 @@ def test_auto_is_no_dearer_than_adaptive_sliding_under_constraints_with_an_ill_c
     Y = ss.domains.Ball(inside * float(np.linalg.norm(saddle[n:])), shape=m)
     f, g = ss.functions.LeastSquares(A, data), ss.functions.Linear(b)
     problem = ss.SaddleProblem(f=f, g=g, B=B, X=ss.domains.FullSpace(n), Y=Y)
-    auto, alone = (ss.solve(problem, rtol=1e-6, method=name).calls for name in ("auto", ADAPTIVE))
+    auto, alone = (ss.solve(problem, reduction=1e-6, method=name).calls for name in ("auto", ADAPTIVE))
     assert auto.f + 0.1 * auto.B <= 1.3 * (alone.f + 0.1 * alone.B)
 
 
@@ -201,9 +201,9 @@ def test_auto_is_the_chosen_method_and_counts_the_gradients_of_the_choice():
     assert (auto.calls.f, auto.calls.g, auto.calls.B) == (named.calls.f + 1, named.calls.g + 1, named.calls.B)
 
 
-@pytest.mark.parametrize("rtol", [0.0, 1e-3])
+@pytest.mark.parametrize("reduction", [0.0, 1e-3])
 @pytest.mark.parametrize("kind", ["costly", "simple", "simple, not from 0"])
-def test_the_choice_makes_no_calls_that_it_does_not_count(kind, rtol):
+def test_the_choice_makes_no_calls_that_it_does_not_count(kind, reduction):
     counted = CountedProblem(normal(0, 4, 6), norm=4.0, modulus=1.0)
     f, g = counted.f_function, counted.g_function
     X, Y = ss.domains.FullSpace(6), ss.domains.FullSpace(4)
@@ -212,11 +212,11 @@ def test_the_choice_makes_no_calls_that_it_does_not_count(kind, rtol):
     if kind == "simple, not from 0":
         X, Y = ss.domains.Simplex(6), ss.domains.Simplex(4)
     problem = ss.SaddleProblem(f=f, g=g, B=counted.problem.coupling, X=X, Y=Y)
-    _, calls = chosen(problem, 1e-3, rtol, ONES)
+    _, calls = chosen(problem, 1e-3, reduction, ONES)
     assert (calls.f, calls.g, calls.B) == (*counted.gradients, counted.products)
     assert (calls.f, calls.B >= 2) == (
         int(kind == "costly"),
-        kind.endswith("0") or (kind, rtol) == ("simple", 1e-3),
+        kind.endswith("0") or (kind, reduction) == ("simple", 1e-3),
     )
 
 
@@ -230,7 +230,7 @@ def test_adaptive_can_be_asked_for_and_a_metric_implies_it():
 
 
 def test_a_relative_target_leads_to_a_choice_too():
-    result = ss.solve(smooth(), rtol=1e-5, costs=(1.0, 1.0, 100.0))
+    result = ss.solve(smooth(), reduction=1e-5, costs=(1.0, 1.0, 100.0))
     assert result.plans[0].method == "apdg"
     assert result.status is ss.Status.SOLVED
 

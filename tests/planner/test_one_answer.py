@@ -34,7 +34,7 @@ def test_plan_solve_and_run_are_one_answer_on_random_problems_of_all_kinds():
     methods = set()
     for seed in range(72):
         case = planted(seed, largest=16)
-        target = {"rtol": case.rtol} if seed % 2 else {"tol": 10.0 ** -(seed % 5), "rtol": 1e-4}
+        target = {"reduction": case.reduction} if seed % 2 else {"tol": 10.0 ** -(seed % 5), "reduction": 1e-4}
         asked = {**target, "costs": PRICES[seed % 4], "rng": seed}
         if seed % 5 == 0:
             rng = np.random.default_rng(seed)
@@ -80,7 +80,7 @@ def test_compare_and_the_command_line_give_the_same_answer(prices, capsys):
     table, plan = ss.compare(problem, 1e-3, costs=prices), ss.plan(problem, 1e-3, costs=prices)
     assert table.plan == plan and f"auto takes {table.auto}: {plan.reasons[0]}" in repr(table)
     assert main(["plan", "tomography", "--size", "8"]) == 0
-    explained = ss.plan(ss.gallery.tomography("standard", n=8), rtol=1e-3).explain()
+    explained = ss.plan(ss.gallery.tomography("standard", n=8), reduction=1e-3).explain()
     assert explained.splitlines()[0] in capsys.readouterr().out
 
 

@@ -76,8 +76,8 @@ def test_settings_of_the_theorems_leave_adaptive_sliding_out():
         ss.plan(problem, 0.3, regime="adaptive", proved=True, kappa=2.0)
     with pytest.raises(InputError, match="regime is 'fast'; expected one of"):
         ss.plan(problem, 0.3, regime="fast")
-    with pytest.raises(InputError, match=r"rtol is 0.1; .*\n.*method is 'pdhg'; a schedule has none"):
-        ss.plan(problem, 0.3, rtol=0.1, method="pdhg", order="fgB")
+    with pytest.raises(InputError, match=r"reduction is 0.1; .*\n.*method is 'pdhg'; a schedule has none"):
+        ss.plan(problem, 0.3, reduction=0.1, method="pdhg", order="fgB")
 
 
 def test_metrics_of_x_are_for_adaptive_sliding_unless_a_theorem_is_named():

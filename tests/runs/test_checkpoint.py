@@ -124,7 +124,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 def test_a_fingerprint_does_not_change_when_a_problem_is_used(name):
     fresh = problems()[name]
     before = fingerprint(fresh)
-    ss.solve(fresh, rtol=1e-2)
+    ss.solve(fresh, reduction=1e-2)
     assert fingerprint(fresh) == before == fingerprint(problems()[name])
 
 

@@ -83,7 +83,7 @@ def test_every_product_is_counted_by_every_method(kind):
     for method in ("auto", "adaptive", *ss.methods.by_name):
         asked, *maps = problem(kind)
         try:
-            result = ss.solve(asked, rtol=1e-2, method=method, max_steps=2)
+            result = ss.solve(asked, reduction=1e-2, method=method, max_steps=2)
         except ss.errors.InputError:
             continue
         assert_all_counted(result, *maps, kind)
@@ -93,9 +93,9 @@ def test_every_product_is_counted_by_every_method(kind):
 
 def test_runs_of_plans_and_measured_prices_are_counted():
     asked, A, B, C = problem("boxed")
-    result = ss.solve(asked, rtol=1e-2, costs="measure", max_steps=2)
+    result = ss.solve(asked, reduction=1e-2, costs="measure", max_steps=2)
     assert_all_counted(result, A, B, C, "boxed")
-    plan = ss.plan(asked, rtol=1e-2, method="adaptive")
+    plan = ss.plan(asked, reduction=1e-2, method="adaptive")
     fresh, A, B, C = problem("boxed")
     assert_all_counted(ss.run(fresh, plan, max_steps=2), A, B, C, "boxed")
     plan = ss.plan(asked, order="fgB", loops=(2, 2, 3))
@@ -208,10 +208,10 @@ def test_the_norm_of_a_long_matrix_is_in_the_checkpoint(tmp_path):
 def test_no_norm_is_bounded_that_nobody_needs():
     """Adaptive sliding finds the curvature of f on the way; the norm of B is found once, and changes nothing."""
     asked, A, B, _ = problem("one")
-    first = ss.solve(asked, rtol=1e-3)
+    first = ss.solve(asked, reduction=1e-3)
     assert A.made <= 40
     assert "norm" not in asked.f.A.__dict__
-    before, again = (A.made, B.made), ss.solve(asked, rtol=1e-3)
+    before, again = (A.made, B.made), ss.solve(asked, reduction=1e-3)
     assert (again.x.tobytes(), again.y.tobytes()) == (first.x.tobytes(), first.y.tobytes())
     # What is learned of a map is learned once: its norm, and by two products that its adjoint is right.
     assert (A.made - before[0], B.made - before[1]) == (2 * again.calls.f, again.calls.B)
@@ -219,7 +219,7 @@ def test_no_norm_is_bounded_that_nobody_needs():
     # A norm that is known already makes no other choice.
     other, *_ = problem("one")
     assert other.f.A.norm.upper > 0.0
-    assert ss.solve(other, rtol=1e-3).x.tobytes() == first.x.tobytes()
+    assert ss.solve(other, reduction=1e-3).x.tobytes() == first.x.tobytes()
 
 
 @pytest.mark.parametrize("seconds", [0.05, 2.0])
@@ -283,7 +283,7 @@ def test_seconds_are_those_of_the_call(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", hands)
     for kind, method in (("one", "auto"), ("simple", "pdhg"), ("both", "mirror-prox")):
         asked, A, B, C = problem(kind, hands, 1.0)
-        result = ss.solve(asked, rtol=1e-1, method=method, max_steps=3)
+        result = ss.solve(asked, reduction=1e-1, method=method, max_steps=3)
         assert result.seconds == A.made + B.made + C.made
         assert sum(result.timings.values()) == result.seconds
         assert set(result.timings) == {"plan", "compile", "method", "certificate"}
@@ -320,14 +320,14 @@ def test_times_and_norms_of_a_run_that_is_taken_up_again_add_up(monkeypatch, tmp
     hands = Hands()
     monkeypatch.setattr(time, "perf_counter", hands)
     asked, *first = problem("one", hands, 1.0)
-    ss.solve(asked, rtol=1e-2, max_steps=2, checkpoint=tmp_path / "run.npz")
+    ss.solve(asked, reduction=1e-2, max_steps=2, checkpoint=tmp_path / "run.npz")
     hands.now += 1000.0
     fresh, *second = problem("one", hands, 1.0)
     result = ss.resume(tmp_path / "run.npz", fresh, max_steps=4)
     assert result.seconds == sum(found.made for found in (*first, *second))
     assert sum(result.timings.values()) <= result.seconds
     # No norm is bounded anew.
-    assert result.calls == ss.solve(problem("one")[0], rtol=1e-2, max_steps=4).calls
+    assert result.calls == ss.solve(problem("one")[0], reduction=1e-2, max_steps=4).calls
     assert second[1].made < 120
 
 

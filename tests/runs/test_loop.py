@@ -58,7 +58,7 @@ def test_a_named_method_solves_to_a_certified_gap_and_its_plan_replays(name, opt
 def test_relative_targets_are_relative_to_the_gap_at_the_start(name, options):
     problem = smooth_problem(seed=1)
     at_start = ss.certify(problem, *problem.start()).gap
-    result = ss.solve(problem, rtol=0.01, method=name, options=options)
+    result = ss.solve(problem, reduction=0.01, method=name, options=options)
     assert result.status is ss.Status.SOLVED
     assert result.target == pytest.approx(0.01 * at_start, rel=1e-9)
     assert result.gap <= 0.01 * at_start * (1.0 + 1e-9)
@@ -133,7 +133,7 @@ def test_a_certificate_costs_a_gradient_and_a_solve_only_when_it_can_decide():
 def test_judging_a_costly_f_stays_cheaper_than_the_method():
     # The average is far from its inner minimum for long: solves on sight, or at every 10 %, would double the bill.
     problem = ss.gallery.tomography("standard", n=16)
-    result = ss.solve(problem, rtol=3e-3, method="mirror-prox")
+    result = ss.solve(problem, reduction=3e-3, method="mirror-prox")
     assert result.status is ss.Status.SOLVED
     own = result.calls.f - result.certificate_calls.f
     assert result.certificate_calls.f < 0.75 * own
@@ -145,7 +145,7 @@ def test_the_gap_at_the_start_is_paid_for():
     x, y = problem.start()
     inner = ss.functions.tilted_minimum(problem.f, problem.coupling.adjoint(y), problem.X, x, 0.0, 25)
     assert inner.gradients >= 25
-    stopped = ss.solve(problem, rtol=1e-9, method="mirror-prox", max_steps=0)
+    stopped = ss.solve(problem, reduction=1e-9, method="mirror-prox", max_steps=0)
     # The value at the start twice, half a gradient each: for the scale and for the bounds.
     assert stopped.certificate_calls.f == inner.gradients + 1.0
 

@@ -51,8 +51,8 @@ def outcomes(kind, s, t):
     problem = scaled(kind, s, t)
     plan = ss.plan(problem, order="fgB", loops=(12, 2, 3))
     results = (
-        ss.solve(problem, rtol=1e-3, method="adaptive"),
-        ss.solve(problem, rtol=1e-3, max_steps=2000),
+        ss.solve(problem, reduction=1e-3, method="adaptive"),
+        ss.solve(problem, reduction=1e-3, max_steps=2000),
         ss.run(problem, plan),
     )
     assert all(np.isfinite(result.x).all() and np.isfinite(result.y).all() for result in results)
@@ -75,7 +75,7 @@ def test_scales_change_nothing_but_the_scale(kind):
 def test_games_with_payoffs_of_any_size(s):
     """Rock, paper, scissors with stakes: the value is 0, and that of the shifted game is the shift."""
     game = np.array([[0.0, -2.0, 1.0], [2.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
-    result = ss.solve(ss.gallery.matrix_game((game + 0.5) * s), rtol=1e-9)
+    result = ss.solve(ss.gallery.matrix_game((game + 0.5) * s), reduction=1e-9)
     assert result.status is ss.Status.SOLVED
     assert result.lower <= 0.5 * s * (1.0 + 1e-12) and result.upper >= 0.5 * s * (1.0 - 1e-12)
     assert result.gap <= 1e-8 * s
@@ -84,8 +84,8 @@ def test_games_with_payoffs_of_any_size(s):
 def test_numbers_out_of_range_are_a_status_or_an_error_never_a_crash():
     for s, t in ((1.0, 1e140), (1.0, 1e-140), (1e300, 1.0), (1e-300, 1.0)):
         with np.errstate(all="ignore"):
-            result = ss.solve(scaled("least squares", s, t), rtol=1e-3, method="adaptive", max_steps=20)
-            value = ss.solve(scaled("least squares", 1.0, 1.0), rtol=1e-6, method="adaptive")
+            result = ss.solve(scaled("least squares", s, t), reduction=1e-3, method="adaptive", max_steps=20)
+            value = ss.solve(scaled("least squares", 1.0, 1.0), reduction=1e-6, method="adaptive")
         assert result.lower <= s * value.upper and result.upper >= s * value.lower
         assert not np.isnan(result.lower) and not np.isnan(result.upper)
 
@@ -260,7 +260,9 @@ def test_blocks_of_far_apart_scales_blame_no_oracle(kind, tx, ty):
         return ss.SaddleProblem(f=f, g=g, B=B / tx / ty, X=X, Y=Y)
 
     plain, scaled = ss.solve(problem(1.0, 1.0), 1e-6, method="adaptive"), problem(tx, ty)
-    results = [ss.solve(scaled, rtol=1e-3, method=name, max_steps=20) for name in ("adaptive", "auto", "mirror-prox")]
+    results = [
+        ss.solve(scaled, reduction=1e-3, method=name, max_steps=20) for name in ("adaptive", "auto", "mirror-prox")
+    ]
     if tx > ty or kind != "free":
         results.append(ss.run(scaled, ss.plan(scaled, order="fgB", loops=(6, 2, 3))))
     for result in results:

@@ -58,7 +58,7 @@ def check(start, problem, path, steps):
     return killed
 
 
-@pytest.mark.parametrize("target", ["tol", "rtol"])
+@pytest.mark.parametrize("target", ["tol", "reduction"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_adaptive_runs_resume_to_the_same_bits(name, target, tmp_path):
     problem = PROBLEMS[name]

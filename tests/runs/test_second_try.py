@@ -42,9 +42,9 @@ def cost(calls):
     return weighted_cost({"f": calls.f, "g": calls.g, "B": calls.B}, PRICES)
 
 
-def tried(problem, name, tol=1e-6, rtol=0.0, max_calls=None, max_steps=10_000, callback=None, start=None):
+def tried(problem, name, tol=1e-6, reduction=0.0, max_calls=None, max_steps=10_000, callback=None, start=None):
     asked = Control(max_calls or {}, max_steps, callback=callback)
-    return carry_out(problem, on_allowance(problem, name, PRICES, tol, rtol), start, asked)
+    return carry_out(problem, on_allowance(problem, name, PRICES, tol, reduction), start, asked)
 
 
 def switched(problem, name):
@@ -114,8 +114,8 @@ def test_auto_uses_it():
 
 
 def test_a_relative_target_becomes_the_same_absolute_one():
-    result = tried(smooth(), "condat-vu", tol=0.0, rtol=1e-7)
-    assert result.target == ss.solve(smooth(), rtol=1e-7, method="condat-vu", max_steps=1).target
+    result = tried(smooth(), "condat-vu", tol=0.0, reduction=1e-7)
+    assert result.target == ss.solve(smooth(), reduction=1e-7, method="condat-vu", max_steps=1).target
     assert len(result.plans) == 2
     assert result.gap <= result.target
 
@@ -175,11 +175,11 @@ def test_a_relative_target_at_an_optimal_start_is_an_outcome():
     """A part of a gap of 0 is 0: met where the bounds coincide, else below rounding; no prediction divides by it."""
     problem, optimum = constraints_met_at_the_start()
     for name in ("auto", "adaptive", "condat-vu", "opapc", "mirror-prox"):
-        found = ss.solve(problem, rtol=1e-3, method=name, start=optimum, costs=(1.0, 1.0, 1.0))
+        found = ss.solve(problem, reduction=1e-3, method=name, start=optimum, costs=(1.0, 1.0, 1.0))
         assert found.target < 1e-16
         assert found.status is (ss.Status.SOLVED if found.gap <= found.target else ss.Status.NUMERICAL_LIMIT)
         assert found.gap < 1e-12
-    chosen = ss.solve(problem, rtol=1e-3, start=optimum, costs=(1.0, 1.0, 1.0))
+    chosen = ss.solve(problem, reduction=1e-3, start=optimum, costs=(1.0, 1.0, 1.0))
     assert chosen.plans[0].method == "opapc"
     zero = ss.functions.Zero()
     flat = ss.SaddleProblem(f=zero, g=zero, B=np.zeros((2, 3)), X=ss.domains.Simplex(3), Y=ss.domains.Simplex(2))
@@ -199,13 +199,13 @@ def boxed_at_its_optimum():
 def test_plans_are_not_asked_for_a_part_of_rounding():
     problem, optimum = boxed_at_its_optimum()
     for name in ("recursive-sliding", "proved-sliding", "two-level-sliding", "lockstep"):
-        found = ss.solve(problem, rtol=1e-3, method=name, start=optimum)
+        found = ss.solve(problem, reduction=1e-3, method=name, start=optimum)
         assert found.status is ss.Status.NUMERICAL_LIMIT
         assert 0.0 <= found.gap < 1e-12
     noisy = ss.SaddleProblem(
         f=ss.functions.Noisy(problem.f, 0.1), g=problem.g, B=problem.coupling, X=problem.X, Y=problem.Y
     )
-    found = ss.solve(noisy, rtol=1e-3, start=optimum)
+    found = ss.solve(noisy, reduction=1e-3, start=optimum)
     assert found.status is (ss.Status.SOLVED if found.gap <= found.target else ss.Status.NUMERICAL_LIMIT)
     assert found.gap < 1e-12
     assert found.samples.total == 0

@@ -299,11 +299,11 @@ def test_solve_stops_at_limits_and_relative_targets():
     spent = limited.calls.f + limited.certificate_calls.f
     assert limited.status is ss.Status.CALL_LIMIT and 40 <= spent <= 400
     assert ss.solve(problem, 1e-4, max_steps=3).status is ss.Status.STEP_LIMIT
-    relative = ss.solve(problem, rtol=0.1)
+    relative = ss.solve(problem, reduction=0.1)
     assert relative.target == pytest.approx(0.1 * ss.certify(problem, np.zeros(5), np.zeros(3)).gap)
     assert relative.gap <= relative.target
     seen = []
-    ss.solve(problem, rtol=0.1, callback=lambda result: seen.append(result.samples.total))
+    ss.solve(problem, reduction=0.1, callback=lambda result: seen.append(result.samples.total))
     assert seen == sorted(seen) and len(seen) == relative.nit
 
 
@@ -318,7 +318,7 @@ def test_solve_stops_at_limits_and_relative_targets():
         (lambda p: ss.compare(p, 0.3), "compare: f or g has a sampled gradient"),
         (lambda p: ss.compare(p, 0.3, run=True), "compare: f or g has a sampled gradient"),
         (lambda p: ss.solve(p, 0.3, metric="spectral"), "needs exact gradients"),
-        (lambda p: ss.solve(p), "tol and rtol are both missing"),
+        (lambda p: ss.solve(p), "tol and reduction are both missing"),
         (lambda p: ss.solve(saddle(Noisy(Linear(np.ones(5)), 0.1), G, FREE), 0.3), "sampled gradients"),
     ],
 )

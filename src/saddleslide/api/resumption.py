@@ -27,6 +27,7 @@ from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import fresh_generator, restore
 from saddleslide.theory import Plan
+from saddleslide.theory.plan import Target
 
 # Packages whose code is not the caller's.
 _OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
@@ -106,7 +107,7 @@ def resume(
         known, run = _restored(header, arrays, problem, control, path)
     run.control = replace(run.control, dry=False)
     with _blaming(path, theirs=True):
-        result = hold_to_limits(known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
+        result = hold_to_limits(known, run.control.start, run.control, Target(), run.carry_out)
     return result.or_raise() if strict else result
 
 

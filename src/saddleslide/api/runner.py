@@ -33,6 +33,7 @@ from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_co
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
 from saddleslide.theory import Plan
+from saddleslide.theory.plan import Target
 
 
 def run(
@@ -112,7 +113,7 @@ def run(
         raise InputError(
             f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}. Plan this problem anew."
         )
-    problem, goal = quiet_problem(problem), (plan.tol or 0.0, plan.rtol)
+    problem, goal = quiet_problem(problem), plan.target
     if plan.schedule is None or plan.schedule.accuracy is not None:
         # What making the plan took is counted as in `solve`, which makes its own.
         control.books.note(Calls(*plan.spent))
@@ -122,7 +123,7 @@ def run(
 
 
 def hold_to_limits(
-    problem: SaddleProblem, start: Any, control: Control, goal: tuple[float, float], work: Callable[[], Result]
+    problem: SaddleProblem, start: Any, control: Control, goal: Target, work: Callable[[], Result]
 ) -> Result:
     """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
     clock, before = control.clock, traffic()
@@ -142,9 +143,7 @@ def hold_to_limits(
     return replace(result, seconds=clock.elapsed, timings=clock.timings)
 
 
-def _start_alone(
-    problem: SaddleProblem, start: Any, control: Control, goal: tuple[float, float], status: Status
-) -> Result:
+def _start_alone(problem: SaddleProblem, start: Any, control: Control, goal: Target, status: Status) -> Result:
     """The start with its bounds, for a call that a limit ended while it was planned."""
     point = problem.placed(problem.start(start))
     seen, target, spent = Certificate(reason="the time was up before the start was judged."), math.nan, Calls()
@@ -152,7 +151,7 @@ def _start_alone(
     with contextlib.suppress(RunEnded):
         facts = Facts(problem)
         blocks = (facts.f.rest, facts.f.simple, facts.g.rest, facts.g.simple)
-        judge = Judge(problem, Split(*(part.function for part in blocks)), *goal, point)
+        judge = Judge(problem, Split(*(part.function for part in blocks)), goal, point)
         if problem.f.has_value and problem.g.has_value:
             control.judge_late(judge.judge_start)
         seen, target, spent = judge.certificate(), judge.target, judge.oracles.calls

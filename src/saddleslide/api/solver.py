@@ -30,6 +30,7 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
 from saddleslide.runs.progress import Progress
 from saddleslide.runs.result import Result
+from saddleslide.theory.plan import RADIUS, Target
 
 # Judging the start may take this many gradients, where no relative target needs its gap.
 _GRADIENTS = 25
@@ -40,6 +41,8 @@ def solve(
     tol: float | None = None,
     *,
     rtol: float | None = None,
+    reduction: float | None = None,
+    radius: float = RADIUS,
     method: str | Method = "auto",
     options: Mapping[str, Any] | None = None,
     metric: str | Metric = "auto",
@@ -67,7 +70,13 @@ def solve(
     tol : float, optional
         Target gap.
     rtol : float, optional
-        Target relative to the gap at the start. At least one of the two is needed; the larger target counts.
+        Target relative to max(|lower|, |upper|), the size of the saddle value; 1e-4 where no target is named. Values
+        near 0 are no target: it is at least a reduction of rtol / 1000.
+    reduction : float, optional
+        Target relative to the gap at the start. The largest of the three targets counts.
+    radius : float, optional
+        How far a claim within a radius reaches, where nothing bounds the sets: a multiple of the size of the point
+        (docs/certificates.md). 0 asks for a global proof.
     method : str or Method, optional
         "auto" (the cheapest by prediction; see `ss.compare`), "adaptive" (adaptive sliding), a method such as
         `ss.methods.PDHG(variant="restarted")` or one of your own class (docs/extending.md), or a name in `ss.methods`.
@@ -110,7 +119,8 @@ def solve(
     Returns
     -------
     Result
-        `status` SOLVED means that the true gap at (x, y) is at most the target.
+        `status` SOLVED means that the true gap at (x, y) is at most the target, SOLVED_WITHIN that no points of the
+        sets within `result.radius` are better by more (docs/certificates.md).
 
     Notes
     -----
@@ -137,7 +147,9 @@ def solve(
         control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
             seed = 0 if isinstance(rng, np.random.Generator) else rng
-            goal = SolveRequest(tol, rtol, metric=metric, seed=seed).targets(problem)
+            goal = SolveRequest(tol, reduction, metric=metric, seed=seed, rtol=rtol).target(problem)
+            complaint = "rtol is a target of exact gradients; expected tol= or reduction= with sampled ones."
+            raise_all("solve", [complaint] * (goal.rtol > 0.0))
             if method != "auto" or options is not None:
                 raise InputError(
                     f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
@@ -149,8 +161,8 @@ def solve(
                 )
             work = partial(_solve_sampled, problem, goal, start, costs, control, rng)
         else:
-            request = SolveRequest(tol, rtol, chosen, metric, start, costs, as_seed(rng))
-            goal = request.targets(problem)
+            request = SolveRequest(tol, reduction, chosen, metric, start, costs, as_seed(rng), rtol=rtol, radius=radius)
+            goal = request.target(problem)
             problem = quiet_problem(problem)
             work = partial(_solve_exact, problem, request, control)
         result = hold_to_limits(problem, start, control, goal, work)
@@ -162,18 +174,16 @@ def _solve_exact(problem: SaddleProblem, request: SolveRequest, control: Control
     return carry_out(problem, replace(plan, spent=astuple(control.books.calls)), request.start, control)
 
 
-def _solve_sampled(
-    problem: SaddleProblem, goal: tuple[float, float], start: Any, costs: Any, control: Control, rng: Any
-) -> Result:
+def _solve_sampled(problem: SaddleProblem, goal: Target, start: Any, costs: Any, control: Control, rng: Any) -> Result:
     """Run to the target with sampled gradients; the gap of the output is judged with exact ones where there are any.
 
     Without exact gradients the plan whose bound on the expected gap meets the target is run once; its result says
     EXPECTED and gives the bound, not a gap.
     """
     known, point, books = problem.f.has_value and problem.g.has_value, problem.start(start), control.books
-    (target, relative), gap = goal, math.inf
+    target, relative, gap = goal.tol, goal.reduction, math.inf
     if relative > 0.0:
-        complaint = ["rtol needs the gap at the start, which is not known; expected tol=, an absolute target."]
+        complaint = ["reduction needs the gap at the start, which is not known; expected tol=, an absolute target."]
         raise_all("solve", complaint * (not known))
         found = judged(problem, *point)
         books.note(found.calls)

@@ -52,7 +52,7 @@ class Inspector(InspectorState):
 
     def open(self, start: tuple[Array, Array], own: Calls) -> None:
         """Judge the start, before the first step: a relative target needs its gap."""
-        if self.judge.rtol > 0.0:
+        if self.judge.goal.reduction > 0.0:
             self.exact_gap_of(Candidate(*start, math.nan), own)
 
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
@@ -132,7 +132,7 @@ class BoundsInspector(Inspector):
         """Certified gap of the run, this candidate included."""
         self.judge.allowance = own.copy()
         self.judge.consider(candidate)
-        return self.judge.gap
+        return self.judge.known_gap
 
 
 # How a method asks for its points to be judged (`Method.judged`).

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, read_only
 from saddleslide.arrays.state import State
-from saddleslide.certificates.candidate import Candidate, Split
+from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import EPS, Side, product_shift
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_pair, inconsistent
 from saddleslide.certificates.residuals import ResidualBound
@@ -33,6 +33,7 @@ from saddleslide.operators import Mirrored
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Gate, Oracles, always_open, no_limit
 from saddleslide.problem import SaddleProblem
+from saddleslide.theory.plan import FLOOR, Target
 
 if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
@@ -87,33 +88,45 @@ class JudgeState(State):
     allowance: Calls = field(default_factory=Calls)
     has_descended: bool = False
     is_open: bool = False
+    # |F| at the start.
+    start_size: float = 0.0
+    # The point with the smallest gap within its radii, where no bound on the whole sets is known: bounds, what rounding
+    # takes of them, radii, and the slopes that were met first, which give the scale of the radii.
+    near: tuple[XArray, YArray] | None = None
+    near_lower: float = -math.inf
+    near_upper: float = math.inf
+    near_margin: float = 0.0
+    radii: tuple[float, float] = (math.inf, math.inf)
+    first_slopes: tuple[float, float] | None = None
+    taus: tuple[float, float] = (math.nan, math.nan)
 
 
 class Judge(JudgeState):
     """Keeps the best bounds and points of a run.
 
-    The larger of `tol` and of `rtol` times the gap at the start is the target. With `dry` nothing is called: the state
-    will be restored. `gate` is asked before every call, and `left` how many calls of an oracle the limits still allow.
+    The target is the largest of those in `goal`. With `dry` nothing is called: the state will be restored. `gate` is
+    asked before every call, and `left` how many calls of an oracle the limits still allow.
     """
 
     def __init__(
         self,
         problem: SaddleProblem,
         split: Split,
-        tol: float,
-        rtol: float,
+        goal: Target,
         start: tuple[Array, Array],
         dry: bool = False,
         gate: Gate = always_open,
         left: Callable[[str], float] = no_limit,
     ) -> None:
         oracles, (pair_f, pair_g, below, above) = Oracles(problem, gate, dry, guarded=True), _sides(problem, split)
-        super().__init__(*start, start, start[1], oracles, pair_f, pair_g, below, above, is_open=rtol == 0.0)
-        self.problem, self.split, self.tol, self.rtol, self._start, self._left = problem, split, tol, rtol, start, left
+        super().__init__(*start, start, start[1], oracles, pair_f, pair_g, below, above, is_open=goal.scaled == 0.0)
+        self.problem, self.split, self.goal, self._start, self._left = problem, split, goal, start, left
         self._f, self._g, self._assumes = Side(problem, "f"), Side(problem, "g"), problem.assumptions
         # Asked for now, and kept by the sides: later a function may be out of reach.
         self._moduli = self._f.modulus, self._g.modulus
         self._costly_g = not isinstance(split.g_rest, Zero)
+        # Bounds of the candidate under judgement alone, whose y is its own, and its gap within the radii.
+        self._own, self._candidate_y, self._seen_within = (-math.inf, math.inf), start[1], math.inf
 
     def resplit(self, split: Split) -> None:
         """Other parts are simple from now on; the modulus and the old linearisations belong to the old split."""
@@ -145,22 +158,45 @@ class Judge(JudgeState):
     @property
     def target(self) -> float:
         """The gap that ends the run."""
-        return max(self.tol, self.rtol * self.start_gap)
+        bounds = (self.near_lower, self.near_upper) if self.near_gap < self.gap else (self.lower, self.upper)
+        target = self.goal.at(self.start_gap, *bounds)
+        # Where the gap at the start is not known, F there stands for it: saddle values may be 0.
+        return target if self.start_gap > 0.0 else max(target, FLOOR * self.goal.rtol * self.start_size)
+
+    @property
+    def first_target(self) -> float:
+        """The target before anything is known: F at the start stands for the saddle value."""
+        return max(self.target, self.goal.rtol * self.start_size)
+
+    @property
+    def near_gap(self) -> float:
+        """Gap within the radii of the point that is the best by it; infinite where it was not asked for."""
+        return self.near_upper - self.near_lower if self.near is not None else math.inf
+
+    @property
+    def known_gap(self) -> float:
+        """The certified gap, or the one within the radii where that is smaller."""
+        return min(self.gap, self.near_gap)
 
     @property
     def solved(self) -> bool:
         """Whether the certified gap meets the target."""
-        return self.lower <= self.upper and self.gap <= self.target
+        return not self.lower > self.upper and self.known_gap <= self.target
 
     @property
     def at_rounding(self) -> bool:
         """Whether the gap can not be told from rounding of the bounds themselves."""
+        if self.near_gap < self.gap:
+            size = max(abs(self.near_upper) + abs(self.near_lower), self.magnitude)
+            return self.near_gap <= max(ROUNDING * size, 1.5 * self.near_margin)
         size = max(abs(self.upper) + abs(self.lower), self.magnitude)
         return math.isfinite(self.gap) and self.gap <= max(ROUNDING * size, 1.5 * self.margins)
 
     @property
     def point(self) -> tuple[Array, Array]:
         """The x of the upper and the y of the lower bound; where there is none, the method's own."""
+        if self.near is not None and self.near_gap < self.gap:
+            return self.near
         x = self.x if math.isfinite(self.upper) else self.latest[0]
         y = self.y if math.isfinite(self.lower) else self.latest[1]
         return x, y
@@ -172,7 +208,8 @@ class Judge(JudgeState):
         lower, upper = (self.lower, self.upper) if self.lower <= self.upper else (self.upper, self.lower)
         return Certificate(
             lower, upper, self.kind if known else "none", math.nan, "" if known else self.reason,
-            self.oracles.calls.copy(), self._assumes if known else "",
+            self.oracles.calls.copy(), self._assumes if known or self.near is not None else "",
+            (self.near_lower, self.near_upper), self.radii,
         )  # fmt: skip
 
     def consider(self, candidate: Candidate) -> bool:
@@ -181,6 +218,7 @@ class Judge(JudgeState):
         if not (math.isfinite(value) and self._is_feasible(candidate)):
             return self.solved
         x, y = candidate.x, candidate.y
+        self._own, self._candidate_y = (-math.inf, math.inf), y
         if self.start_pull is not None:
             self.scale_below = min(self.scale_below, value + float(np.vdot(self.start_pull, x)))
             if self.start_gap == 0.0 and not self.has_descended:
@@ -214,6 +252,7 @@ class Judge(JudgeState):
         if free or (self.seen >= self.next_try and (decides or missing) and affordable):
             self._lower_upper_exactly(x, value, error, Bx, shift)
             self.next_try = self.seen + 1 + self.seen // 4
+        self._look_within(candidate, value, error, Bx, shift)
         self._check_order()
         return self.solved
 
@@ -257,13 +296,15 @@ class Judge(JudgeState):
         if not self._is_feasible(candidate):
             # A bound at such a point is one of another problem.
             return self.solved
+        self._own, self._candidate_y = (-math.inf, math.inf), candidate.y
         value, error = self._valued(candidate)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
-        pull = self._pull(candidate, Bx)
-        self._lower_upper_exactly(candidate.x, value, error, Bx, self._shift_of_product(candidate, Bx))
+        pull, wrong = self._pull(candidate, Bx), self._shift_of_product(candidate, Bx)
+        self._lower_upper_exactly(candidate.x, value, error, Bx, wrong)
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
         found = self._minimum(self._f, pull, candidate.x, accuracy, max_gradients)
         if found is None:
+            self._look_within(replace(candidate, BTy=pull), value, error, Bx, wrong)
             return self.solved
         if candidate.y is self._start[1]:
             self.scale_below = min(self.scale_below, found.value)
@@ -273,8 +314,72 @@ class Judge(JudgeState):
         margin = g_error + self._f.margin(pull, shift, found)
         terms = abs(g_value) + abs(found.lower)
         self._accept_lower(found.lower - g_value, candidate.y, "exact", margin, terms, found.rounding)
+        self._look_within(replace(candidate, BTy=pull), value, error, Bx, wrong)
         self._check_order()
         return self.solved
+
+    def _look_within(self, candidate: Candidate, value: float, error: float, Bx: Array, shift: float) -> None:
+        """The gap within radii around a candidate that has no bound on a whole set: see certificates/within.py."""
+        (lower, upper), (x, y) = self._own, (candidate.x, candidate.y)
+        if self.goal.radius == 0.0 or (math.isfinite(lower) and math.isfinite(upper)):
+            return
+        split, problem = self.split, self.problem
+        known_f, known_g = candidate.linearisation, candidate.g_linearisation
+        if known_f is None:
+            if not isinstance(split.f_rest, Zero):
+                return
+            known_f = Linearisation(x, 0.0, np.zeros_like(x))
+        if known_g is None:
+            at_y = (0.0, np.zeros_like(y))
+            if self._costly_g:
+                at_y = self.oracles.made("g", 1, lambda: split.g_rest.value_and_gradient(read_only(y)))
+            known_g = Linearisation(y, *at_y)
+        pull = self._pull(candidate, Bx)
+        if self.first_slopes is None:
+            slopes = known_f.gradient + pull, known_g.gradient - Bx
+            simple = split.f_simple.gradient(x), split.g_simple.gradient(y)
+            f_slope, g_slope = (float(np.linalg.norm(a + b)) for a, b in zip(slopes, simple, strict=True))
+            self.first_slopes = f_slope, g_slope
+        radii = self._radii(x, y)
+        if not all(math.isfinite(bound) or radius > 0.0 for bound, radius in zip(self._own, radii, strict=True)):
+            return
+        margins, taus = [self.margin_below, self.margin_above], list(self.taus)
+        if not math.isfinite(lower):
+            wrong = product_shift(problem.coupling, y, pull, self.mismatch)
+            found = self.below.least_within(pull, known_f, x, radii[0], wrong, taus[0])
+            g_value = self.value_of("g", y) if candidate.g_value is None else candidate.g_value
+            g_error = errors_at(problem.g, y, g_value).value if candidate.g_error is None else candidate.g_error
+            margins[0] = found.margin + g_error + 16.0 * EPS * (abs(g_value) + abs(found.value))
+            lower, taus[0] = found.value - g_value - g_error - 16.0 * EPS * (abs(g_value) + abs(found.value)), found.tau
+        else:
+            radii = math.inf, radii[1]
+        if not math.isfinite(upper):
+            found = self.above.least_within(-Bx, known_g, y, radii[1], shift, taus[1])
+            margins[1] = found.margin + error + 16.0 * EPS * (abs(value) + abs(found.value))
+            upper, taus[1] = value - found.value + error + 16.0 * EPS * (abs(value) + abs(found.value)), found.tau
+        else:
+            radii = radii[0], math.inf
+        self.taus = taus[0], taus[1]
+        # Written so that a NaN is never accepted; a bound above the other is rounding, or a contradiction.
+        self._seen_within = abs(upper - lower) if math.isfinite(upper - lower) else math.inf
+        if lower <= upper and self._seen_within < self.near_gap:
+            self.near, self.near_lower, self.near_upper, self.near_margin = (x, y), lower, upper, sum(margins)
+            self.radii = radii
+
+    def _radii(self, x: Array, y: Array) -> tuple[float, float]:
+        """The lengths that a claim within a radius speaks of: multiples of the sizes of both blocks."""
+        assert self.first_slopes is not None
+        norm, found = self.problem.coupling.norm.upper, []
+        parts = (
+            (x, self._start[0], self.below, *self.first_slopes),
+            (y, self._start[1], self.above, *self.first_slopes[::-1]),
+        )
+        for point, start, side, own, other in parts:
+            size = max(float(np.linalg.norm(point)), float(np.linalg.norm(point - start)))
+            # How far a first step would go, and what the other block asks for.
+            size = max(size, own / side.steepness if 0.0 < side.steepness < math.inf else 0.0)
+            found.append(self.goal.radius * max(size, other / norm if norm > 0.0 else 0.0))
+        return found[0], found[1]
 
     def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
         """Gap of this candidate alone, by `settle`."""
@@ -284,10 +389,10 @@ class Judge(JudgeState):
         """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
         upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
         margins, trusted = (self.margin_above, self.margin_below), self.mismatch
-        self.upper, self.lower = math.inf, -math.inf
+        self.upper, self.lower, self._seen_within = math.inf, -math.inf, math.inf
         try:
             work()
-            gap = self.gap
+            gap = min(self.gap, self._seen_within)
         finally:
             # Also when an interrupt or an exception cuts the work short.
             if self.mismatch > trusted:
@@ -309,11 +414,13 @@ class Judge(JudgeState):
         x, y = self._start
         self.start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
         value = self.value_of("f", x)
+        size = abs(value + float(np.vdot(self.start_pull, x)) - self.value_of("g", y))
+        self.start_size = size if size < math.inf else 0.0
         found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
         if found is not None and np.array_equal(found.point, y):
             # Where no curvature is known the first gradients may go into finding a step.
             found = self._best_response(Bx, 0.0, _MORE_FOR_SCALE)
-        if found is not None:
+        if found is not None and np.isfinite(found.point).all():
             reply = float(np.vdot(found.point, Bx)) - self.value_of("g", found.point)
             self.scale_above = value + reply + self.value_of("g", y)
             self.scale_below = value + float(np.vdot(self.start_pull, x))
@@ -358,7 +465,7 @@ class Judge(JudgeState):
         """The adjoint of B is off by this much; bounds that trusted it more are dropped."""
         if mismatch > self.mismatch:
             self.mismatch = mismatch
-            self.lower, self.upper = -math.inf, math.inf
+            self.lower, self.upper, self.near = -math.inf, math.inf, None
 
     def value_of(self, name: str, point: Array) -> float:
         """f(x) or g(y); counts as its costly part does, or as a run of the caller's code."""
@@ -425,6 +532,8 @@ class Judge(JudgeState):
         """A bound less its margin; `terms` are the sizes of what it was summed of, `inside` a margin it has already."""
         margin += 16.0 * EPS * (abs(bound) + terms)
         bound -= margin
+        if y is self._candidate_y and bound > self._own[0]:
+            self._own = bound, self._own[1]
         # Comparisons are written so that a NaN is never accepted. Nor is a linearisation at an infinite value a bound.
         if self.lower < bound < math.inf:
             self.lower, self.y, self.kind, self.margin_below = bound, y, kind, margin + inside
@@ -434,6 +543,8 @@ class Judge(JudgeState):
     ) -> None:
         margin += 16.0 * EPS * (abs(bound) + terms)
         bound += margin
+        if bound < self._own[1]:
+            self._own = self._own[0], bound
         if -math.inf < bound < self.upper:
             self.upper, self.x, self.margin_above = bound, x, margin + inside
 

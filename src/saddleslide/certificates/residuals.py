@@ -17,6 +17,7 @@ from saddleslide.arrays.base import Array, beside
 from saddleslide.arrays.kinds import to_host
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
+from saddleslide.certificates.within import Least, least_within
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, value_aside
 from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
@@ -71,18 +72,40 @@ class ResidualBound(ResidualState):
                 self.curvature = max(self.curvature, turn / way)
         residual = known.gradient + pull
         base = known.value + float(np.vdot(pull, known.point))
-        # What rounding can have done to value and slope at the point; they may be what is left of large terms.
-        (size, slope), pulled, own = known.sizes, float(np.linalg.norm(pull)), self._errors(known)
-        inner = (inner_error(known.point.size) + FEW) * (slope + pulled) * size
-        made = Errors(
-            own.value + FEW * abs(known.value) + inner + error * size, own.gradient + FEW * (slope + pulled) + error
-        )
+        made = self._made(known, pull, error)
         bound, self.margin = self._linearised(base, residual, known.point, made)
         if self._combines:
             other, margin = self._combined(base, residual, known, made)
             bound, self.margin = (other, margin) if other > bound else (bound, self.margin)
             self.history = [*self.history, known][-_HISTORY:]
         return bound
+
+    def least_within(
+        self, pull: Array, known: Linearisation, center: Array, radius: float, error: float, tau: float
+    ) -> Least:
+        """The least of h(x) + <pull, x> over points of the set within a radius of the center, from below."""
+        made, way = self._made(known, pull, error), center - known.point
+        base = known.value + float(np.vdot(known.gradient, way)) + float(np.vdot(pull, center))
+        # The value is moved from the point of the gradient to the center.
+        moved, size = float(np.linalg.norm(way)), float(np.linalg.norm(center))
+        slope, pulled = known.sizes[1], float(np.linalg.norm(pull))
+        inner = (inner_error(center.size) + FEW) * (slope * (moved + FEW * size) + pulled * size)
+        lost = Errors(made.value + made.gradient * moved + error * size + inner, made.gradient)
+        return least_within(base, known.gradient + pull, center, radius, self.simple, self.domain, lost, tau)
+
+    @property
+    def steepness(self) -> float:
+        """A curvature of the costly part that is at hand, for a scale alone; 0 where none is known."""
+        known = smoothness_at_hand(self.rest, self.domain)
+        return known.H if known is not None and known.nu == 1.0 else self.curvature
+
+    def _made(self, known: Linearisation, pull: Array, error: float) -> Errors:
+        """What rounding can have done to value and slope at a point; they may be what is left of large terms."""
+        (size, slope), pulled, own = known.sizes, float(np.linalg.norm(pull)), self._errors(known)
+        inner = (inner_error(known.point.size) + FEW) * (slope + pulled) * size
+        return Errors(
+            own.value + FEW * abs(known.value) + inner + error * size, own.gradient + FEW * (slope + pulled) + error
+        )
 
     def _errors(self, known: Linearisation) -> Errors:
         """What rounding can have done to a value and a gradient as such."""

@@ -22,6 +22,11 @@ class Status(Enum):
     """
 
     SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
+    SOLVED_WITHIN = (
+        "No points of the sets within certificate.radii are better than this one by more than the target. Nothing "
+        "bounds the sets, so that no gap over all of them is finite; docs/certificates.md says what follows. For a "
+        "global proof bound X or Y, or add a ridge."
+    )
     MET_AS_DECLARED = (
         "The bounds meet the target provided that what was declared, and is named in certificate.assumes, is right. On "
         "an unbounded set nothing but a modulus bounds the gap, and what a class of the caller's says of itself nobody "
@@ -104,6 +109,11 @@ class Certificate:
     assumes : str
         What was declared and the bounds rest on, beyond convexity, true gradients and a true adjoint; see
         `SaddleProblem.assumptions`. Empty otherwise.
+    within : (float, float)
+        Bounds on F(., y) from below and on F(x, .) from above over the points of the sets within `radii`, where a bound
+        on a whole set is infinite.
+    radii : (float, float)
+        Lengths around x and y; infinite where a bound is one on the whole set.
 
     Examples
     --------
@@ -118,11 +128,15 @@ class Certificate:
     reason: str = ""
     calls: Calls = field(default_factory=Calls)
     assumes: str = ""
+    within: tuple[float, float] = (-math.inf, math.inf)
+    radii: tuple[float, float] = (math.inf, math.inf)
 
     @property
     def claim(self) -> Status:
         """What a certificate that meets the target may call itself."""
-        return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED
+        if self.assumes:
+            return Status.MET_AS_DECLARED
+        return Status.SOLVED_WITHIN if self.within[1] - self.within[0] < self.gap else Status.SOLVED
 
     @property
     def at_rounding(self) -> bool:

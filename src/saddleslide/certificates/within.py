@@ -44,6 +44,11 @@ def least_within(
     `made` bounds the rounding of base and slope; the search for the best weight begins at `tau`, or where a free step
     is as long as the radius.
     """
+    if simple.linear and not isinstance(simple, Zero):
+        constant, tilt = value_aside(simple, center), simple.gradient(center)
+        lost = errors_at(simple, center, constant, float(np.linalg.norm(tilt)))
+        made = Errors(made.value + lost.value + FEW * (abs(base) + abs(constant)), made.gradient + lost.gradient)
+        base, slope, simple = base + constant, slope + tilt, Zero()
     size, inner = float(np.linalg.norm(slope)), inner_error(center.size) + FEW
     if isinstance(simple, Zero) and isinstance(domain, FullSpace):
         fall = (size + made.gradient) * radius
@@ -52,7 +57,10 @@ def least_within(
     here = float(np.linalg.norm(center))
     low, high = 0.0, math.inf
     best = Least(-math.inf, 0.0, tau)
-    tau = tau if 0.0 < tau < math.inf else max(size, 1e-300) / radius
+    if not 0.0 < tau < math.inf:
+        # Where a free step is as long as the radius; at a minimum any weight that costs nothing beside rounding.
+        steep = float(np.linalg.norm(slope + simple.gradient(center)))
+        tau = max(steep / radius, FEW * abs(base) / radius**2, 1e-200)
     for _ in range(_STEPS):
         x = prox(simple, center - slope / tau, tau, domain)
         step = x - center
@@ -61,7 +69,9 @@ def least_within(
         found = base + float(np.vdot(slope, step)) + last + 0.5 * tau * (way * way - radius * radius)
         beside = FEW * (size + tau * way) * (float(np.linalg.norm(x)) + here)
         terms = size * way + abs(last) + tau * (way * way + radius * radius)
-        margin = made.value + made.gradient * max(way, radius) + inner * terms + beside + errors_at(simple, x, last).value
+        margin = (
+            made.value + made.gradient * max(way, radius) + inner * terms + beside + errors_at(simple, x, last).value
+        )
         if found - margin > best.value:
             best = Least(found - margin, margin, tau)
         if abs(way - radius) <= _CLOSE * radius:
@@ -70,7 +80,11 @@ def least_within(
         # The step of a free minimum is as long as 1 / tau; between two weights that do not suit, their mean.
         following = tau * min(max(way / radius, 1e-3), 1e3)
         inside = low < following < high
-        tau = following if inside else (math.sqrt(low * high) if low > 0.0 and high < math.inf else 8.0 * low or high / 8.0)
+        tau = (
+            following
+            if inside
+            else (math.sqrt(low * high) if low > 0.0 and high < math.inf else 8.0 * low or high / 8.0)
+        )
         if not 1e-290 < tau < 1e290:
             break
     return best

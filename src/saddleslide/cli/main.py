@@ -27,7 +27,7 @@ from saddleslide.runs.terminal import EXIT_CLOSED_PIPE, Terminal, complain, flus
 EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXAMPLES = f"""examples:
   saddleslide solve synthetic
-  saddleslide solve tomography --regime standard --rtol 1e-6
+  saddleslide solve tomography --regime standard --reduction 1e-6
   saddleslide solve game --rows 10 --columns 10
   saddleslide plan tomography --instance poisson
   saddleslide compare consensus
@@ -171,7 +171,7 @@ def _carry_out_with(chosen: argparse.Namespace, things: ExitStack) -> int:
         console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
     if result.status is Status.INTERRUPTED:
         return _interrupted(chosen)
-    return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
+    return EXIT_SOLVED if result.status in (Status.SOLVED, Status.SOLVED_WITHIN) else EXIT_NOT_SOLVED
 
 
 def _interrupted(chosen: argparse.Namespace) -> int:

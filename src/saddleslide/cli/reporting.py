@@ -36,7 +36,8 @@ def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
     if used.regime == "degenerate":
         title = f"levels {used.order}, loops {used.loops}"
     targets = [f"{target:.4g}"] if math.isfinite(target) else []
-    targets += [f"{used.rtol:g} of the gap at the start"] if used.rtol > 0.0 else []
+    targets += [f"{used.reduction:g} of the gap at the start"] if used.reduction > 0.0 else []
+    targets += [f"{used.rtol:g} of the saddle value"] if used.rtol > 0.0 else []
     rows = [
         ("status", result.status.name.lower()),
         ("certified gap", f"{result.gap:.4g}"),

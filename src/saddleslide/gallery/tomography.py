@@ -29,7 +29,7 @@ from saddleslide.problem import SaddleProblem
 # Curvature in the directions that the projections do not see, relative to |A|^2; without it no gap is certified.
 _RIDGE = 1e-4
 _HUBER = 1e-3
-_RTOL = 1e-4
+_REDUCTION = 1e-4
 # Standard deviation over median absolute value of a normal variable.
 _MAD = 1.4826
 # The paper's parameters: ridge mu, dual curvature beta, TV weight lambda, nonlocal weight tau, Hölder coefficient c.
@@ -56,7 +56,7 @@ class Reconstruction(PictureSolution):
     --------
     >>> import saddleslide as ss
     >>> problem = ss.gallery.realistic_tomography("strong_tv", n=16)
-    >>> solution = problem.read(ss.solve(problem, rtol=1e-6))
+    >>> solution = problem.read(ss.solve(problem, reduction=1e-6))
     >>> solution.image.shape, round(solution.psnr(), 1)
     ((16, 16), 35.2)
     """
@@ -152,7 +152,7 @@ def reconstruct(
     >>> angles = np.linspace(0.0, np.pi, 12, endpoint=False)
     >>> sinogram = ss.gallery.parallel_beam(16, angles, bins=23).project(ss.gallery.phantom(1, 16))
     >>> problem = reconstruct(sinogram, angles, weight=1e-4, truth=ss.gallery.phantom(1, 16))
-    >>> problem.X, problem.read(ss.solve(problem, rtol=1e-6)).psnr() > 20.0
+    >>> problem.X, problem.read(ss.solve(problem, reduction=1e-6)).psnr() > 20.0
     (FullSpace((16, 16)), True)
     """
     data = as_real(sinogram, "reconstruct: sinogram")
@@ -244,7 +244,7 @@ def choose_weight(
     def score(logarithm: float) -> float:
         """The PSNR at a weight where the truth is known, else the misfit."""
         problem = make(math.exp(logarithm))
-        result = ss.solve(problem, rtol=_RTOL)
+        result = ss.solve(problem, reduction=_REDUCTION)
         made.append(result.calls)
         found = problem.read(result)
         if not isinstance(found, Reconstruction):

@@ -155,7 +155,7 @@ class AdaptiveSliding(Method):
     steps_per_g: int = option(0, "most coupling steps per step on g", minimum=-1.0, whole=True)
     given: Metric | None = None
     seed: int = 0
-    rtol: float = 0.0
+    reduction: float = 0.0
     # What the settings come from: a change of course is another plan.
     plan: Plan | None = field(default=None, compare=False)
 
@@ -165,7 +165,7 @@ class AdaptiveSliding(Method):
         prepare(transforms=plan.metric not in ("blocks", "diagonal"))
         settings, given = dict(plan.settings), plan.settings.get("given")
         settings["given"] = from_dict(given) if isinstance(given, Mapping) else given
-        return cls(**settings, seed=plan.seed, rtol=plan.rtol, plan=plan)
+        return cls(**settings, seed=plan.seed, reduction=max(plan.reduction, plan.rtol), plan=plan)
 
     @property
     def _entrywise(self) -> bool:
@@ -183,7 +183,7 @@ class AdaptiveSliding(Method):
         if rest.may_have_kinks:
             # A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale.
             radius, holder = rest.domain.radius(start[0]), rest.holder_at_hand
-            radius, part = radius if math.isfinite(radius) else 1.0, 1e-3 * max(self.rtol, 1e-12)
+            radius, part = radius if math.isfinite(radius) else 1.0, 1e-3 * max(self.reduction, 1e-12)
             floor = 0.0 if holder is None else part * holder.H * float(radius ** (1.0 + holder.nu))
         return AdaptiveState(*self._begin(oracles, start), Candidate(*start, math.nan), tol, floor)
 
@@ -266,7 +266,7 @@ class AdaptiveSliding(Method):
         self, state: AdaptiveState, gaps: Sequence[float], judge: Judge, oracles: Oracles
     ) -> AdaptiveState | Status:
         """More inner work where the gap creeps; a status when nothing helps any more."""
-        pace, work, gap = replace(state.pace, steps=state.pace.steps + 1), state.iterate.work, judge.gap
+        pace, work, gap = replace(state.pace, steps=state.pace.steps + 1), state.iterate.work, judge.known_gap
         if gap < 0.9 * pace.best:
             pace.best, pace.waited, pace.stalls = gap, 0, 0
         else:
@@ -284,7 +284,7 @@ class AdaptiveSliding(Method):
             if left >= _PATIENCE and judge.settle(state.found, 0.1 * judge.target, left):
                 return Status.SOLVED
             least = max(_TINY * judge.magnitude, _SLACK * judge.margins)
-            if pace.stalls >= _MOST_STALLS and judge.gap <= least:
+            if pace.stalls >= _MOST_STALLS and judge.known_gap <= least:
                 return Status.NUMERICAL_LIMIT
         return replace(state, iterate=replace(state.iterate, work=work), pace=pace, target=judge.target)
 

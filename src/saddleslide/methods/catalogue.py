@@ -140,7 +140,7 @@ def method_of(plan: Plan) -> Method:
     return RestartedPrimalDual() if plan.method == RESTARTED_PRIMAL_DUAL else named_method(plan.method, plan.settings)
 
 
-def method_plan(facts: Facts, method: Method, tol: float = 0.0, rtol: float = 0.0, every: int | None = None) -> Plan:
+def method_plan(facts: Facts, method: Method, every: int | None = None) -> Plan:
     """The plan of a run with one method, after one error with all that it lacks on this problem."""
     problem, name = facts.problem, method.description.name
     silent = [part for part, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
@@ -148,4 +148,4 @@ def method_plan(facts: Facts, method: Method, tol: float = 0.0, rtol: float = 0.
     raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(facts))
     own = None if name in by_name and by_name[name] is type(method) else method
     settings, shapes = method.settings(), (problem.X.shape, problem.Y.shape)
-    return Plan(method=name, settings=settings, own=own, every=every, tol=tol, rtol=rtol, shapes=shapes)
+    return Plan(method=name, settings=settings, own=own, every=every, tol=0.0, shapes=shapes)

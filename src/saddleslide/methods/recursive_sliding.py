@@ -251,7 +251,7 @@ class RecursiveSliding(Ablation):
     --------
     >>> import saddleslide as ss
     >>> problem = ss.gallery.synthetic(1.0, 0.5, d=20)
-    >>> result = ss.solve(problem, rtol=0.02, method="recursive-sliding")
+    >>> result = ss.solve(problem, reduction=0.02, method="recursive-sliding")
     >>> result.status.name, result.calls.f < ss.plan(problem, result.target, regime="degenerate").predicted_calls["f"]
     ('SOLVED', True)
     """
@@ -287,7 +287,7 @@ class TwoLevelSliding(Ablation):
     --------
     >>> import saddleslide as ss
     >>> problem = ss.gallery.synthetic(0.75, 0.25, seed=0)
-    >>> ss.solve(problem, rtol=0.1, method=ss.methods.TwoLevelSliding(metric="identity")).status.name
+    >>> ss.solve(problem, reduction=0.1, method=ss.methods.TwoLevelSliding(metric="identity")).status.name
     'SOLVED'
     """
 
@@ -332,7 +332,7 @@ class Lockstep(Ablation):
     --------
     >>> import saddleslide as ss
     >>> problem = ss.gallery.synthetic(0.75, 0.25, seed=0)
-    >>> ss.solve(problem, rtol=0.1, method=ss.methods.Lockstep(metric="identity")).status.name
+    >>> ss.solve(problem, reduction=0.1, method=ss.methods.Lockstep(metric="identity")).status.name
     'SOLVED'
     """
 

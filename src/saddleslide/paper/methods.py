@@ -233,7 +233,7 @@ def _trace_stages(given: Instance, intended: Plan, draw: int) -> tuple[Result, l
 
 def _adaptive(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """The library's own method on the same problem, until it certifies the relative target itself."""
-    result = ss.solve(given.problem, rtol=float(run.settings["rtol"]))
+    result = ss.solve(given.problem, reduction=float(run.settings["reduction"]))
     more = {"certificate_calls": vars(result.certificate_calls), "status_of_run": result.status.name}
     return Outcome(result.x, result.y, result.calls, [result.timings["method"]], more=more)
 
@@ -249,7 +249,7 @@ def _without_coupling(run: Run, given: Instance, gaps: Gaps) -> Outcome:
 
 def _diagnostics(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """How far g' is from Lipschitz at an accurate saddle point of the Hölder regime (paper, "Hölder diagnostics")."""
-    result = ss.solve(given.problem, rtol=float(run.settings["rtol"]))
+    result = ss.solve(given.problem, reduction=float(run.settings["reduction"]))
     size, nu = np.abs(result.y), HOLDER_EXPONENT
     inner = np.ones(size.shape, dtype=bool)
     # Differences beyond the last column and row are zero by definition, and so is y there.

@@ -41,7 +41,7 @@ _VECTOR_WORK, _LBFGS_WORK = 10.0, 120.0
 
 def adaptive_plan(facts: Facts, request: SolveRequest) -> Plan:
     """What adaptive sliding does on a problem; nothing is called."""
-    problem, metric, (absolute, relative) = facts.problem, request.metric, request.targets(facts.problem)
+    problem, metric, target = facts.problem, request.metric, request.target(facts.problem)
     blocks = (("f", facts.f), ("g", facts.g))
     silent = [name for name, block in blocks if not block.function.has_value]
     missing = "has no value, so no gap can be certified; pass value=, or run a plan of ss.plan."
@@ -54,7 +54,7 @@ def adaptive_plan(facts: Facts, request: SolveRequest) -> Plan:
     costs = given or estimates.estimated_costs(problem)
     simple = [f"{name} = {block.simple.function!r}" for name, block in blocks if not block.simple.is_zero]
     made = Plan(
-        method=RESTARTED_PRIMAL_DUAL, settings={"metric": "blocks"}, tol=absolute, rtol=relative, seed=request.seed,
+        method=RESTARTED_PRIMAL_DUAL, settings={"metric": "blocks"}, **target._asdict(), seed=request.seed,
         shapes=(problem.X.shape, problem.Y.shape), mirrored=mirrored, costs=costs,
         proximal=tuple(f"{part} by its proximal step" for part in simple),
     )  # fmt: skip
@@ -99,7 +99,7 @@ class Choice:
 
 
 def choose(
-    facts: Facts, tol: float, rtol: float, costs: Costs, estimated: bool, start: tuple[Any, Any] | None = None
+    facts: Facts, tol: float, reduction: float, costs: Costs, estimated: bool, start: tuple[Any, Any] | None = None
 ) -> Choice:
     """The method of `method="auto"`: the cheapest by prediction; "adaptive" unless another is clearly cheaper.
 
@@ -117,21 +117,21 @@ def choose(
         return Choice(ADAPTIVE, "no other method applies")
     # Whether distances, on which all bounds rest, are known without calling a costly function.
     known = max(facts.moduli) == 0.0 or simple
-    if not (rivals or known) and _adaptive_anyway(facts, tol, rtol, costs, estimated, promised):
+    if not (rivals or known) and _adaptive_anyway(facts, tol, reduction, costs, estimated, promised):
         return Choice(ADAPTIVE, "the cheapest by prediction, however far the solution is")
     # The gap at the start. Distances from there may take one gradient of each function, and two products away from 0.
-    scale, certain = forecast.start_scale(facts) if rtol > 0.0 else 0.0, rtol == 0.0
-    if rtol > 0.0 and simple:
+    scale, certain = forecast.start_scale(facts) if reduction > 0.0 else 0.0, reduction == 0.0
+    if reduction > 0.0 and simple:
         # Certified where no costly function is called for that.
         seen = judged(problem, *problem.start(start))
         note(seen.calls)
         if math.isfinite(seen.gap):
             scale, certain = min(seen.gap, scale), True
-    target = forecast.within_scale(max(tol, rtol * scale), forecast.start_scale(facts))
+    target = forecast.within_scale(max(tol, reduction * scale), forecast.start_scale(facts))
     if not 0.0 < target < math.inf:
         return Choice(ADAPTIVE, "no target in absolute terms is known beforehand")
     # A whole bound must hold its own where sizes overstate the target.
-    strict = target if certain or tol >= rtol * scale else _OVERSTATED * target
+    strict = target if certain or tol >= reduction * scale else _OVERSTATED * target
     try:
         rows, (own, *others) = _predictions(facts, target, strict, costs, estimated, rivals, promised)
     except ArithmeticError:
@@ -171,7 +171,7 @@ def _predictions(
 
 
 def _adaptive_anyway(
-    facts: Facts, tol: float, rtol: float, costs: Costs, estimated: bool, promised: list[Method]
+    facts: Facts, tol: float, reduction: float, costs: Costs, estimated: bool, promised: list[Method]
 ) -> bool:
     """Whether adaptive sliding is the cheapest at all distances that are tried; nothing is called.
 
@@ -188,7 +188,7 @@ def _adaptive_anyway(
             continue
         tried.add(assumed.distances)
         scale = forecast.start_scale(assumed)
-        wanted = rtol * scale if rtol > 0.0 else 0.0
+        wanted = reduction * scale if reduction > 0.0 else 0.0
         target = forecast.within_scale(max(tol, wanted), scale)
         if not 0.0 < target < math.inf:
             continue

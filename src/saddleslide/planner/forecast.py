@@ -29,7 +29,10 @@ from saddleslide.metrics import Metric
 from saddleslide.operators import FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import RADIUS, Target, weighted_cost
+
+# The target where none is named: relative to the size of the saddle value.
+DEFAULT_RTOL = 1e-4
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class SolveRequest:
     """The arguments that `ss.solve` and `ss.plan` share; `ss.solve` documents them."""
 
     tol: float | None = None
-    rtol: float | None = None
+    reduction: float | None = None
     method: str | Method = "auto"
     metric: str | Metric = "auto"
     start: tuple[Any, Any] | None = None
@@ -45,24 +48,26 @@ class SolveRequest:
     seed: int = 0
     # Which of the two errors are about.
     caller: str = "solve"
+    rtol: float | None = None
+    radius: float = RADIUS
 
-    def targets(self, problem: SaddleProblem) -> tuple[float, float]:
-        """Absolute and relative target, after refusing what can not be one."""
+    def target(self, problem: SaddleProblem) -> Target:
+        """What is asked for, after refusing what can not be; relative to the saddle value where nothing is said."""
         if not isinstance(problem, SaddleProblem):
             raise InputError(f"{self.caller}: problem is {type(problem).__name__}; expected a SaddleProblem.")
         complaints = []
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
             complaints.append(f"rng is {self.seed!r}; expected a seed >= 0 or a numpy.random.Generator.")
-        if self.tol is None and self.rtol is None:
-            complaints.append("tol and rtol are both missing; expected a target gap.")
         if not (isinstance(self.metric, Metric) or (isinstance(self.metric, str) and self.metric in METRICS)):
             complaints.append(f"metric is {self.metric!r}; expected one of {METRICS} or an object of ss.metrics.")
         raise_all(self.caller, complaints)
-        absolute = 0.0 if self.tol is None else as_number(self.tol, f"{self.caller}: tol", 0.0)
-        relative = 0.0 if self.rtol is None else as_number(self.rtol, f"{self.caller}: rtol", 0.0)
-        if absolute == 0.0 and relative == 0.0:
-            raise InputError(f"{self.caller}: tol and rtol are 0; expected a target > 0.")
-        return absolute, relative
+        asked = {"tol": self.tol, "reduction": self.reduction, "rtol": self.rtol}
+        if all(value is None for value in asked.values()):
+            asked["rtol"] = DEFAULT_RTOL
+        found = {name: as_number(value or 0.0, f"{self.caller}: {name}", 0.0) for name, value in asked.items()}
+        if not any(found.values()):
+            raise InputError(f"{self.caller}: all targets are 0; expected tol, rtol or reduction > 0.")
+        return Target(**found, radius=as_number(self.radius, f"{self.caller}: radius", 0.0, finite=False))
 
 
 ADAPTIVE = "adaptive"

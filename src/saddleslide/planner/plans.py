@@ -27,7 +27,7 @@ from saddleslide.planner.choice import adaptive_plan, choose
 from saddleslide.planner.forecast import ADAPTIVE, PAPER, SolveRequest
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Plan
-from saddleslide.theory.plan import DISTANCES
+from saddleslide.theory.plan import DISTANCES, RADIUS
 
 AUTO = "auto"
 
@@ -37,6 +37,8 @@ def plan(
     tol: float | None = None,
     *,
     rtol: float | None = None,
+    reduction: float | None = None,
+    radius: float = RADIUS,
     method: str | Method = "auto",
     options: Mapping[str, Any] | None = None,
     metric: str | float | Sequence[float] | Metric = "auto",
@@ -71,9 +73,8 @@ def plan(
     ----------
     problem : SaddleProblem
         What is to be solved.
-    tol, rtol : float, optional
-        Target gap, absolute and relative to the gap at the start. A schedule takes `tol`; it needs it unless `order`
-        and `loops` are given.
+    tol, rtol, reduction, radius : float, optional
+        As in `ss.solve`. A schedule takes `tol`; it needs it unless `order` and `loops` are given.
     method, options, rng : optional
         As in `ss.solve`.
     metric : "auto", "identity", "balanced", "levelwise", "diagonal", "spectral", "fft", weights or one of `ss.metrics`
@@ -161,8 +162,13 @@ def plan(
     )  # fmt: skip
     as_word(regime, "plan: regime", (AUTO, ADAPTIVE, PAPER, *REGIMES))
     with counted(problem) as books:
-        if _asks_for_a_schedule(problem, asked, rtol, chosen):
-            idle = {"rtol": rtol, "options": options, "method": None if chosen == AUTO else method}
+        if _asks_for_a_schedule(problem, asked, chosen, relative=not (rtol is None and reduction is None)):
+            idle = {
+                "rtol": rtol,
+                "reduction": reduction,
+                "options": options,
+                "method": None if chosen == AUTO else method,
+            }
             wrong = [f"{name} is {given!r}; a schedule has none." for name, given in idle.items() if given is not None]
             raise_all("plan", wrong)
             asked = replace(asked, regime=AUTO) if regime == PAPER else asked
@@ -179,46 +185,48 @@ def plan(
                     f"plan: method {chosen!r} needs exact gradients; expected a regime of the paper for sampled ones."
                 )
             norm: Any = metric
-            request = SolveRequest(tol, rtol, chosen, norm, start, costs, as_seed(rng), "plan")
-            request.targets(problem)
+            request = SolveRequest(tol, reduction, chosen, norm, start, costs, as_seed(rng), "plan", rtol, radius)
+            request.target(problem)
             made = solve_plan(Facts(quiet_problem(problem)), request)
     return replace(made, spent=(books.calls.f, books.calls.g, books.calls.B))
 
 
-def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, rtol: float | None, method: str | Method) -> bool:
+def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, method: str | Method, relative: bool) -> bool:
     """Whether recursive sliding by a theorem is asked for, or is all that can be done."""
     if asked.regime != AUTO or not isinstance(problem, SaddleProblem):
         return asked.regime != ADAPTIVE
     norm_of_x = isinstance(asked.metric, Metric) or (isinstance(asked.metric, str) and asked.metric in METRICS)
-    if asked.theorem_settings or not norm_of_x or (asked.tol is None and rtol is None):
+    if asked.theorem_settings or not norm_of_x:
         return True
     # Adaptive sliding and the methods are judged on the way, which takes values and exact gradients.
     judged = problem.f.has_value and problem.g.has_value and not is_sampled(problem)
-    return not judged and method == AUTO
+    return not (judged or relative) and method == AUTO
 
 
 def solve_plan(facts: Facts, request: SolveRequest) -> Plan:
     """What `solve` begins with: the one answer of `plan`, `solve`, `compare` and the command line."""
-    problem, targets, method = facts.problem, request.targets(facts.problem), request.method
+    problem, target, method = facts.problem, request.target(facts.problem), request.method
     # All that can be wrong is refused before any oracle is called.
     problem.start(request.start)
     plain = isinstance(request.metric, str) and request.metric == AUTO
     if not isinstance(method, str):
         complaint = f"metric is {request.metric!r}; expected 'auto' with a named method."
         raise_all(request.caller, [complaint] * (not plain))
-        return replace(method_plan(facts, method, *targets), seed=request.seed)
+        return replace(method_plan(facts, method), **target._asdict(), seed=request.seed)
     if method != AUTO or not plain:
         # A metric that was asked for belongs to adaptive sliding.
         return adaptive_plan(facts, request)
     costs, estimated = chosen_costs(problem, request.costs, request.caller), request.costs is None
-    choice = choose(facts, *targets, costs, estimated, request.start)
+    # The size of the saddle value is not known beforehand: the gap at the start stands for it in predictions.
+    relative = max(target.reduction, target.rtol)
+    choice = choose(facts, target.tol, relative, costs, estimated, request.start)
     if choice.method == ADAPTIVE:
         # What was measured is not measured again.
         made = adaptive_plan(facts, replace(request, costs=None if estimated else costs))
     else:
         distances = zip(DISTANCES, facts.distances, strict=True)
         known = {name: Constant(D, "seen from the start") for name, D in distances if math.isfinite(D)}
-        made = method_plan(facts, by_name[choice.method](), *targets)
+        made = replace(method_plan(facts, by_name[choice.method]()), **target._asdict())
         made = replace(made, seed=request.seed, constants=known, on_allowance=True)
     # Calls that the method is expected to take, judging included; other methods with their costs, cheapest first.
     calls = [row.expected + row.judging for row in choice.rows if row.method == choice.method and row.expected]

@@ -99,7 +99,10 @@ def round_off(result: Result, problem: SaddleProblem) -> Result:
     except RunEnded:
         seen = Certificate(reason="the time was up before the rounded point was judged.")
     # A target that the point meets in double precision alone is below what single precision can hold.
-    missed = result.status in (Status.SOLVED, Status.MET_AS_DECLARED) and not seen.gap <= result.known_target
+    missed = (
+        result.status in (Status.SOLVED, Status.SOLVED_WITHIN, Status.MET_AS_DECLARED)
+        and not seen.gap <= result.known_target
+    )
     status = Status.NUMERICAL_LIMIT if missed else result.status
     spent = replace(seen, calls=result.certificate_calls + seen.calls)
     return replace(result, x=x, y=y, certificate=spent, calls=result.calls + seen.calls, status=status)

@@ -118,8 +118,8 @@ class Run(RunState):
         if self.by_stages:
             self.judge = self.inspector = StageJudge(problem, plan.tol, self.origin, self.oracles, control, watch)
         else:
-            split, target = self.method.split(self.facts), (plan.tol or 0.0, plan.rtol)
-            self.judge = Judge(problem, split, *target, self.origin, control.dry, watch.gate, watch.left)
+            split = self.method.split(self.facts)
+            self.judge = Judge(problem, split, plan.target, self.origin, control.dry, watch.gate, watch.left)
             self.inspector = INSPECTORS[self.method.judged](problem, split, self.judge)
         self.steps, self.begun, self.tol_at_start = 0, False, 0.0
         self.due, self.cut, self.astray = plan.next_inspection(0), False, Astray()
@@ -218,7 +218,7 @@ class Run(RunState):
         if self.judge.at_rounding:
             # A part of a gap that is rounding: no method can be asked for that.
             return Status.NUMERICAL_LIMIT
-        self.tol_at_start = self.judge.target
+        self.tol_at_start = self.judge.first_target
         with self.control.clock.phase("method"):
             self.state = self.method.init(self.oracles, self.facts, self.origin, self.tol_at_start)
         self.begun = True
@@ -244,7 +244,7 @@ class Run(RunState):
             return Status.NUMERICAL_LIMIT
         before, self.judge.latest = self.judge.latest, (candidates[0].x, candidates[0].y)
         gaps = self._gaps_of(candidates)
-        if stopped or (not self.by_stages and self._record(self.judge.gap)):
+        if stopped or (not self.by_stages and self._record(self.judge.known_gap)):
             return Status.STOPPED
         if self.judge.solved:
             return Status.SOLVED
@@ -252,7 +252,7 @@ class Run(RunState):
             return Status.NUMERICAL_LIMIT
         if self._has_gone_astray(gaps, candidates[0], before):
             return Status.COMPLETED
-        if not self.by_stages and self.steps >= _HOPELESS and not math.isfinite(self.judge.gap):
+        if not self.by_stages and self.steps >= _HOPELESS and not math.isfinite(self.judge.known_gap):
             return Status.NO_CERTIFICATE
         judge: Any = self.judge
         with self.control.clock.phase("certificate"):
@@ -268,7 +268,7 @@ class Run(RunState):
         if not self.method.is_finished(self.state):
             return None
         # What a method that ends by itself has come to, short of its target.
-        if math.isfinite(self.judge.gap):
+        if math.isfinite(self.judge.known_gap):
             return Status.COMPLETED
         promised = self.plan.tol is not None and self.expected_gap <= self.plan.tol
         return Status.EXPECTED if promised else Status.NO_CERTIFICATE
@@ -287,7 +287,7 @@ class Run(RunState):
         astray, inspector = self.astray, self.inspector
         exact = None if inspector.closed else partial(inspector.exact_gap_of, candidate, self.oracles.calls)
         reason = astray.by_gap(min(gaps), exact)
-        if not reason and not math.isfinite(min(astray.best_gap, self.judge.gap)):
+        if not reason and not math.isfinite(min(astray.best_gap, self.judge.known_gap)):
             reason = astray.by_distance(self.judge.latest, before)
             if reason and astray.settled is not None:
                 self.judge.latest = astray.settled
@@ -416,7 +416,9 @@ class Run(RunState):
             # The value of the mirrored problem is the negative.
             (x, y), assumes = (y, x), self.given.assumptions if seen.assumes else ""
             calls = seen.calls.mirrored()
+            within, radii = (-seen.within[1], -seen.within[0]), seen.radii[::-1]
             seen = replace(seen, lower=-seen.upper, upper=-seen.lower, calls=calls, assumes=assumes)
+            seen = replace(seen, within=within, radii=radii)
         if status is Status.INCONSISTENT:
             # Oracles have contradicted each other: no bound is left.
             seen = Certificate(reason=self.watch.reason, calls=seen.calls)

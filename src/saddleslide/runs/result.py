@@ -140,18 +140,23 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """Certified gap at (x, y); infinite when unknown."""
-        return self.certificate.gap
+        """Certified gap at (x, y), within `radius` where the status says so; infinite when unknown."""
+        return self.upper - self.lower if self.status is Status.SOLVED_WITHIN else self.certificate.gap
+
+    @property
+    def radius(self) -> float:
+        """How far the claim reaches, as a multiple of the size of the point; infinite where it holds on whole sets."""
+        return self.plans[-1].radius if self.status is Status.SOLVED_WITHIN and self.plans else math.inf
 
     @property
     def lower(self) -> float:
-        """Certified lower bound on the saddle value."""
-        return self.certificate.lower
+        """Certified lower bound on the saddle value; with SOLVED_WITHIN if a saddle point lies within the radii."""
+        return self.certificate.within[0] if self.status is Status.SOLVED_WITHIN else self.certificate.lower
 
     @property
     def upper(self) -> float:
-        """Certified upper bound on the saddle value."""
-        return self.certificate.upper
+        """Certified upper bound on the saddle value; with SOLVED_WITHIN if a saddle point lies within the radii."""
+        return self.certificate.within[1] if self.status is Status.SOLVED_WITHIN else self.certificate.upper
 
     @property
     def certificate_calls(self) -> Calls:
@@ -168,7 +173,7 @@ class Result:
         """Whether what was asked was reached: the target, or the end of a plan without one."""
         if self.status is Status.COMPLETED:
             return not self.known_target > 0.0
-        return self.status in (Status.SOLVED, Status.EXPECTED)
+        return self.status in (Status.SOLVED, Status.SOLVED_WITHIN, Status.EXPECTED)
 
     def or_raise(self) -> Result:
         """The result itself, or an OutcomeError that carries it where it is not a success."""
@@ -184,6 +189,9 @@ class Result:
         parts = [str(self.status.value)]
         if self.detail:
             parts.append(f"{self.detail}.")
+        if self.status is Status.SOLVED_WITHIN:
+            lengths = zip("xy", self.certificate.radii, strict=True)
+            parts.append(f"Radii: {', '.join(f'{r:.4g} around {block}' for block, r in lengths if r < math.inf)}.")
         if self.status is Status.BOUND_REACHED:
             parts.append(f"Seen: {self.certificate.reason}.")
         if unknown and self.status not in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING):
@@ -220,7 +228,7 @@ class Result:
         remote, spared = kind_of(self.x) != NUMPY, f" ({self.spared} more are in the plan, not needed)"
         rows = [
             ("status", self.status.name.lower()),
-            ("gap", f"{self.gap:.4g} ({self.certificate.kind})"),
+            ("gap", f"{self.gap:.4g} ({self._kind})"),
             ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
             ("expected", f"{self.expected_gap:.4g} (bound on the expected gap)" * (not math.isnan(self.expected_gap))),
             ("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)" * (self.floor > 0.0)),
@@ -235,6 +243,12 @@ class Result:
             ("message", self.message),
         ]
         return [(name, text) for name, text in rows if text]
+
+    @property
+    def _kind(self) -> str:
+        return (
+            f"within {self.radius:g} times its size" if self.status is Status.SOLVED_WITHIN else self.certificate.kind
+        )
 
     def plot(
         self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None
@@ -269,7 +283,7 @@ class Result:
         """The gap that ends the run, where the result knows it; NaN otherwise."""
         if not math.isnan(self.target):
             return self.target
-        if not self.plans or self.plans[-1].tol is None or self.plans[-1].rtol > 0.0:
+        if not self.plans or self.plans[-1].tol is None or max(self.plans[-1].reduction, self.plans[-1].rtol) > 0.0:
             return math.nan
         return self.plans[-1].tol
 

@@ -82,6 +82,16 @@ class StageJudge(StageState):
         return self.seen.gap
 
     @property
+    def known_gap(self) -> float:
+        """The same: between stages no gap within radii is asked for."""
+        return self.gap
+
+    @property
+    def first_target(self) -> float:
+        """The target, which is absolute."""
+        return self.target
+
+    @property
     def solved(self) -> bool:
         """Whether the certified gap meets the target."""
         return self.seen.gap <= self.target

@@ -114,7 +114,8 @@ def _called(calls: Mapping[str, int]) -> str:
 def _method_lines(plan: Plan) -> list[str]:
     """Of a method without a schedule: a named one, or what `solve` does by itself."""
     words = [f"gap at most {plan.tol:g}"] if plan.tol else []
-    words += [f"{plan.rtol:g} of the gap at the start"] if plan.rtol > 0.0 else []
+    words += [f"{plan.reduction:g} of the gap at the start"] if plan.reduction > 0.0 else []
+    words += [f"{plan.rtol:g} of the saddle value"] if plan.rtol > 0.0 else []
     target, of = f"  target   {' or '.join(words)}", plan.settings
     if not plan.is_adaptive:
         chosen = "".join(f", {name} {value}" for name, value in of.items() if value is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from saddleslide.errors import InputError, raise_all
 from saddleslide.theory.bounds import sharp_bound
@@ -29,6 +29,31 @@ PRACTICAL_CONTRACTION = 0.25
 PSI_PER_GAP = 12.0
 
 
+# A claim within a radius reaches so many times the size of the point.
+RADIUS = 10.0
+# A target relative to the saddle value is at least this part of it relative to the gap at the start: values may be 0.
+FLOOR = 1e-3
+
+
+class Target(NamedTuple):
+    """The gap that is asked for: absolute, relative to the gap at the start, and relative to the saddle value."""
+
+    tol: float = 0.0
+    reduction: float = 0.0
+    rtol: float = 0.0
+    radius: float = RADIUS
+
+    @property
+    def scaled(self) -> float:
+        """The part of the gap at the start that is asked for; of a target relative to the value, its floor."""
+        return max(self.reduction, FLOOR * self.rtol)
+
+    def at(self, start_gap: float, lower: float, upper: float) -> float:
+        """The target in absolute terms, from a gap at the start and bounds on the value."""
+        size = max(abs(lower), abs(upper))
+        return max(self.tol, self.scaled * start_gap, self.rtol * size if size < math.inf else 0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a run intends: `ss.plan` makes it, `ss.solve` begins with the same one, `ss.run` carries it out.
@@ -49,8 +74,10 @@ class Plan:
         The method itself, where it is a class of the caller's; such a plan can not be written to a file.
     tol : float or None
         Target gap.
-    rtol : float
-        Target relative to the gap at the start; the larger of both targets counts.
+    reduction, rtol : float
+        Targets relative to the gap at the start, and to the size of the saddle value; the largest of all counts.
+    radius : float
+        How far a claim within a radius reaches, as a multiple of the size of the point (docs/certificates.md).
     schedule : Schedule or None
         Stages, levels, loops and norm of recursive sliding, with the theorem behind them.
     constants : dict
@@ -97,7 +124,9 @@ class Plan:
     settings: dict[str, Any] = field(default_factory=dict)
     own: Any = None
     tol: float | None = None
+    reduction: float = 0.0
     rtol: float = 0.0
+    radius: float = RADIUS
     schedule: Schedule | None = None
     constants: dict[str, Constant] = field(default_factory=dict)
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -123,6 +152,11 @@ class Plan:
         if self.every is not None and not counted:
             complaints.append(f"every is {self.every!r}; expected a whole number >= 1, or None.")
         raise_all("Plan", complaints)
+
+    @property
+    def target(self) -> Target:
+        """What is asked for, in all its forms."""
+        return Target(self.tol or 0.0, self.reduction, self.rtol, self.radius)
 
     @property
     def is_adaptive(self) -> bool:
@@ -333,7 +367,19 @@ class Plan:
             raise InputError(f"Plan.from_dict: the data has {sorted(map(str, data))}; {expected}.")
         try:
             costs, shapes, schedule = data["costs"], data["shapes"], data["schedule"]
-            plain = ("method", "settings", "tol", "rtol", "predicted", "seed", "mirrored", "every", "on_allowance")
+            plain = (
+                "method",
+                "settings",
+                "tol",
+                "reduction",
+                "rtol",
+                "radius",
+                "predicted",
+                "seed",
+                "mirrored",
+                "every",
+                "on_allowance",
+            )
             kept: dict[str, Any] = {name: data[name] for name in plain}
             kept |= {name: tuple(data[name]) for name in ("reasons", "proximal", "notes", "spent")}
             return cls(

@@ -50,7 +50,7 @@ class Task:
 
     def compare(self, really: bool) -> Comparison:
         """All methods; a relative target is one of the gap at the start."""
-        tol = self.asked.get("tol") or self.asked["rtol"] * certify(self.problem, *self.problem.start()).gap
+        tol = self.asked.get("tol") or self.asked["reduction"] * certify(self.problem, *self.problem.start()).gap
         return compare(self.problem, tol, run=really)
 
 
@@ -92,7 +92,7 @@ class Entry:
     """A problem of the command line: its words, its target, its arguments, and the problem that they ask for.
 
     `examples` are arguments that go with every command, `reports` with `solve` alone; `own` says how to bring data of
-    one's own. A problem with a `relative` target takes --rtol and --metric.
+    one's own. A problem with a `relative` target takes --reduction and --metric.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Entry:
         if client is not None and not isinstance(problem.f, DaskSum | AgentFunctions):
             problem = spread(problem, client, chosen.parts)
         if self.relative:
-            target = {"rtol": chosen.rtol} if chosen.tol is None else {"tol": chosen.tol}
+            target = {"reduction": chosen.reduction} if chosen.tol is None else {"tol": chosen.tol}
             return Task(problem, target | {"metric": chosen.metric})
         # The paper's instances are solved by the paper's plan unless --adaptive is given.
         papers = not getattr(chosen, "adaptive", True)
@@ -135,7 +135,7 @@ class Entry:
         if self.relative:
             says = f"target, relative to the gap at the start ({target:g})"
             targets = one.add_mutually_exclusive_group()
-            targets.add_argument("--rtol", type=positive, default=target, help=says)
+            targets.add_argument("--reduction", type=positive, default=target, help=says)
             targets.add_argument("--tol", type=positive, help="target gap, in place of a relative one")
         else:
             one.add_argument("--tol", type=positive, default=target, help=f"target gap ({target:g})")
