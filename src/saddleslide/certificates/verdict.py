@@ -24,8 +24,8 @@ class Status(Enum):
     SOLVED = "The certified gap is at most the target. The point is good to that gap. Nothing more to do."
     SOLVED_WITHIN = (
         "No points of the sets within certificate.radii are better than this one by more than the target. Nothing "
-        "bounds the sets, so that no gap over all of them is finite; docs/certificates.md says what follows. For a "
-        "global proof bound X or Y, or add a ridge."
+        "bounds the sets, so that over all of them no such gap is proved; docs/certificates.md says what follows. For "
+        "a global proof bound X or Y, or add a ridge."
     )
     MET_AS_DECLARED = (
         "The bounds meet the target provided that what was declared, and is named in certificate.assumes, is right. On "

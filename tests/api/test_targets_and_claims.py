@@ -1,0 +1,188 @@
+"""What may be asked for, and what is claimed where nothing bounds the sets: answers of other solvers, scales, limits."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import saddleslide as ss
+from support import gathered, need
+
+F, D = ss.functions, ss.domains
+RNG = np.random.default_rng(7)
+A, b = RNG.standard_normal((20, 40)), RNG.standard_normal(20)
+TALL, t = RNG.standard_normal((50, 6)), RNG.standard_normal(50)
+C, d = RNG.standard_normal((4, 40)), RNG.standard_normal(4)
+PRICES, MIX = RNG.random(24), RNG.random((8, 24))
+SUMS = MIX @ (RNG.random(24) * (RNG.random(24) > 0.6))
+SPARSE = A @ (RNG.standard_normal(40) * (RNG.random(40) > 0.9))
+STEPS = np.eye(40)[:-1] - np.eye(40, k=1)[:-1]
+
+
+def saddle(f, g, B, X, Y):
+    return ss.SaddleProblem(f=f, g=g, B=B, X=X, Y=Y)
+
+
+def lasso():
+    model = need("sklearn.linear_model").Lasso(alpha=1.5 / 20, fit_intercept=False, tol=1e-12, max_iter=10**6).fit(A, b)
+    value = 0.5 * np.sum((A @ model.coef_ - b) ** 2) + 1.5 * np.abs(model.coef_).sum()
+    f = F.LeastSquares(A, b) + 1.5 * F.Power(0.0)
+    return saddle(f, F.Zero(), np.zeros((1, 40)), D.FullSpace(40), D.Box(0.0, 0.0, shape=1)), value
+
+
+def equalities():
+    """Least squares of full column rank under C x = d, by its KKT system."""
+    tall = np.vstack([A, RNG.standard_normal((40, 40))])
+    right = np.concatenate([b, np.zeros(40)])
+    system = np.block([[tall.T @ tall, C.T], [C, np.zeros((4, 4))]])
+    x = np.linalg.solve(system, np.concatenate([tall.T @ right, d]))[:40]
+    f = F.LeastSquares(tall, right)
+    return saddle(f, F.Linear(d), C, D.FullSpace(40), D.FullSpace(4)), 0.5 * np.sum((tall @ x - right) ** 2)
+
+
+def linear_program():
+    value = scipy.optimize.linprog(PRICES, A_eq=MIX, b_eq=SUMS).fun
+    return saddle(F.Linear(PRICES), F.Linear(SUMS), MIX, D.NonNegative(24), D.FullSpace(8)), value
+
+
+def inequalities():
+    """min <c, x> with G x <= h in R^n: multipliers >= 0."""
+    G, h = np.vstack([TALL, np.eye(6), -np.eye(6)]), np.concatenate([np.abs(t) + 0.5, np.full(12, 3.0)])
+    c = RNG.standard_normal(6)
+    value = scipy.optimize.linprog(c, A_ub=G, b_ub=h, bounds=(None, None)).fun
+    return saddle(F.Linear(c), F.Linear(h), G, D.FullSpace(6), D.NonNegative(62)), value
+
+
+def quantile():
+    """The sum of 0.7 max(r, 0) + 0.3 max(-r, 0) of r = t - A x, as a linear program."""
+    c = np.concatenate([np.zeros(6), np.full(50, 0.7), np.full(50, 0.3)])
+    split = np.hstack([TALL, np.eye(50), -np.eye(50)])
+    bounds = [(None, None)] * 6 + [(0, None)] * 100
+    value = scipy.optimize.linprog(c, A_eq=split, b_eq=t, bounds=bounds).fun
+    return saddle(F.Zero(), F.Linear(-t), -TALL, D.FullSpace(6), D.Box(-0.3, 0.7, shape=50)), value
+
+
+def basis_pursuit():
+    value = scipy.optimize.linprog(np.ones(80), A_eq=np.hstack([A, -A]), b_eq=SPARSE).fun
+    return saddle(F.Power(0.0), F.Linear(SPARSE), A, D.FullSpace(40), D.FullSpace(20)), value
+
+
+def orthant_with_variation():
+    """x >= 0 with total variation and no ridge, as a quadratic program of SciPy's."""
+
+    def objective(z):
+        x, slack = z[:40], z[40:]
+        r = A @ x - b
+        return 0.5 * r @ r + 0.5 * slack.sum(), np.concatenate([A.T @ r, np.full(39, 0.5)])
+
+    rows = np.vstack([np.hstack([STEPS, -np.eye(39)]), np.hstack([-STEPS, -np.eye(39)])])
+    bounds = scipy.optimize.Bounds(np.concatenate([np.zeros(40), np.full(39, -np.inf)]), np.inf)
+    found = scipy.optimize.minimize(
+        objective, np.ones(79), jac=True, bounds=bounds, method="SLSQP", options={"ftol": 1e-12, "maxiter": 1000},
+        constraints={"type": "ineq", "fun": lambda z: -rows @ z, "jac": lambda z: -rows},
+    )  # fmt: skip
+    f = F.LeastSquares(A, b)
+    return saddle(f, F.Zero(), STEPS, D.NonNegative(40), D.Box(-0.5, 0.5, shape=39)), found.fun
+
+
+FREE = (lasso, equalities, linear_program, inequalities, quantile, basis_pursuit, orthant_with_variation)
+
+
+@gathered("make", FREE, ids=lambda make: make.__name__)
+def test_problems_without_bounds_are_solved_to_the_values_of_other_solvers(make):
+    problem, value = make()
+    result = ss.solve(problem, rtol=1e-4, max_steps=4000)
+    assert result.status is ss.Status.SOLVED_WITHIN and result.success
+    assert result.lower - 1e-9 <= value <= result.upper + 1e-6 * abs(value)
+    assert result.gap <= 1e-4 * max(abs(result.lower), abs(result.upper)) and result.radius == 10.0
+    # The certificate keeps what holds on the whole sets.
+    assert result.certificate.gap > 100.0 * result.gap and min(result.certificate.radii) < math.inf
+    assert "Radii: " in result.message
+
+
+def test_a_claim_implies_small_residuals_of_constraints():
+    """|B x - b| <= gap / R_y for multipliers in the whole space (docs/certificates.md, 2)."""
+    for make, sums in ((equalities, d), (linear_program, SUMS), (basis_pursuit, SPARSE)):
+        problem, _ = make()
+        result = ss.solve(problem, rtol=1e-4, max_steps=4000)
+        left = float(np.linalg.norm(problem.coupling.forward(result.x) - sums))
+        assert left <= result.gap / result.certificate.radii[1] * (1.0 + 1e-9)
+
+
+@gathered(("of_x", "of_y", "of_f"), [(1e3, 1.0, 1.0), (1e-4, 1e2, 1e-3), (1.0, 1e-5, 1e5)])
+def test_no_status_depends_on_units(of_x, of_y, of_f):
+    """x in other units, y in other units, f in other units: lengths and gaps follow."""
+    tall = np.vstack([A, np.eye(40)])
+    right = np.concatenate([b, np.zeros(40)])
+
+    def scaled(sx, sy, sf):
+        f = F.LeastSquares(math.sqrt(sf) * tall / sx, math.sqrt(sf) * right)
+        return saddle(f, F.Linear(sf * d / sy), sf * C / (sx * sy), D.FullSpace(40), D.FullSpace(4))
+
+    plain, other = (ss.solve(scaled(*s), rtol=1e-5, method="adaptive") for s in ((1, 1, 1), (of_x, of_y, of_f)))
+    assert plain.status is other.status is ss.Status.SOLVED_WITHIN
+    assert other.certificate.radii[1] == pytest.approx(of_y * plain.certificate.radii[1], rel=0.05)
+    assert other.upper == pytest.approx(of_f * plain.upper, rel=1e-4)
+
+
+def test_infeasible_and_unbounded_programs_are_never_a_success():
+    nothing = saddle(F.Linear(np.ones(3)), F.Linear([1.0, 3.0]), np.ones((2, 3)), D.NonNegative(3), D.FullSpace(2))
+    falls = saddle(
+        F.Linear(-np.ones(3)), F.Linear([0.0]), np.array([[1.0, -1.0, 0.0]]), D.NonNegative(3), D.FullSpace(1)
+    )
+    for problem in (nothing, falls):
+        result = ss.solve(problem, rtol=1e-3, max_steps=300)
+        assert not result.success and result.status is not ss.Status.SOLVED
+
+
+def test_a_radius_of_0_asks_for_a_global_proof():
+    problem, _ = lasso()
+    assert not ss.solve(problem, rtol=1e-3, radius=0.0, max_steps=300).success
+
+
+def test_a_larger_radius_costs_at_most_as_many_times_the_gap():
+    problem, _ = linear_program()
+    found = [ss.solve(problem, tol=1e-4, radius=radius, max_steps=4000) for radius in (1.0, 100.0)]
+    assert all(result.success for result in found)
+    ratio = found[1].certificate.radii[1] / found[0].certificate.radii[1]
+    assert ratio == pytest.approx(100.0, rel=0.1)
+
+
+def box_problem(shift=0.0):
+    f = F.Quadratic(1.0) + F.Linear(np.full(6, shift))
+    return saddle(f, F.Quadratic(0.5), TALL[:6].T, D.Box(-1.0, 1.0, shape=6), D.Box(-1.0, 1.0, shape=6))
+
+
+def test_the_largest_of_the_three_targets_counts_and_there_is_a_default():
+    problem = box_problem(1.0)
+    for asked in ({"tol": 1e-3}, {"rtol": 1e-5}, {"reduction": 1e-6}, {"tol": 1e-3, "rtol": 1e-9}, {}):
+        result = ss.solve(problem, **asked)
+        size = max(abs(result.lower), abs(result.upper))
+        start = ss.certify(problem, *problem.start()).gap
+        rtol = asked.get("rtol", 0.0 if asked else 1e-4)
+        # The gap at the start is bounded from below on the way.
+        most = max(asked.get("tol", 0.0), rtol * size, max(asked.get("reduction", 0.0), 1e-3 * rtol) * start)
+        assert result.success and result.gap <= most * (1.0 + 1e-9)
+        assert result.plans[0] == ss.plan(problem, **asked)
+
+
+def test_a_saddle_value_of_0_is_a_target_that_can_be_met():
+    """Relative to the value nothing is: a thousandth of the gap at the start stands in."""
+    start = np.full(6, 0.5), np.full(6, 0.5)
+    result = ss.solve(box_problem(), rtol=1e-4, start=start)
+    assert result.success and 0.0 < result.known_target <= 1e-6
+    game = ss.gallery.matrix_game(np.array([[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]]))
+    corner = np.array([1.0, 0.0, 0.0])
+    assert ss.solve(game, start=(corner, corner)).success
+
+
+def test_targets_that_are_none_are_refused():
+    problem = box_problem()
+    with pytest.raises(ss.errors.InputError, match="all targets are 0"):
+        ss.solve(problem, tol=0.0)
+    with pytest.raises(ss.errors.InputError, match="rtol"):
+        ss.solve(problem, rtol=-1.0)
+    noisy = saddle(F.Noisy(F.Quadratic(1.0), 0.1), F.Quadratic(1.0), np.eye(6), problem.X, problem.Y)
+    with pytest.raises(ss.errors.InputError, match="expected tol= or reduction="):
+        ss.solve(noisy, rtol=1e-2)
