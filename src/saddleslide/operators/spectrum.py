@@ -41,7 +41,7 @@ class Watcher:
         """Count what was made through oracles that belong to no run."""
 
 
-_UNDER_WAY: ContextVar[Watcher] = ContextVar("under_way", default=Watcher())
+_UNDER_WAY: ContextVar[Watcher] = ContextVar("under_way", default=Watcher())  # noqa: B039
 
 
 @contextmanager
