@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from functools import cached_property
 from numbers import Real
@@ -113,7 +113,8 @@ class Request:
     def _check_target(self, problem: SaddleProblem) -> None:
         tol, order, complaints = self.tol, self.order, []
         # With simple terms there may be fewer than three levels.
-        fewer = not isinstance(self.simple, str) and bool(self.simple)
+        names = isinstance(self.simple, Sequence | Set | Mapping) and not isinstance(self.simple, str)
+        fewer = names and bool(self.simple)
         if not isinstance(problem, SaddleProblem):
             complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
         if tol is None and (order is None or self.loops is None):
