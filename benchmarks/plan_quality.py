@@ -195,7 +195,8 @@ def main() -> None:
             prices = ",".join(f"{price:g}" for price in row["prices"])
             numbers = [row[key] for key in ("grid", "solve", "solve_over_grid")]
             print(
-                f"{row['problem']:<22}{prices:>12}{row['reduction']:>7.0e}{''.join(map(show, numbers))}  {row['grid_plan']}",
+                f"{row['problem']:<22}{prices:>12}{row['reduction']:>7.0e}{''.join(map(show, numbers))}",
+                f" {row['grid_plan']}",
                 flush=True,
             )
     ratios = [row["solve_over_grid"] for row in rows if row["solve_over_grid"] is not None]

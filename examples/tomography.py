@@ -27,7 +27,7 @@ STYLES = {
 
 def measure(problem: ss.SaddleProblem, targets: list[float]) -> dict[str, list[ss.Result]]:
     """One run per metric and target."""
-    return {metric: [ss.solve(problem, reduction=reduction, metric=metric) for reduction in targets] for metric in STYLES}
+    return {metric: [ss.solve(problem, reduction=part, metric=metric) for part in targets] for metric in STYLES}
 
 
 def table(targets: list[float], results: dict[str, list[ss.Result]]) -> str:

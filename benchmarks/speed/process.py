@@ -39,7 +39,9 @@ import json, sys, tracemalloc, saddleslide as ss
 from benchmarks.speed.inner import pass_through, total_variation
 kind, length = sys.argv[1], int(sys.argv[2])
 def work(problem):
-    return pass_through(problem, (1, 1, length))() if kind == "plan" else ss.solve(problem, reduction=1e-9, max_steps=length)
+    if kind == "plan":
+        return pass_through(problem, (1, 1, length))()
+    return ss.solve(problem, reduction=1e-9, max_steps=length)
 work(total_variation(8))
 problem = total_variation(1024)
 tracemalloc.start()

@@ -157,7 +157,8 @@ def _processes(found: dict[str, Any]) -> str:
 def _solve(found: dict[str, Any]) -> str:
     rows = [
         [
-            row["instance"], f"{row['reduction']:.0e}", f"{1e3 * row['method']:.1f}", f"{1e3 * row['numpy method']:.1f}",
+            row["instance"], f"{row['reduction']:.0e}",
+            f"{1e3 * row['method']:.1f}", f"{1e3 * row['numpy method']:.1f}",
             f"{1e3 * row['with certificate']['wall']:.1f}", f"{row['gain']:.2f}", f"{row['cpu_gain']:.2f}",
         ]
         for row in found["solve"]

@@ -1,4 +1,4 @@
-"""What may be asked for, and what is claimed where nothing bounds the sets: answers of other solvers, scales, limits."""
+"""What may be asked for, and what is claimed where nothing bounds the sets: other solvers, scales, limits."""
 
 import math
 

@@ -65,9 +65,10 @@ def test_on_the_whole_space_it_is_the_slope_times_the_radius(seed, radius):
 def test_a_linear_program_within_a_radius_is_that_of_a_cone_solver():
     rng = np.random.default_rng(2)
     slope, center = rng.standard_normal(6), np.abs(rng.standard_normal(6))
+    ball = {"type": "ineq", "fun": lambda x: 4.0 - (x - center) @ (x - center), "jac": lambda x: 2.0 * (center - x)}
     found = scipy.optimize.minimize(
         lambda x: slope @ (x - center), center, jac=lambda x: slope, bounds=[(0, None)] * 6, method="SLSQP",
-        constraints={"type": "ineq", "fun": lambda x: 4.0 - (x - center) @ (x - center), "jac": lambda x: 2 * (center - x)},
+        constraints=ball,
     )  # fmt: skip
     bound = least_within(0.0, slope, center, 2.0, F.Zero(), D.NonNegative(6), EXACT, math.nan)
     assert bound.value == pytest.approx(found.fun, rel=2e-3) and bound.value <= found.fun + 1e-9
