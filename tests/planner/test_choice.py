@@ -328,8 +328,12 @@ def test_runs_that_are_judged_once_are_drawn_too():
 
 
 def test_compare_refuses_what_it_can_not_use():
-    with pytest.raises(ss.errors.InputError, match="tol is 0"):
+    with pytest.raises(ss.errors.InputError, match="all targets are 0"):
         ss.compare(smooth(), tol=0.0)
+    whole = ss.domains.FullSpace(2)
+    free = ss.SaddleProblem(f=ss.functions.Linear(1.0), g=ss.functions.Linear(1.0), B=np.eye(2), X=whole, Y=whole)
+    with pytest.raises(ss.errors.InputError, match="bounds at the start are not finite"):
+        ss.compare(free, reduction=0.1)
     with pytest.raises(ss.errors.InputError, match=r"\['simplex'\]"):
         ss.compare(smooth(), tol=1e-3, run=True, only=("simplex",))
     with pytest.raises(ss.errors.InputError, match="costs"):

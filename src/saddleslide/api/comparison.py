@@ -12,8 +12,8 @@ from typing import Any
 from saddleslide.api.runner import run as run_plan
 from saddleslide.api.solver import solve
 from saddleslide.arrays.arguments import as_flag, as_names
-from saddleslide.arrays.base import as_number
 from saddleslide.certificates.books import counted
+from saddleslide.certificates.certificate import judged
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import Facts
@@ -22,7 +22,7 @@ from saddleslide.methods.catalogue import as_method, by_name
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.sampling import is_sampled
-from saddleslide.planner.forecast import ADAPTIVE, PAPER, Prediction, predictions
+from saddleslide.planner.forecast import ADAPTIVE, PAPER, Prediction, SolveRequest, predictions
 from saddleslide.planner.plans import plan
 from saddleslide.plots import draw_comparison
 from saddleslide.problem import SaddleProblem
@@ -259,8 +259,10 @@ class Comparison:
 
 def compare(
     problem: SaddleProblem,
-    tol: float,
+    tol: float | None = None,
     *,
+    rtol: float | None = None,
+    reduction: float | None = None,
     costs: Sequence[float] | str | None = None,
     run: bool = False,
     only: Collection[str] | None = None,
@@ -272,8 +274,8 @@ def compare(
     ----------
     problem : SaddleProblem
         The problem.
-    tol : float
-        Target gap, > 0.
+    tol, rtol, reduction : float, optional
+        As in `ss.solve`. All methods go to one absolute gap: relative targets are resolved by the bounds at the start.
     costs : (c_f, c_g, c_B) or "measure", optional
         Prices of one gradient of f, one of g and one product; estimated from sizes when missing.
     run : bool, optional
@@ -298,20 +300,23 @@ def compare(
     >>> sorted(row.method for row in table.rows if row.result is not None)
     ['adaptive', 'apdg']
     """
-    target = as_number(tol, "compare: tol", 0.0)
-    if target == 0.0:
-        raise InputError("compare: tol is 0; expected a target > 0.")
+    goal = SolveRequest(tol, reduction, start=start, caller="compare", rtol=rtol).target(problem)
     if only is not None:
         as_names(only, "compare: only", {*by_name, PAPER, ADAPTIVE})
     as_flag(run, "compare: run")
-    if not isinstance(problem, SaddleProblem):
-        raise InputError(f"compare: problem is {type(problem).__name__}; expected a SaddleProblem.")
     if is_sampled(problem):
         raise InputError(
             "compare: f or g has a sampled gradient, and the methods take exact ones; expected exact functions. "
             "Compare without Noisy, MiniBatch or sample=, and see ss.plan(...).explain() for predicted samples."
         )
     with counted(problem) as books:
+        target = goal.tol
+        if goal.scaled > 0.0:
+            seen = judged(problem, *problem.start(start))
+            books.note(seen.calls)
+            target = goal.at(seen.gap, seen.lower, seen.upper) if math.isfinite(seen.gap) else target
+            missing = "the bounds at the start are not finite; expected tol=, an absolute target."
+            raise_all("compare", [missing] * (target == 0.0))
         prices = chosen_costs(problem, costs, "compare")
         found = predictions(Facts(problem), target, prices)
         chosen = plan(problem, target, costs=None if costs is None else prices, start=start)

@@ -12,7 +12,6 @@ from typing import Any, final
 from saddleslide.api.comparison import Comparison, compare
 from saddleslide.api.runner import run
 from saddleslide.api.solver import solve
-from saddleslide.certificates.certificate import certify
 from saddleslide.cli.reporting import SOLUTION_FILES
 from saddleslide.distributed import DaskSum, spread
 from saddleslide.distributed.consensus import AgentFunctions
@@ -49,9 +48,17 @@ class Task:
         return solve(self.problem, **self.asked, **control)
 
     def compare(self, really: bool) -> Comparison:
-        """All methods; a relative target is one of the gap at the start."""
-        tol = self.asked.get("tol") or self.asked["reduction"] * certify(self.problem, *self.problem.start()).gap
-        return compare(self.problem, tol, run=really)
+        """All methods."""
+        targets = {name: value for name, value in self.asked.items() if name in ("tol", "rtol", "reduction")}
+        return compare(self.problem, **targets, run=really)
+
+
+# What may be asked for, and how a page says it.
+_TARGETS = {
+    "tol": "target gap",
+    "rtol": "target, relative to the size of the saddle value",
+    "reduction": "target, relative to the gap at the start",
+}
 
 
 def add_parser(parsers: Any, name: str, says: str, page: str) -> Any:
@@ -92,7 +99,7 @@ class Entry:
     """A problem of the command line: its words, its target, its arguments, and the problem that they ask for.
 
     `examples` are arguments that go with every command, `reports` with `solve` alone; `own` says how to bring data of
-    one's own. A problem with a `relative` target takes --reduction and --metric.
+    one's own. A problem with a `relative` target aims at a part of the gap at the start, and takes --metric.
     """
 
     name: str
@@ -110,13 +117,14 @@ class Entry:
         problem, client = self.make(chosen), getattr(chosen, "client", None)
         if client is not None and not isinstance(problem.f, DaskSum | AgentFunctions):
             problem = spread(problem, client, chosen.parts)
+        given = {name: value for name in _TARGETS if (value := getattr(chosen, name)) is not None}
+        target = given or {"reduction" if self.relative else "tol": chosen.default}
         if self.relative:
-            target = {"reduction": chosen.reduction} if chosen.tol is None else {"tol": chosen.tol}
             return Task(problem, target | {"metric": chosen.metric})
-        # The paper's instances are solved by the paper's plan unless --adaptive is given.
-        papers = not getattr(chosen, "adaptive", True)
-        intended = plan(problem, chosen.tol, regime="degenerate", metric="identity") if papers else None
-        return Task(problem, {"tol": chosen.tol}, intended)
+        # The paper's instances are solved by the paper's plan for an absolute target unless --adaptive is given.
+        papers = not getattr(chosen, "adaptive", True) and "tol" in target
+        intended = plan(problem, **target, regime="degenerate", metric="identity") if papers else None
+        return Task(problem, target, intended)
 
     def page(self, command: str) -> str:
         """What stands below the arguments on the page of a command."""
@@ -132,13 +140,11 @@ class Entry:
         one = add_parser(problems, self.name, self.says, self.page(command))
         self.add(one)
         target = max(_COMPARED, self.tol) if command == "compare" else self.tol
-        if self.relative:
-            says = f"target, relative to the gap at the start ({target:g})"
-            targets = one.add_mutually_exclusive_group()
-            targets.add_argument("--reduction", type=positive, default=target, help=says)
-            targets.add_argument("--tol", type=positive, help="target gap, in place of a relative one")
-        else:
-            one.add_argument("--tol", type=positive, default=target, help=f"target gap ({target:g})")
+        targets = one.add_mutually_exclusive_group()
+        for name, says in _TARGETS.items():
+            default = f" ({target:g})" if name == ("reduction" if self.relative else "tol") else ""
+            targets.add_argument(f"--{name}", type=positive, help=says + default)
+        one.set_defaults(default=target)
         if command == "solve":
             one.add_argument("--explain", action="store_true", help="print the plan and stop")
             one.add_argument("--out", type=Path, metavar="DIR", help=f"write {', '.join(SOLUTION_FILES)} there")
