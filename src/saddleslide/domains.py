@@ -85,6 +85,10 @@ class Domain(Built, ABC):
         maximizer = self.maximizer(direction)
         return math.fsum((direction * np.where(direction == 0.0, 0.0, maximizer)).ravel().tolist())
 
+    def recession(self, direction: Array) -> Array:
+        """A direction along which the set has no end, as much as possible of the given one; 0 where there is none."""
+        return zeros(self.shape, direction)
+
     def contains(self, point: Array, tolerance: float = 0.0) -> bool:
         """Whether `point` lies in the set, up to `tolerance`."""
         point = as_floats(point)
@@ -127,6 +131,9 @@ class FullSpace(Domain):
 
     def magnitude(self) -> float:
         return self.diameter()
+
+    def recession(self, direction: Array) -> Array:
+        return direction
 
     def violation(self, point: Array) -> float:
         return 0.0
@@ -203,6 +210,10 @@ class Box(Domain):
         # Every forecast asks for both, many times.
         largest = np.max(np.maximum(np.abs(self.lower), np.abs(self.upper)), initial=0.0)
         return float(np.linalg.norm(self.upper - self.lower)), float(largest)
+
+    def recession(self, direction: Array) -> Array:
+        endless = np.where(direction > 0.0, self.upper == np.inf, self.lower == -np.inf)
+        return np.where(endless, direction, 0.0)
 
     def violation(self, point: Array) -> float:
         return float(np.max(np.maximum(self.lower - point, point - self.upper), initial=0.0))
@@ -378,6 +389,9 @@ class Product(Domain):
 
     def maximizer(self, direction: Array) -> Array:
         return np.concatenate([factor.maximizer(part).ravel() for factor, part in self._parts(direction)])
+
+    def recession(self, direction: Array) -> Array:
+        return np.concatenate([factor.recession(part).ravel() for factor, part in self._parts(direction)])
 
     def squared_radius(self, point: Array) -> float:
         return sum(factor.squared_radius(part) for factor, part in self._parts(point))

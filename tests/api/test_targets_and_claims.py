@@ -126,14 +126,58 @@ def test_no_status_depends_on_units(of_x, of_y, of_f):
     assert other.upper == pytest.approx(of_f * plain.upper, rel=1e-4)
 
 
-def test_infeasible_and_unbounded_programs_are_never_a_success():
-    nothing = saddle(F.Linear(np.ones(3)), F.Linear([1.0, 3.0]), np.ones((2, 3)), D.NonNegative(3), D.FullSpace(2))
-    falls = saddle(
-        F.Linear(-np.ones(3)), F.Linear([0.0]), np.array([[1.0, -1.0, 0.0]]), D.NonNegative(3), D.FullSpace(1)
-    )
-    for problem in (nothing, falls):
-        result = ss.solve(problem, rtol=1e-3, max_steps=300)
-        assert not result.success and result.status is not ss.Status.SOLVED
+def contradictions(seed):
+    """Constraints with no point, by a margin: (problem, what it is)."""
+    rng = np.random.default_rng(seed)
+    rows, c = rng.standard_normal((3, 6)), rng.standard_normal(6)
+    # The last row is a combination of the others, its right side is not.
+    wrong = np.vstack([rows, rng.standard_normal(3) @ rows])
+    right = np.append(rows @ rng.standard_normal(6), 50.0)
+    fit = F.LeastSquares(rng.standard_normal((9, 6)), rng.standard_normal(9))
+    free, all_y = D.FullSpace(6), D.FullSpace(4)
+    yield saddle(fit, F.Linear(right), wrong, free, all_y)
+    yield saddle(F.Linear(np.abs(c)), F.Linear(right), wrong, D.NonNegative(6), all_y)
+    # x >= 0 with a positive row and a negative sum; a box that is too small; two half spaces that do not meet.
+    yield saddle(F.Linear(np.abs(c)), F.Linear([-1.0]), np.abs(c)[None, :], D.NonNegative(6), D.FullSpace(1))
+    yield saddle(fit, F.Linear([9.0]), np.ones((1, 6)), D.Box(0.0, 1.0, shape=6), D.FullSpace(1))
+    yield saddle(fit, F.Linear([1.0, -2.0]), np.vstack([c, -c]), free, D.NonNegative(2))
+
+
+def test_constraints_that_nothing_satisfies_are_named():
+    for seed in range(4):
+        for problem in contradictions(seed):
+            result = ss.solve(problem, rtol=1e-3, max_steps=2000)
+            assert result.status is ss.Status.INFEASIBLE and not result.success and "around x" in result.message
+
+
+def test_programs_that_fall_without_end_are_named():
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        rows = rng.standard_normal((2, 5))
+        ray = np.abs(rng.standard_normal(5))
+        rows -= np.outer(rows @ ray, ray) / (ray @ ray)
+        c = rng.standard_normal(5) - ray
+        c -= (max(c @ ray, 0.0) + 1.0) * ray / (ray @ ray)
+        for X in (D.NonNegative(5), D.FullSpace(5)):
+            sums = rows @ X.project(rng.standard_normal(5))
+            result = ss.solve(saddle(F.Linear(c), F.Linear(sums), rows, X, D.FullSpace(2)), rtol=1e-3, max_steps=2000)
+            assert result.status is ss.Status.UNBOUNDED and "around y" in result.message
+
+
+def test_programs_with_a_solution_are_never_called_otherwise():
+    """Feasible and bounded by construction, with scales from 1e-4 to 1e4 and rows that depend on each other."""
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        rows = rng.standard_normal((4, 8)) * 10.0 ** rng.uniform(-2, 2)
+        rows[3] = rows[0] + rows[1] * (seed % 2)
+        x = np.abs(rng.standard_normal(8)) * (rng.random(8) > 0.5) * 10.0 ** rng.uniform(-2, 2)
+        c = rows.T @ rng.standard_normal(4) + np.abs(rng.standard_normal(8)) * (x == 0.0)
+        problem = saddle(F.Linear(c), F.Linear(rows @ x), rows, D.NonNegative(8), D.FullSpace(4))
+        result = ss.solve(problem, rtol=1e-3, max_steps=500)
+        assert result.status not in (ss.Status.INFEASIBLE, ss.Status.UNBOUNDED, ss.Status.SOLVED), seed
+        if result.success:
+            value = scipy.optimize.linprog(c, A_eq=rows[:3], b_eq=(rows @ x)[:3]).fun
+            assert abs(c @ result.x - value) <= 0.02 * max(abs(value), abs(result.upper))
 
 
 def test_a_radius_of_0_asks_for_a_global_proof():

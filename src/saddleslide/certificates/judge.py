@@ -21,6 +21,8 @@ from saddleslide.certificates.certificate import EPS, Side, product_shift
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_pair, inconsistent
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
+from saddleslide.certificates.within import ray_excludes
+from saddleslide.domains import Domain
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import errors_at, runs_own_code
 from saddleslide.functions.constants import smoothness_at_hand
@@ -50,6 +52,8 @@ _INNER_PART = 0.05
 _FEASIBILITY = 1e-12
 # A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
 _FEWEST_GRADIENTS = 25
+# Rays speak of points so many times as far as claims within a radius do.
+_FAR = 1e4
 # The gap at the start is only a scale.
 _GRADIENTS_FOR_SCALE, _MORE_FOR_SCALE = 3, 8
 
@@ -99,6 +103,7 @@ class JudgeState(State):
     radii: tuple[float, float] = (math.inf, math.inf)
     first_slopes: tuple[float, float] | None = None
     taus: tuple[float, float] = (math.nan, math.nan)
+    looks: int = 0
 
 
 class Judge(JudgeState):
@@ -329,13 +334,13 @@ class Judge(JudgeState):
             if not isinstance(split.f_rest, Zero):
                 return
             known_f = Linearisation(x, 0.0, np.zeros_like(x))
-        if known_g is None:
+        if known_g is None and (upper == math.inf or self.first_slopes is None):
             at_y = (0.0, np.zeros_like(y))
             if self._costly_g:
                 at_y = self.oracles.made("g", 1, lambda: split.g_rest.value_and_gradient(read_only(y)))
             known_g = Linearisation(y, *at_y)
         pull = self._pull(candidate, Bx)
-        if self.first_slopes is None:
+        if self.first_slopes is None and known_g is not None:
             slopes = known_f.gradient + pull, known_g.gradient - Bx
             simple = split.f_simple.gradient(x), split.g_simple.gradient(y)
             f_slope, g_slope = (float(np.linalg.norm(a + b)) for a, b in zip(slopes, simple, strict=True))
@@ -353,7 +358,7 @@ class Judge(JudgeState):
             lower, taus[0] = found.value - g_value - g_error - 16.0 * EPS * (abs(g_value) + abs(found.value)), found.tau
         else:
             radii = math.inf, radii[1]
-        if not math.isfinite(upper):
+        if not math.isfinite(upper) and known_g is not None:
             found = self.above.least_within(-Bx, known_g, y, radii[1], shift, taus[1])
             margins[1] = found.margin + error + 16.0 * EPS * (abs(value) + abs(found.value))
             upper, taus[1] = value - found.value + error + 16.0 * EPS * (abs(value) + abs(found.value)), found.tau
@@ -365,6 +370,51 @@ class Judge(JudgeState):
         if lower <= upper and self._seen_within < self.near_gap:
             self.near, self.near_lower, self.near_upper, self.near_margin = (x, y), lower, upper, sum(margins)
             self.radii = radii
+        self.looks += 1
+        if not self.solved and self.looks & (self.looks - 1) == 0:
+            self._look_for_rays(x, y, Bx, pull)
+
+    def _look_for_rays(self, x: Array, y: Array, Bx: Array, pull: Array) -> None:
+        """End the run at a ray of Y along which F rises whatever x is, or of X along which it falls whatever y is."""
+        problem, names = self.problem, ("INFEASIBLE", "UNBOUNDED")
+        names = names[::-1] if isinstance(problem.coupling, Mirrored) else names
+        far_x, far_y = (_FAR * radius for radius in self._radii(x, y))
+        if self._has_ray(self._g, y, Bx, self.oracles.adjoint, x, problem.X, far_x):
+            raise RunEnded(names[0], f"The distance is {far_x:.4g} around {'x' if names[0] == 'INFEASIBLE' else 'y'}")
+        if self._has_ray(self._f, x, -pull, lambda ray: -self.oracles.forward(ray), y, problem.Y, far_y):
+            raise RunEnded(names[1], f"The distance is {far_y:.4g} around {'y' if names[1] == 'UNBOUNDED' else 'x'}")
+
+    def _has_ray(
+        self,
+        side: Side,
+        point: Array,
+        product: Array,
+        adjoint: Callable[[Array], Array],
+        center: Array,
+        other: Domain,
+        radius: float,
+    ) -> bool:
+        """Whether a ray of one side, on which its function is linear, excludes all points of the other near a center.
+
+        Multipliers that run away go along such a ray, and so does what constraints are missed by.
+        """
+        function = side.function
+        if side.domain.bounded or not function.linear or runs_own_code(function) or not radius > 0.0:
+            return False
+        slope = function.gradient(point)
+        for direction in (point, product - slope):
+            ray = side.domain.recession(direction)
+            length = float(np.linalg.norm(ray))
+            if 0.0 < length < math.inf:
+                ray = ray / length
+                tilt = adjoint(ray)
+                error = product_shift(self.problem.coupling, ray, tilt, self.mismatch) + FEW * float(
+                    np.linalg.norm(tilt)
+                )
+                level = float(np.vdot(slope, ray)) + FEW * float(np.abs(slope * ray).sum())
+                if ray_excludes(tilt, level, error, center, radius, other):
+                    return True
+        return False
 
     def _radii(self, x: Array, y: Array) -> tuple[float, float]:
         """The lengths that a claim within a radius speaks of: multiples of the sizes of both blocks."""

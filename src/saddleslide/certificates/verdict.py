@@ -48,6 +48,14 @@ class Status(Enum):
         "bound is true, the upper one is that of the problem with the ball. Pass a larger bound=; where the residual "
         "stays, no point satisfies the constraints."
     )
+    INFEASIBLE = (
+        "A ray proves that no x within a stated distance satisfies the constraints: F(x, .) rises along it for ever. "
+        "The point is the method's last one. Look for constraints that contradict each other, or for a wrong sign."
+    )
+    UNBOUNDED = (
+        "A ray proves that no y within a stated distance bounds the problem from below: F(., y) falls along it without "
+        "end, whether or not any x satisfies the constraints. Bound X, or look for a wrong sign."
+    )
     STOPPED = "The callback stopped the run. The point is the current one, its bounds are true. Run on with start=."
     INTERRUPTED = (
         "The run was interrupted from the keyboard. The point and its bounds are the best so far and true. Run on from "

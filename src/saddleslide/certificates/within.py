@@ -28,6 +28,10 @@ from saddleslide.functions.separable import prox
 _STEPS, _CLOSE = 24, 1e-3
 
 
+# A ray proves something where it does by more than this part of its terms.
+_MARGIN = 1e-9
+
+
 class Least(NamedTuple):
     """A lower bound on a minimum within a radius, what rounding has taken of it, and the weight that gave it."""
 
@@ -88,3 +92,15 @@ def least_within(
         if not 1e-290 < tau < 1e290:
             break
     return best
+
+
+def ray_excludes(tilt: Array, level: float, error: float, center: Array, radius: float, domain: Domain) -> bool:
+    """Whether <tilt, x> > level for all points of the set within the radius of the center, whatever rounding has done.
+
+    Along a ray d of Y on which g is linear, F(x, y + t d) = F(x, y) + t (<B^T d, x> - <g', d>): where that slope is
+    positive for all such x, none of them has a finite maximum over y. `error` bounds what the tilt is wrong by.
+    """
+    size = float(np.linalg.norm(tilt)) * (float(np.linalg.norm(center)) + radius)
+    base = float(np.vdot(tilt, center))
+    found = least_within(base, tilt, center, radius, Zero(), domain, Errors(FEW * size, error), math.nan)
+    return found.value - level > _MARGIN * (abs(base) + abs(level)) + error * float(np.linalg.norm(center))

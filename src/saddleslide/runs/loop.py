@@ -39,6 +39,7 @@ from saddleslide.theory import Plan
 # Without a finite gap after this many steps there will be none.
 _HOPELESS = 256
 # What may end a run in the middle of a stage.
+_EXPLAINED = (Status.NON_FINITE, Status.COMPLETED, Status.INFEASIBLE, Status.UNBOUNDED)
 _UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE, Status.NUMERICAL_LIMIT)
 
 
@@ -433,7 +434,7 @@ class Run(RunState):
             samples=self.samples.copy(), expected_gap=self.expected_gap, floor=0.0 if floor is None else floor.value,
             timings=self.control.clock.timings, time_limit=self.control.time_limit,
             spared=past.spared + self.oracles.spared, aside=self._aside(),
-            detail=self.watch.reason if status in (Status.NON_FINITE, Status.COMPLETED) else "",
+            detail=self.watch.reason if status in _EXPLAINED else "",
         )  # fmt: skip
 
 
