@@ -35,7 +35,7 @@ from saddleslide.operators import Mirrored
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Gate, Oracles, always_open, no_limit
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory.plan import FLOOR, Target
+from saddleslide.theory.plan import Target
 
 if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
@@ -54,6 +54,8 @@ _FEASIBILITY = 1e-12
 _FEWEST_GRADIENTS = 25
 # Rays speak of points so many times as far as claims within a radius do.
 _FAR = 1e4
+# A radius never falls below this part of the largest one.
+_KEPT = 0.1
 # The gap at the start is only a scale.
 _GRADIENTS_FOR_SCALE, _MORE_FOR_SCALE = 3, 8
 
@@ -102,6 +104,7 @@ class JudgeState(State):
     near_margin: float = 0.0
     radii: tuple[float, float] = (math.inf, math.inf)
     first_slopes: tuple[float, float] | None = None
+    largest: tuple[float, float] = (0.0, 0.0)
     taus: tuple[float, float] = (math.nan, math.nan)
     looks: int = 0
 
@@ -130,6 +133,8 @@ class Judge(JudgeState):
         # Asked for now, and kept by the sides: later a function may be out of reach.
         self._moduli = self._f.modulus, self._g.modulus
         self._costly_g = not isinstance(split.g_rest, Zero)
+        # Radii that a claim was made with, where a point is judged once more.
+        self.given_radii: tuple[float, float] | None = None
         # Bounds of the candidate under judgement alone, whose y is its own, and its gap within the radii.
         self._own, self._candidate_y, self._seen_within = (-math.inf, math.inf), start[1], math.inf
 
@@ -165,8 +170,8 @@ class Judge(JudgeState):
         """The gap that ends the run."""
         bounds = (self.near_lower, self.near_upper) if self.near_gap < self.gap else (self.lower, self.upper)
         target = self.goal.at(self.start_gap, *bounds)
-        # Where the gap at the start is not known, F there stands for it: saddle values may be 0.
-        return target if self.start_gap > 0.0 else max(target, FLOOR * self.goal.rtol * self.start_size)
+        # Where the gap at the start is not known, the size of F there stands for it: saddle values may be 0.
+        return target if self.start_gap > 0.0 else max(target, self.goal.scaled * self.start_size)
 
     @property
     def first_target(self) -> float:
@@ -346,7 +351,9 @@ class Judge(JudgeState):
             f_slope, g_slope = (float(np.linalg.norm(a + b)) for a, b in zip(slopes, simple, strict=True))
             self.first_slopes = f_slope, g_slope
         radii = self._radii(x, y)
-        if not all(math.isfinite(bound) or radius > 0.0 for bound, radius in zip(self._own, radii, strict=True)):
+        if not all(
+            math.isfinite(bound) or 0.0 < radius < math.inf for bound, radius in zip(self._own, radii, strict=True)
+        ):
             return
         margins, taus = [self.margin_below, self.margin_above], list(self.taus)
         if not math.isfinite(lower):
@@ -365,6 +372,9 @@ class Judge(JudgeState):
         else:
             radii = radii[0], math.inf
         self.taus = taus[0], taus[1]
+        if self.start_size == 0.0 and math.isfinite(upper - lower):
+            # F is 0 at the start, as it is where constraints are all there is: what a first look shows stands for it.
+            self.start_size = abs(upper - lower) / self.goal.radius
         # Written so that a NaN is never accepted; a bound above the other is rounding, or a contradiction.
         self._seen_within = abs(upper - lower) if math.isfinite(upper - lower) else math.inf
         if lower <= upper and self._seen_within < self.near_gap:
@@ -418,18 +428,20 @@ class Judge(JudgeState):
 
     def _radii(self, x: Array, y: Array) -> tuple[float, float]:
         """The lengths that a claim within a radius speaks of: multiples of the sizes of both blocks."""
+        if self.given_radii is not None:
+            return self.given_radii
         assert self.first_slopes is not None
-        norm, found = self.problem.coupling.norm.upper, []
-        parts = (
-            (x, self._start[0], self.below, *self.first_slopes),
-            (y, self._start[1], self.above, *self.first_slopes[::-1]),
-        )
-        for point, start, side, own, other in parts:
-            size = max(float(np.linalg.norm(point)), float(np.linalg.norm(point - start)))
-            # How far a first step would go, and what the other block asks for.
+        norm, sizes = self.problem.coupling.norm.upper, []
+        f_slope, g_slope = self.first_slopes
+        sides = (x, 0, self.below, f_slope, g_slope), (y, 1, self.above, g_slope, f_slope)
+        for point, block, side, own, other in sides:
+            size = max(float(np.linalg.norm(point)), float(np.linalg.norm(point - self._start[block])))
+            # How far a first step would go, what the other block asks for, and a part of what was met on the way:
+            # multipliers of a problem that is constraints alone may shrink for ever.
             size = max(size, own / side.steepness if 0.0 < side.steepness < math.inf else 0.0)
-            found.append(self.goal.radius * max(size, other / norm if norm > 0.0 else 0.0))
-        return found[0], found[1]
+            sizes.append(max(size, other / norm if norm > 0.0 else 0.0, _KEPT * self.largest[block]))
+        self.largest = max(self.largest[0], sizes[0]), max(self.largest[1], sizes[1])
+        return self.goal.radius * sizes[0], self.goal.radius * sizes[1]
 
     def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
         """Gap of this candidate alone, by `settle`."""
@@ -516,6 +528,7 @@ class Judge(JudgeState):
         if mismatch > self.mismatch:
             self.mismatch = mismatch
             self.lower, self.upper, self.near = -math.inf, math.inf, None
+            self.near_lower, self.near_upper, self.radii = -math.inf, math.inf, (math.inf, math.inf)
 
     def value_of(self, name: str, point: Array) -> float:
         """f(x) or g(y); counts as its costly part does, or as a run of the caller's code."""

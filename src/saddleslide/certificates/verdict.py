@@ -144,7 +144,12 @@ class Certificate:
         """What a certificate that meets the target may call itself."""
         if self.assumes:
             return Status.MET_AS_DECLARED
-        return Status.SOLVED_WITHIN if self.within[1] - self.within[0] < self.gap else Status.SOLVED
+        return Status.SOLVED_WITHIN if self.within_gap < self.gap else Status.SOLVED
+
+    @property
+    def within_gap(self) -> float:
+        """The gap within `radii`; infinite where it was not asked for."""
+        return self.within[1] - self.within[0]
 
     @property
     def at_rounding(self) -> bool:

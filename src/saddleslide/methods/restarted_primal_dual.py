@@ -77,7 +77,13 @@ class RestartedPrimalDual(Method):
     judged = EXACTLY
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> PrimalDualState:
-        return PrimalDualState.at(oracles, start, facts.norm, Field.at(facts, start, "balanced").weights[0])
+        weight, problem = Field.at(facts, start, "balanced").weights[0], oracles.problem
+        if not (problem.X.bounded or problem.Y.bounded or all(map(math.isfinite, facts.distances))):
+            # No distance is known: the slopes at the start say in which units x and y are.
+            rise = float(np.linalg.norm(problem.f.gradient(start[0]) + oracles.pull(start[1])))
+            fall = float(np.linalg.norm(problem.g.gradient(start[1]) - oracles.image(start[0])))
+            weight = rise / fall if rise > 0.0 and fall > 0.0 else weight
+        return PrimalDualState.at(oracles, start, facts.norm, weight)
 
     def step(self, state: PrimalDualState, oracles: Oracles) -> PrimalDualState:
         """`chunk` steps; the last point and the average since the restart are there to be judged."""

@@ -17,10 +17,13 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import SINGLE
+from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import EPS, judged
+from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.residuals import separates
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.domains import Domain, FullSpace
+from saddleslide.facts.facts import Facts
 from saddleslide.functions.base import Function, errors_at
 from saddleslide.operators import Coupling
 from saddleslide.oracles.calls import Calls, RunEnded
@@ -101,7 +104,7 @@ def round_off(result: Result, problem: SaddleProblem) -> Result:
     # A target that the point meets in double precision alone is below what single precision can hold.
     missed = (
         result.status in (Status.SOLVED, Status.SOLVED_WITHIN, Status.MET_AS_DECLARED)
-        and not seen.gap <= result.known_target
+        and not min(seen.gap, seen.within_gap) <= result.known_target
     )
     status = Status.NUMERICAL_LIMIT if missed else result.status
     spent = replace(seen, calls=result.certificate_calls + seen.calls)
@@ -122,6 +125,14 @@ def single(point: Array, domain: Domain) -> Array:
 
 def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> Certificate:
     old = result.certificate
+    if result.status is Status.SOLVED_WITHIN:
+        facts = Facts(problem)
+        split = Split(*(part.function for part in (facts.f.rest, facts.f.simple, facts.g.rest, facts.g.simple)))
+        judge = Judge(problem, split, result.plans[-1].target, (x, y))
+        judge.given_radii = old.radii
+        value, gradient = judge.oracles.made("f", 1.0, lambda: split.f_rest.value_and_gradient(x))
+        judge.settle(Candidate(x, y, value, linearisation=Linearisation(x, value, gradient)))
+        return judge.certificate()
     if not math.isfinite(old.gap):
         return Certificate(reason=old.reason)
     if not (problem.X.bounded and problem.Y.bounded):

@@ -172,7 +172,7 @@ class Result:
     def success(self) -> bool:
         """Whether what was asked was reached: the target, or the end of a plan without one."""
         if self.status is Status.COMPLETED:
-            return not self.known_target > 0.0
+            return not (self.known_target > 0.0 or (self.plans and any(self.plans[-1].target[:3])))
         return self.status in (Status.SOLVED, Status.SOLVED_WITHIN, Status.EXPECTED)
 
     def or_raise(self) -> Result:
