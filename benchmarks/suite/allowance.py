@@ -41,7 +41,7 @@ def ratios(instance: Instance) -> dict[str, Any]:
             continue
         facts = Facts(problem)
         known = {name: Constant(D, "seen from the start") for name, D in zip(DISTANCES, facts.distances, strict=True)}
-        plan = method_plan(facts, ss.methods.by_name[name](), reduction=instance.reduction)
+        plan = replace(method_plan(facts, ss.methods.by_name[name]()), reduction=instance.reduction)
         plan = replace(plan, on_allowance=True, costs=prices, constants=known)
         result = carry_out(problem, plan, None, Control())
         assert result.status is ss.Status.SOLVED, (instance.name, name)

@@ -11,6 +11,7 @@ from planted import planted
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.errors import InputError
+from saddleslide.theory.plan import Target
 from support import Counter, gathered
 
 F, D = ss.functions, ss.domains
@@ -283,7 +284,7 @@ def counted_problem():
 @gathered(
     ("arguments", "words"),
     [
-        ({}, "tol and reduction are both missing"),
+        ({"tol": 0.0, "rtol": 0.0}, "all targets are 0"),
         ({"tol": 0.0}, "tol"),
         ({"tol": -1.0}, "tol"),
         ({"tol": math.nan}, "tol"),
@@ -520,7 +521,7 @@ def test_the_judge_uses_a_modulus_only_where_it_holds():
     zero, X, Y = ss.functions.Zero(), ss.domains.Box(0.1, 1.0, shape=1), ss.domains.Box(0.0, 0.0, shape=1)
     problem = ss.SaddleProblem(f=f, g=zero, B=np.eye(1), X=X, Y=Y)
     start = (np.ones(1), np.zeros(1))
-    judge = Judge(problem, Split(f, zero, zero, zero), 1e-6, 0.0, start)
+    judge = Judge(problem, Split(f, zero, zero, zero), Target(1e-6), start)
     outside = np.full(1, 4.0)
     known = Linearisation(outside, f.value(outside), f.gradient(outside))
     judge.consider(Candidate(*start, f.value(start[0]), linearisation=known))

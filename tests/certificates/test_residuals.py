@@ -12,6 +12,7 @@ import saddleslide as ss
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.residuals import ResidualBound
+from saddleslide.theory.plan import Target
 from support import gathered, pairwise, points_of
 
 F, D = ss.functions, ss.domains
@@ -176,7 +177,7 @@ def judge():
     box = D.Box(-1.0, 1.0, shape=2)
     f = F.LeastSquares(np.eye(2) + 0.1, np.ones(2))
     problem = ss.SaddleProblem(f=f, g=f, B=np.eye(2), X=box, Y=box)
-    return Judge(problem, Split(f, F.Zero(), f, F.Zero()), 1e-3, 0.0, problem.start())
+    return Judge(problem, Split(f, F.Zero(), f, F.Zero()), Target(1e-3), problem.start())
 
 
 BAD = [math.nan, math.inf, -math.inf]

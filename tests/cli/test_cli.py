@@ -131,7 +131,9 @@ def test_metric_reaches_the_plan(capsys):
     assert "metric blocks" in capsys.readouterr().out
 
 
-@gathered("status", sorted(set(ss.Status) - {ss.Status.SOLVED, ss.Status.INTERRUPTED}, key=str))
+@gathered(
+    "status", sorted(set(ss.Status) - {ss.Status.SOLVED, ss.Status.SOLVED_WITHIN, ss.Status.INTERRUPTED}, key=str)
+)
 def test_anything_but_solved_is_exit_code_1(status, capsys, monkeypatch):
     problem = ss.gallery.synthetic()
     unsolved = replace(ss.run(problem, papers_plan(4.0)), status=status)

@@ -24,6 +24,7 @@ from classical import (
     universal_primal_dual,
 )
 from saddleslide.certificates.judge import Judge
+from saddleslide.theory.plan import Target
 
 STEPS = 20
 # Products in another order, and a bound on |B| that lies 1e-14 above it.
@@ -125,7 +126,7 @@ def test_pdhg_restarted(rng):
 
     expected = restarted_pdhg(f, g, B, x, y, 0.7, gap)
     driven = Driven(problem, "pdhg", (x, y), 1e-3, variant="restarted", weight=0.7)
-    judge = Judge(problem, driven.method.split(driven.facts), 1e-3, 0.0, (x, y))
+    judge = Judge(problem, driven.method.split(driven.facts), Target(1e-3), (x, y))
     found = []
     for _ in range(STEPS):
         driven.step()

@@ -319,7 +319,8 @@ def test_nan_from_the_coupling_ends_the_run_without_a_certificate():
 
 def test_every_status_says_what_happened_what_it_means_and_what_to_try():
     assert {status.name for status in Status} == {
-        "SOLVED", "MET_AS_DECLARED", "UNREACHABLE", "EXPECTED", "COMPLETED", "RUNNING", "STOPPED", "INTERRUPTED",
+        "SOLVED", "SOLVED_WITHIN", "INFEASIBLE", "UNBOUNDED",
+        "MET_AS_DECLARED", "UNREACHABLE", "EXPECTED", "COMPLETED", "RUNNING", "STOPPED", "INTERRUPTED",
         "CALL_LIMIT",
         "TIME_LIMIT", "STEP_LIMIT", "NUMERICAL_LIMIT", "NON_FINITE", "INCONSISTENT", "NO_CERTIFICATE", "BOUND_REACHED",
     }  # fmt: skip
@@ -334,7 +335,7 @@ def test_only_reached_targets_and_plans_without_one_are_successes(status):
     point = np.zeros(1)
     for target in (0.1, math.nan):
         result = ss.Result(point, point, status, ss.Certificate(), ss.Calls(), 0.0, (), target=target)
-        claims = (Status.SOLVED, Status.EXPECTED)
+        claims = (Status.SOLVED, Status.SOLVED_WITHIN, Status.EXPECTED)
         reached = status in claims or (status is Status.COMPLETED and math.isnan(target))
         assert result.success is reached
         if reached:

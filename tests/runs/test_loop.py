@@ -226,7 +226,7 @@ def test_a_fixed_length_ends_completed_and_a_lost_certificate_says_so():
     assert math.isfinite(short.gap)
     zero, free = ss.functions.Zero(), ss.domains.FullSpace(3)
     unbounded = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=free, Y=free)
-    lost = ss.solve(unbounded, tol=1e-3, method="mirror-prox", start=(np.ones(3), np.ones(3)))
+    lost = ss.solve(unbounded, tol=1e-3, method="mirror-prox", start=(np.ones(3), np.ones(3)), radius=0.0)
     assert lost.status is ss.Status.NO_CERTIFICATE
     # The point is the method's, not the start.
     assert np.max(np.abs(lost.x)) < 0.5
@@ -237,7 +237,7 @@ def test_all_methods_have_as_many_steps_to_find_a_first_gap():
     f = ss.functions.Custom(np.tanh, lambda x: float(np.sum(np.log(np.cosh(x)))), smoothness=ss.Holder(1.0, 1.0))
     problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=free, Y=box)
     for method in ("adaptive", "mirror-prox", "condat-vu"):
-        result = ss.solve(problem, tol=1e-6, method=method)
+        result = ss.solve(problem, tol=1e-6, method=method, radius=0.0)
         assert result.status is ss.Status.NO_CERTIFICATE and math.isinf(result.gap)
         assert 256 <= result.history[-1].step <= 1.1 * 256
 

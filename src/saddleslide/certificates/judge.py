@@ -331,7 +331,9 @@ class Judge(JudgeState):
     def _look_within(self, candidate: Candidate, value: float, error: float, Bx: Array, shift: float) -> None:
         """The gap within radii around a candidate that has no bound on a whole set: see certificates/within.py."""
         (lower, upper), (x, y) = self._own, (candidate.x, candidate.y)
-        if self.goal.radius == 0.0 or (math.isfinite(lower) and math.isfinite(upper)):
+        open_sides = [side for side, bound in ((self.below, lower), (self.above, upper)) if not math.isfinite(bound)]
+        # Where a bound on the whole set is possible, it is waited for.
+        if self.goal.radius == 0.0 or not open_sides or any(side.possible for side in open_sides):
             return
         split, problem = self.split, self.problem
         known_f, known_g = candidate.linearisation, candidate.g_linearisation

@@ -64,7 +64,10 @@ class SolveRequest:
         asked = {"tol": self.tol, "reduction": self.reduction, "rtol": self.rtol}
         if all(value is None for value in asked.values()):
             asked["rtol"] = DEFAULT_RTOL
-        found = {name: as_number(0.0 if value is None else value, f"{self.caller}: {name}", 0.0) for name, value in asked.items()}
+        found = {
+            name: as_number(0.0 if value is None else value, f"{self.caller}: {name}", 0.0)
+            for name, value in asked.items()
+        }
         if not any(found.values()):
             raise InputError(f"{self.caller}: all targets are 0; expected tol, rtol or reduction > 0.")
         return Target(**found, radius=as_number(self.radius, f"{self.caller}: radius", 0.0, finite=False))
