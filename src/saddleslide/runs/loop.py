@@ -287,7 +287,9 @@ class Run(RunState):
             return False
         astray, inspector = self.astray, self.inspector
         exact = None if inspector.closed else partial(inspector.exact_gap_of, candidate, self.oracles.calls)
-        reason = astray.by_gap(min(gaps), exact)
+        # Gaps within radii grow along a ray, which is what shows that there is no solution.
+        within = self.judge.known_gap < self.judge.gap
+        reason = "" if within else astray.by_gap(min(gaps), exact)
         if not reason and not math.isfinite(min(astray.best_gap, self.judge.known_gap)):
             reason = astray.by_distance(self.judge.latest, before)
             if reason and astray.settled is not None:
