@@ -69,7 +69,7 @@ def constrained():
 def test_a_method_without_bounds_that_runs_away_is_stopped_where_it_had_settled(method, monkeypatch, tmp_path):
     problem, x = constrained()
     asked = led_astray(monkeypatch, lambda turn: 0.0 if turn <= 40 else 1e5 * turn, method)
-    result = ss.solve(problem, tol=1e-9, **asked)
+    result = ss.solve(problem, tol=1e-9, radius=0.0, **asked)
     assert (result.status, result.upper) == (ss.Status.COMPLETED, math.inf)
     assert "left its best point" in result.message and "last point" not in result.message
     assert not result.success
@@ -77,7 +77,7 @@ def test_a_method_without_bounds_that_runs_away_is_stopped_where_it_had_settled(
     assert result.history[-1].step < 256
     # The same bits where the run is cut in two while it is astray.
     place = tmp_path / "run.npz"
-    cut = ss.solve(problem, tol=1e-9, max_steps=60, checkpoint=place, **asked)
+    cut = ss.solve(problem, tol=1e-9, radius=0.0, max_steps=60, checkpoint=place, **asked)
     assert np.abs(cut.x).max() > 1e5
     again = ss.resume(place, problem, max_steps=100_000)
     assert (again.status, again.message, again.calls) == (result.status, result.message, result.calls)
@@ -87,7 +87,7 @@ def test_a_method_without_bounds_that_runs_away_is_stopped_where_it_had_settled(
 @pytest.mark.parametrize("offset", [lambda turn: 0.0, lambda turn: 1e5 if turn > 60 else 0.0, lambda turn: 1e3 * turn])
 def test_points_without_bounds_that_settle_or_move_evenly_are_not_stopped(offset, monkeypatch):
     """Not the true ones, nor those that settle elsewhere, nor those that have never settled anywhere."""
-    result = ss.solve(constrained()[0], tol=1e-9, **led_astray(monkeypatch, offset))
+    result = ss.solve(constrained()[0], tol=1e-9, radius=0.0, **led_astray(monkeypatch, offset))
     assert result.status is ss.Status.NO_CERTIFICATE
     assert result.history[-1].step >= 256
 
@@ -131,5 +131,5 @@ def test_admm_stays_where_constraints_hold(seed):
     B = rng.standard_normal((3, 6))
     b = B @ rng.standard_normal(6)
     problem = ss.SaddleProblem(f=F.Quadratic(1.0), g=F.Linear(b), B=B, X=D.FullSpace(6), Y=D.FullSpace(3))
-    result = ss.solve(problem, tol=1e-6, method="admm", max_steps=500)
+    result = ss.solve(problem, tol=1e-6, radius=0.0, method="admm", max_steps=500)
     assert np.abs(result.x - np.linalg.lstsq(B, b, rcond=None)[0]).max() < 1e-9

@@ -49,13 +49,14 @@ class Status(Enum):
         "stays, no point satisfies the constraints."
     )
     INFEASIBLE = (
-        "A ray proves that no x within a stated distance satisfies the constraints: whatever x is, F rises along it for "
-        "ever. The point is the method's last one. Look for constraints that contradict each other, or for a wrong sign."
+        "A ray proves that no x within a stated distance satisfies the constraints: whatever x is, F rises along it "
+        "for ever. The point is the method's last one. Look for constraints that contradict each other, or for a "
+        "wrong sign."
     )
     UNBOUNDED = (
-        "A ray proves that no y within a stated distance bounds the problem from below: whatever y is, F falls along it "
-        "for ever. The point is the method's last one, and no x need satisfy the constraints. Bound X, or look for a "
-        "wrong sign."
+        "A ray proves that no y within a stated distance bounds the problem from below: whatever y is, F falls along "
+        "it for ever. The point is the method's last one, and no x need satisfy the constraints. Bound X, or look "
+        "for a wrong sign."
     )
     STOPPED = "The callback stopped the run. The point is the current one, its bounds are true. Run on with start=."
     INTERRUPTED = (
