@@ -171,12 +171,13 @@ class Judge(JudgeState):
         bounds = (self.near_lower, self.near_upper) if self.near_gap < self.gap else (self.lower, self.upper)
         target = self.goal.at(self.start_gap, *bounds)
         # Where the gap at the start is not known, the size of F there stands for it: saddle values may be 0.
-        return target if self.start_gap > 0.0 else max(target, self.goal.scaled * self.start_size)
+        return target if math.isfinite(self.scale_above) else max(target, self.goal.scaled * self.start_size)
 
     @property
     def first_target(self) -> float:
         """The target before anything is known: F at the start stands for the saddle value."""
-        return max(self.target, self.goal.rtol * self.start_size)
+        value = abs(self.scale_below) if math.isfinite(self.scale_below) else 0.0
+        return max(self.target, self.goal.rtol * value)
 
     @property
     def near_gap(self) -> float:
@@ -374,7 +375,7 @@ class Judge(JudgeState):
         else:
             radii = radii[0], math.inf
         self.taus = taus[0], taus[1]
-        if self.start_size == 0.0 and math.isfinite(upper - lower):
+        if self.start_size == 0.0 and not math.isfinite(self.scale_above) and math.isfinite(upper - lower):
             # F is 0 at the start, as it is where constraints are all there is: what a first look shows stands for it.
             self.start_size = abs(upper - lower) / self.goal.radius
         # Written so that a NaN is never accepted; a bound above the other is rounding, or a contradiction.
@@ -478,16 +479,17 @@ class Judge(JudgeState):
         x, y = self._start
         self.start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
         value = self.value_of("f", x)
-        size = abs(value + float(np.vdot(self.start_pull, x)) - self.value_of("g", y))
-        self.start_size = size if size < math.inf else 0.0
         found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
         if found is not None and np.array_equal(found.point, y):
             # Where no curvature is known the first gradients may go into finding a step.
             found = self._best_response(Bx, 0.0, _MORE_FOR_SCALE)
+        self.scale_below = value + float(np.vdot(self.start_pull, x))
         if found is not None and np.isfinite(found.point).all():
             reply = float(np.vdot(found.point, Bx)) - self.value_of("g", found.point)
             self.scale_above = value + reply + self.value_of("g", y)
-            self.scale_below = value + float(np.vdot(self.start_pull, x))
+        else:
+            size = abs(self.scale_below - self.value_of("g", y))
+            self.start_size = size if size < math.inf else 0.0
         self.is_open = True
 
     def _descend_from_start(self) -> None:
