@@ -13,7 +13,7 @@ from support import gathered
 
 ORACLES = ("f gradient", "f value", "g gradient", "g value", "forward", "adjoint")
 # Fault -> calls between two that fail: every one, but for those that another fault stands for.
-FAULTS = {"raise": 1, "interrupt": 1, "nan": 1, "-inf": 1, "shape": 1, "inf": 1, "none": 9, "complex": 9}
+FAULTS = {"raise": 1, "interrupt": 1, "nan": 1, "-inf": 5, "shape": 5, "inf": 7, "none": 9, "complex": 9}
 RNG = np.random.default_rng(3)
 A, B = RNG.standard_normal((5, 3)), RNG.standard_normal((2, 3)) * 0.4
 H, b = A.T @ A / 5.0 + 0.3 * np.eye(3), RNG.standard_normal(3)

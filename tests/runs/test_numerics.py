@@ -143,7 +143,9 @@ def test_domains_and_parts_that_are_nearly_nothing(name):
     problem = ss.SaddleProblem(f=f, g=g, B=matrix, X=X, Y=Y)
     value, results = value_of(f, g, matrix, X, Y), []
     for method in ("auto", "adaptive", "universal-mirror-prox"):
-        results.append(ss.solve(problem, tol=1e-2, method=method))
+        # The last one needs 1 / tol^2 steps where nothing is curved.
+        tol = 0.1 if method == "universal-mirror-prox" else 1e-2
+        results.append(ss.solve(problem, tol=tol, method=method))
         assert results[-1].status is ss.Status.SOLVED, method
     if name not in ("nothing at all", "both empty", "f = 0, B = 0"):
         results.append(ss.run(problem, ss.plan(problem, order="fgB", loops=(20, 2, 4))))
