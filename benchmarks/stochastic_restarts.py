@@ -30,9 +30,9 @@ import saddleslide as ss
 from saddleslide.domains import FullSpace
 from saddleslide.functions import Linear, Noisy, Quadratic
 from saddleslide.methods.sliding import Recursion
+from saddleslide.methods.sliding.anchors import Anchors
 from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
-from saddleslide.methods.sliding.component import Writer
-from saddleslide.methods.sliding.innermost import Anchors
+from saddleslide.methods.sliding.recursion import Writer
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import Samples, drawn_problem
 from saddleslide.theory.restarts import Stage

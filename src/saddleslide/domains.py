@@ -24,9 +24,10 @@ class Domain(Built, ABC):
 
     Examples
     --------
-    >>> import saddleslide as ss
-    >>> isinstance(ss.domains.Simplex(3), ss.domains.Domain)
-    True
+    >>> import numpy as np, saddleslide as ss
+    >>> box = ss.domains.Box(0.0, 1.0, shape=2)
+    >>> box.contains(np.array([0.5, 1.5])), box.support(np.array([3.0, -4.0]))
+    (False, 3.0)
     """
 
     shape: Shape
@@ -80,26 +81,12 @@ class Domain(Built, ABC):
         """Largest amount by which `point` breaks a constraint; 0 inside."""
 
     def support(self, direction: Array) -> float:
-        """Support function: sup of <direction, x> over the set.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> ss.domains.Ball(2.0, shape=2).support(np.array([3.0, 4.0]))
-        10.0
-        """
+        """Support function: sup of <direction, x> over the set."""
         maximizer = self.maximizer(direction)
         return math.fsum((direction * np.where(direction == 0.0, 0.0, maximizer)).ravel().tolist())
 
     def contains(self, point: Array, tolerance: float = 0.0) -> bool:
-        """Whether `point` lies in the set, up to `tolerance`.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> ss.domains.Box(0.0, 1.0, shape=2).contains(np.array([0.5, 1.5]))
-        False
-        """
+        """Whether `point` lies in the set, up to `tolerance`."""
         point = as_floats(point)
         return point.shape == self.shape and bool(np.isfinite(point).all()) and self.violation(point) <= tolerance
 
@@ -157,8 +144,7 @@ class Box(Domain):
     """
 
     def __init__(self, lower: Any, upper: Any, shape: Any = None) -> None:
-        low = as_real(lower, "Box: lower", finite=False)
-        high = as_real(upper, "Box: upper", finite=False)
+        low, high = as_real(lower, "Box: lower", finite=False), as_real(upper, "Box: upper", finite=False)
         if shape is None and not (low.ndim or high.ndim):
             raise InputError("Box: shape is missing and both sides are numbers; pass shape=.")
         if shape is None and low.ndim and high.ndim and low.shape != high.shape:
@@ -167,17 +153,15 @@ class Box(Domain):
         for name, side in (("lower", low), ("upper", high)):
             if side.ndim and side.shape != self.shape:
                 raise InputError(f"Box: {name} has shape {side.shape}; expected a number or shape {self.shape}.")
-        self.lower = np.broadcast_to(low, self.shape)
-        self.upper = np.broadcast_to(high, self.shape)
+        self.lower, self.upper = np.broadcast_to(low, self.shape), np.broadcast_to(high, self.shape)
         # Scalars make clipping several times cheaper, so keep them as they came.
         self._clip = (float(low) if low.ndim == 0 else low, float(high) if high.ndim == 0 else high)
-        worst = int((self.lower > self.upper).sum())
-        empty = int(((self.lower == np.inf) | (self.upper == -np.inf)).sum())
-        raise_all(
-            "Box",
-            [f"lower > upper in {worst} of {self.size} entries; expected lower <= upper."] * bool(worst)
-            + [f"{empty} sides leave no finite point; expected lower < inf and upper > -inf."] * bool(empty),
-        )
+        complaints = []
+        if worst := int((self.lower > self.upper).sum()):
+            complaints.append(f"lower > upper in {worst} of {self.size} entries; expected lower <= upper.")
+        if empty := int(((self.lower == np.inf) | (self.upper == -np.inf)).sum()):
+            complaints.append(f"{empty} sides leave no finite point; expected lower < inf and upper > -inf.")
+        raise_all("Box", complaints)
 
     @property
     def uniform(self) -> tuple[float, float] | None:
@@ -209,19 +193,16 @@ class Box(Domain):
         return float(np.sum(np.multiply(farthest, farthest, out=farthest)))
 
     def diameter(self) -> float:
-        return self._diameter
+        return self._sizes[0]
 
     def magnitude(self) -> float:
-        return self._magnitude
-
-    # Every forecast asks for both, many times.
-    @cached_property
-    def _diameter(self) -> float:
-        return float(np.linalg.norm(self.upper - self.lower))
+        return self._sizes[1]
 
     @cached_property
-    def _magnitude(self) -> float:
-        return float(np.max(np.maximum(np.abs(self.lower), np.abs(self.upper)), initial=0.0))
+    def _sizes(self) -> tuple[float, float]:
+        # Every forecast asks for both, many times.
+        largest = np.max(np.maximum(np.abs(self.lower), np.abs(self.upper)), initial=0.0)
+        return float(np.linalg.norm(self.upper - self.lower)), float(largest)
 
     def violation(self, point: Array) -> float:
         return float(np.max(np.maximum(self.lower - point, point - self.upper), initial=0.0))
@@ -392,13 +373,14 @@ class Product(Domain):
             factor.project(part, out=target)
         return out
 
+    def _parts(self, point: Array) -> zip[tuple[Domain, Array]]:
+        return zip(self.factors, self.split(point), strict=True)
+
     def maximizer(self, direction: Array) -> Array:
-        parts = zip(self.factors, self.split(direction), strict=True)
-        return np.concatenate([factor.maximizer(part).ravel() for factor, part in parts])
+        return np.concatenate([factor.maximizer(part).ravel() for factor, part in self._parts(direction)])
 
     def squared_radius(self, point: Array) -> float:
-        parts = zip(self.factors, self.split(point), strict=True)
-        return sum(factor.squared_radius(part) for factor, part in parts)
+        return sum(factor.squared_radius(part) for factor, part in self._parts(point))
 
     def diameter(self) -> float:
         return math.hypot(*(factor.diameter() for factor in self.factors))
@@ -407,8 +389,7 @@ class Product(Domain):
         return max(factor.magnitude() for factor in self.factors)
 
     def violation(self, point: Array) -> float:
-        parts = zip(self.factors, self.split(point), strict=True)
-        return max(factor.violation(part) for factor, part in parts)
+        return max(factor.violation(part) for factor, part in self._parts(point))
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +21,8 @@ _LOG_RANGE = 30.0
 _NOTHING = "the history holds no finite gap"
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One horizontal axis: its label and a value for each row of the history.
-
-    Examples
-    --------
-    >>> Panel("seconds", [0.1, 0.2]).label
-    'seconds'
-    """
-
-    label: str
-    values: Sequence[float]
-
-
 def require_matplotlib() -> Any:
-    """The Figure class, or an error that names the package.
-
-    Examples
-    --------
-    >>> require_matplotlib().__name__
-    'Figure'
-    """
+    """The Figure class, or an error that names the package."""
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:
@@ -55,47 +34,45 @@ def require_matplotlib() -> Any:
 
 
 def draw_convergence(
-    panels: Sequence[Panel], gaps: Sequence[float], target: float, ax: Any = None, path: str | Path | None = None
+    panels: Mapping[str, Sequence[float]], gaps: Sequence[float], target: float, ax: Any = None, path: Any = None
 ) -> Any:
-    """Gap against every panel's values; returns the figure.
-
-    Examples
-    --------
-    >>> figure = draw_convergence([Panel("seconds", [1.0, 2.0])], [0.1, 0.01], target=0.05)
-    >>> figure.axes[0].get_yscale()
-    'log'
-    """
-    figure_class = require_matplotlib()
+    """Gap against every panel, a label and a value for each row of the history; returns the figure."""
+    new_figure, labels = require_matplotlib(), list(panels)
     if ax is None:
-        figure = figure_class(figsize=(2.6 * len(panels) + 0.6, 2.9), dpi=150, layout="constrained")
-        axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        _one_panel_each(axes, panels, gaps, target)
+        figure = new_figure(figsize=(2.6 * len(labels) + 0.6, 2.9), dpi=150, layout="constrained")
+        axes = list(figure.subplots(1, len(labels), sharey=True, squeeze=False)[0])
     elif isinstance(ax, Iterable):
         axes = [one for row in ax for one in (row if isinstance(row, Iterable) else [row])]
-        if len(axes) != len(panels) or not all(callable(getattr(one, "set_xlabel", None)) for one in axes):
-            raise InputError(f"plot: ax holds {len(axes)} Axes; expected {len(panels)}, one per panel, or one Axes.")
-        _one_panel_each(axes, panels, gaps, target)
-        figure = axes[0].figure
-    elif not callable(getattr(ax, "set_xlabel", None)):
-        raise InputError(f"plot: ax is {ax!r}; expected Axes of Matplotlib, one or one per panel.")
+        if len(axes) != len(labels) or not all(callable(getattr(one, "set_xlabel", None)) for one in axes):
+            raise InputError(f"plot: ax holds {len(axes)} Axes; expected {len(labels)}, one per panel, or one Axes.")
+    elif callable(getattr(ax, "set_xlabel", None)):
+        axes = [ax]
     else:
-        _together(ax, panels[:3], gaps, target)
-        figure = ax.figure
+        raise InputError(f"plot: ax is {ax!r}; expected Axes of Matplotlib, one or one per panel.")
+    together = axes[0] is ax
+    groups = [("calls", labels[:3])] if together else [(label, [label]) for label in labels]
+    styles = dict(zip(labels, STYLES, strict=False))
+    for one, (label, names) in zip(axes, groups, strict=True):
+        shown: list[float] = []
+        for name in names:
+            # Rows that a logarithmic scale can show.
+            rows = [(v, gap) for v, gap in zip(panels[name], gaps, strict=True) if v > 0.0 and 0.0 < gap < math.inf]
+            if rows:
+                (color, marker), (values, heights) = styles[name], zip(*rows, strict=True)
+                marker = marker if len(rows) <= _MOST_MARKERS else ""
+                one.plot(values, heights, color=color, marker=marker, markersize=4, linewidth=1.6, label=name)
+                shown += values
+        _finish(one, label, shown, gaps, target)
+    axes[0].set_ylabel("certified gap")
+    if together and ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False)
     if path is not None:
-        save_figure(figure, path)
-    return figure
+        save_figure(axes[0].figure, path)
+    return axes[0].figure
 
 
 def save_figure(figure: Any, path: Any) -> None:
-    """Write a figure where its suffix is one that Matplotlib knows; without one it is a PNG.
-
-    Examples
-    --------
-    >>> save_figure(require_matplotlib()(), "picture.xyz")
-    Traceback (most recent call last):
-    ...
-    saddleslide.errors.InputError: plot: path is 'picture.xyz'; expected a name that ends in one of ...
-    """
+    """Write a figure where its suffix is one that Matplotlib knows; without one it is a PNG."""
     place = as_path(path, "plot: path", "gap.png")
     known = sorted(figure.canvas.get_supported_filetypes())
     if place.suffix and place.suffix[1:].lower() not in known:
@@ -103,38 +80,7 @@ def save_figure(figure: Any, path: Any) -> None:
     figure.savefig(place)
 
 
-def _one_panel_each(axes: Sequence[Any], panels: Sequence[Panel], gaps: Sequence[float], target: float) -> None:
-    for one, panel, style in zip(axes, panels, STYLES, strict=False):
-        _line(one, panel, gaps, style)
-        _finish(one, panel.label, [panel], gaps, target)
-    axes[0].set_ylabel("certified gap")
-
-
-def _together(ax: Any, panels: Sequence[Panel], gaps: Sequence[float], target: float) -> None:
-    for panel, style in zip(panels, STYLES, strict=False):
-        _line(ax, panel, gaps, style)
-    _finish(ax, "calls", panels, gaps, target)
-    ax.set_ylabel("certified gap")
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False)
-
-
-def _points(panel: Panel, gaps: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Rows that a logarithmic scale can show."""
-    rows = [(v, gap) for v, gap in zip(panel.values, gaps, strict=True) if v > 0.0 and math.isfinite(gap) and gap > 0.0]
-    return [v for v, _ in rows], [gap for _, gap in rows]
-
-
-def _line(ax: Any, panel: Panel, gaps: Sequence[float], style: tuple[str, str]) -> None:
-    values, shown = _points(panel, gaps)
-    if not values:
-        return
-    marker = style[1] if len(values) <= _MOST_MARKERS else ""
-    ax.plot(values, shown, color=style[0], marker=marker, markersize=4, linewidth=1.6, label=panel.label)
-
-
-def _finish(ax: Any, label: str, panels: Sequence[Panel], gaps: Sequence[float], target: float) -> None:
-    values = [v for panel in panels for v in _points(panel, gaps)[0]]
+def _finish(ax: Any, label: str, values: Sequence[float], gaps: Sequence[float], target: float) -> None:
     ax.set_xlabel(label)
     ax.set_yscale("log")
     if not values:
@@ -160,16 +106,7 @@ def _finish(ax: Any, label: str, panels: Sequence[Panel], gaps: Sequence[float],
 
 
 def fill_reconstruction(figure: Any, truth: Array, image: Array, caption: str) -> None:
-    """The object, its reconstruction and their difference, side by side in an empty figure.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> figure = require_matplotlib()()
-    >>> fill_reconstruction(figure, np.zeros((4, 4)), np.ones((4, 4)), "reconstruction")
-    >>> figure.axes[1].get_title()
-    'reconstruction'
-    """
+    """The object, its reconstruction and their difference, side by side in an empty figure."""
     left, middle, right = figure.subplots(1, 3)
     low, high = float(truth.min()), float(truth.max()) or 1.0
     for ax, picture, title in ((left, truth, "object"), (middle, image, caption)):
@@ -192,29 +129,17 @@ def draw_comparison(
     target: float,
     path: str | Path | None = None,
 ) -> Any:
-    """One panel per label, one line per name: gaps against the numbers that belong to the label.
-
-    Examples
-    --------
-    >>> figure = draw_comparison(["seconds"], {"a": [((1.0,), 0.1), ((2.0,), 0.01)]}, target=0.05)
-    >>> [text.get_text() for text in figure.legends[0].get_texts()]
-    ['a']
-    """
+    """One panel per label, one line per name: gaps against the numbers that belong to the label."""
     figure = require_matplotlib()(figsize=(2.6 * len(labels) + 2.2, 3.4), dpi=150, layout="constrained")
     axes = figure.subplots(1, len(labels), sharey=True, squeeze=False)[0]
     lines = {}
     for position, (ax, label) in enumerate(zip(axes, labels, strict=True)):
         for number, (name, rows) in enumerate(curves.items()):
             values = [(at[position], gap) for at, gap in rows if at[position] > 0.0 and 0.0 < gap < math.inf]
-            style: dict[str, Any] = {
-                "color": f"C{number % 10}",
-                "linestyle": ("-", "--", ":")[number // 10 % 3],
-                "linewidth": 1.4,
-            }
+            style = {"color": f"C{number % 10}", "linestyle": ("-", "--", ":")[number // 10 % 3], "linewidth": 1.4}
             # A dot at the end: a run that was judged once is one point.
-            style |= {"marker": "o", "markersize": 3.5, "markevery": [len(values) - 1] if values else []}
-            (line,) = ax.plot([v for v, _ in values], [gap for _, gap in values], **style)
-            lines[name] = line
+            dot: Any = {"marker": "o", "markersize": 3.5, "markevery": [len(values) - 1] if values else []}
+            (lines[name],) = ax.plot([v for v, _ in values], [gap for _, gap in values], **style, **dot)
         ax.set(xlabel=label, xscale="log", yscale="log")
         ax.axhline(target, color="0.6", linewidth=0.8)
     axes[0].set_ylabel("certified gap")

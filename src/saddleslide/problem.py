@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_real, coarseness
+from saddleslide.arrays.base import Array, as_real, coarseness
 from saddleslide.arrays.kinds import DOUBLE, NUMPY, as_kind, origin_of, precision_of, to_host
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
-from saddleslide.functions import Function, rests_on_declaration
-from saddleslide.functions.base import is_own_class
-from saddleslide.functions.constants import declared_forms
+from saddleslide.functions.base import Function, is_own_class
+from saddleslide.functions.constants import declared_forms, rests_on_declaration
 from saddleslide.operators import Mirrored, Operator, as_operator
 
 
@@ -97,32 +96,29 @@ class SaddleProblem:
             )
             if not isinstance(value, kind)
         ]
-        complaints += self._shape_complaints()
-        try:
-            object.__setattr__(self, "coupling", as_operator(self.B, _shape(self.X), _shape(self.Y)))
-        except MissingAdjointError as error:
-            if not complaints:
-                raise
-            complaints.append(str(error))
-        except InputError as error:
-            complaints.append(str(error))
-        given = (self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else (self.arrays,)
-        object.__setattr__(self, "precision", precision_of(*given) or DOUBLE)
-        try:
-            kind = origin_of(self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else self.arrays
-            object.__setattr__(self, "arrays", as_kind(kind, "arrays"))
-        except InputError as error:
-            complaints.append(str(error))
-        raise_all("SaddleProblem", complaints)
-
-    def _shape_complaints(self) -> list[str]:
         pairs = (("f", self.f, "X", self.X), ("g", self.g, "Y", self.Y))
-        return [
+        complaints += [
             f"{name} takes arrays of shape {function.shape}, {side} has shape {domain.shape}; expected equal shapes."
             for name, function, side, domain in pairs
             if isinstance(function, Function) and isinstance(domain, Domain)
             if function.shape is not None and function.shape != domain.shape
         ]
+        # What is no domain has been complained about.
+        x_shape, y_shape = (side.shape if isinstance(side, Domain) else None for side in (self.X, self.Y))
+        try:
+            object.__setattr__(self, "coupling", as_operator(self.B, x_shape, y_shape))
+        except InputError as error:
+            if isinstance(error, MissingAdjointError) and not complaints:
+                raise
+            complaints.append(str(error))
+        given = (self.f, self.g, self.B, self.X, self.Y) if self.arrays is None else (self.arrays,)
+        object.__setattr__(self, "precision", precision_of(*given) or DOUBLE)
+        try:
+            kind = origin_of(*given) if self.arrays is None else self.arrays
+            object.__setattr__(self, "arrays", as_kind(kind, "arrays"))
+        except InputError as error:
+            complaints.append(str(error))
+        raise_all("SaddleProblem", complaints)
 
     def __repr__(self) -> str:
         return f"SaddleProblem(x: {self.X}, y: {self.Y}, B: {self.coupling}, f: {self.f}, g: {self.g})"
@@ -141,14 +137,6 @@ class SaddleProblem:
 
         On an unbounded set a bound needs a modulus of strong convexity. Where that is only declared, it is named here;
         and so is what a class of the caller's says of its form, where bounds go by it, and a set that it stands for.
-
-        Examples
-        --------
-        >>> import saddleslide as ss
-        >>> f = ss.functions.Custom(lambda x: x, lambda x: 0.5 * x @ x, strong_convexity=1.0)
-        >>> q, whole = ss.functions.Quadratic(1.0), ss.domains.FullSpace(2)
-        >>> ss.SaddleProblem(f=f, g=q, B=((1.0, 0.0), (0.0, 1.0)), X=whole, Y=whole).assumptions
-        'f is strongly convex with the declared modulus 1'
         """
         sides = (("f", self.f, "X", self.X), ("g", self.g, "Y", self.Y))
         found: list[str] = []
@@ -162,15 +150,7 @@ class SaddleProblem:
         return " and ".join(found)
 
     def read(self, result: Any) -> Any:
-        """A result of this problem in the problem's own words: strategies, plan, picture, ...; see `ss.gallery`.
-
-        Examples
-        --------
-        >>> import saddleslide as ss
-        >>> game = ss.gallery.matrix_game([[0.0, 1.0], [1.0, 0.0]])
-        >>> game.read(ss.solve(game, tol=1e-9)).row.round(6)
-        array([0.5, 0.5])
-        """
+        """A result of this problem in the problem's own words: strategies, plan, picture, ...; see `ss.gallery`."""
         shapes = [getattr(getattr(result, name, None), "shape", None) for name in "xy"]
         # Of PyTorch they are no tuples.
         if [None if shape is None else tuple(shape) for shape in shapes] != [self.X.shape, self.Y.shape]:
@@ -178,29 +158,24 @@ class SaddleProblem:
                 f"read: received {type(result).__name__} with x, y of shapes {tuple(shapes)}; expected a result of "
                 f"this problem, shapes {(self.X.shape, self.Y.shape)}."
             )
-        return self.reader(on_host(result))
+        # Readers compute with NumPy's arrays.
+        x, y = to_host(result.x), to_host(result.y)
+        return self.reader(result if x is result.x and y is result.y else replace(result, x=x, y=y))
 
     def start(self, given: tuple[Any, Any] | None = None) -> tuple[Array, Array]:
-        """Feasible starting point: the given one checked, or the projections of 0.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> zero, box = ss.functions.Zero(), ss.domains.Box(1.0, 2.0, shape=2)
-        >>> ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=box, Y=box).start()[0]
-        array([1., 1.])
-        """
+        """Feasible starting point: the given one checked, or the projections of 0."""
         if given is None:
             return self.X.project(np.zeros(self.X.shape)), self.Y.project(np.zeros(self.Y.shape))
         if not isinstance(given, tuple | list) or len(given) != 2:
             raise InputError(f"start: received {type(given).__name__}; expected a pair (x, y).")
-        x = as_real(given[0], "start: x", self.X.shape)
-        y = as_real(given[1], "start: y", self.Y.shape)
-        outside = [
-            f"{name} lies outside {domain} by {domain.violation(point):.1e}; expected a feasible point."
-            for name, raw, point, domain in (("x", given[0], x, self.X), ("y", given[1], y, self.Y))
-            if not domain.contains(point, _tolerance(point, raw))
-        ]
+        x, y = as_real(given[0], "start: x", self.X.shape), as_real(given[1], "start: y", self.Y.shape)
+        outside = []
+        for name, raw, point, domain in (("x", given[0], x, self.X), ("y", given[1], y, self.Y)):
+            # How far rounding may have moved a point that was given in some precision.
+            rounding = max(1e-12, coarseness(raw)) * (1.0 + float(np.max(np.abs(point), initial=0.0)))
+            if not domain.contains(point, rounding * math.sqrt(point.size)):
+                excess = f"{domain.violation(point):.1e}"
+                outside.append(f"{name} lies outside {domain} by {excess}; expected a feasible point.")
         raise_all("start", outside)
         return self.X.project(x), self.Y.project(y)
 
@@ -211,22 +186,6 @@ class SaddleProblem:
     def mirrored(self) -> SaddleProblem:
         """The same problem with the roles of x and y exchanged: min over y, max over x of g(y) + <x, -B^T y> - f(x)."""
         return SaddleProblem(self.g, self.f, Mirrored(self.coupling), self.Y, self.X, arrays=self.arrays)
-
-
-def on_host(result: Any) -> Any:
-    """The result with NumPy arrays: readers compute with them."""
-    x, y = to_host(result.x), to_host(result.y)
-    return result if x is result.x and y is result.y else replace(result, x=x, y=y)
-
-
-def _tolerance(point: Array, given: Any) -> float:
-    """How far rounding may have moved a point that was given in some precision."""
-    return max(1e-12, coarseness(given)) * (1.0 + float(np.max(np.abs(point), initial=0.0))) * math.sqrt(point.size)
-
-
-def _shape(domain: object) -> Shape | None:
-    """Shape of a domain, or None when it is not one and has been complained about."""
-    return domain.shape if isinstance(domain, Domain) else None
 
 
 def _is_own_set(domain: Domain) -> bool:

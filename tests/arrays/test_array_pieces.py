@@ -47,8 +47,7 @@ from saddleslide.arrays.kinds import (
     to_host,
 )
 from saddleslide.arrays.remote import Remote, Traffic, traffic
-from saddleslide.arrays.remote.array import kept, of_integers, plain_key
-from saddleslide.arrays.remote.namespaces import namespace
+from saddleslide.arrays.remote.array import kept, plain_key
 from saddleslide.arrays.remote.products import cosine_transform, hartley_transform, sparse_product
 from saddleslide.errors import explain_read_only, raise_all
 
@@ -112,8 +111,8 @@ def test_remote_arrays():
     assert cosine_transform(Remote(kind, np.ones((2, 2)))).host().round(12).tolist() == [[2.0, 0.0], [0.0, 0.0]]
     owner = np.ones(2)
     assert [kept(owner, "sum", lambda: 2.0), kept(owner, "sum", lambda: 3.0)] == [2.0, 2.0]
-    assert namespace("numpy").where(np.array([True, False]), np.ones(2), np.zeros(2)).tolist() == [1.0, 0.0]
-    assert of_integers((0, 1)) and not of_integers(slice(2))
+    assert np.where(x > 3.5, x, 0.0).tolist() == [0.0, 4.0]
+    assert x[np.int64(1)] == 4.0 and isinstance(x[:1], Remote) and isinstance(x[..., 0], Remote)
     assert plain_key(np.int64(1), 2) == (1, ...) and plain_key((None, slice(np.int64(2), None)), 1) == (
         None,
         slice(2, None),

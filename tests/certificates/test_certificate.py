@@ -34,7 +34,7 @@ def run_with_models(problem, order, loops):
     recursion = bilinear_recursion(Oracles(problem), stage, problem.start())
     *_, average = recursion.steps()
     x, y = average[: problem.X.size].copy(), average[problem.X.size :].copy()
-    return plan, x, y, carried_models(recursion, stage, problem)
+    return plan, x, y, carried_models(recursion, problem)
 
 
 def independent_gap(problem, x, y):

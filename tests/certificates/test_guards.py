@@ -9,10 +9,18 @@ from scipy.sparse.linalg import LinearOperator
 
 import saddleslide as ss
 import truths
+from saddleslide.certificates.books import counted
 from saddleslide.certificates.candidate import Linearisation
-from saddleslide.certificates.guards import PairGuard, adjoint_complaint
+from saddleslide.certificates.guards import (
+    PairGuard,
+    adjoint_complaint,
+    check_adjoint_of,
+    check_inner_adjoints,
+    known_mismatch,
+)
+from saddleslide.certificates.residuals import separates
 from saddleslide.functions.base import errors_at
-from saddleslide.oracles.oracles import RunEnded
+from saddleslide.oracles.oracles import Oracles, RunEnded
 from small_problems import quartic
 from support import gathered
 
@@ -391,3 +399,30 @@ def test_last_digits_and_underflow_are_no_contradiction():
     tiny = ss.operators.as_coupling(np.array([[1.0]]))
     zero, least = np.zeros(1), np.full(1, 5e-324)
     assert adjoint_complaint(tiny, np.full(1, 0.4), zero, np.full(1, 1e-200), least) == ""
+
+
+def test_adjoints_are_tested_once_and_counted_then():
+    box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
+    wrong, right = (
+        ss.operators.as_coupling((lambda x: 2 * x, lambda y, factor=factor: factor * y), (2,), (2,), norm=2.0)
+        for factor in (3, 2)
+    )
+    with pytest.raises(RunEnded, match=r"^<Bx, y> = "):
+        check_adjoint_of(Oracles(ss.SaddleProblem(f=zero, g=zero, B=wrong, X=box, Y=box)))
+    f = ss.functions.LeastSquares(wrong, np.ones(2))
+    with pytest.raises(RunEnded, match=r"^the adjoint of A in f "):
+        check_inner_adjoints(Oracles(ss.SaddleProblem(f=f, g=zero, B=np.eye(2), X=box, Y=box)))
+    asked = ss.SaddleProblem(f=zero, g=zero, B=right, X=box, Y=box)
+    with counted(asked) as books:
+        assert (known_mismatch(Oracles(asked)), known_mismatch(Oracles(asked))) == (0.0, 0.0)
+    assert books.calls.B == 2
+
+
+def test_a_hyperplane_separates_a_level_out_of_reach():
+    A, box = ss.operators.as_coupling([[1.0, 1.0]]), ss.domains.Box(0.0, 1.0, shape=2)
+    levels = [separates(A, np.array([level]), box, -np.ones(1), -np.ones(2)) for level in (1.9, 2.1)]
+    assert levels == [False, True]
+
+
+def test_gaps_of_rounding_are_told_from_others():
+    assert ss.Certificate(1.0, 1.0 + 1e-15).at_rounding and not ss.Certificate(1.0, 1.1).at_rounding

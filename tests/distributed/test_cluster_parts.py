@@ -8,8 +8,8 @@ import numpy as np
 
 import saddleslide as ss
 from saddleslide.distributed.cluster import require, sendable, to_pickle
+from saddleslide.distributed.dask_sum import cut, level, place
 from saddleslide.distributed.host import Host, Job, add_blocks
-from saddleslide.distributed.placement import cut, level, place
 from saddleslide.distributed.shards import row_blocks
 from saddleslide.distributed.shared_memory import SharedArrays, is_here, open_array
 from support import need

@@ -16,7 +16,7 @@ import pytest
 import saddleslide as ss
 from remote_parts import PARTS, SIZE, Broken, Doomed, Own, Rows, Sleeper, answer, parts, problem_with
 from saddleslide.distributed import shared_memory
-from saddleslide.distributed.placement import level, place
+from saddleslide.distributed.dask_sum import level, place
 from saddleslide.functions.parts import whole_blocks
 from support import gathered, need
 

@@ -36,7 +36,6 @@ from saddleslide.functions.parts import (
     built_part,
     evaluated,
     halves,
-    middle,
     summed,
     summed_in_pieces,
     whole_blocks,
@@ -142,13 +141,16 @@ def test_linear_models_and_quadratics_inside():
     assert type(lifted(f, np.zeros(2))).__name__ == "LinearModelLift"
     assert [A.x_shape for A in inner_operators(2.0 * f + F.Quadratic(1.0))] == [(2,)]
     assert [*map(repr, quadratics(2.0 * F.Quadratic(1.0) + F.Zero()))] == ["Quadratic(diagonal, any shape)"]
-    assert F.Quadratic(np.array([[2.0, 1.0], [1.0, 3.0]])).matrix_diagonal().tolist() == [2.0, 3.0]
+    assert F.Quadratic(np.array([[2.0, 1.0], [1.0, 3.0]])).hessian_diagonal((2,)).tolist() == [2.0, 3.0]
     skew = (lambda x: np.array([x[0] + 1e-8 * x[1], x[1]])), (lambda y: np.array([y[0], y[1] + 1e-8 * y[0]]))
     assert 1e-8 < F.Quadratic(skew, x_shape=(2,)).symmetry_test.bound < 1e-5
 
 
 def test_sums_of_parts_along_a_tree():
-    assert [middle(block) for block in ((0, 8), (0, 5), (4, 6))] == [4, 4, 5] and halves((0, 6)) == ((0, 4), (4, 6))
+    assert [halves(block)[0][1] for block in ((0, 8), (0, 5), (4, 6))] == [4, 4, 5] and halves((0, 6)) == (
+        (0, 4),
+        (4, 6),
+    )
     assert summed((0, 3), lambda block: ((float(block[0]),), None) if block[1] - block[0] == 1 else None)[0] == (3.0,)
     numbers, array = summed_in_pieces((0, 2), {(0, 1): ((1.0,), np.ones(2)), (1, 2): ((2.0,), np.ones(2))}, np.empty(2))
     assert numbers == (3.0,) and array.tolist() == [2.0, 2.0]

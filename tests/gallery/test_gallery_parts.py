@@ -9,7 +9,7 @@ import saddleslide as ss
 from saddleslide.gallery.consensus import gossip_matrix
 from saddleslide.gallery.files import read_archive, read_array, read_dense, read_matrix
 from saddleslide.gallery.pictures import psnr
-from saddleslide.gallery.reconstruction import estimate_noise
+from saddleslide.gallery.tomography import estimate_noise
 
 
 def test_a_weighted_graph_becomes_its_laplacian():

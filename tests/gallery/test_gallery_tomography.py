@@ -11,7 +11,7 @@ import scipy.optimize
 import saddleslide as ss
 from saddleslide.cli import main as cli
 from saddleslide.errors import InputError
-from saddleslide.gallery.reconstruction import estimate_noise
+from saddleslide.gallery.tomography import estimate_noise
 from support import gathered
 
 ANGLES = np.linspace(0.0, np.pi, 15, endpoint=False)

@@ -27,7 +27,7 @@ class Composite(Recursion):
         self.solution[:] = self.prox((above.pull - above.slope) / weights, above.weights)
         return self.solution
 
-    def _correct(self, rung, eta, ahead):
-        super()._correct(rung, eta, ahead)
-        if self.in_correction and rung.write_operator is not None:
-            rung.iterate[:] = self.prox(rung.iterate, eta * rung.own_weights)
+    def _correct(self, level, eta, ahead):
+        super()._correct(level, eta, ahead)
+        if self.in_correction and level.write_operator is not None:
+            level.iterate[:] = self.prox(level.iterate, eta * level.own_weights)

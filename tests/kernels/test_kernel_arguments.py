@@ -23,17 +23,15 @@ from saddleslide.operators.sparse import SparseRows
 from saddleslide.oracles.oracles import Oracles
 
 F, D = ss.functions, ss.domains
-MODULES = (
-    "compiled", "products", "passes", "alike_rows", "primal_dual", "sweeps", "pictures", "primal_dual_sweeps",
-)  # fmt: skip
+MODULES = ("compiled", "products", "passes", "primal_dual", "sweeps", "pictures")
 MATRICES, PICTURES = [{"coupling": Dense}, {"coupling": Sparse}], [{"coupling": Differences}]
 COLUMNS = [{"columns": "uint16"}, {"columns": "uint32"}]
 # What kernels are compiled for, where it is not one thing alone.
 KINDS = {
     "sweeps.coupling_sweep": MATRICES,
     "sweeps.anchored_sweep": MATRICES + PICTURES,
-    "primal_dual_sweeps.primal_dual_sweep": MATRICES,
-    "primal_dual_sweeps.picture_sweep": PICTURES,
+    "sweeps.primal_dual_sweep": MATRICES,
+    "pictures.picture_sweep": PICTURES,
     "pictures.difference_sweep": PICTURES,
     "passes.pair_up": COLUMNS,
 }

@@ -13,11 +13,14 @@ import scipy.sparse
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.kernels import reference
+from saddleslide.kernels.arguments import Above
 from saddleslide.kernels.switch import asked_for, compile_seconds, jit, jit_enabled, load, updates
 from saddleslide.kernels.threads import over_rows, together, working_threads
 from saddleslide.methods.sliding import bilinear_recursion
-from saddleslide.methods.sliding.innermost import compiled_sweep
-from saddleslide.methods.sliding.thrift import Ends
+from saddleslide.methods.sliding.innermost import CompiledSweep
+from saddleslide.methods.sliding.known import known_parts
+from saddleslide.methods.sliding.recursion import Ends
+from saddleslide.methods.sliding.view import View
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory import Term, place
 from saddleslide.theory.restarts import Stage
@@ -251,15 +254,12 @@ def test_a_number_that_is_none_is_never_projected_away(coupling, kind, first):
     problem = problem_on(COUPLINGS[coupling](), sets(PICTURE)[kind], sets(FIELD)[kind])
     level = ss.plan(problem, order="fgB", loops=(1, 1, 2), metric=(1.0, 1.0)).schedule.levels[-1]
     with jit(True):
-        sweep = compiled_sweep(Oracles(problem), level)
+        sweep = CompiledSweep(Oracles(problem), level, known_parts(View(problem)))
 
-    class Above:
-        weights, base = np.ones(2), np.zeros(3 * ROWS * COLUMNS)
-        pull, slope = np.zeros(3 * ROWS * COLUMNS), np.zeros(3 * ROWS * COLUMNS)
-
-    Above.slope[[3, -3]] = np.nan
+    above = Above(*(np.zeros(3 * ROWS * COLUMNS) for _ in range(3)), np.ones(2))
+    above.slope[[3, -3]] = np.nan
     z, average = np.zeros(3 * ROWS * COLUMNS), np.zeros(3 * ROWS * COLUMNS)
-    sweep(1.0, Above, z, average, Ends(first, last=False))
+    sweep(1.0, above, z, average, Ends(first, last=False))
     assert np.isnan(average[3]) and np.isnan(average[-3])
 
 

@@ -76,10 +76,11 @@ def test_a_stack_of_products_has_the_bits_of_each():
 def test_entries_alone_at_the_edge_out_of_order_or_twice_are_kept(rows):
     S = csr(rows, 6)
     starts = np.empty(S.indptr.size, np.uint32)
-    kernels, given_starts = load("passes", columns="uint16"), S.indptr.view(np.uint32)
-    count = kernels.count_pairs(S.indices, given_starts, starts)
+    given = S.indices, S.indptr.view(np.uint32), S.data, 5, starts
+    pair_up = load("passes", columns="uint16").pair_up
+    count = pair_up(*given, np.empty(0, np.uint16), np.empty(0))
     columns, weights = np.full(count, 99, np.uint16), np.zeros(2 * count)
-    kernels.pair_up(S.indices, given_starts, S.data, 5, columns, weights)
+    assert pair_up(*given, columns, weights) == count
     assert columns.max() <= 4
     dense = np.zeros(S.shape)
     for i in range(S.shape[0]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import saddleslide as ss
 from arena import Driven
 from saddleslide.facts.facts import Facts
+from saddleslide.methods.opapc import apply_polynomial
 from saddleslide.oracles.oracles import Oracles
 from support import gathered
 
@@ -187,7 +189,7 @@ def test_opapc_contracts_at_its_rate():
     problem = consensus()
     marks = np.array([40, 80, 120, 160])
     found, state = distances(problem, "opapc", marks, quadratic_solution(problem))
-    chi = state.polynomial.condition
+    chi = state.condition
     rate = 0.25 * min(math.sqrt(state.mu / (state.L * chi)), 1.0 / chi)
     assert (found[-1] / found[0]) ** (1.0 / 120) <= 1.0 / (1.0 + rate)
     gap, _ = gaps(problem, "opapc", marks)
@@ -196,8 +198,8 @@ def test_opapc_contracts_at_its_rate():
 
 def test_opapc_polynomial_has_the_spectrum_it_promises():
     problem = consensus(30)
-    B, P, oracles = problem.coupling, Driven(problem, "opapc").state.polynomial, Oracles(problem)
-    matrix = np.array([P.apply(oracles, e, np.zeros(30))[1] for e in np.eye(30)]).T
+    B, P, oracles = problem.coupling, replace(Driven(problem, "opapc").state, b=np.zeros(30)), Oracles(problem)
+    matrix = np.array([apply_polynomial(P, oracles, e)[1] for e in np.eye(30)]).T
     values = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
     assert np.abs(matrix - matrix.T).max() < 1e-12
     assert values[0] == pytest.approx(0.0, abs=1e-12)

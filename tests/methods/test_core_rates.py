@@ -12,7 +12,7 @@ import saddleslide as ss
 from saddleslide.certificates.judge import Judge
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.adaptive_sliding import first_curvature
-from saddleslide.methods.restarted_primal_dual import advance, begin
+from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
 from saddleslide.oracles.oracles import Oracles
 
 F, D = ss.functions, ss.domains
@@ -97,9 +97,9 @@ def test_the_averaged_model_of_an_affine_function_is_that_function(monkeypatch):
 def test_the_average_of_primal_dual_steps_is_the_mean_of_its_points():
     game = ss.gallery.matrix_game(RNG.standard_normal((4, 3)))
     oracles, points = Oracles(game), []
-    state = replace(begin(oracles, game.start(), game.coupling.norm.upper, 1.0), chunk=1)
+    state = replace(PrimalDualState.at(oracles, game.start(), game.coupling.norm.upper, 1.0), chunk=1)
     for _ in range(6):
-        state = advance(state, oracles)
+        state = RestartedPrimalDual().step(state, oracles)
         points.append(state.points[0])
     np.testing.assert_allclose(state.average[0], np.mean([point.x for point in points], axis=0), atol=1e-12)
     np.testing.assert_allclose(state.average[1], np.mean([point.y for point in points], axis=0), atol=1e-12)

@@ -6,7 +6,7 @@ import pytest
 import saddleslide as ss
 from saddleslide.certificates.candidate import Split
 from saddleslide.kernels.switch import jit, load
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem, DualModel
+from saddleslide.methods.sliding.inner import CompiledSteps, CouplingLoop, CouplingProblem, DualModel
 from saddleslide.methods.sliding.known import known_coupling, known_curve, known_inverse, known_set, known_term
 from saddleslide.metrics import Blocks, Diagonal, Spectral
 from saddleslide.oracles.oracles import Oracles
@@ -60,7 +60,7 @@ def outcomes(metric, g_simple, Y, coupling="differences", model=None, X=None, f_
             oracles = Oracles(problem)
             loop = CouplingLoop(oracles, attached, Split(Q.Quadratic(1.0), f_simple, Q.Zero(), g_simple))
             result = loop.solve(given, steps, 1e-3)
-        found.append((*result[:4], result.Bx, oracles.calls.B, loop.workshop is not None))
+        found.append((*result[:4], result.Bx, oracles.calls.B, isinstance(loop.steps, CompiledSteps)))
     return found
 
 

@@ -54,7 +54,7 @@ def library_run(instance, domain, function, operator):
     levels = component_levels([component], domain, instance.start, [STEPS])
     writers = [component.gradient_writer(domain.shape)], [component.operator_writer(domain.shape)]
     recursion = Recursion(levels, *writers, ss.domains.Product(domain), instance.start)
-    pairs = [(recursion.rungs[0].iterate.copy(), average.copy()) for average in recursion.steps()]
+    pairs = [(recursion.levels[0].iterate.copy(), average.copy()) for average in recursion.steps()]
     averages: list = []
     ss.slide([component], domain, instance.start, [STEPS], callback=lambda step, z: averages.append(z))
     assert_same_iterates(averages, [average for _, average in pairs], tolerance=0.0)

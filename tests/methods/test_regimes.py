@@ -15,7 +15,7 @@ from plans import rescheduled, stage_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.schedule.regimes import range_condition
 from saddleslide.theory import Term, place
-from saddleslide.theory.mixed import gap_target, regularise, regularised_smoothness, transferred_gap
+from saddleslide.theory.mixed import gap_target, regularise, regularised_smoothness
 from saddleslide.theory.restarts import (
     Curvature,
     Stage,
@@ -337,7 +337,7 @@ def test_no_gap_is_promised_where_a_constraint_can_be_active():
     assert result.gap > 0.9
     assert result.status is ss.Status.COMPLETED
     assert plan.bound == math.inf
-    assert plan.schedule.Psi_bound(plan) == Psi0
+    assert plan.Psi_bound == Psi0
 
 
 # Anchors: p_3.
@@ -608,6 +608,13 @@ def test_the_gap_is_at_most_eps_where_psi_meets_its_target(block, anchors, eps):
             largest = max(largest, gap / eps)
     # The bound is met by a wide margin, but not an empty one: half of eps is the regularisation's own.
     assert largest > 0.05
+
+
+def transferred_gap(eps, Psi, weight, L_xy, delta, mu, diameter):
+    """Right-hand side of eq. mixed_gap_transfer: what Psi of the regularised problem says about the true gap."""
+    kappa = L_xy**2 / (delta * weight)
+    dual = 0.5 * L_xy**2 / (mu * weight) * Psi if mu > 0.0 else L_xy * diameter * math.sqrt(Psi / weight)
+    return 0.5 * eps + Psi / 6.0 + 0.5 * kappa * Psi + dual
 
 
 @pytest.mark.parametrize("smooth", [True, False])
@@ -958,7 +965,7 @@ def test_explain_names_regime_theorem_constants_and_bound():
     for part in ("mixed", "mixed_gap_complexity", "practical constants", "nothing is proved", "on y; Psi must reach"):
         assert part in text
     assert f"{plan.schedule.regularisation.weight:.4g}" in text
-    assert plan.bound == plan.schedule.Psi_bound(plan) == math.inf
+    assert plan.bound == plan.Psi_bound == math.inf
 
 
 BAD = {

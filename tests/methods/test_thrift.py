@@ -190,14 +190,13 @@ def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind,
     monkeypatch.setattr("saddleslide.methods.sliding.innermost._BAND", band)
 
     def after_one_step(spares, start):
-        for room in ("innermost", "anchored_level", "primal_dual_level"):
-            monkeypatch.setattr(f"saddleslide.methods.sliding.{room}.spared_by", lambda ends, z, n: spares)
+        monkeypatch.setattr("saddleslide.methods.sliding.innermost.spared_by", lambda ends, z, n: spares)
         oracles = Oracles(problem)
         anchors = taken_anchors(oracles, stage, start_of(problem, "neither"), problem)
         with jit(True):
             recursion = bilinear_recursion(oracles, stage, start, view, anchors)
             assert recursion.innermost is not None
-            return recursion.step(0), recursion.rungs[-1].iterate
+            return recursion.step(0), recursion.levels[-1].iterate
 
     x, y = start_of(problem, "neither")
     average, _ = after_one_step(arguments.ZERO_Y, (x, np.full(y.shape, math.nan)))

@@ -7,7 +7,7 @@ import scipy.sparse
 import saddleslide as ss
 from saddleslide.operators import base
 from saddleslide.operators.base import is_own_code, pair_mismatch, sign_vector, signs_of, unexplained
-from saddleslide.operators.odl_operators import is_odl
+from saddleslide.operators.explicit import is_odl
 from saddleslide.operators.sparse import SparseRows, alike_rows, check_sparse, flat, read_sparse, written
 from saddleslide.operators.spectrum import gram_norm_bound, late, made, may_be_dense, summation_error
 

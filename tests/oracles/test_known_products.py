@@ -10,9 +10,8 @@ from saddleslide.certificates.candidate import Split
 from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.adaptive_sliding import AdaptiveSliding
-from saddleslide.methods.restarted_primal_dual import advance, begin, restart
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem
-from saddleslide.methods.sliding.inner import Linearised, Proximal, Slid
+from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
+from saddleslide.methods.sliding.inner import CouplingLoop, CouplingProblem, Linearised, Proximal, Slid
 from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.choice import adaptive_plan
@@ -137,16 +136,16 @@ def test_a_restart_from_the_last_point_keeps_its_product():
     )
     start = rng.uniform(-1.0, 1.0, 9), rng.uniform(-1.0, 1.0, 6)
     oracles = Oracles(problem)
-    state = begin(oracles, start, float(np.linalg.norm(B.matrix, 2)), 1.0)
+    state = PrimalDualState.at(oracles, start, float(np.linalg.norm(B.matrix, 2)), 1.0)
     assert B.products == 1
-    state = advance(state, oracles)
+    state = RestartedPrimalDual().step(state, oracles)
     last, mean = state.points
     made = 1 + 2 * state.chunk
     assert B.products == made
     np.testing.assert_allclose(last.BTy, B.matrix.T @ last.y, rtol=0.0, atol=1e-14)
-    assert restart(state, (1.0, 2.0), oracles).restarts == 1 and B.products == made
-    found = restart(state, (2.0, 1.0), oracles)
+    assert RestartedPrimalDual().learn(state, (1.0, 2.0), None, oracles).restarts == 1 and B.products == made
+    found = RestartedPrimalDual().learn(state, (2.0, 1.0), None, oracles)
     assert found.y is mean.y and B.products == made + 1
     np.testing.assert_allclose(found.pull, B.matrix.T @ mean.y, rtol=0.0, atol=1e-14)
-    assert not begin(oracles, (start[0], np.zeros(6)), 1.0, 1.0).pull.any()
+    assert not PrimalDualState.at(oracles, (start[0], np.zeros(6)), 1.0, 1.0).pull.any()
     assert B.products == made + 1

@@ -118,7 +118,7 @@ def test_the_full_size_runs_have_every_count_of_table_e5():
 
 
 def test_a_plan_that_was_cut_short_is_a_failed_run(monkeypatch):
-    monkeypatch.setattr(methods, "carry_out", partial(methods.carry_out, max_steps=3))
+    monkeypatch.setattr(methods.ss, "run", partial(ss.run, max_steps=3))
     run = Run("budgets", "main", "recursion", {"family": "synthetic", "nu_x": 1.0, "nu_y": 0.5}, {"tol": 0.5})
     row = perform(run)
     assert row["status"] == "failed" and "3 of 16 outer steps were made" in row["error"]

@@ -340,6 +340,9 @@ def test_break_even_is_where_both_costs_are_equal():
     sliding, other = ss.Calls(32, 16, 4096), ss.Calls(112, 112, 224)
     rho = break_even(sliding, other)
     assert rho * 48 + 4096 == pytest.approx(rho * 224 + 224)
+    # The paper's three.
+    rows = ((48, 4096, 224), (96, 16384, 592), (192, 65536, 1632))
+    assert [round(break_even(ss.Calls(s, 0, b), ss.Calls(m, 0, m))) for s, b, m in rows] == [22, 32, 44]
     assert break_even(ss.Calls(1, 1, 10), ss.Calls(2, 2, 20)) == 0.0
     assert break_even(ss.Calls(3, 3, 30), ss.Calls(2, 2, 20)) == math.inf
     assert break_even(ss.Calls(3, 3, 10), ss.Calls(2, 2, 20)) == math.inf

@@ -9,7 +9,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.errors import CheckpointError
-from saddleslide.runs.checkpoint import VERSION, fingerprint, read_checkpoint, unpacked, write_checkpoint
+from saddleslide.runs.checkpoint import VERSION, fingerprint, read_checkpoint, unpack_checkpoint, write_checkpoint
 from small_problems import problems
 from support import gathered
 
@@ -25,7 +25,7 @@ def saved(tmp_path_factory):
 
 def refused(content):
     try:
-        unpacked(bytes(content), "run.npz")
+        unpack_checkpoint(bytes(content), "run.npz")
     except CheckpointError as error:
         return "damaged" in str(error)
     return False
@@ -37,7 +37,7 @@ def test_every_flipped_byte_is_refused(saved):
         content[i] ^= 1 << (i % 8)
         assert refused(content), i
         content[i] ^= 1 << (i % 8)
-    assert unpacked(bytes(content), "run.npz")[0] == read_checkpoint(saved)[0]
+    assert unpack_checkpoint(bytes(content), "run.npz")[0] == read_checkpoint(saved)[0]
 
 
 def test_every_truncation_is_refused(saved, tmp_path):

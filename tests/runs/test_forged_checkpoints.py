@@ -19,7 +19,15 @@ import saddleslide as ss
 from saddleslide.errors import CheckpointError
 from saddleslide.facts.facts import Facts
 from saddleslide.runs import snapshot
-from saddleslide.runs.checkpoint import _DIGEST, VERSION, _hash, _prefix, read_checkpoint, unpacked, write_checkpoint
+from saddleslide.runs.checkpoint import (
+    _DIGEST,
+    VERSION,
+    _hash,
+    _prefix,
+    read_checkpoint,
+    unpack_checkpoint,
+    write_checkpoint,
+)
 from small_problems import noisy, problems
 
 PROBLEMS = {**problems(), "noisy": noisy()}
@@ -244,14 +252,14 @@ def claimed(shape):
 @pytest.mark.parametrize("shape", [(10**12,), (10**30,), (-2,), (2**63, 2), (3,)])
 def test_sizes_are_looked_at_before_memory_is_taken(shape):
     with pytest.raises(CheckpointError, match="bytes in the shape"):
-        unpacked(claimed(shape), "run.npz")
+        unpack_checkpoint(claimed(shape), "run.npz")
 
 
 def test_an_archive_that_grows_is_refused():
     buffer = io.BytesIO()
     np.savez_compressed(buffer, header=np.zeros(10**7))
     with pytest.raises(CheckpointError, match="80 MB of memory; expected at most 0 MB"):
-        unpacked(sealed(buffer.getvalue()), "run.npz")
+        unpack_checkpoint(sealed(buffer.getvalue()), "run.npz")
 
 
 def test_an_exception_of_own_code_in_a_resumed_run_is_the_callers(tmp_path):

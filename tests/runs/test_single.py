@@ -6,7 +6,7 @@ import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.arrays.kinds import precision_of
-from saddleslide.runs.single import single
+from saddleslide.runs.answer import single
 
 F, D = ss.functions, ss.domains
 RNG = np.random.default_rng(4)

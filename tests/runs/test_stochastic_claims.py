@@ -63,7 +63,7 @@ def test_a_floor_above_the_target_is_no_proof_of_it():
     asked = {"regime": "restarts", "anchors": True, "proved": True}
     lone, enough = ss.plan(problem, 0.02, **asked, anchor_batch=1), ss.plan(problem, 0.02, **asked)
     assert lone.bound == np.inf and "which bounds no gap here" in lone.explain()
-    assert enough.bound == 0.02 and enough.schedule.Psi_bound(enough) <= enough.constants["Psi_end"].value
+    assert enough.bound == 0.02 and enough.Psi_bound <= enough.constants["Psi_end"].value
 
 
 def test_variances_are_measured_in_the_dual_norm_of_the_metric():

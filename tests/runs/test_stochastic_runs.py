@@ -147,6 +147,8 @@ def test_samples_are_counted_per_oracle_with_batches_and_anchors():
     assert result.floor == pytest.approx(64 / 5 * (2.0 / (4 * L_x) + 0.09 / (4 * L_y)))
     assert "floor" in repr(result)
     assert result.history[-1].samples == result.samples
+    twice = result.samples + result.samples
+    assert (twice.f, twice.g) == (2 * result.samples.f, 2 * result.samples.g)
     lone = ss.plan(saddle(F, Noisy(G, 0.3), FREE), 0.2, anchors=True, anchor_batch=5)
     # An exact anchor is one call.
     stage = first_stages(lone, 1, tol=1e-300)

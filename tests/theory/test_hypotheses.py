@@ -52,11 +52,7 @@ def test_anchors_need_their_constants_on_the_whole_space(f, X, known):
     assert plan.constants["beta_y"].value > 0.0
     assert how(plan, "f' is") - how(plan, "Hölder on") <= {known}
     holds = known in ("computed", "follows")
-    assert (
-        plan.proved is holds
-        and math.isfinite(plan.bound) is holds
-        and math.isfinite(plan.schedule.Psi_bound(plan)) is holds
-    )
+    assert plan.proved is holds and math.isfinite(plan.bound) is holds and math.isfinite(plan.Psi_bound) is holds
     assert ("proved: gap at most" in plan.explain()) is holds
     assert ("on the whole space" in plan.explain().splitlines()[2]) is not holds
     # Without the anchors nobody asks.
@@ -67,7 +63,7 @@ def test_anchors_need_their_constants_on_the_whole_space(f, X, known):
 def test_without_a_declared_interior_psi_is_proved_and_the_gap_is_not():
     problem = ss.SaddleProblem(f=Quadratic(1.0), g=Quadratic(1.0), B=0.1 * np.eye(3), X=BOX, Y=FREE)
     plan = ss.plan(problem, tol=1e-2, regime="restarts", proved=True)
-    assert not plan.proved and math.isfinite(plan.schedule.Psi_bound(plan))
+    assert not plan.proved and math.isfinite(plan.Psi_bound)
     assert [one.how for one in plan.hypotheses if not one.holds] == ["unknown"]
     assert all(one.for_gap for one in plan.hypotheses if not one.holds)
 

@@ -66,14 +66,7 @@ class Crossover:
 
 
 def break_even(sliding: Calls, other: Calls) -> float:
-    """The rho* of the paper: rho (N_f + N_g) + N_B is equal for both methods.
-
-    Examples
-    --------
-    >>> [round(break_even(Calls(s, 0, b), Calls(m, 0, m))) for s, b, m in
-    ...  ((48, 4096, 224), (96, 16384, 592), (192, 65536, 1632))]
-    [22, 32, 44]
-    """
+    """The rho* of the paper: rho (N_f + N_g) + N_B is equal for both methods."""
     saved, extra = other.f + other.g - sliding.f - sliding.g, sliding.B - other.B
     if extra <= 0:
         return 0.0 if saved >= 0 else math.inf
@@ -81,10 +74,7 @@ def break_even(sliding: Calls, other: Calls) -> float:
 
 
 def crossover(
-    problem: SaddleProblem,
-    tol: float,
-    method: str | Method = "mirror-prox",
-    options: Mapping[str, Any] | None = None,
+    problem: SaddleProblem, tol: float, method: str | Method = "mirror-prox", options: Mapping[str, Any] | None = None
 ) -> Crossover:
     """Run adaptive sliding and another method to the same certified gap, and compare their calls.
 
@@ -129,13 +119,7 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True)
 class Row:
-    """One method of a comparison: its prediction, and its result where it was run.
-
-    Examples
-    --------
-    >>> Row(Prediction("apdg", None, 1.0, Calls(), math.inf, ("no strong convexity",)), (1.0, 1.0, 1.0)).cost
-    nan
-    """
+    """One method of a comparison: its prediction, and its result where it was run."""
 
     prediction: Prediction
     costs: Prices
@@ -147,6 +131,12 @@ class Row:
         return self.prediction.method
 
     @property
+    def total(self) -> Calls:
+        """All calls of the run."""
+        assert self.result is not None
+        return self.result.calls
+
+    @property
     def cost(self) -> float:
         """Measured weighted cost, judging included; NaN where it was not run."""
         return math.nan if self.result is None else _cost(self.total, self.costs)
@@ -154,48 +144,44 @@ class Row:
     @property
     def own_cost(self) -> float:
         """Measured weighted cost of the method alone."""
+        return math.nan if self.result is None else self.cost - _cost(self.result.certificate_calls, self.costs)
+
+    @property
+    def course(self) -> list[tuple[tuple[float, ...], float]]:
+        """Weighted cost, calls and seconds beside the certified gap; `run` of a plan is judged only at its end."""
+        assert self.result is not None
+        rows = [(at.calls, at.seconds, at.gap) for at in self.result.history if math.isfinite(at.gap)]
+        if not (rows and rows[-1][2] <= self.result.gap):
+            rows.append((self.total, self.result.seconds, self.result.gap))
+        return [((_cost(c, self.costs), float(c.f), float(c.g), float(c.B), at), gap) for c, at, gap in rows]
+
+    def rank(self, tol: float) -> tuple[int, float, float]:
+        """Those that met the target by cost, then those that did not, then those that were not run or do not apply."""
+        predicted = self.prediction.cost
         if self.result is None:
-            return math.nan
-        return _cost(self.total, self.costs) - _cost(self.result.certificate_calls, self.costs)
+            return 2 if self.prediction.applies else 3, 0.0, predicted
+        return (0, self.cost, predicted) if self.result.gap <= tol else (1, self.result.gap, predicted)
 
     @property
-    def total(self) -> Calls:
-        """All calls of the run."""
-        assert self.result is not None
-        return self.result.calls
-
-    @property
-    def course(self) -> list[tuple[Calls, float, float]]:
-        """Calls, seconds and certified gap of the run, up to its end; `run` of a plan is judged only there."""
-        assert self.result is not None
-        known = [(at.calls, at.seconds, at.gap) for at in self.result.history if math.isfinite(at.gap)]
-        end = (self.total, self.result.seconds, self.result.gap)
-        return known if known and known[-1][2] <= self.result.gap else [*known, end]
+    def cells(self) -> tuple[str, ...]:
+        """What stands under the headings."""
+        predicted = f"{self.prediction.cost:.3g}" if math.isfinite(self.prediction.cost) else "no bound"
+        if self.result is None:
+            return (self.method, predicted, *([""] * (len(HEADINGS) - 2)))
+        calls = f"{self.total.f:g}", f"{self.total.g:g}", f"{self.total.B:g}"
+        judging = f"{_cost(self.result.certificate_calls, self.costs):.3g}"
+        end = f"{self.result.gap:.2g}", f"{self.result.seconds:.2g}", self.result.status.name.lower()
+        return (self.method, predicted, f"{self.cost:.3g}", *calls, judging, *end)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON; None where nothing is known.
-
-        Examples
-        --------
-        >>> Row(Prediction("apdg", None, 1.0, Calls(), math.inf, ("no",)), (1.0, 1.0, 1.0)).to_dict()["lacks"]
-        ['no']
-        """
-        known: dict[str, Any] = {
-            "method": self.method,
-            "predicted": _known(self.prediction.cost),
-            "lacks": list(self.prediction.why_not),
-        }
-        if self.result is not None:
-            known |= {
-                "cost": self.cost,
-                "own_cost": self.own_cost,
-                "calls": [self.total.f, self.total.g, self.total.B],
-                "judging": _listed(self.result.certificate_calls),
-                "gap": _known(self.result.gap),
-                "seconds": self.result.seconds,
-                "timings": dict(self.result.timings),
-                "status": self.result.status.name,
-            }
+        """Plain numbers and strings, for JSON; None where nothing is known."""
+        prediction, result = self.prediction, self.result
+        known: dict[str, Any] = {"method": self.method, "predicted": _known(prediction.cost)}
+        known["lacks"] = list(prediction.why_not)
+        if result is not None:
+            known |= {"cost": self.cost, "own_cost": self.own_cost, "calls": _listed(self.total)}
+            known |= {"judging": _listed(result.certificate_calls), "gap": _known(result.gap)}
+            known |= {"seconds": result.seconds, "timings": dict(result.timings), "status": result.status.name}
         return known
 
 
@@ -232,79 +218,43 @@ class Comparison:
         return min(met, key=lambda row: row.cost) if met else self.rows[0]
 
     def __repr__(self) -> str:
-        cells = [HEADINGS, *(_cells(row) for row in self._shown())]
+        cells = [HEADINGS, *(row.cells for row in self.rows if row.prediction.applies)]
         widths = [max(len(line[i]) for line in cells) for i in range(len(HEADINGS))]
         lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in cells]
         prices = ", ".join(f"{price:g}" for price in self.costs)
-        head, taken = f"target {self.tol:g}, prices of f', g', B: {prices}", self._taken()
-        return "\n".join([head, *lines, taken, self._said_calls(), *self._refusals()])
+        return "\n".join([f"target {self.tol:g}, prices of f', g', B: {prices}", *lines, *self._notes()])
 
     def _repr_html_(self) -> str:
         """The same table for notebooks: no style sheet, no script."""
         head = "".join(f"<th>{escape(text)}</th>" for text in HEADINGS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in _cells(row)) + "</tr>" for row in self._shown()
-        )
-        rest = "".join(f"<p>{escape(line)}</p>" for line in [self._taken(), self._said_calls(), *self._refusals()])
+        shown = [row.cells for row in self.rows if row.prediction.applies]
+        body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in cells) + "</tr>" for cells in shown)
+        rest = "".join(f"<p>{escape(line)}</p>" for line in self._notes())
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 
-    def _taken(self) -> str:
-        return f"auto takes {self.auto}: {self.plan.reasons[0]}"
-
-    def _said_calls(self) -> str:
-        return f"made in all: f' {self.calls.f:g}, g' {self.calls.g:g}, B {self.calls.B:g}"
-
-    def _shown(self) -> list[Row]:
-        return [row for row in self.rows if row.prediction.applies]
-
-    def _refusals(self) -> list[str]:
-        return [f"{row.method}: {' '.join(row.prediction.why_not)}" for row in self.rows if not row.prediction.applies]
+    def _notes(self) -> list[str]:
+        """What `solve` takes and why, what all this took, and why other methods do not apply."""
+        return [
+            f"auto takes {self.auto}: {self.plan.reasons[0]}",
+            f"made in all: f' {self.calls.f:g}, g' {self.calls.g:g}, B {self.calls.B:g}",
+            *(f"{row.method}: {' '.join(row.prediction.why_not)}" for row in self.rows if not row.prediction.applies),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Target, prices and all rows, for JSON.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-        >>> ss.compare(game, tol=1e-3).to_dict()["auto"]
-        'adaptive'
-        """
-        rows = [row.to_dict() for row in self.rows]
-        calls = _listed(self.calls)
-        return {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "calls": calls, "rows": rows}
-
-    def _spent(self, calls: Calls, seconds: float) -> tuple[float, ...]:
-        return _cost(calls, self.costs), float(calls.f), float(calls.g), float(calls.B), seconds
+        """Target, prices and all rows, for JSON."""
+        known = {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "calls": _listed(self.calls)}
+        return {**known, "rows": [row.to_dict() for row in self.rows]}
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw the certified gap of every run against weighted cost, calls of each oracle, and time.
 
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the figure; the suffix sets the format.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-        >>> figure = ss.compare(game, tol=0.1, run=True, only=("mirror-prox",)).plot()
-        >>> [axes.get_xlabel() for axes in figure.axes][0]
-        'weighted cost'
+        The figure is saved where `path` says; the suffix sets the format.
         """
         ran = [row for row in self.rows if row.result is not None]
         if not ran:
             raise InputError("plot: nothing was run; expected a comparison with run=True.")
-        curves = {row.method: [(self._spent(calls, at), gap) for calls, at, gap in row.course] for row in ran}
         labels = ("weighted cost", "calls of f'", "calls of g'", "products with B and B$^T$", "seconds")
-        return draw_comparison(labels, curves, self.tol, path)
+        return draw_comparison(labels, {row.method: row.course for row in ran}, self.tol, path)
 
 
 def compare(
@@ -362,59 +312,36 @@ def compare(
             "Compare without Noisy, MiniBatch or sample=, and see ss.plan(...).explain() for predicted samples."
         )
     with counted(problem) as books:
-        table = _compared(problem, target, costs, run, only, start)
-    ran = [row.total for row in table.rows if row.result is not None]
+        prices = chosen_costs(problem, costs, "compare")
+        found = predictions(Facts(problem), target, prices)
+        chosen = plan(problem, target, costs=None if costs is None else prices, start=start)
+        rows = [Row(prediction, prices) for prediction in found]
+        if run:
+            rows = _run_all(problem, rows, target, only, start)
+    ran = [row.total for row in rows if row.result is not None]
     # The plan keeps its own books.
-    return replace(table, calls=sum(ran, books.calls + Calls(*table.plan.spent)))
+    calls = sum(ran, books.calls + Calls(*chosen.spent))
+    return Comparison(tuple(rows), target, prices, chosen, calls)
 
 
-def _compared(
-    problem: SaddleProblem,
-    target: float,
-    costs: Any,
-    run: bool,
-    only: Collection[str] | None,
-    start: tuple[Any, Any] | None,
-) -> Comparison:
-    prices = chosen_costs(problem, costs, "compare")
-    found = predictions(Facts(problem), target, prices)
-    chosen = plan(problem, target, costs=None if costs is None else prices, start=start)
-    if not run:
-        return Comparison(tuple(Row(row, prices) for row in found), target, prices, chosen)
-    first = solve(problem, target, method=ADAPTIVE, costs=prices, start=start)
+def _run_all(
+    problem: SaddleProblem, rows: list[Row], tol: float, only: Collection[str] | None, start: tuple[Any, Any] | None
+) -> list[Row]:
+    """Every row that applies and is wanted with its result, best first."""
+    prices, ran = rows[0].costs, []
+    first = solve(problem, tol, method=ADAPTIVE, costs=prices, start=start)
     limit = _PATIENCE * _cost(first.calls, prices)
-    rows = []
-    for row in found:
-        wanted = row.applies and (only is None or row.method in only)
-        result = first if row.method == ADAPTIVE else None
-        if wanted and result is None:
-            result = _result(problem, row, target, prices, limit, start)
-        rows.append(Row(row, prices, result))
-    rows.sort(key=lambda row: (_key(row, target), row.prediction.cost))
-    return Comparison(tuple(rows), target, prices, chosen)
-
-
-def _key(row: Row, tol: float) -> tuple[int, float]:
-    """Those that met the target by cost, then those that did not, then those that were not run or do not apply."""
-    if row.result is None:
-        return 2 if row.prediction.applies else 3, 0.0
-    return (0, row.cost) if row.result.gap <= tol else (1, row.result.gap)
-
-
-def _result(
-    problem: SaddleProblem,
-    row: Prediction,
-    tol: float,
-    prices: Prices,
-    limit: float,
-    start: tuple[Any, Any] | None,
-) -> Result | None:
-    if row.method == PAPER:
-        # A plan can not be stopped by calls: it is run only if it is meant to end within the limit.
-        made = theorem_plan(problem, tol, costs=prices, start=start) if row.cost <= limit else None
-        return None if made is None else run_plan(problem, made, start=start)
     limits = {letter: limit / price for letter, price in zip("fgB", prices, strict=True) if price > 0.0}
-    return solve(problem, tol, method=row.method, start=start, max_calls=limits)
+    for row in rows:
+        result = first if row.method == ADAPTIVE else None
+        wanted = result is None and row.prediction.applies and (only is None or row.method in only)
+        if wanted and row.method != PAPER:
+            result = solve(problem, tol, method=row.method, start=start, max_calls=limits)
+        elif wanted and row.prediction.cost <= limit:
+            # A plan can not be stopped by calls: it is run only if it is meant to end within the limit.
+            result = run_plan(problem, theorem_plan(problem, tol, costs=prices, start=start), start=start)
+        ran.append(replace(row, result=result))
+    return sorted(ran, key=lambda row: row.rank(tol))
 
 
 def _cost(calls: Calls, prices: Prices) -> float:
@@ -427,22 +354,3 @@ def _known(value: float) -> float | None:
 
 def _listed(calls: Calls) -> list[float]:
     return [calls.f, calls.g, calls.B]
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    predicted = f"{row.prediction.cost:.3g}" if math.isfinite(row.prediction.cost) else "no bound"
-    if row.result is None:
-        return (row.method, predicted, *([""] * (len(HEADINGS) - 2)))
-    own, judging = row.total, row.result.certificate_calls
-    return (
-        row.method,
-        predicted,
-        f"{row.cost:.3g}",
-        f"{own.f:g}",
-        f"{own.g:g}",
-        f"{own.B:g}",
-        f"{_cost(judging, row.costs):.3g}",
-        f"{row.result.gap:.2g}",
-        f"{row.result.seconds:.2g}",
-        row.result.status.name.lower(),
-    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from saddleslide.api.runner import held_to_limits
+from saddleslide.api.runner import hold_to_limits
 from saddleslide.arrays.arguments import as_flag, as_path, as_whole
 from saddleslide.arrays.base import as_number, as_real
 from saddleslide.errors import CheckpointError, InputError, SaddleslideError, UnreachableError
@@ -22,13 +22,12 @@ from saddleslide.oracles.sampling import quiet_problem
 from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import fingerprint, read_checkpoint
-from saddleslide.runs.control import Callback, Control, controlled
+from saddleslide.runs.control import Callback, Control, as_control
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
-from saddleslide.runs.snapshot import Snapshot, fresh_generator, restore
+from saddleslide.runs.snapshot import fresh_generator, restore
 from saddleslide.theory import Plan
 
-_Found = TypeVar("_Found")
 # Packages whose code is not the caller's.
 _OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
 
@@ -87,8 +86,12 @@ def resume(
     path = as_path(path, "resume: path", "run.npz")
     header, arrays = read_checkpoint(path)
     as_flag(strict, "resume: strict")
-    old = _fitting(path, lambda: _stored_limits(header["limits"]))
-    control = controlled(
+    with _blaming(path):
+        limits = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
+        old = as_control("checkpoint", **{name: header["limits"][name] for name in limits})
+        spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
+        clock = Clock(entered - as_number(header["elapsed"], "elapsed", 0.0), spent)
+    control = as_control(
         "resume",
         max_calls=old.max_calls if max_calls is None else max_calls,
         max_steps=old.max_steps if max_steps is None else max_steps,
@@ -97,22 +100,24 @@ def resume(
         on_interrupt=on_interrupt,
         checkpoint=path if checkpoint is None else checkpoint,
         checkpoint_every=old.checkpoint_every if checkpoint_every is None else checkpoint_every,
-        clock=_fitting(path, lambda: _stored_clock(entered, header)),
+        clock=clock,
     )
-    known, run = _fitting(path, lambda: _restored(header, arrays, problem, control, path))
+    with _blaming(path):
+        known, run = _restored(header, arrays, problem, control, path)
     run.control = replace(run.control, dry=False)
-    work = partial(held_to_limits, known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
-    result = _fitting(path, work, theirs=True)
+    with _blaming(path, theirs=True):
+        result = hold_to_limits(known, run.control.start, run.control, (0.0, 0.0), run.carry_out)
     return result.or_raise() if strict else result
 
 
-def _fitting(path: Path, work: Callable[[], _Found], theirs: bool = False) -> _Found:
-    """What work finds in a checkpoint; whatever our own code stumbles over there is the fault of the file.
+@contextmanager
+def _blaming(path: Path, theirs: bool = False) -> Iterator[None]:
+    """Whatever our own code stumbles over in a checkpoint is the fault of the file.
 
     With `theirs`, code of the caller's runs too, and its exceptions are the caller's.
     """
     try:
-        return work()
+        yield
     except (CheckpointError, UnreachableError):
         raise
     except Exception as error:
@@ -129,14 +134,36 @@ def _is_the_callers(error: Exception) -> bool:
     return any(name.partition(".")[0] not in _OURS for name in names)
 
 
-def _stored_limits(old: Mapping[str, Any]) -> Control:
-    names = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
-    return controlled("checkpoint", **{name: old[name] for name in names})
-
-
-def _stored_clock(entered: float, header: Mapping[str, Any]) -> Clock:
-    spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
-    return Clock(entered - as_number(header["elapsed"], "elapsed", 0.0), spent)
+def _restored(
+    header: Mapping[str, Any], arrays: list[Any], problem: SaddleProblem, control: Control, path: Path
+) -> tuple[SaddleProblem, Run]:
+    """The run of a checkpoint as it was, with nothing called."""
+    same = (found for found in (problem, quiet_problem(problem)) if fingerprint(found) == header["problem"])
+    known = next(same, None)
+    if known is None:
+        raise CheckpointError(
+            f"checkpoint {fspath(path)!r} belongs to another problem: shapes, kinds or stored numbers differ. Pass the "
+            "problem that it was written for."
+        )
+    f, g, B = header["before"]
+    for point, domain in zip(arrays[-2:], (known.X, known.Y), strict=True):
+        as_real(point, "start", domain.shape)
+    control.books.problem = known
+    norms = [None if norm is None else _stored_norm(*norm) for norm in header["norms"]]
+    control.books.know(norms, [None if test is None else _stored_test(*test) for test in header["adjoints"]])
+    start = arrays[-2], arrays[-1]
+    control = replace(
+        control,
+        before=Calls(as_number(f, "before", 0.0), as_number(g, "before", 0.0), as_whole(B, "before", 0)),
+        header={"plan": header["plan"], "problem": header["problem"]},
+        start=start,
+        dry=True,
+    )
+    plan = Plan.from_dict(header["plan"])
+    generator = fresh_generator(header["state"]) if plan.sampled else None
+    run = Run(known, plan, start, control, generator, course_of(known, plan))
+    restore(run, header["state"], arrays[:-2], problem.arrays)
+    return known, run
 
 
 def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[float, float, str, float]:
@@ -146,46 +173,3 @@ def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[
 
 def _stored_test(relative: Any, bound: Any) -> tuple[float, float]:
     return as_number(relative, "adjoints", 0.0), as_number(bound, "adjoints", 0.0)
-
-
-def _restored(
-    header: Mapping[str, Any], arrays: list[Any], problem: SaddleProblem, control: Control, path: Path
-) -> tuple[SaddleProblem, Run]:
-    """The run of a checkpoint as it was, with nothing called."""
-    known = _same_problem(header["problem"], problem, path)
-    f, g, B = header["before"]
-    for point, domain in zip(arrays[-2:], (known.X, known.Y), strict=True):
-        as_real(point, "start", domain.shape)
-    control.books.problem = known
-    control.books.know(
-        [None if norm is None else _stored_norm(*norm) for norm in header["norms"]],
-        [None if test is None else _stored_test(*test) for test in header["adjoints"]],
-    )
-    control = replace(
-        control,
-        before=Calls(as_number(f, "before", 0.0), as_number(g, "before", 0.0), as_whole(B, "before", 0)),
-        header={"plan": header["plan"], "problem": header["problem"]},
-        start=(arrays[-2], arrays[-1]),
-        dry=True,
-    )
-    run = _fresh(known, header, control)
-    restore(run, Snapshot(header["state"], arrays[:-2]), problem.arrays)
-    return known, run
-
-
-def _same_problem(stored: str, problem: SaddleProblem, path: str | PathLike[str]) -> SaddleProblem:
-    for same in (problem, quiet_problem(problem)):
-        if fingerprint(same) == stored:
-            return same
-    raise CheckpointError(
-        f"checkpoint {fspath(path)!r} belongs to another problem: shapes, kinds or stored numbers differ. Pass the "
-        "problem that it was written for."
-    )
-
-
-def _fresh(problem: SaddleProblem, header: Mapping[str, Any], control: Control) -> Run:
-    """The run at its start, with nothing called."""
-    assert control.start is not None
-    plan = Plan.from_dict(header["plan"])
-    generator = fresh_generator(header["state"]) if plan.sampled else None
-    return Run(problem, plan, control.start, control, generator, course_of(problem, plan))

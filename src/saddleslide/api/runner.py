@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.kinds import NUMPY
-from saddleslide.arrays.remote import Traffic, traffic
+from saddleslide.arrays.remote import traffic
 from saddleslide.certificates.books import counted
 from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.judge import Judge
@@ -27,12 +27,11 @@ from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
 from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
+from saddleslide.runs.answer import as_meant, returned
 from saddleslide.runs.checkpoint import fingerprint
-from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
-from saddleslide.runs.enclosed import as_meant
+from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
-from saddleslide.runs.single import returned
 from saddleslide.theory import Plan
 
 
@@ -98,7 +97,7 @@ def run(
         )
     if max_steps is None:
         max_steps = MOST_STEPS if plan.schedule is None else sys.maxsize
-    control = controlled(
+    control = as_control(
         "run", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, strict=strict,
@@ -118,17 +117,12 @@ def run(
         # What making the plan took is counted as in `solve`, which makes its own.
         control.books.note(Calls(*plan.spent))
     with working_threads(threads, "run"):
-        work = partial(carry_out, problem, plan, start, with_header(control, problem, plan, start), rng)
-        result = held_to_limits(problem, start, control, goal, work)
+        result = hold_to_limits(problem, start, control, goal, partial(carry_out, problem, plan, start, control, rng))
     return result.or_raise() if strict else result
 
 
-def held_to_limits(
-    problem: SaddleProblem,
-    start: tuple[Any, Any] | None,
-    control: Control,
-    goal: tuple[float, float],
-    work: Callable[[], Result],
+def hold_to_limits(
+    problem: SaddleProblem, start: Any, control: Control, goal: tuple[float, float], work: Callable[[], Result]
 ) -> Result:
     """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
     clock, before = control.clock, traffic()
@@ -139,12 +133,17 @@ def held_to_limits(
         except RunEnded as ended:
             result = _start_alone(problem, start, control, goal, Status[ended.status])
         with clock.phase("certificate"):
-            result = at_home(result, problem, traffic() - before)
+            # Of the problem that was meant, as arrays of its kind, with what was copied to or from the host.
+            transfers = (traffic() - before).total
+            guests = [] if problem.arrays == NUMPY else [plan for plan in result.plans if method_of(plan).on_host]
+            on_host = (*problem.on_host, *(f"method: {plan.method} is SciPy's" for plan in guests))
+            result = replace(as_meant(result, problem), transfers=transfers, on_host=on_host)
+            result = returned(result, problem)
     return replace(result, seconds=clock.elapsed, timings=clock.timings)
 
 
 def _start_alone(
-    problem: SaddleProblem, start: tuple[Any, Any] | None, control: Control, goal: tuple[float, float], status: Status
+    problem: SaddleProblem, start: Any, control: Control, goal: tuple[float, float], status: Status
 ) -> Result:
     """The start with its bounds, for a call that a limit ended while it was planned."""
     point = problem.placed(problem.start(start))
@@ -164,14 +163,6 @@ def _start_alone(
     )  # fmt: skip
 
 
-def at_home(result: Result, problem: SaddleProblem, copied: Traffic) -> Result:
-    """The result of the problem that was meant, as arrays of its kind, with what was copied to or from the host."""
-    is_remote = problem.arrays != NUMPY
-    theirs = [f"method: {plan.method} is SciPy's" for plan in result.plans if is_remote and method_of(plan).on_host]
-    parts = (*problem.on_host, *theirs)
-    return returned(replace(as_meant(result, problem), transfers=copied.total, on_host=parts), problem)
-
-
 def carry_out(
     problem: SaddleProblem,
     plan: Plan,
@@ -180,19 +171,13 @@ def carry_out(
     rng: int | np.random.Generator = 0,
 ) -> Result:
     """Run a plan to its target or a limit, and what may follow it; every call is counted."""
-    generator = as_generator(rng, "run")
+    generator, point = as_generator(rng, "run"), problem.start(start)
+    if control.checkpoint is not None:
+        # What can not be written is refused before any work.
+        header = {"plan": plan.to_dict(), "problem": fingerprint(problem)}
+        control = replace(control, header=header, start=point)
     if plan.regime == "method":
         # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
         checked = method_plan(Facts(problem), method_of(plan))
         plan = replace(plan, settings=checked.settings, shapes=checked.shapes)
-    return Run(problem, plan, problem.start(start), control, generator, course_of(problem, plan)).carry_out()
-
-
-def with_header(
-    control: Control, problem: SaddleProblem, plan: Plan, start: tuple[Any, Any] | None, **more: Any
-) -> Control:
-    """The control with what a checkpoint says of problem, plan and start; what can not be written is refused."""
-    if control.checkpoint is None:
-        return control
-    header = {"plan": plan.to_dict(), "problem": fingerprint(problem), **more}
-    return replace(control, header=header, start=problem.start(start))
+    return Run(problem, plan, point, control, generator, course_of(problem, plan)).carry_out()

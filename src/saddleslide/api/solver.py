@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from saddleslide.api.runner import carry_out, held_to_limits, with_header
+from saddleslide.api.runner import carry_out, hold_to_limits
 from saddleslide.certificates.certificate import judged
 from saddleslide.certificates.verdict import Status
 from saddleslide.errors import InputError, raise_all
@@ -27,64 +27,12 @@ from saddleslide.planner.courses import sampled_plan
 from saddleslide.planner.forecast import SolveRequest
 from saddleslide.planner.plans import solve_plan
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, controlled
+from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
 from saddleslide.runs.progress import Progress
 from saddleslide.runs.result import Result
 
 # Judging the start may take this many gradients, where no relative target needs its gap.
 _GRADIENTS = 25
-
-
-def solve_sampled(
-    problem: SaddleProblem,
-    goal: tuple[float, float],
-    start: tuple[Any, Any] | None,
-    costs: Sequence[float] | str | None,
-    control: Control,
-    rng: int | np.random.Generator = 0,
-) -> Result:
-    """Run to the target with sampled gradients; the gap of the output is judged with exact ones where there are any.
-
-    Without exact gradients the plan whose bound on the expected gap meets the target is run once; its result says
-    EXPECTED and gives the bound, not a gap.
-    """
-    known, point, (target, relative) = problem.f.has_value and problem.g.has_value, problem.start(start), goal
-    if relative > 0.0:
-        complaint = "rtol needs the gap at the start, which is not known; expected tol=, an absolute target."
-        raise_all("solve", [complaint] * (not known))
-        found = judged(problem, *point)
-        control.books.note(found.calls)
-        raise_all("solve", [complaint] * (not math.isfinite(found.gap)))
-        target = max(target, relative * found.gap, 0.0)
-        if found.gap <= target or found.at_rounding:
-            # The start is optimal, so far as numbers can tell: no plan can be asked for a part of its gap.
-            status = found.claim if found.gap <= target else Status.NUMERICAL_LIMIT
-            aside = control.books.calls - found.calls
-            return Result(
-                *point, status, found, control.books.calls, 0.0, (), target=target, time_limit=control.time_limit,
-                aside=aside,
-            )  # fmt: skip
-    gap = math.inf
-    if known:
-        found = judged(problem, *point, max_gradients=_GRADIENTS)
-        control.books.note(found.calls)
-        gap = found.gap
-    prices = chosen_costs(problem, costs, "solve") if costs is not None else None
-    made = sampled_plan(problem, target, gap, point, prices)
-    spent = control.books.calls
-    made = replace(made, spent=(spent.f, spent.g, spent.B))
-    return carry_out(problem, made, start, with_header(control, problem, made, start), rng)
-
-
-def refuse_settings(method: object, options: object, metric: object) -> None:
-    """What `solve` takes for exact gradients alone."""
-    if method != "auto" or options is not None:
-        raise InputError(
-            f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
-            "functions for a method by name."
-        )
-    if metric not in ("auto", "blocks"):
-        raise InputError(f"solve: metric {metric!r} needs exact gradients of f; expected 'auto' with sampled ones.")
 
 
 def solve(
@@ -179,33 +127,67 @@ def solve(
     >>> result.status.name, result.gap <= 1e-8
     ('SOLVED', True)
     """
-    control = controlled(
+    control = as_control(
         "solve", max_calls=max_calls, max_steps=max_steps, time_limit=time_limit, callback=callback,
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
     chosen = as_method(method, options, "solve")
-    with (
-        working_threads(threads, "solve"),
-        Progress(then=callback) if progress else nullcontext(callback) as watched,
-    ):
+    with working_threads(threads, "solve"), Progress(then=callback) if progress else nullcontext(callback) as watched:
         control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
             seed = 0 if isinstance(rng, np.random.Generator) else rng
             goal = SolveRequest(tol, rtol, metric=metric, seed=seed).targets(problem)
-            refuse_settings(method, options, metric)
-            work = partial(solve_sampled, problem, goal, start, costs, control, rng)
+            if method != "auto" or options is not None:
+                raise InputError(
+                    f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
+                    "functions for a method by name."
+                )
+            if metric not in ("auto", "blocks"):
+                raise InputError(
+                    f"solve: metric {metric!r} needs exact gradients of f; expected 'auto' with sampled ones."
+                )
+            work = partial(_solve_sampled, problem, goal, start, costs, control, rng)
         else:
             request = SolveRequest(tol, rtol, chosen, metric, start, costs, as_seed(rng))
             goal = request.targets(problem)
             problem = quiet_problem(problem)
             work = partial(_solve_exact, problem, request, control)
-        result = held_to_limits(problem, start, control, goal, work)
+        result = hold_to_limits(problem, start, control, goal, work)
     return result.or_raise() if strict else result
 
 
 def _solve_exact(problem: SaddleProblem, request: SolveRequest, control: Control) -> Result:
-    made = solve_plan(Facts(problem), request)
-    spent = control.books.calls
-    made = replace(made, spent=(spent.f, spent.g, spent.B))
-    return carry_out(problem, made, request.start, with_header(control, problem, made, request.start))
+    plan = solve_plan(Facts(problem), request)
+    return carry_out(problem, replace(plan, spent=astuple(control.books.calls)), request.start, control)
+
+
+def _solve_sampled(
+    problem: SaddleProblem, goal: tuple[float, float], start: Any, costs: Any, control: Control, rng: Any
+) -> Result:
+    """Run to the target with sampled gradients; the gap of the output is judged with exact ones where there are any.
+
+    Without exact gradients the plan whose bound on the expected gap meets the target is run once; its result says
+    EXPECTED and gives the bound, not a gap.
+    """
+    known, point, books = problem.f.has_value and problem.g.has_value, problem.start(start), control.books
+    (target, relative), gap = goal, math.inf
+    if relative > 0.0:
+        complaint = ["rtol needs the gap at the start, which is not known; expected tol=, an absolute target."]
+        raise_all("solve", complaint * (not known))
+        found = judged(problem, *point)
+        books.note(found.calls)
+        raise_all("solve", complaint * (not math.isfinite(found.gap)))
+        target = max(target, relative * found.gap, 0.0)
+        if found.gap <= target or found.at_rounding:
+            # The start is optimal, so far as numbers can tell: no plan can be asked for a part of its gap.
+            status = found.claim if found.gap <= target else Status.NUMERICAL_LIMIT
+            early = Result(*point, status, found, books.calls, 0.0, (), target=target, time_limit=control.time_limit)
+            return replace(early, aside=books.calls - found.calls)
+    if known:
+        found = judged(problem, *point, max_gradients=_GRADIENTS)
+        books.note(found.calls)
+        gap = found.gap
+    prices = chosen_costs(problem, costs, "solve") if costs is not None else None
+    plan = sampled_plan(problem, target, gap, point, prices)
+    return carry_out(problem, replace(plan, spent=astuple(books.calls)), start, control, rng)

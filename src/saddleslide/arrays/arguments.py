@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import IO, Any
@@ -17,10 +17,7 @@ from saddleslide.errors import InputError
 
 # The most that a file may become in memory beyond its own length: 1 GB.
 MOST_BYTES = 2**30
-_HEADERS: dict[tuple[int, int], Callable[[Any], Any]] = {
-    (1, 0): npy.read_array_header_1_0,
-    (2, 0): npy.read_array_header_2_0,
-}
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 def check_size(size: float, most: float = MOST_BYTES) -> None:
@@ -49,19 +46,15 @@ def check_npz(file: str | os.PathLike[str] | IO[bytes], most: float | None = Non
     """Refuse an archive whose members are no whole arrays, or together larger than both the file and a limit."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
-        limit = MOST_BYTES if most is None else most
-        check_size(sum(member.file_size for member in members), max(limit, _length(archive.fp)))
+        content: Any = archive.fp
+        place = content.tell()
+        length = content.seek(0, os.SEEK_END)
+        content.seek(place)
+        check_size(sum(member.file_size for member in members), max(MOST_BYTES if most is None else most, length))
         for member in members:
             if member.filename.endswith(".npy"):
                 with archive.open(member) as one:
                     check_npy(one, member.file_size)
-
-
-def _length(file: Any) -> int:
-    place = file.tell()
-    length = int(file.seek(0, os.SEEK_END))
-    file.seek(place)
-    return length
 
 
 def as_flag(value: Any, name: str) -> bool:
@@ -87,8 +80,7 @@ def as_word(value: Any, name: str, words: Collection[str]) -> str:
 
 def as_names(value: Any, name: str, known: Collection[str]) -> tuple[str, ...]:
     """Some names of a list, each a string; one string is read letter by letter."""
-    usable = isinstance(value, Collection) and not isinstance(value, bytes | np.ndarray)
-    if not usable:
+    if not isinstance(value, Collection) or isinstance(value, bytes | np.ndarray):
         raise InputError(f"{name} is {value!r}; expected names among {sorted(known)}.")
     unknown = [one for one in value if not (isinstance(one, str) and one in known)]
     if unknown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = Tr
         raise InputError(f"{name}: {error}") from None
     except ValueError:
         raise InputError(f"{name}: received rows of different lengths; expected an array of real numbers.") from None
-    if array.dtype == object or array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biuf":
         raise InputError(f"{name}: dtype is {array.dtype}; expected real numbers.")
     if shape is not None and array.shape != shape:
         raise InputError(f"{name}: shape is {array.shape}; expected {shape}.")
@@ -87,7 +87,7 @@ def split(flat: Array, shapes: Sequence[Shape]) -> list[Array]:
 
 def as_floats(array: Any) -> Array:
     """An array in double precision, where it lies; the array itself if it is one."""
-    return array if isinstance(array, Remote) else np.asarray(array, dtype=np.float64)  # type: ignore[return-value]
+    return cast(Array, array if isinstance(array, Remote) else np.asarray(array, dtype=np.float64))
 
 
 def coarseness(value: Any) -> float:
@@ -105,20 +105,17 @@ def frozen(array: Array) -> Array:
 
 def read_only(array: Array) -> Array:
     """A view that user code can not write to."""
-    view: Any = array.closed() if isinstance(array, Remote) else NUMPY.wrap(array)
-    return view  # type: ignore[no-any-return]
+    return cast(Array, array.closed() if isinstance(array, Remote) else NUMPY.wrap(array))
 
 
 def blank(shape: Shape, near: Array) -> Array:
     """A new array of a shape, where another one lies; its entries are not set."""
-    made: Any = near.new(shape) if isinstance(near, Remote) else np.empty(shape)
-    return made  # type: ignore[no-any-return]
+    return cast(Array, near.new(shape) if isinstance(near, Remote) else np.empty(shape))
 
 
 def zeros(shape: Shape | int, near: Array) -> Array:
     """Zeros, where another array lies."""
-    made: Any = near.new(shape) if isinstance(near, Remote) else np.zeros(shape)
-    return made  # type: ignore[no-any-return]
+    return cast(Array, near.new(shape) if isinstance(near, Remote) else np.zeros(shape))
 
 
 def on_host(array: Array) -> bool:
@@ -146,10 +143,7 @@ def received(value: Any, shape: Shape, name: str, out: Array | None = None, near
     if out is not None:
         np.copyto(out, array)
         return out
-    if isinstance(near, Remote):
-        kept: Array = beside(near, array)
-        return kept
-    return np.array(array, dtype=np.float64)
+    return cast(Array, beside(near, array)) if isinstance(near, Remote) else np.array(array, dtype=np.float64)
 
 
 def received_number(value: Any, name: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Self, final
@@ -16,6 +16,7 @@ from saddleslide.arrays.remote.array import COUNTS
 from saddleslide.errors import InputError, MissingExtraError, explain_read_only
 
 SINGLE, DOUBLE, UNSAID = "float32", "float64", ""
+_NAMES = ("numpy", "torch", "jax", "cupy")
 
 
 def precision_of(*values: Any) -> str:
@@ -23,28 +24,27 @@ def precision_of(*values: Any) -> str:
 
     Numbers, lists of numbers and arrays of integers say nothing, as in NumPy's own rules.
     """
-    said = {_said(value) for value in values} - {UNSAID}
+    said = set()
+    for value in _inner(values):
+        own = getattr(value, "precision", None)
+        if not isinstance(own, str):
+            # A number with a dtype is still a number, and NumPy's own text also tells the order of bytes.
+            dtype = getattr(value, "dtype", "") if getattr(value, "shape", ()) else ""
+            dtype = getattr(dtype, "name", str(dtype))
+            own = UNSAID if "float" not in dtype else SINGLE if dtype.endswith("float32") else DOUBLE
+        said.add(own)
     return DOUBLE if DOUBLE in said else max(said, default=UNSAID)
 
 
-def _said(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return precision_of(*value.values())
-    if isinstance(value, tuple | list):
-        return precision_of(*(part for part in value if not isinstance(part, float | int | str)))
-    own = getattr(value, "precision", None)
-    if isinstance(own, str):
-        return own
-    # A number with a dtype is still a number.
-    dtype = getattr(value, "dtype", "") if getattr(value, "shape", ()) else ""
-    # NumPy's own text also tells the order of bytes.
-    dtype = getattr(dtype, "name", str(dtype))
-    if "float" not in dtype:
-        return UNSAID
-    return SINGLE if dtype.endswith("float32") else DOUBLE
-
-
-_NAMES = ("numpy", "torch", "jax", "cupy")
+def _inner(values: Iterable[Any]) -> Iterator[Any]:
+    """Arrays and things built of arrays, out of mappings and lists of them."""
+    for value in values:
+        if isinstance(value, Mapping):
+            yield from _inner(value.values())
+        elif isinstance(value, tuple | list):
+            yield from _inner(part for part in value if not isinstance(part, float | int | str))
+        else:
+            yield value
 
 
 @final
@@ -68,20 +68,19 @@ class ArrayKind:
             view = array.view()
             view.flags.writeable = False
             return view
-        COUNTS.up += 1
         return self.uploaded(array)
 
     def uploaded(self, array: Any) -> Any:
         """A new array of this kind with the values of a NumPy array; integers become numbers in double precision."""
+        COUNTS.up += 1
         module = importlib.import_module(self.library)
         name = "float64" if array.dtype.kind in "iu" else array.dtype.name
         if self.library == "torch":
             return module.tensor(array, dtype=getattr(module, name), device=self.device)
-        if self.library == "jax":
-            with self.scope():
+        with self.scope():
+            if self.library == "jax":
                 return module.device_put(module.numpy.array(array, dtype=name), self.device)
-        if self.library == "cupy":
-            with self.scope():
+            if self.library == "cupy":
                 return module.array(array, dtype=name)
         return module.asarray(array, dtype=getattr(module, name), device=self.device, copy=True)
 
@@ -93,17 +92,15 @@ class ArrayKind:
         """A NumPy array as one that methods compute with on this side; for NumPy the array itself."""
         if self.library == "numpy" or isinstance(array, Remote):
             return array
-        COUNTS.up += 1
         return Remote(self, self.uploaded(np.asarray(array, dtype=np.float64)))
 
     def scope(self) -> AbstractContextManager[Any]:
         """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has devices."""
+        scope: AbstractContextManager[Any] = nullcontext()
         if self.library == "cupy":
-            device: AbstractContextManager[Any] = importlib.import_module("cupy").cuda.Device(self.device)
-            return device
-        if self.library != "jax":
-            return nullcontext()
-        scope: AbstractContextManager[Any] = importlib.import_module("jax").enable_x64(True)
+            scope = importlib.import_module("cupy").cuda.Device(self.device)
+        elif self.library == "jax":
+            scope = importlib.import_module("jax").enable_x64(True)
         return scope
 
     def call(self, function: Callable[[Any], Any], array: Any) -> Any:
@@ -134,7 +131,7 @@ NUMPY = ArrayKind("numpy")
 def kind_of(value: Any) -> ArrayKind:
     """The kind of an array; NumPy for everything that is no array of another library."""
     if isinstance(value, Remote):
-        return value.kind  # type: ignore[return-value]
+        return value.kind
     if isinstance(value, np.ndarray | np.generic) or not hasattr(type(value), "__dlpack__"):
         return NUMPY
     package = type(value).__module__.partition(".")[0]
@@ -154,7 +151,12 @@ def to_host(value: Any) -> Any:
         return value.host()
     library = kind_of(value).library
     if library == "torch":
-        return _torch_to_host(value)
+        if str(value.layout) != "torch.strided":
+            layout = f"received a tensor of layout {value.layout}"
+            raise InputError(f"{layout}; expected a dense one. Use scipy.sparse for sparse matrices.")
+        here = value.detach().cpu()
+        # NumPy has no bfloat16.
+        return (here.double() if here.is_floating_point() else here).numpy()
     if library == "cupy":
         return value.get()
     if library not in ("numpy", "jax"):
@@ -169,31 +171,18 @@ def to_host(value: Any) -> Any:
 
 def refuse_masked(value: Any) -> None:
     """An error for entries that a mask hides; a mask that hides nothing is none."""
-    masked = _masked_entries(value)
-    if masked:
+
+    def hidden(part: Any) -> int:
+        # NumPy would give what lies under the mask, also of arrays in a list.
+        if isinstance(part, np.ma.MaskedArray):
+            return int(np.count_nonzero(np.ma.getmaskarray(part)))
+        return sum(map(hidden, part)) if isinstance(part, list | tuple) else 0
+
+    if masked := hidden(value):
         raise InputError(
             f"received a masked array with {masked} masked entries; expected all entries. Fill them with .filled(...), "
             "or leave their rows out."
         )
-
-
-def _masked_entries(value: Any) -> int:
-    """Entries that a mask hides, in an array or in a list of arrays: NumPy would give what lies under the mask."""
-    if isinstance(value, np.ma.MaskedArray):
-        return int(np.count_nonzero(np.ma.getmaskarray(value)))
-    if isinstance(value, list | tuple):
-        return sum(_masked_entries(part) for part in value if isinstance(part, np.ma.MaskedArray | list | tuple))
-    return 0
-
-
-def _torch_to_host(tensor: Any) -> Any:
-    if str(tensor.layout) != "torch.strided":
-        raise InputError(
-            f"received a tensor of layout {tensor.layout}; expected a dense one. Use scipy.sparse for sparse matrices."
-        )
-    here = tensor.detach().cpu()
-    # NumPy has no bfloat16.
-    return (here.double() if here.is_floating_point() else here).numpy()
 
 
 def as_computed(native: Any) -> Any:
@@ -225,13 +214,8 @@ def as_kind(like: Any, name: str) -> ArrayKind:
 def origin_of(*values: Any) -> ArrayKind:
     """The one kind beside NumPy among arrays, things built of arrays, and lists of them."""
     found: ArrayKind = NUMPY
-    for value in values:
-        if isinstance(value, Mapping):
-            kind = origin_of(*value.values())
-        elif isinstance(value, tuple | list):
-            kind = origin_of(*(part for part in value if not isinstance(part, float | int | str)))
-        else:
-            kind = value.origin if isinstance(value, Built) else kind_of(value)
+    for value in _inner(values):
+        kind = value.origin if isinstance(value, Built) else kind_of(value)
         if kind.library not in ("numpy", found.library) and found != NUMPY:
             raise InputError(f"received arrays of {found.library} and of {kind.library}; expected one kind.")
         found = kind if found == NUMPY else found
@@ -268,8 +252,7 @@ def is_callers(part: object) -> bool:
     Where a class says that it comes from does not matter: it is ours if it is found there.
     """
     kind = type(part)
-    if not kind.__module__.startswith("saddleslide."):
-        return True
-    if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind:
+    is_found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
+    if not kind.__module__.startswith("saddleslide.") or not is_found:
         return True
     return any(callable(getattr(kind, name, None)) for name in getattr(part, "__dict__", ()))

@@ -11,13 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saddleslide.certificates.verdict import Status
-from saddleslide.functions import Function
-from saddleslide.functions.base import runs_own_code
+from saddleslide.functions.base import Function, runs_own_code
 from saddleslide.functions.constants import leaves
 from saddleslide.kernels.switch import clock
 from saddleslide.operators import Coupling, ForeignMatrix, Matrix, Mirrored
 from saddleslide.operators.base import AdjointTest, is_own_code
-from saddleslide.operators.spectrum import NormBound, under_way
+from saddleslide.operators.spectrum import NormBound, Watcher, under_way
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.clock import Clock
 from saddleslide.problem import SaddleProblem
@@ -28,32 +27,11 @@ _GRACE = 0.25
 _QUICK = 0.05
 
 
-class Books:
+class Books(Watcher):
     """What a call makes aside from the oracles of its run: norms that are bounded, prices that are measured.
 
-    It is counted like all else, held to the same limits, and may end the call before there is a run.
-
-    Parameters
-    ----------
-    max_calls : mapping
-        Limits on calls by oracle.
-    time_limit : float
-        Seconds on the clock.
-    clock : Clock
-        Of the call.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> from saddleslide.operators.spectrum import under_way
-    >>> zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=3)
-    >>> B = ss.operators.as_coupling((np.copy, np.copy), (3,), (3,))
-    >>> books = Books({}, math.inf, Clock())
-    >>> books.problem = ss.SaddleProblem(f=zero, g=zero, B=B, X=box, Y=box)
-    >>> with under_way(books):
-    ...     norm = B.norm.estimate
-    >>> norm, books.calls
-    (1.0, Calls(f=0, g=0, B=3))
+    It is counted like all else, held to the limits on calls by oracle and to the seconds on the clock, and may end the
+    call before there is a run.
     """
 
     stored: ClassVar[bool] = False
@@ -71,8 +49,7 @@ class Books:
 
     def late(self) -> bool:
         """Whether the time is up."""
-        limit = self._time_limit
-        return math.isfinite(limit) and self._clock.elapsed >= limit + self._grace
+        return math.isfinite(self._time_limit) and self._clock.elapsed >= self._time_limit + self._grace
 
     def look(self) -> None:
         """End the call where the time is up."""
@@ -96,7 +73,8 @@ class Books:
             raise RunEnded(Status.CALL_LIMIT.name)
         if part > 0.0:
             self.active = name
-            self.calls = self.calls + _calls_of(name, part * count)
+            made: Any = {name: int(count) if name == "B" else part * count}
+            self.calls = self.calls + Calls(**made)
         began = clock()
         with np.errstate(**self._errors):
             answer = work()
@@ -122,36 +100,41 @@ class Books:
         if isinstance(asked, str):
             return asked, 1.0
         if isinstance(asked, Function):
-            name = self._side_of(asked)
-            return name, 1.0 if name else 0.0
+            # That of f, where f and g share the caller's code.
+            own = {id(part) for part in leaves(asked) if runs_own_code(part)}
+            sides = () if self.problem is None else (("f", self.problem.f), ("g", self.problem.g))
+            found = [name for name, side in sides if any(id(part) in own for part in leaves(side))]
+            return (found[0], 1.0) if found else ("", 0.0)
         while (inside := getattr(asked, "original", None) or getattr(asked, "inner", None)) is not None:
             # Seen from the other side, or in another norm: products are those of the map itself.
             asked = inside
-        for name, coupling, part in _operators(self.problem):
-            if coupling is asked:
-                return name, part
-        return "", 0.0
+        return next(((name, part) for name, coupling, part in self._operators() if coupling is asked), ("", 0.0))
 
-    def _side_of(self, asked: Function) -> str:
-        """Whether the caller's code inside a function is that of f or of g; f, where it is that of both."""
-        own = {id(part) for part in leaves(asked) if runs_own_code(part)}
-        sides = () if self.problem is None else (("f", self.problem.f), ("g", self.problem.g))
-        return next((name for name, side in sides if any(id(part) in own for part in leaves(side))), "")
+    def _operators(self) -> list[tuple[str, Coupling, float]]:
+        """B and the operators inside f and g: the oracle of each, and what part of its call a product is."""
+        problem = self.problem
+        if problem is None:
+            return []
+        coupling = problem.coupling.original if isinstance(problem.coupling, Mirrored) else problem.coupling
+        inner = [(name, *found) for name, f in (("f", problem.f), ("g", problem.g)) for found in f.operators]
+        # What a function of ours finds out about a matrix at hand is no call of f' or g'.
+        at_hand = Matrix | ForeignMatrix
+        return [("B", coupling, 1.0), *((name, A, 0.0 if isinstance(A, at_hand) else part) for name, A, part in inner)]
 
     def norms(self) -> list[list[Any] | None]:
         """Norms that were bounded by products, for a checkpoint: a run that is taken up again does not do that anew."""
-        found = [coupling.__dict__.get("norm") for _, coupling, _ in _operators(self.problem)]
+        found = [coupling.__dict__.get("norm") for _, coupling, _ in self._operators()]
         usable = [norm if norm is not None and math.isfinite(norm.upper) else None for norm in found]
         return [None if norm is None else list(astuple(norm)) for norm in usable]
 
     def adjoints(self) -> list[list[float] | None]:
         """What tests of adjoints have shown, for a checkpoint as well."""
-        found = [coupling.__dict__.get("adjoint_test") for _, coupling, _ in _operators(self.problem)]
+        found = [coupling.__dict__.get("adjoint_test") for _, coupling, _ in self._operators()]
         return [None if test is None or not all(map(math.isfinite, test)) else list(test) for test in found]
 
     def know(self, norms: Sequence[Any], adjoints: Sequence[Any]) -> None:
         """Norms and tests of adjoints as a checkpoint has them."""
-        operators = [coupling for _, coupling, _ in _operators(self.problem)]
+        operators = [coupling for _, coupling, _ in self._operators()]
         for coupling, norm in zip(operators, norms, strict=False):
             if norm is not None and coupling.norm_takes_products:
                 coupling.__dict__.setdefault("norm", NormBound(*norm))
@@ -160,38 +143,9 @@ class Books:
                 coupling.__dict__.setdefault("adjoint_test", AdjointTest(*test))
 
 
-def _calls_of(name: str, count: float) -> Calls:
-    return Calls(B=int(count)) if name == "B" else Calls(count, 0) if name == "f" else Calls(0, count)
-
-
-def _operators(problem: SaddleProblem | None) -> list[tuple[str, Coupling, float]]:
-    if problem is None:
-        return []
-    coupling = problem.coupling.original if isinstance(problem.coupling, Mirrored) else problem.coupling
-    inner = [(name, *found) for name, f in (("f", problem.f), ("g", problem.g)) for found in f.operators]
-    return [("B", coupling, 1.0), *((name, A, 0.0 if _is_matrix(A) else part) for name, A, part in inner)]
-
-
-def _is_matrix(A: Coupling) -> bool:
-    """Whether its entries are at hand: what a function of ours finds out about them is no call of f' or g'."""
-    return isinstance(A, Matrix | ForeignMatrix)
-
-
 @contextmanager
 def counted(problem: object, books: Books | None = None) -> Iterator[Books]:
-    """Within it all that is made aside is in the books; an exception of the caller's code says where it came from.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=3)
-    >>> B = ss.operators.as_coupling((np.copy, np.copy), (3,), (3,))
-    >>> problem = ss.SaddleProblem(f=zero, g=zero, B=B, X=box, Y=box)
-    >>> with counted(problem) as books:
-    ...     norm = problem.coupling.norm.estimate
-    >>> books.calls
-    Calls(f=0, g=0, B=3)
-    """
+    """Within it all that is made aside is in the books; an exception of the caller's code says where it came from."""
     books = books or Books({}, math.inf, Clock())
     books.problem = problem if isinstance(problem, SaddleProblem) else None
     with under_way(books):
@@ -206,15 +160,7 @@ def counted(problem: object, books: Books | None = None) -> Iterator[Books]:
 
 
 def aside_place(name: str) -> str:
-    """Where a call was made that belongs to no step, for the note on an exception.
-
-    Examples
-    --------
-    >>> aside_place("B")
-    'by B while its norm was bounded or its price measured'
-    >>> aside_place("f")
-    "by f' aside from the steps: a norm, a price, an estimate or a closed form"
-    """
+    """Where a call was made that belongs to no step, for the note on an exception."""
     if name == "B":
         return "by B while its norm was bounded or its price measured"
     return f"by {name}' aside from the steps: a norm, a price, an estimate or a closed form"

@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Linearisation:
-    """Value and gradient of the costly part of a function at a point.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Linearisation(np.zeros(1), 0.0, np.ones(1)).value
-    0.0
-    """
+    """Value and gradient of the costly part of a function at a point."""
 
     point: Array
     value: float
@@ -45,68 +38,34 @@ class Linearisation:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A feasible point (x, y) with products and gradients that cost nothing more.
-
-    Parameters
-    ----------
-    x, y : Array
-        Feasible.
-    value : float
-        Costly part of f at x.
-    Bx : Array or None
-        The product, where it was made.
-    linearisation : Linearisation or None
-        A gradient of the costly part of f near x.
-    averaged : (constant, slope, y) or None
-        A lower model of the costly part of f, constant + <slope, x>, averaged with the same weights as this y.
-    g_value : float or None
-        g(y), where the method knows it.
-    g_linearisation : Linearisation or None
-        A gradient of the costly part of g near y.
-    BTy : Array or None
-        The product B^T y, where it was made.
-    error : float or None
-        A bound on the rounding of `value`, where it was made in another way than f itself makes it.
-    reach : float
-        Sizes of the points whose products add up to Bx, where these are more than x.
-    g_error : float or None
-        The same as `error`, of `g_value`.
-    models : mapping
-        Lower models of f and of g, by name, that the method has carried along.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Candidate(np.zeros(1), np.zeros(1), 0.0).Bx is None
-    True
-    """
+    """A feasible point (x, y), and what the method knows of it at no more calls."""
 
     x: XArray
     y: YArray
+    # The costly part of f at x; NaN where it was not made.
     value: float
     Bx: YArray | None = None
+    # A gradient of the costly part of f near x.
     linearisation: XLinearisation | None = None
+    # A lower model of the costly part of f, constant + <slope, x>, averaged with the same weights as this y.
     averaged: tuple[float, XArray, YArray] | None = None
     g_value: float | None = None
+    # A gradient of the costly part of g near y.
     g_linearisation: YLinearisation | None = None
     BTy: XArray | None = None
+    # A bound on the rounding of `value`, where it was made in another way than f itself makes it.
     error: float | None = None
+    # Sizes of the points whose products add up to Bx, where these are more than x.
     reach: float = 0.0
+    # The same as `error`, of `g_value`.
     g_error: float | None = None
+    # Lower models of f and of g, by name, that the method has carried along.
     models: Mapping[str, LowerModel] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Split:
-    """f and g, each as a costly rest and a simple part with an exact proximal step.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> zero = ss.functions.Zero()
-    >>> Split(zero, zero, zero, zero).f_rest
-    Zero()
-    """
+    """f and g, each as a costly rest and a simple part with an exact proximal step."""
 
     f_rest: Function
     f_simple: Function

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -16,14 +16,13 @@ from saddleslide.arrays.base import Array, beside, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Domain
-from saddleslide.functions import Function
-from saddleslide.functions.base import errors_at, rounding_of
+from saddleslide.functions.base import Function, errors_at, rounding_of
 from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.lifted import inner_operators
 from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.roundings import Errors
 from saddleslide.operators import Coupling, Mirrored
-from saddleslide.operators.base import adjoint_test_from, is_own_code, sign_vector, signs_of
+from saddleslide.operators.base import adjoint_test_from, is_own_code, pair_mismatch, sign_vector, signs_of
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory.holder import Holder
@@ -32,6 +31,7 @@ from saddleslide.theory.holder import Holder
 ADJOINT, CONVEXITY = 1e-6, 1e-6
 # Of a point in single precision, relative to its size; and what lies far beyond.
 _ROUNDING, _FAR = 1e-7, 1e-3
+_ADVICE = "Check signs, scaling and boundaries."
 # Points that agree in so many digits are the same to own code, whose rounding nobody knows.
 _SAME = 2.0**-40
 # Below it numbers lose their digits.
@@ -50,17 +50,7 @@ def inconsistent(reason: str) -> RunEnded:
 
 
 def adjoint_complaint(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Array) -> str:
-    """What is wrong with <Bx, y> = <x, B^T y>; empty where nothing is.
-
-    Examples
-    --------
-    >>> B = np.array([[2.0]])
-    >>> from saddleslide.operators import as_coupling
-    >>> adjoint_complaint(as_coupling(B), np.ones(1), np.full(1, 2.0), np.ones(1), np.full(1, 2.0))
-    ''
-    >>> adjoint_complaint(as_coupling(B), np.ones(1), np.full(1, 2.0), np.ones(1), np.full(1, 3.0))[:18]
-    '<Bx, y> = 2 and <x'
-    """
+    """What is wrong with <Bx, y> = <x, B^T y>; empty where nothing is."""
     first, second = float(np.vdot(Bx, y)), float(np.vdot(x, BTy))
     sizes = float(np.linalg.norm(x)), float(np.linalg.norm(y))
     known = coupling.__dict__.get("norm")
@@ -76,30 +66,25 @@ def adjoint_complaint(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Ar
         return ""
     return (
         f"<Bx, y> = {first:.6g} and <x, B^T y> = {second:.6g} at one point: the adjoint of B is not the transpose of "
-        "its forward product. Check signs, scaling and boundaries."
+        f"its forward product. {_ADVICE}"
     )
 
 
-def check_adjoint_of(oracles: Oracles) -> float:
-    """The identity at one seeded pair, by two counted products: a bound on the norm of what the adjoint is wrong by.
+def check_pair(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Array) -> float:
+    """A bound on the norm of what the adjoint is wrong by, as far as products at hand show it; 0 for one of ours."""
+    complaint = adjoint_complaint(coupling, x, Bx, y, BTy)
+    if complaint:
+        raise inconsistent(complaint)
+    return pair_mismatch(x, Bx, y, BTy) if is_own_code(coupling) else 0.0
 
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
-    >>> wrong = ss.operators.as_coupling((lambda x: 2 * x, lambda y: 3 * y), (2,), (2,), norm=2.0)
-    >>> check_adjoint_of(Oracles(ss.SaddleProblem(f=zero, g=zero, B=wrong, X=box, Y=box)))
-    Traceback (most recent call last):
-    ...
-    saddleslide.oracles.calls.RunEnded: <Bx, y> = ...
-    """
+
+def check_adjoint_of(oracles: Oracles) -> float:
+    """The same at one seeded pair, by two counted products."""
     coupling, x = oracles.problem.coupling, sign_vector(oracles.problem.X.shape)
     Bx = oracles.forward(x)
     y = signs_of(Bx)
     BTy = oracles.adjoint(y)
-    complaint = adjoint_complaint(coupling, x, Bx, y, BTy)
-    if complaint:
-        raise inconsistent(complaint)
+    check_pair(coupling, x, Bx, y, BTy)
     if not is_own_code(coupling):
         return 0.0
     # Certificates of the same operator need no test of their own.
@@ -108,20 +93,7 @@ def check_adjoint_of(oracles: Oracles) -> float:
 
 
 def known_mismatch(oracles: Oracles) -> float:
-    """The same bound for certificates: the test is made once for an operator, and counted then.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
-    >>> B = ss.operators.as_coupling((lambda x: 2 * x, lambda y: 2 * y), (2,), (2,), norm=2.0)
-    >>> problem = ss.SaddleProblem(f=zero, g=zero, B=B, X=box, Y=box)
-    >>> from saddleslide.certificates.books import counted
-    >>> with counted(problem) as books:
-    ...     bounds = known_mismatch(Oracles(problem)), known_mismatch(Oracles(problem))
-    >>> bounds, books.calls.B
-    ((0.0, 0.0), 2)
-    """
+    """The same for certificates: the test is made once for an operator, and counted then."""
     coupling = _unmirrored(oracles.problem.coupling)
     if not is_own_code(coupling):
         return 0.0
@@ -130,7 +102,7 @@ def known_mismatch(oracles: Oracles) -> float:
     if test.relative > ADJOINT:
         raise inconsistent(
             f"<Bx, y> and <x, B^T y> differ by {test.relative:.1e} of their size at one pair: the adjoint of B is not "
-            "the transpose of its forward product. Check signs, scaling and boundaries."
+            f"the transpose of its forward product. {_ADVICE}"
         )
     return test.bound
 
@@ -140,18 +112,7 @@ def _unmirrored(coupling: Coupling) -> Coupling:
 
 
 def check_inner_adjoints(oracles: Oracles) -> None:
-    """The same of the caller's own operators inside f and g, once each: a gradient's worth of products, counted.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> A = ss.operators.as_coupling((lambda x: 2 * x, lambda y: 3 * y), (2,), (2,))
-    >>> f, box = ss.functions.LeastSquares(A, np.ones(2)), ss.domains.Box(-1.0, 1.0, shape=2)
-    >>> check_inner_adjoints(Oracles(ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=box, Y=box)))
-    Traceback (most recent call last):
-    ...
-    saddleslide.oracles.calls.RunEnded: the adjoint of A in f ...
-    """
+    """The same of the caller's own operators inside f and g, once each: a gradient's worth of products, counted."""
     for name, function in (("f", oracles.problem.f), ("g", oracles.problem.g)):
         for quadratic in quadratics(function):
             skew = oracles.made(name, 0, partial(getattr, quadratic, "symmetry_test"))
@@ -165,7 +126,7 @@ def check_inner_adjoints(oracles: Oracles) -> None:
             if test.relative > ADJOINT:
                 raise inconsistent(
                     f"the adjoint of A in {name} is not the transpose of its forward product: <Ax, q> and <x, A^T q> "
-                    f"differ by {test.relative:.1e} of their size at one pair. Check signs, scaling and boundaries."
+                    f"differ by {test.relative:.1e} of their size at one pair. {_ADVICE}"
                 )
 
 
@@ -182,26 +143,26 @@ class GuardState(State):
 class PairGuard(GuardState):
     """Linearisations of one function at stored points, each compared with the last few before.
 
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> guard = PairGuard("f", ss.functions.Quadratic(1.0), ss.domains.FullSpace(1))
-    >>> guard.look(Linearisation(np.zeros(1), 0.0, np.zeros(1)))
-    >>> guard.look(Linearisation(np.ones(1), 0.5, np.ones(1)))
+    `said` is what the caller calls the function, where a run has exchanged the blocks.
     """
 
     def __init__(self, name: str, function: Function, domain: Domain, said: str = "") -> None:
         super().__init__()
-        self.name, self.function, self.domain = name, function, domain
-        # What the caller calls it, where a run has exchanged the blocks.
-        self.said = said or name
-        # What was declared, once it is asked for.
-        self.modulus = math.nan
-        self.smoothness: Holder | None = None
+        self.name, self.function, self.domain, self.said = name, function, domain, said or name
+
+    @cached_property
+    def _modulus(self) -> float:
+        """As declared; some functions factorise a matrix for it, so that is done once."""
+        return self.function.strong_convexity(self.domain)
+
+    @cached_property
+    def _smoothness(self) -> Holder | None:
+        """As declared: what takes products to find out was not, so there is nothing to contradict."""
+        return smoothness_at_hand(self.function, self.domain)
 
     def look(self, new: Linearisation) -> None:
         """Compare with the last ones, and keep this one."""
-        if not _known(new) or any(old.point is new.point for old in self.kept):
+        if not np.isfinite(new.gradient).all() or any(old.point is new.point for old in self.kept):
             return
         self.seen += not any(np.array_equal(old.point, new.point) for old in self.kept)
         before, self.kept = self.kept, [*self.kept, new][-(_KEPT if new.point.size <= _LARGE else 1) :]
@@ -218,8 +179,15 @@ class PairGuard(GuardState):
         count = int(min(ENOUGH - self.seen, left))
         if count <= 0 or not self.function.convex_on_trust or not self.function.has_value or self.function.sampled:
             return
+
+        def look_at(point: Array) -> Linearisation:
+            work = partial(self.function.value_and_gradient, read_only(point))
+            new = Linearisation(point, *oracles.made(self.name, 1, work, at=point))
+            self.look(new)
+            return new
+
         if not self.kept:
-            self._call(oracles, around)
+            look_at(around)
             count -= 1
         if not self.kept:
             # No numbers there: nothing to compare with.
@@ -231,8 +199,8 @@ class PairGuard(GuardState):
         steepest = 0.0
         for reach in _REACHES[:count]:
             way = way / max(float(np.linalg.norm(way)), 1e-300)
-            new = self._call(oracles, self.domain.project(base.point + reach * size * way))
-            if not _known(new):
+            new = look_at(self.domain.project(base.point + reach * size * way))
+            if not np.isfinite(new.gradient).all():
                 return
             step, change = new.point - base.point, new.gradient - base.gradient
             length = float(np.linalg.norm(step))
@@ -241,44 +209,37 @@ class PairGuard(GuardState):
             turned = step - change / steepest if steepest > 0.0 else step
             way = turned if float(np.linalg.norm(turned)) > _ROUNDING * length else way
 
-    def _call(self, oracles: Oracles, point: Array) -> Linearisation:
-        work = partial(self.function.value_and_gradient, read_only(point))
-        value, gradient = oracles.made(self.name, 1, work, at=point)
-        new = Linearisation(point, value, gradient)
-        self.look(new)
-        return new
-
-    def _read_constants(self) -> None:
-        """Some functions factorise a matrix for their modulus: that is done once."""
-        if math.isnan(self.modulus):
-            self.modulus = self.function.strong_convexity(self.domain)
-            # What takes products to find out was not declared, so there is nothing to contradict.
-            self.smoothness = smoothness_at_hand(self.function, self.domain)
-
     def _complaint(self, old: Linearisation, new: Linearisation) -> str:
-        self._read_constants()
+        """What a convex function as declared can not do between two points; empty where nothing is wrong."""
         way = new.point - old.point
         square = float(np.vdot(way, way))
-        if math.sqrt(square) <= _SAME * (old.sizes[0] + new.sizes[0]) and rounding_of(self.function).own > 0.0:
+        length = math.sqrt(square)
+        if length <= _SAME * (old.sizes[0] + new.sizes[0]) and rounding_of(self.function).own > 0.0:
             # Between points that differ in their last digits, gradients of own code may differ by anything.
             return ""
         # What was declared was declared on the domain.
         inside = all(self.domain.contains(known.point, 1e-9) for known in (old, new))
-        modulus = self.modulus if inside else 0.0
+        modulus = self._modulus if inside else 0.0
         errors = [self._errors(known) for known in (old, new)]
-        turned = (sum(error.gradient for error in errors) + self._single(old, new, math.sqrt(square))) * math.sqrt(
-            square
-        )
-        complaint = self._turning(old, new, way, modulus * square, turned)
+        turned = (sum(error.gradient for error in errors) + self._single(old, new, length)) * length
+        # Gradients alone: <f'(a) - f'(b), a - b> >= modulus |a - b|^2; differences of values drown in rounding.
+        least, curvature = modulus * square, float(np.vdot(new.gradient - old.gradient, way))
+        allowed = CONVEXITY * ((old.sizes[1] + new.sizes[1]) * float(np.linalg.norm(way)) + least) + turned
+        complaint = self._bent(modulus if least > 0.0 else 0.0, least - curvature, allowed)
         if complaint or not (math.isfinite(old.value) and math.isfinite(new.value)):
             return complaint
         slopes = float(np.vdot(old.gradient, way)), float(np.vdot(new.gradient, way))
         reach = np.abs(old.point) + np.abs(new.point)
-        rounding = self._rounding(float(np.linalg.norm(reach))) + sum(error.value for error in errors) + turned
+        # What rounding of the points does to values where these and the gradients vanish, as of an exact fit.
+        rounding = _TINY
+        if self._smoothness is not None:
+            nu, H = self._smoothness.nu, self._smoothness.H
+            rounding = _TINY + float(H * (_ROUNDING * float(np.linalg.norm(reach))) ** (1.0 + nu))
+        rounding = rounding + sum(error.value for error in errors) + turned
         for known, rest in ((old, new.value - old.value - slopes[0]), (new, old.value - new.value + slopes[1])):
             size = abs(old.value) + abs(new.value) + float(np.vdot(np.abs(known.gradient), reach))
             least = 0.5 * modulus * square
-            complaint = _bent(self.said, modulus, least - rest, CONVEXITY * (size + least) + rounding)
+            complaint = self._bent(modulus, least - rest, CONVEXITY * (size + least) + rounding)
             complaint = complaint or (self._rough(rest, square, CONVEXITY * size + rounding) if inside else "")
             if complaint:
                 return complaint
@@ -298,25 +259,21 @@ class PairGuard(GuardState):
             self.steepest = max(self.steepest, turn / length)
         return 4.0 * _ROUNDING * self.steepest * reach
 
-    def _turning(self, old: Linearisation, new: Linearisation, way: Array, least: float, rounding: float) -> str:
-        """Gradients alone: <f'(a) - f'(b), a - b> >= modulus |a - b|^2; differences of values drown in rounding."""
-        curvature = float(np.vdot(new.gradient - old.gradient, way))
-        sizes = old.sizes[1] + new.sizes[1]
-        allowed = CONVEXITY * (sizes * float(np.linalg.norm(way)) + least) + rounding
-        return _bent(self.said, self.modulus if least > 0.0 else 0.0, least - curvature, allowed)
-
-    def _rounding(self, reach: float) -> float:
-        """What rounding of the points does to values where these and the gradients vanish, as of an exact fit."""
-        if self.smoothness is None:
-            return _TINY
-        nu, H = self.smoothness.nu, self.smoothness.H
-        return _TINY + float(H * (_ROUNDING * reach) ** (1.0 + nu))
+    def _bent(self, modulus: float, missing: float, allowed: float) -> str:
+        """What to say of a function that curves less than promised by more than rounding."""
+        if not missing > allowed:
+            return ""
+        what = "convex" if modulus == 0.0 else f"strongly convex with the modulus {modulus:g}"
+        return (
+            f"{self.said} is not {what}, or its gradient is wrong: between two points it curves {missing:.3g} less "
+            "than its gradients promise."
+        )
 
     def _rough(self, rest: float, square: float, allowed: float) -> str:
         """The declared Hölder condition bounds the distance from the tangent by H |way|^(1 + nu) / (1 + nu)."""
-        if self.smoothness is None:
+        if self._smoothness is None:
             return ""
-        nu, H = self.smoothness.nu, self.smoothness.H
+        nu, H = self._smoothness.nu, self._smoothness.H
         most = H * square ** (0.5 * (1.0 + nu)) / (1.0 + nu)
         if rest <= most + CONVEXITY * most + allowed:
             return ""
@@ -324,18 +281,3 @@ class PairGuard(GuardState):
             f"{self.said} is not as smooth as declared, (nu, H) = ({nu:g}, {H:g}): between two points it leaves its "
             f"tangent by {rest:.3g}, at most {most:.3g} is allowed. Declare a larger H."
         )
-
-
-def _bent(name: str, modulus: float, missing: float, allowed: float) -> str:
-    """What to say of a function that curves less than promised by more than rounding."""
-    if not missing > allowed:
-        return ""
-    what = "convex" if modulus == 0.0 else f"strongly convex with the modulus {modulus:g}"
-    return (
-        f"{name} is not {what}, or its gradient is wrong: between two points it curves {missing:.3g} less than its "
-        "gradients promise."
-    )
-
-
-def _known(known: Linearisation) -> bool:
-    return bool(np.isfinite(known.gradient).all())

@@ -18,9 +18,10 @@ from saddleslide.arrays.base import Array, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
-from saddleslide.functions import Zero, prox
 from saddleslide.functions.constants import smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import has_closed_minimum
+from saddleslide.functions.separable import prox
 from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 
@@ -40,29 +41,14 @@ class InspectorState(State):
 
 
 class Inspector(InspectorState):
-    """Certified gaps of a method's candidates; what they cost is counted by the judge.
-
-    Parameters
-    ----------
-    problem : SaddleProblem
-        The problem.
-    split : Split
-        Costly and simple parts of f and g, as the judge sees them.
-    judge : Judge
-        Keeps the bounds and the counts.
-    """
+    """Certified gaps of a method's candidates; the judge keeps the bounds, and counts what they cost."""
 
     def __init__(self, problem: SaddleProblem, split: Split, judge: Judge) -> None:
         super().__init__()
         self.problem, self.split, self.judge = problem, split, judge
         self.closed = has_closed_minimum(problem.f, problem.X)
-        self.L = self._curvature()
-
-    def _curvature(self) -> float:
-        smoothness = smoothness_at_hand(self.split.f_rest, self.problem.X)
-        if smoothness is None:
-            return math.inf
-        return smoothness.H if smoothness.nu == 1.0 else math.inf
+        known = smoothness_at_hand(split.f_rest, problem.X)
+        self.L = known.H if known is not None and known.nu == 1.0 else math.inf
 
     def open(self, start: tuple[Array, Array], own: Calls) -> None:
         """Judge the start, before the first step: a relative target needs its gap."""
@@ -74,62 +60,47 @@ class Inspector(InspectorState):
         self.judge.allowance = own.copy()
         if self.closed:
             return self.exact_gap_of(candidate, own)
-        return self.judge.apart(lambda: self._consider(self._linearised(candidate), own))
+        return self.judge.apart(lambda: self._consider(candidate, own))
 
     def exact_gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Gap by certified inner solves, whatever the point shows."""
-        return self.judge.gap_at(self._valued(candidate), _INNER_PART * self.judge.target, self._most(own))
+        if math.isnan(candidate.value):
+            candidate = replace(candidate, value=self.judge.rest_value(candidate.x))
+        return self.judge.gap_at(candidate, _INNER_PART * self.judge.target, self._most(own))
 
     def _most(self, own: Calls) -> int:
         return int(max(_FEWEST_GRADIENTS, own.f - self.judge.oracles.calls.f))
 
-    def _valued(self, candidate: Candidate) -> Candidate:
-        """With the value, where the method does not know it."""
-        if not math.isnan(candidate.value):
-            return candidate
-        rest, x = self.split.f_rest, candidate.x
-        value = self.judge.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
-        return replace(candidate, value=value)
-
-    def _linearised(self, candidate: Candidate) -> Candidate:
-        """Values, gradient and product at the point, where the method does not know them."""
-        if candidate.Bx is None:
-            candidate = replace(candidate, Bx=self.judge.oracles.forward(candidate.x))
-        if candidate.g_value is None:
-            candidate = replace(candidate, g_value=self.judge.g_value(candidate.y))
-        if candidate.linearisation is not None and not math.isnan(candidate.value):
-            return candidate
-        rest, x = self.split.f_rest, candidate.x
-        value, gradient = self.judge.oracles.made("f", 1, lambda: rest.value_and_gradient(read_only(x)))
-        return replace(candidate, value=value, linearisation=Linearisation(candidate.x, value, gradient))
-
     def _consider(self, candidate: Candidate, own: Calls) -> None:
-        judge = self.judge
+        """The bounds from one gradient, which the method may know; those from inner solves where these may decide."""
+        judge, x, y, rest = self.judge, candidate.x, candidate.y, self.split.f_rest
+        Bx = judge.oracles.forward(x) if candidate.Bx is None else candidate.Bx
+        g_value = judge.value_of("g", y) if candidate.g_value is None else candidate.g_value
+        value, known = candidate.value, candidate.linearisation
+        if known is None or math.isnan(value):
+            value, gradient = judge.oracles.made("f", 1, lambda: rest.value_and_gradient(read_only(x)))
+            known = Linearisation(x, value, gradient)
+        candidate = replace(candidate, value=value, Bx=Bx, g_value=g_value, linearisation=known)
         if judge.consider(candidate):
             return
-        shown = self._open_gap(candidate)
+        # What the gap of this point is at least: what a gradient step lowers F by, and the best y raises it by.
+        pull = judge.oracles.adjoint(y)
+        shown = 0.0
+        if math.isfinite(self.L) and self.L > 0.0 and known.point is x:
+            shown = self._descent(x, known.gradient + pull)
+        here = value + float(np.vdot(y, Bx)) - g_value
+        if not isinstance(self.split.f_simple, Zero):
+            here += judge.below.simple_value(x)
+        shown = shown + (max(judge.upper - here, 0.0) if math.isfinite(judge.upper) else 0.0)
         self.ratio = max(_FADING * self.ratio, 1.0)
-        reachable = judge.within_reach
+        # The gap that is asked for, or the least that rounding allows.
+        reachable = max(judge.target, 1.5 * judge.margins)
         if self.ratio * shown <= _HOPE * reachable and shown <= reachable:
             judge.settle(candidate, _INNER_PART * judge.target, self._most(own))
             found = judge.gap / shown if shown > 0.0 else 1.0
             self.ratio = found if math.isfinite(found) else self.ratio
 
-    def _open_gap(self, candidate: Candidate) -> float:
-        """What the gap of this point is at least: what a gradient step lowers F by, and the best y raises it by."""
-        judge, known = self.judge, candidate.linearisation
-        assert known is not None
-        assert candidate.Bx is not None and candidate.g_value is not None
-        pull = judge.oracles.adjoint(candidate.y)
-        lowered = 0.0
-        if math.isfinite(self.L) and self.L > 0.0 and known.point is candidate.x:
-            lowered = self._lowered(candidate.x, known.gradient + pull)
-        here = candidate.value + float(np.vdot(candidate.y, candidate.Bx)) - candidate.g_value
-        if not isinstance(self.split.f_simple, Zero):
-            here += judge.below.simple_value(candidate.x)
-        return lowered + (max(judge.upper - here, 0.0) if math.isfinite(judge.upper) else 0.0)
-
-    def _lowered(self, x: Array, slope: Array) -> float:
+    def _descent(self, x: Array, slope: Array) -> float:
         """Decrease of F(., y) that the descent lemma promises for one proximal gradient step."""
         simple, L = self.split.f_simple, self.L
         step = prox(simple, x - slope / L, L, self.problem.X) - x

@@ -16,19 +16,20 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, read_only
 from saddleslide.arrays.state import State
-from saddleslide.certificates.candidate import Candidate, Linearisation, Split
-from saddleslide.certificates.guards import CONVEXITY, PairGuard, adjoint_complaint, inconsistent
-from saddleslide.certificates.residuals import EPS, ResidualBound
+from saddleslide.certificates.candidate import Candidate, Split
+from saddleslide.certificates.certificate import EPS, Side, product_shift
+from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_pair, inconsistent
+from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
-from saddleslide.domains import Domain
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions import Function, Tally, TiltedMinimum, Zero, bounding_modulus, prox, tilted_minimum
 from saddleslide.functions.base import errors_at, runs_own_code
 from saddleslide.functions.constants import smoothness_at_hand
-from saddleslide.functions.minimum import has_closed_minimum, minimiser_reach
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
 from saddleslide.functions.roundings import FEW
+from saddleslide.functions.searched import Tally, TiltedMinimum
+from saddleslide.functions.separable import prox
 from saddleslide.operators import Mirrored
-from saddleslide.operators.base import is_own_code, pair_mismatch
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Gate, Oracles, always_open, no_limit
 from saddleslide.problem import SaddleProblem
@@ -91,20 +92,8 @@ class JudgeState(State):
 class Judge(JudgeState):
     """Keeps the best bounds and points of a run.
 
-    Parameters
-    ----------
-    problem : SaddleProblem
-        The problem.
-    split : Split
-        Costly and simple parts of f and g, as the method uses them.
-    tol, rtol : float
-        Absolute target, and target relative to the gap at the start; the larger one counts.
-    start : (x, y)
-        Where the run begins.
-    dry : bool
-        Call nothing: the state will be restored.
-    gate, left : callable
-        Asked before every call, and how many calls of an oracle the limits still allow.
+    The larger of `tol` and of `rtol` times the gap at the start is the target. With `dry` nothing is called: the state
+    will be restored. `gate` is asked before every call, and `left` how many calls of an oracle the limits still allow.
     """
 
     def __init__(
@@ -120,19 +109,11 @@ class Judge(JudgeState):
     ) -> None:
         oracles, (pair_f, pair_g, below, above) = Oracles(problem, gate, dry, guarded=True), _sides(problem, split)
         super().__init__(*start, start, start[1], oracles, pair_f, pair_g, below, above, is_open=rtol == 0.0)
-        self._left = left
-        self.problem, self.split, self.tol, self.rtol = problem, split, tol, rtol
-        self._own_products, self._costly_g = is_own_code(problem.coupling), not isinstance(split.g_rest, Zero)
-        sides = (problem.f, problem.X), (problem.g, problem.Y)
-        self._moduli = [bounding_modulus(function, Zero(), domain) for function, domain in sides]
-        self._assumes = problem.assumptions
-        self._start = start
-
-    def open(self) -> None:
-        """What a relative target needs, once, before the first step."""
-        if not self.is_open:
-            self._open_scale()
-            self.is_open = True
+        self.problem, self.split, self.tol, self.rtol, self._start, self._left = problem, split, tol, rtol, start, left
+        self._f, self._g, self._assumes = Side(problem, "f"), Side(problem, "g"), problem.assumptions
+        # Asked for now, and kept by the sides: later a function may be out of reach.
+        self._moduli = self._f.modulus, self._g.modulus
+        self._costly_g = not isinstance(split.g_rest, Zero)
 
     def resplit(self, split: Split) -> None:
         """Other parts are simple from now on; the modulus and the old linearisations belong to the old split."""
@@ -156,20 +137,15 @@ class Judge(JudgeState):
         return self.margin_above + self.margin_below
 
     @property
-    def within_reach(self) -> float:
-        """The gap that is asked for, or the least that rounding allows."""
-        return max(self.target, 1.5 * self.margins)
+    def start_gap(self) -> float:
+        """A certified lower bound on the gap at the start; it rises as smaller values of F(., y_0) are met."""
+        gap = self.scale_above - self.scale_below
+        return gap if math.isfinite(gap) and gap > 0.0 else 0.0
 
     @property
     def target(self) -> float:
         """The gap that ends the run."""
         return max(self.tol, self.rtol * self.start_gap)
-
-    @property
-    def start_gap(self) -> float:
-        """A certified lower bound on the gap at the start; it rises as smaller values of F(., y_0) are met."""
-        gap = self.scale_above - self.scale_below
-        return gap if math.isfinite(gap) and gap > 0.0 else 0.0
 
     @property
     def solved(self) -> bool:
@@ -199,56 +175,34 @@ class Judge(JudgeState):
             self.oracles.calls.copy(), self._assumes if known else "",
         )  # fmt: skip
 
-    def _open_scale(self) -> None:
-        """F(x_0, best y) - F(., y_0): values of F(x, y_0) met on the way complete it."""
-        x, y = self._start
-        self.start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
-        value = self._f_value(x)
-        found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
-        if found is not None and np.array_equal(found.point, y):
-            # Where no curvature is known the first gradients may go into finding a step.
-            found = self._best_response(Bx, 0.0, _MORE_FOR_SCALE)
-        if found is not None:
-            best = found.point
-            reply = float(np.vdot(best, Bx)) - self.g_value(best)
-            self.scale_above = value + reply + self.g_value(y)
-            self.scale_below = value + float(np.vdot(self.start_pull, x))
-
-    def _descend_from_start(self) -> None:
-        """One proximal gradient step on F(., y_0) from x_0: lower than F(x_0, y_0) unless x_0 is its minimiser."""
-        self.has_descended = True
-        x, X = self._start[0], self.problem.X
-        rest, simple, pull = self.split.f_rest, self.split.f_simple, self.start_pull
-        assert pull is not None
-        slope = self.oracles.made("f", 1, lambda: rest.gradient(x)) + pull
-        L = _first_curvature(rest, X)
-        for _ in range(20):
-            step = prox(simple, x - slope / L, L, X)
-            self.scale_below = min(self.scale_below, self._f_value(step) + float(np.vdot(pull, step)))
-            if self.start_gap > 0.0 or np.array_equal(step, x):
-                return
-            L *= 8.0
-
     def consider(self, candidate: Candidate) -> bool:
-        """Update the bounds with a candidate; True when the target is met."""
+        """Update the bounds with a candidate, by certified inner solves only where they decide; True at the target."""
         value, error = self._valued(candidate)
-        if not (math.isfinite(value) and self._feasible(candidate)):
+        if not (math.isfinite(value) and self._is_feasible(candidate)):
             return self.solved
+        x, y = candidate.x, candidate.y
         if self.start_pull is not None:
-            self.scale_below = min(self.scale_below, value + float(np.vdot(self.start_pull, candidate.x)))
+            self.scale_below = min(self.scale_below, value + float(np.vdot(self.start_pull, x)))
             if self.start_gap == 0.0 and not self.has_descended:
                 self._descend_from_start()
-        Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
-        g_value = self.g_value(candidate.y) if candidate.g_value is None else candidate.g_value
-        self._guard(candidate)
-        self._raise_lower(candidate, Bx, g_value)
-        shift = self._shift(candidate, Bx)
+        Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(x)
+        g_value = self.value_of("g", y) if candidate.g_value is None else candidate.g_value
+        # Values and gradients that the method knows anyway must fit those of the last candidate.
+        for guard, known in ((self.pair_f, candidate.linearisation), (self.pair_g, candidate.g_linearisation)):
+            if known is not None:
+                guard.look(known)
+        self._raise_lower_by_gradient(candidate, Bx, g_value)
+        shift = self._shift_of_product(candidate, Bx)
         if candidate.averaged is not None and self.problem.X.bounded and self.below.modulus == 0.0:
-            self._raise_lower_by_average(candidate.averaged)
-        self._note_size(value, g_value, float(np.vdot(candidate.y, Bx)))
-        self._lower_upper_cheaply(candidate.x, value, error, Bx, shift, candidate.g_linearisation)
+            self._raise_lower_by_average(*candidate.averaged)
+        coupled = float(np.vdot(y, Bx))
+        self._note_size(value, g_value, coupled)
+        if candidate.g_linearisation is not None and self.above.possible:
+            # As for the lower bound, a known gradient bounds the maximum over Y.
+            least = self.above.minimum(-Bx, candidate.g_linearisation, shift)
+            self._accept_upper(value - least, x, error, abs(value) + abs(least), self.above.margin)
         # F(x, y) never exceeds the upper bound at x, so a large difference already decides.
-        rough = value + float(np.vdot(candidate.y, Bx)) - g_value
+        rough = value + coupled - g_value
         self.seen += 1
         decisive = max(self.target, ROUNDING * self.magnitude, 2.0 * (self.margin_below + error))
         decides = rough < self.upper and min(rough, self.upper) - self.lower <= decisive
@@ -257,60 +211,70 @@ class Judge(JudgeState):
         missing = not math.isfinite(self.upper) and self.seen & (self.seen - 1) == 0
         # A certificate must not cost more than the solution: whoever is behind goes on first.
         affordable = self.oracles.calls.g + 2 <= self.allowance.g
-        due = self.seen >= self.next_try and (decides or missing) and affordable
-        if free or due:
-            self._lower_upper(candidate.x, value, error, Bx, shift)
+        if free or (self.seen >= self.next_try and (decides or missing) and affordable):
+            self._lower_upper_exactly(x, value, error, Bx, shift)
             self.next_try = self.seen + 1 + self.seen // 4
         self._check_order()
         return self.solved
 
+    def _raise_lower_by_gradient(self, candidate: Candidate, Bx: Array, g_value: float) -> None:
+        """The bound from the gradient of f that the method knows, for one product."""
+        if candidate.linearisation is None:
+            return
+        if not self.below.possible:
+            self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
+            return
+        pull = self._pull(candidate, Bx)
+        shift = product_shift(self.problem.coupling, candidate.y, pull, self.mismatch)
+        bound = self.below.minimum(pull, candidate.linearisation, shift)
+        error = candidate.g_error
+        if candidate.g_value is None or error is None:
+            error = errors_at(self.problem.g, candidate.y, g_value).value
+        terms = abs(g_value) + abs(bound)
+        self._accept_lower(bound - g_value, candidate.y, "residual", error, terms, self.below.margin)
+
+    def _raise_lower_by_average(self, constant: float, slope: Array, y: Array) -> None:
+        """The bound from an averaged lower model of f on a bounded set, which needs no strong convexity."""
+        pull = self.oracles.adjoint(y)
+        found = tilted_minimum(self.split.f_simple, slope + pull, self.problem.X)
+        g_value = self.value_of("g", y)
+        sizes = float(np.linalg.norm(slope)) + float(np.linalg.norm(pull))
+        shift = product_shift(self.problem.coupling, y, pull, self.mismatch) + FEW * sizes
+        margin = errors_at(self.problem.g, y, g_value).value + shift * self.problem.X.radius_at_zero
+        terms = abs(constant) + abs(found.lower) + abs(g_value)
+        self._accept_lower(constant + found.lower - g_value, y, "model", margin, terms, found.rounding)
+
+    def _lower_upper_exactly(self, x: Array, value: float, error: float, Bx: Array, shift: float) -> None:
+        """The bound from a certified best response to x."""
+        most = int(max(self.allowance.g - self.oracles.calls.g - 1, 1)) if self._costly_g else _FEWEST_GRADIENTS
+        found = self._best_response(Bx, _INNER_PART * self.target, most)
+        if found is not None:
+            margin = error + self._g.margin(-Bx, shift, found)
+            self._accept_upper(value - found.lower, x, margin, abs(value) + abs(found.lower), found.rounding)
+
     def settle(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> bool:
         """Both bounds of a candidate whatever they cost: certified inner solves on both sides."""
-        if not self._feasible(candidate):
+        if not self._is_feasible(candidate):
             # A bound at such a point is one of another problem.
             return self.solved
         value, error = self._valued(candidate)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         pull = self._pull(candidate, Bx)
-        self._lower_upper(candidate.x, value, error, Bx, self._shift(candidate, Bx))
+        self._lower_upper_exactly(candidate.x, value, error, Bx, self._shift_of_product(candidate, Bx))
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
-        try:
-            found = self._minimum("f", pull, candidate.x, accuracy, max_gradients)
-        except NoExactMinimumError as missing:
-            self.reason = str(missing)
+        found = self._minimum(self._f, pull, candidate.x, accuracy, max_gradients)
+        if found is None:
             return self.solved
         if candidate.y is self._start[1]:
             self.scale_below = min(self.scale_below, found.value)
-        g_value = self.g_value(candidate.y)
+        g_value = self.value_of("g", candidate.y)
         g_error = errors_at(self.problem.g, candidate.y, g_value).value
-        shift = self._product_rounding(candidate.y, pull)
-        margin = g_error + self._product_margin("f", pull, shift, found)
+        shift = product_shift(self.problem.coupling, candidate.y, pull, self.mismatch)
+        margin = g_error + self._f.margin(pull, shift, found)
         terms = abs(g_value) + abs(found.lower)
         self._accept_lower(found.lower - g_value, candidate.y, "exact", margin, terms, found.rounding)
         self._check_order()
         return self.solved
-
-    def judge_start(self) -> None:
-        """Bounds at the start, or where the method is, if a limit comes before anything was judged; on top of it."""
-        self.oracles.gate, self._left = always_open, no_limit
-        self.open()
-        x, y = self.latest
-        self.allowance = Calls(_FEWEST_GRADIENTS, self.oracles.calls.g + _FEWEST_GRADIENTS, 0)
-        rest = self.split.f_rest
-        value = self.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
-        if self.oracles.finite(x, y):
-            self.settle(Candidate(x, y, value), 0.0, _FEWEST_GRADIENTS)
-
-    def confirm(self) -> None:
-        """Before a success is claimed: own code that was hardly compared is probed, as far as the limits allow."""
-        x, y = self.point
-        try:
-            for guard, around in ((self.pair_f, x), (self.pair_g, y)):
-                guard.probe(self.oracles, around, self._left(guard.name))
-        except RunEnded as ended:
-            # A limit, or an answer without numbers at a place where the run has never been, takes no bound away.
-            if ended.status == Status.INCONSISTENT.name:
-                raise
 
     def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
         """Gap of this candidate alone, by `settle`."""
@@ -335,27 +299,91 @@ class Judge(JudgeState):
         self._check_order()
         return gap
 
-    def _minimum(self, name: str, tilt: Array, start: Array, accuracy: float, most: int) -> TiltedMinimum:
-        """The minimum of f or g with a tilt, its gradients counted whatever ends it; no more than limits leave."""
-        problem = self.problem
-        function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
-        # Two values may come beside what the search counts itself.
-        tally = Tally(self._left(name) - 2.0)
-        if not (tally.allows(1.0) or has_closed_minimum(function, domain)):
-            raise RunEnded(Status.CALL_LIMIT.name)
-        try:
-            return self.oracles.made(
-                name, 0, lambda: tilted_minimum(function, tilt, domain, read_only(start), accuracy, most, tally)
-            )
-        finally:
-            self.oracles.add(name, tally.gradients)
+    def open(self) -> None:
+        """What a relative target needs, once, before the first step: F(x_0, best y) - F(., y_0).
 
-    def _feasible(self, candidate: Candidate) -> bool:
+        Values of F(x, y_0) that are met on the way complete it.
+        """
+        if self.is_open:
+            return
+        x, y = self._start
+        self.start_pull, Bx = self.oracles.pull(y), self.oracles.image(x)
+        value = self.value_of("f", x)
+        found = self._best_response(Bx, 0.0, _GRADIENTS_FOR_SCALE)
+        if found is not None and np.array_equal(found.point, y):
+            # Where no curvature is known the first gradients may go into finding a step.
+            found = self._best_response(Bx, 0.0, _MORE_FOR_SCALE)
+        if found is not None:
+            reply = float(np.vdot(found.point, Bx)) - self.value_of("g", found.point)
+            self.scale_above = value + reply + self.value_of("g", y)
+            self.scale_below = value + float(np.vdot(self.start_pull, x))
+        self.is_open = True
+
+    def _descend_from_start(self) -> None:
+        """One proximal gradient step on F(., y_0) from x_0: lower than F(x_0, y_0) unless x_0 is its minimiser."""
+        self.has_descended = True
+        x, X, rest, pull = self._start[0], self.problem.X, self.split.f_rest, self.start_pull
+        assert pull is not None
+        slope = self.oracles.made("f", 1, lambda: rest.gradient(x)) + pull
+        known = smoothness_at_hand(rest, X)
+        L = max(known.H, 1e-300) if known is not None and known.nu == 1.0 else 1.0
+        for _ in range(20):
+            step = prox(self.split.f_simple, x - slope / L, L, X)
+            self.scale_below = min(self.scale_below, self.value_of("f", step) + float(np.vdot(pull, step)))
+            if self.start_gap > 0.0 or np.array_equal(step, x):
+                return
+            L *= 8.0
+
+    def judge_start(self) -> None:
+        """Bounds at the start, or where the method is, if a limit comes before anything was judged; on top of it."""
+        self.oracles.gate, self._left = always_open, no_limit
+        self.open()
+        x, y = self.latest
+        self.allowance = Calls(_FEWEST_GRADIENTS, self.oracles.calls.g + _FEWEST_GRADIENTS, 0)
+        value = self.rest_value(x)
+        if self.oracles.finite(x, y):
+            self.settle(Candidate(x, y, value), 0.0, _FEWEST_GRADIENTS)
+
+    def confirm(self) -> None:
+        """Before a success is claimed: own code that was hardly compared is probed, as far as the limits allow."""
+        try:
+            for guard, around in zip((self.pair_f, self.pair_g), self.point, strict=True):
+                guard.probe(self.oracles, around, self._left(guard.name))
+        except RunEnded as ended:
+            # A limit, or an answer without numbers at a place where the run has never been, takes no bound away.
+            if ended.status == Status.INCONSISTENT.name:
+                raise
+
+    def doubt(self, mismatch: float) -> None:
+        """The adjoint of B is off by this much; bounds that trusted it more are dropped."""
+        if mismatch > self.mismatch:
+            self.mismatch = mismatch
+            self.lower, self.upper = -math.inf, math.inf
+
+    def value_of(self, name: str, point: Array) -> float:
+        """f(x) or g(y); counts as its costly part does, or as a run of the caller's code."""
+        side, rest = (self._f, self.split.f_rest) if name == "f" else (self._g, self.split.g_rest)
+        cost = 1.0 if runs_own_code(side.function) else rest.lone_value_cost
+        return self.oracles.made(name, cost, lambda: side.function.value(read_only(point)))
+
+    def rest_value(self, x: Array) -> float:
+        """The costly part of f at x, counted."""
+        rest = self.split.f_rest
+        return self.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
+
+    def _valued(self, candidate: Candidate) -> tuple[float, float]:
+        """F at the candidate, and what rounding can have done to it."""
+        x, simple, error = candidate.x, self.below.simple_value(candidate.x), candidate.error
+        if error is None:
+            error = errors_at(self.split.f_rest, x, candidate.value).value
+        error += errors_at(self.split.f_simple, x, simple).value
+        return candidate.value + simple, error + FEW * (abs(candidate.value) + abs(simple))
+
+    def _is_feasible(self, candidate: Candidate) -> bool:
         """A bound at an infeasible point is no bound."""
-        pairs = ((candidate.x, self.problem.X), (candidate.y, self.problem.Y))
         return all(
             domain.violation(point) <= _FEASIBILITY * (1.0 + float(np.max(np.abs(point), initial=0.0)))
-            for point, domain in pairs
+            for point, domain in ((candidate.x, self.problem.X), (candidate.y, self.problem.Y))
         )
 
     def _note_size(self, *terms: float) -> None:
@@ -363,41 +391,33 @@ class Judge(JudgeState):
         if math.isfinite(size):
             self.magnitude = size
 
-    def g_value(self, y: Array) -> float:
-        """g(y), counted."""
-        g = self.problem.g
-        return self.oracles.made("g", _value_cost(g, self.split.g_rest), lambda: g.value(read_only(y)))
+    def _shift_of_product(self, candidate: Candidate, Bx: Array) -> float:
+        reach = candidate.reach if candidate.Bx is not None else 0.0
+        return product_shift(self.problem.coupling, candidate.x, Bx, self.mismatch, reach)
 
-    def _f_value(self, x: Array) -> float:
-        f = self.problem.f
-        return self.oracles.made("f", _value_cost(f, self.split.f_rest), lambda: f.value(read_only(x)))
+    def _pull(self, candidate: Candidate, Bx: Array) -> Array:
+        """B^T y, which must fit the product Bx."""
+        pull = self.oracles.adjoint(candidate.y) if candidate.BTy is None else candidate.BTy
+        self.doubt(check_pair(self.problem.coupling, candidate.x, Bx, candidate.y, pull))
+        return pull
 
-    def _valued(self, candidate: Candidate) -> tuple[float, float]:
-        """F at the candidate, and what rounding can have done to it."""
-        simple, rest = self.below.simple_value(candidate.x), self.split.f_rest
-        error = candidate.error
-        if error is None:
-            error = errors_at(rest, candidate.x, candidate.value).value
-        error += errors_at(self.split.f_simple, candidate.x, simple).value
-        return candidate.value + simple, error + FEW * (abs(candidate.value) + abs(simple))
+    def _minimum(self, side: Side, tilt: Array, start: Array, accuracy: float, most: int) -> TiltedMinimum | None:
+        """The minimum of f or g with a tilt, by no more gradients than limits leave; None where none is known."""
+        # Two values may come beside what the search counts itself.
+        tally = Tally(self._left(side.name) - 2.0)
+        if not (tally.allows(1.0) or has_closed_minimum(side.function, side.domain)):
+            raise RunEnded(Status.CALL_LIMIT.name)
+        try:
+            return side.minimum(self.oracles, tilt, read_only(start), accuracy, most, tally)
+        except NoExactMinimumError as missing:
+            self.reason = str(missing)
+            return None
 
-    def _product_rounding(self, point: Array, product: Array, reach: float = 0.0) -> float:
-        """A bound on the rounding of a product with B."""
-        size = max(float(np.linalg.norm(point)), reach)
-        return self.problem.coupling.rounding(size, float(np.linalg.norm(product))) + self.mismatch * size
-
-    def _shift(self, candidate: Candidate, Bx: Array) -> float:
-        return self._product_rounding(candidate.x, Bx, candidate.reach if candidate.Bx is not None else 0.0)
-
-    def _product_margin(self, name: str, tilt: Array, shift: float, found: TiltedMinimum) -> float:
-        """What a wrong product can do to a minimum over the other block, by the size of its minimisers."""
-        if shift == 0.0:
-            return 0.0
-        problem = self.problem
-        function, domain, modulus = (
-            (problem.f, problem.X, self._moduli[0]) if name == "f" else (problem.g, problem.Y, self._moduli[1])
-        )
-        return shift * minimiser_reach(function, tilt, domain, shift, found.point, found.error, modulus)
+    def _best_response(self, Bx: Array, accuracy: float, most: int) -> TiltedMinimum | None:
+        """The minimum of g(y) - <y, Bx>, whose lower bound is an upper one of the best value over Y."""
+        found = self._minimum(self._g, -Bx, self.response, accuracy, most)
+        self.response = self.response if found is None else found.point
+        return found
 
     def _accept_lower(
         self, bound: float, y: Array, kind: str, margin: float = 0.0, terms: float = 0.0, inside: float = 0.0
@@ -408,6 +428,14 @@ class Judge(JudgeState):
         # Comparisons are written so that a NaN is never accepted. Nor is a linearisation at an infinite value a bound.
         if self.lower < bound < math.inf:
             self.lower, self.y, self.kind, self.margin_below = bound, y, kind, margin + inside
+
+    def _accept_upper(
+        self, bound: float, x: Array, margin: float = 0.0, terms: float = 0.0, inside: float = 0.0
+    ) -> None:
+        margin += 16.0 * EPS * (abs(bound) + terms)
+        bound += margin
+        if -math.inf < bound < self.upper:
+            self.upper, self.x, self.margin_above = bound, x, margin + inside
 
     def _check_order(self) -> None:
         """A lower bound above the upper one is no gap: what rounding can not explain, oracles have contradicted."""
@@ -423,91 +451,6 @@ class Judge(JudgeState):
         rounding = apart <= max(self.margins, CONVEXITY * size)
         raise RunEnded("NUMERICAL_LIMIT", reason) if rounding else inconsistent(reason)
 
-    def _guard(self, candidate: Candidate) -> None:
-        """Values and gradients that the method knows anyway must fit those of the last candidate."""
-        for guard, known in (
-            (self.pair_f, candidate.linearisation),
-            (self.pair_g, candidate.g_linearisation),
-        ):
-            if known is not None:
-                guard.look(known)
-
-    def _pull(self, candidate: Candidate, Bx: Array) -> Array:
-        """B^T y, which must fit the product Bx."""
-        pull = self.oracles.adjoint(candidate.y) if candidate.BTy is None else candidate.BTy
-        complaint = adjoint_complaint(self.problem.coupling, candidate.x, Bx, candidate.y, pull)
-        if complaint:
-            raise inconsistent(complaint)
-        if self._own_products:
-            self.doubt(pair_mismatch(candidate.x, Bx, candidate.y, pull))
-        return pull
-
-    def doubt(self, mismatch: float) -> None:
-        """The adjoint of B is off by this much; bounds that trusted it more are dropped."""
-        if mismatch > self.mismatch:
-            self.mismatch = mismatch
-            self.lower, self.upper = -math.inf, math.inf
-
-    def _raise_lower(self, candidate: Candidate, Bx: Array, g_value: float) -> None:
-        known = candidate.linearisation
-        if known is None:
-            return
-        if not self.below.possible:
-            self.reason = "f has no known strong convexity and X is unbounded: no lower bound from gradients."
-            return
-        pull = self._pull(candidate, Bx)
-        bound = self.below.minimum(pull, known, self._product_rounding(candidate.y, pull))
-        error = candidate.g_error
-        if candidate.g_value is None or error is None:
-            error = errors_at(self.problem.g, candidate.y, g_value).value
-        terms = abs(g_value) + abs(bound)
-        self._accept_lower(bound - g_value, candidate.y, "residual", error, terms, self.below.margin)
-
-    def _lower_upper_cheaply(
-        self, x: Array, value: float, error: float, Bx: Array, shift: float, known: Linearisation | None
-    ) -> None:
-        """The mirror image of the residual bound: a known gradient of g bounds the maximum over Y."""
-        if known is not None and self.above.possible:
-            least = self.above.minimum(-Bx, known, shift)
-            self._accept_upper(value - least, x, error, abs(value) + abs(least), self.above.margin)
-
-    def _raise_lower_by_average(self, averaged: tuple[float, Array, Array]) -> None:
-        constant, slope, y = averaged
-        pull = self.oracles.adjoint(y)
-        found = tilted_minimum(self.split.f_simple, slope + pull, self.problem.X)
-        g_value = self.g_value(y)
-        sizes = float(np.linalg.norm(slope)) + float(np.linalg.norm(pull))
-        shift = self._product_rounding(y, pull) + FEW * sizes
-        margin = errors_at(self.problem.g, y, g_value).value + shift * self.problem.X.radius_at_zero
-        terms = abs(constant) + abs(found.lower) + abs(g_value)
-        self._accept_lower(constant + found.lower - g_value, y, "model", margin, terms, found.rounding)
-
-    def _best_response(self, Bx: Array, accuracy: float, most: int) -> TiltedMinimum | None:
-        """The minimum of g(y) - <y, Bx>, whose lower bound is an upper one of the best value over Y."""
-        try:
-            found = self._minimum("g", -Bx, self.response, accuracy, most)
-        except NoExactMinimumError as missing:
-            self.reason = str(missing)
-            return None
-        self.response = found.point
-        return found
-
-    def _lower_upper(self, x: Array, value: float, error: float, Bx: Array, shift: float) -> None:
-        most = int(max(self.allowance.g - self.oracles.calls.g - 1, 1)) if self._costly_g else _FEWEST_GRADIENTS
-        found = self._best_response(Bx, _INNER_PART * self.target, most)
-        if found is None:
-            return
-        margin = error + self._product_margin("g", -Bx, shift, found)
-        self._accept_upper(value - found.lower, x, margin, abs(value) + abs(found.lower), found.rounding)
-
-    def _accept_upper(
-        self, bound: float, x: Array, margin: float = 0.0, terms: float = 0.0, inside: float = 0.0
-    ) -> None:
-        margin += 16.0 * EPS * (abs(bound) + terms)
-        bound += margin
-        if -math.inf < bound < self.upper:
-            self.upper, self.x, self.margin_above = bound, x, margin + inside
-
 
 def _sides(problem: SaddleProblem, split: Split) -> tuple[PairGuard, PairGuard, ResidualBound, ResidualBound]:
     """What is known of the costly parts of f and g: what they have been asked, and bounds that follow."""
@@ -518,15 +461,3 @@ def _sides(problem: SaddleProblem, split: Split) -> tuple[PairGuard, PairGuard, 
         ResidualBound(split.f_rest, split.f_simple, problem.X),
         ResidualBound(split.g_rest, split.g_simple, problem.Y),
     )
-
-
-def _value_cost(function: Function, rest: Function) -> float:
-    """What a value counts: that of its costly part, or a run of the caller's code."""
-    return 1.0 if runs_own_code(function) else rest.lone_value_cost
-
-
-def _first_curvature(f: Function, X: Domain) -> float:
-    smoothness = smoothness_at_hand(f, X)
-    if smoothness is None:
-        return 1.0
-    return max(smoothness.H, 1e-300) if smoothness.nu == 1.0 else 1.0

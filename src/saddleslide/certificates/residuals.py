@@ -18,9 +18,10 @@ from saddleslide.arrays.kinds import to_host
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Ball, Domain, FullSpace
-from saddleslide.functions import Function, Zero, bounding_modulus, tilted_minimum
-from saddleslide.functions.base import certain_modulus, errors_at, rounding_of, value_aside
-from saddleslide.functions.constants import smoothness_at_hand
+from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, value_aside
+from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
 from saddleslide.operators.base import Coupling
@@ -41,17 +42,7 @@ class ResidualState(State):
 
 
 class ResidualBound(ResidualState):
-    """Bounds for h = rest + simple, where `simple` has a proximal step on the domain.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> h = ss.functions.LeastSquares(np.eye(2), np.ones(2))
-    >>> side = ResidualBound(h, ss.functions.Zero(), ss.domains.FullSpace(2))
-    >>> known = Linearisation(np.zeros(2), 1.0, -np.ones(2))
-    >>> -1e-12 < side.minimum(np.zeros(2), known) <= 0.0
-    True
-    """
+    """Bounds for h = rest + simple, where `simple` has a proximal step on the domain."""
 
     def __init__(self, rest: Function, simple: Function, domain: Domain) -> None:
         super().__init__()
@@ -72,25 +63,29 @@ class ResidualBound(ResidualState):
 
     def minimum(self, pull: Array, known: Linearisation, error: float = 0.0) -> float:
         """The best bound that `known` and its predecessors give, less a margin for rounding."""
-        self._observe(known)
-        slope = known.gradient + pull
+        before, self.before = self.before, known if self._own > 0.0 else None
+        if before is not None:
+            way = float(np.linalg.norm(known.point - before.point))
+            turn = float(np.linalg.norm(known.gradient - before.gradient))
+            if way > 1e-6 * (known.sizes[0] + before.sizes[0]) and turn < math.inf:
+                self.curvature = max(self.curvature, turn / way)
+        residual = known.gradient + pull
         base = known.value + float(np.vdot(pull, known.point))
-        made = self._made(known, float(np.linalg.norm(pull)), error)
-        bound, self.margin = self._linearised(base, slope, known.point, made)
+        # What rounding can have done to value and slope at the point; they may be what is left of large terms.
+        (size, slope), pulled, own = known.sizes, float(np.linalg.norm(pull)), self._errors(known)
+        inner = (inner_error(known.point.size) + FEW) * (slope + pulled) * size
+        made = Errors(
+            own.value + FEW * abs(known.value) + inner + error * size, own.gradient + FEW * (slope + pulled) + error
+        )
+        bound, self.margin = self._linearised(base, residual, known.point, made)
         if self._combines:
-            other, margin = self._combined(base, slope, known, made)
+            other, margin = self._combined(base, residual, known, made)
             bound, self.margin = (other, margin) if other > bound else (bound, self.margin)
             self.history = [*self.history, known][-_HISTORY:]
         return bound
 
-    def _made(self, known: Linearisation, pull: float, error: float) -> Errors:
-        """What rounding can have done to value and slope at a point; they may be what is left of large terms."""
-        size, slope = known.sizes
-        value, gradient = self._errors(known)
-        inner = (inner_error(known.point.size) + FEW) * (slope + pull) * size
-        return Errors(value + FEW * abs(known.value) + inner + error * size, gradient + FEW * (slope + pull) + error)
-
     def _errors(self, known: Linearisation) -> Errors:
+        """What rounding can have done to a value and a gradient as such."""
         size, slope = known.sizes
         made = errors_at(self.rest, known.point, known.value, slope) if known.errors is None else Errors(*known.errors)
         if self._own == 0.0:
@@ -98,15 +93,6 @@ class ResidualBound(ResidualState):
         # As of 1/2 |A x - b|^2 with |A|^2 the curvature.
         bent = math.sqrt(2.0 * self.curvature * abs(known.value)) + self._own * self.curvature * size
         return Errors(made.value + self._own * bent * size, made.gradient + self._own * self.curvature * size)
-
-    def _observe(self, known: Linearisation) -> None:
-        """The curvature between the last two points, where rounding goes by it."""
-        before, self.before = self.before, known if self._own > 0.0 else None
-        if before is not None:
-            way = float(np.linalg.norm(known.point - before.point))
-            turn = float(np.linalg.norm(known.gradient - before.gradient))
-            if way > 1e-6 * (known.sizes[0] + before.sizes[0]) and turn < math.inf:
-                self.curvature = max(self.curvature, turn / way)
 
     def simple_value(self, x: Array) -> float:
         """The simple part at x."""
@@ -129,37 +115,35 @@ class ResidualBound(ResidualState):
 
     def _combined(self, base: float, slope: Array, known: Linearisation, made: Errors) -> tuple[float, float]:
         """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
-        ways = [past.point - known.point for past in self.history]
-        smallest = 1e-14 * (1.0 + known.sizes[0])
-        old = [
-            (past, way, size)
-            for past, way in zip(self.history, ways, strict=True)
-            if (size := float(np.linalg.norm(way))) > smallest
-        ]
-        if not old:
+        ways, turns, roundings = [], [], []
+        for past in self.history:
+            way, turn = past.point - known.point, past.gradient - known.gradient
+            size = float(np.linalg.norm(way))
+            if size > 1e-14 * (1.0 + known.sizes[0]):
+                ways.append(way.ravel() / size)
+                turns.append(turn.ravel() / size)
+                # What rounding may have done to the difference of the two gradients.
+                roundings.append(sum(self._errors(one).gradient + FEW * one.sizes[1] for one in (past, known)) / size)
+        if not ways:
             return -math.inf, 0.0
         mu, r = self.modulus, slope.ravel()
-        D = np.stack([way.ravel() / size for _, way, size in old], axis=1)
-        HD = np.stack([(past.gradient - known.gradient).ravel() / size for past, _, size in old], axis=1)
-        noise = np.array([self._rounding(past, known) / size for past, _, size in old])
+        D, HD, noise = np.stack(ways, axis=1), np.stack(turns, axis=1), np.array(roundings)
         # As many numbers as there are old points: on the host, wherever the points lie.
-        quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(old) * noise**2 / mu)
+        quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(ways) * noise**2 / mu)
         linear = to_host(D.T @ r - HD.T @ r / mu)
         values, vectors = np.linalg.eigh(quadratic)
         good = values > 1e-13 * values.max()
         c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
         there = beside(r, c)
         move, turn = D @ there, HD @ there
-        way, wrong = float(np.linalg.norm(move)), float(noise @ np.abs(c))
+        length, wrong = float(np.linalg.norm(move)), float(noise @ np.abs(c))
         left, wrong_there = float(np.linalg.norm(r + turn)), wrong + made.gradient + FEW * float(np.linalg.norm(turn))
-        terms = float(np.linalg.norm(r)) * way + 0.5 * way * float(np.linalg.norm(turn)) + left * left / (2.0 * mu)
-        lost = made.value + (made.gradient + 0.5 * wrong) * way + (inner_error(r.size) + FEW) * terms
+        terms = (
+            float(np.linalg.norm(r)) * length + 0.5 * length * float(np.linalg.norm(turn)) + left * left / (2.0 * mu)
+        )
+        lost = made.value + (made.gradient + 0.5 * wrong) * length + (inner_error(r.size) + FEW) * terms
         lost += wrong_there * (2.0 * left + wrong_there) / (2.0 * mu)
         return base + float(r @ move) + 0.5 * float(move @ turn) - left * left / (2.0 * mu) - lost, lost
-
-    def _rounding(self, first: Linearisation, second: Linearisation) -> float:
-        """What rounding may have done to the difference of two gradients."""
-        return sum(self._errors(known).gradient + FEW * known.sizes[1] for known in (first, second))
 
 
 # A hyperplane separates when it does by more than this part of its terms.
@@ -167,15 +151,7 @@ _MARGIN = 1e-9
 
 
 def separates(A: Coupling, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
-    """Whether <direction, A x - b> is positive on all of X, with a margin for rounding; pull = A^T direction.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> A, X = ss.operators.as_coupling([[1.0, 1.0]]), ss.domains.Box(0.0, 1.0, shape=2)
-    >>> [separates(A, np.array([level]), X, -np.ones(1), -np.ones(2)) for level in (1.9, 2.1)]
-    [False, True]
-    """
+    """Whether <direction, A x - b> is positive on all of X, with a margin for rounding; pull = A^T direction."""
     level, reach = float(np.vdot(direction, b)), float(X.support(-pull))
     error = A.product_error * float(np.linalg.norm(direction))
     if X.bounded:

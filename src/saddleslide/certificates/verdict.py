@@ -121,24 +121,12 @@ class Certificate:
 
     @property
     def claim(self) -> Status:
-        """What a certificate that meets the target may call itself.
-
-        Examples
-        --------
-        >>> Certificate(0.0, 1.0).claim.name, Certificate(0.0, 1.0, assumes="f is strongly convex").claim.name
-        ('SOLVED', 'MET_AS_DECLARED')
-        """
+        """What a certificate that meets the target may call itself."""
         return Status.MET_AS_DECLARED if self.assumes else Status.SOLVED
 
     @property
     def at_rounding(self) -> bool:
-        """Whether the gap can not be told from rounding of the bounds.
-
-        Examples
-        --------
-        >>> Certificate(1.0, 1.0 + 1e-15).at_rounding, Certificate(1.0, 1.1).at_rounding
-        (True, False)
-        """
+        """Whether the gap can not be told from rounding of the bounds."""
         # Of exact minima the error is all rounding.
         error = 1.5 * self.error if self.kind == "exact" and math.isfinite(self.error) else 0.0
         return math.isfinite(self.gap) and self.gap <= max(ROUNDING * (abs(self.upper) + abs(self.lower)), error)

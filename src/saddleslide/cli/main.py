@@ -12,16 +12,16 @@ from typing import Any
 import saddleslide
 from saddleslide.api.resumption import resume
 from saddleslide.certificates.verdict import Status
-from saddleslide.cli.commands import EXIT_CODES, PROBLEMS, whole
+from saddleslide.cli.commands import PROBLEMS
 from saddleslide.cli.commands.own_file import own_lines
-from saddleslide.cli.commands.tasks import Task
+from saddleslide.cli.commands.tasks import EXIT_CODES, add_parser, whole
 from saddleslide.cli.paper import add_paper, paper_main
-from saddleslide.cli.reporting import facts_of, prepare_folder, summary, write_solution
+from saddleslide.cli.reporting import prepare_folder, summary, write_solution
 from saddleslide.distributed import DaskSum, connect, local
 from saddleslide.distributed.consensus import AgentFunctions
 from saddleslide.errors import OutputLostError, SaddleslideError, raise_all
+from saddleslide.gallery.solution import Solution
 from saddleslide.runs.progress import Progress
-from saddleslide.runs.result import Result
 from saddleslide.runs.terminal import EXIT_CLOSED_PIPE, Terminal, complain, flushed, silenced
 
 EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -35,6 +35,7 @@ EXAMPLES = f"""examples:
 
 {EXIT_CODES}
 """
+SCHEDULER = "put f on the workers of this Dask cluster, such as tcp://127.0.0.1:8786, or on two new ones with 'local'"
 COMMANDS = {
     "solve": (
         "solve a built-in problem or your own, and print calls, gap and bounds",
@@ -69,53 +70,30 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"saddleslide {saddleslide.__version__}")
     commands = top.add_subparsers(dest="command", required=True)
     for command, (says, lines) in COMMANDS.items():
-        one = commands.add_parser(
-            command,
-            help=says,
-            description=says,
-            epilog=f"examples:\n{lines}\n{EXIT_CODES}\n",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        one = add_parser(commands, command, says, f"examples:\n{lines}\n{EXIT_CODES}\n")
         problems = one.add_subparsers(dest="problem", required=True)
         for entry in PROBLEMS.values():
             entry.add_to(problems, command)
-        if command == "solve":
-            for each in problems.choices.values():
-                _add_run_options(each)
-    add_paper(commands, whole)
+        for each in problems.choices.values() if command == "solve" else ():
+            each.add_argument("--checkpoint", type=Path, metavar="FILE", help="save the run there, also on Ctrl-C")
+            each.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+            each.add_argument("--scheduler", metavar="ADDRESS", help=SCHEDULER)
+            each.add_argument("--parts", type=whole(1), default=8, help="blocks of rows of f on the cluster (8)")
+    add_paper(commands)
     return top
-
-
-def _add_run_options(one: argparse.ArgumentParser) -> None:
-    one.add_argument("--checkpoint", type=Path, metavar="FILE", help="save the run there, also on Ctrl-C")
-    one.add_argument("--resume", action="store_true", help="go on from the checkpoint")
-    says = "put f on the workers of this Dask cluster, such as tcp://127.0.0.1:8786, or on two new ones with 'local'"
-    one.add_argument("--scheduler", metavar="ADDRESS", help=says)
-    one.add_argument("--parts", type=whole(1), default=8, help="blocks of rows of f on the cluster (8)")
-
-
-def _cluster(chosen: argparse.Namespace) -> AbstractContextManager[Any]:
-    """The client that --scheduler asks for, or nothing."""
-    address = getattr(chosen, "scheduler", None)
-    if address is None:
-        return nullcontext()
-    client: AbstractContextManager[Any] = local() if address == "local" else connect(address)
-    return client
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 when solved, 1 when not, 2 for wrong arguments, files and own code, 130 after Ctrl-C.
 
     141 is for a reader of the output that went away.
-
-    Examples
-    --------
-    >>> main(["solve", "synthetic", "--nu-x", "1", "--nu-y", "1", "--explain"])  # doctest: +ELLIPSIS
-    Plan fgB, loops ...
-    0
     """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if len(given) > 1 and given[0] in COMMANDS and ".py:" in given[1]:
+        # `my_file.py:problem` in the place of a problem.
+        given.insert(1, "file")
     try:
-        code = _answer(parser().parse_args(_name_file(sys.argv[1:] if arguments is None else arguments)))
+        code = _answer(parser().parse_args(given))
         flushed(sys.stdout)
     except OutputLostError as lost:
         silenced(sys.stdout)
@@ -149,28 +127,25 @@ def _answer(chosen: argparse.Namespace) -> int:
         return _refuse(f"{chosen.target!r} raised {type(error).__name__}:\n{lines}")
 
 
-def _name_file(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `my_file.py:problem` in its place as the problem."""
-    given = list(arguments)
-    if len(given) > 1 and given[0] in COMMANDS and ".py:" in given[1]:
-        given.insert(1, "file")
-    return given
-
-
-def _carry_out(chosen: Any) -> int:
+def _carry_out(chosen: argparse.Namespace) -> int:
+    address = getattr(chosen, "scheduler", None)
+    cluster: AbstractContextManager[Any] = nullcontext()
+    if address is not None:
+        cluster = local() if address == "local" else connect(address)
     # What is on the cluster lets go of it first.
-    with _cluster(chosen) as client, ExitStack() as things:
+    with cluster as client, ExitStack() as things:
         return _carry_out_with(argparse.Namespace(**vars(chosen), client=client), things)
 
 
-def _carry_out_with(chosen: Any, things: ExitStack) -> int:
+def _carry_out_with(chosen: argparse.Namespace, things: ExitStack) -> int:
     console = Terminal(highlight=False, soft_wrap=True)
     folder = getattr(chosen, "out", None)
     if folder is not None:
         prepare_folder(folder)
     task = PROBLEMS[chosen.problem].task(chosen)
-    if isinstance(task.problem.f, DaskSum):
-        things.enter_context(task.problem.f)
+    problem = task.problem
+    if isinstance(problem.f, DaskSum):
+        things.enter_context(problem.f)
     if chosen.command == "compare":
         console.print(repr(task.compare(chosen.run)), markup=False)
         return EXIT_SOLVED
@@ -178,39 +153,36 @@ def _carry_out_with(chosen: Any, things: ExitStack) -> int:
         console.print(task.explain(), markup=False)
         return EXIT_SOLVED
     with Progress() as progress:
-        result = _solve(task, chosen, progress)
-    facts, f = facts_of(task.problem, result), task.problem.f
-    if isinstance(f, DaskSum | AgentFunctions):
-        facts |= f.counts.facts()
+        # Ctrl-C ends the run with what is known so far.
+        if chosen.resume:
+            raise_all("solve", ["--resume is given; expected --checkpoint FILE with it."] * (chosen.checkpoint is None))
+            result = resume(chosen.checkpoint, problem, callback=progress, on_interrupt="return")
+        else:
+            result = task.solve(callback=progress, on_interrupt="return", checkpoint=chosen.checkpoint)
+    solution = problem.read(result)
+    facts = solution.facts() if isinstance(solution, Solution) else {}
+    if isinstance(problem.f, DaskSum | AgentFunctions):
+        facts |= problem.f.counts.facts()
     console.print(summary(result, facts))
     console.print(result.message, markup=False)
     if folder is not None:
         asked = {name: value for name, value in vars(chosen).items() if name != "client"}
-        written = write_solution(folder, task.problem, result, asked)
+        written = write_solution(folder, problem, result, asked)
         console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
     if result.status is Status.INTERRUPTED:
         return _interrupted(chosen)
     return EXIT_SOLVED if result.status is Status.SOLVED else EXIT_NOT_SOLVED
 
 
-def _solve(task: Task, chosen: argparse.Namespace, progress: Progress) -> Result:
-    """Start the run, or go on with it; Ctrl-C ends it with what is known so far."""
-    if chosen.resume:
-        raise_all("solve", ["--resume is given; expected --checkpoint FILE with it."] * (chosen.checkpoint is None))
-        return resume(chosen.checkpoint, task.problem, callback=progress, on_interrupt="return")
-    return task.solve(callback=progress, on_interrupt="return", checkpoint=chosen.checkpoint)
-
-
 def _interrupted(chosen: argparse.Namespace) -> int:
     place = getattr(chosen, "checkpoint", None)
     kept = "" if place is None or not place.exists() else f" Go on with --checkpoint {place} --resume."
-    _refuse(f"interrupted.{kept}")
-    return EXIT_INTERRUPTED
+    return _refuse(f"interrupted.{kept}", EXIT_INTERRUPTED)
 
 
-def _refuse(complaint: str) -> int:
+def _refuse(complaint: str, code: int = EXIT_USAGE) -> int:
     complain(complaint)
-    return EXIT_USAGE
+    return code
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table as Grid
 from rich.text import Text
 
+from saddleslide.cli.commands.tasks import add_parser, whole
 from saddleslide.paper.figures import draw_all
 from saddleslide.paper.report import FILE as REPORT
 from saddleslide.paper.report import write_report
@@ -45,12 +45,10 @@ COLOURS = {
 }  # fmt: skip
 
 
-def add_paper(commands: Any, whole: Any) -> None:
-    """The arguments of the command; `whole` makes the type of a whole number."""
+def add_paper(commands: Any) -> None:
+    """The arguments of the command."""
     says = "run the paper's experiments and compare with the printed values"
-    paper = commands.add_parser(
-        "paper", help=says, description=says, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    paper = add_parser(commands, "paper", says, EXAMPLES)
     actions = paper.add_subparsers(dest="action", required=True)
     actions.add_parser("list", help="the experiments, their runs and about how long they take")
     run = actions.add_parser("run", help="run experiments, write rows, tables, figures and the report")
@@ -72,29 +70,21 @@ def paper_main(asked: argparse.Namespace) -> int:
         console.print(_list())
         return EXIT_AGREES
     require_matplotlib()
-    names = [asked.names] if isinstance(asked.names, str) else list(asked.names)
-    experiments = choose(names)
+    experiments = choose([asked.names] if isinstance(asked.names, str) else list(asked.names))
     if asked.action == "report":
         rows = require_rows(asked.out)
     else:
         prepare_folder(asked.out)
+        # A polite request to end is an interrupt: rows are kept, workers go, and the command says how to go on.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            with _stoppable():
-                rows = _run(experiments, asked, console)
+            rows = _run(experiments, asked, console)
         except KeyboardInterrupt:
             console.print(f"Interrupted. What is finished is kept: run the same command again with --out {asked.out}.")
             return EXIT_INTERRUPTED
+        finally:
+            signal.signal(signal.SIGTERM, before)
     return _show(experiments, rows, asked, console)
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """A polite request to end is an interrupt: rows are kept, workers go, and the command says how to go on."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _list() -> Grid:
@@ -103,17 +93,13 @@ def _list() -> Grid:
         grid.add_column(head, justify="right" if head in ("runs", "quick", "about") else "left")
     for experiment in choose(["all"]):
         runs, quick = experiment.runs(), experiment.runs(quick=True)
-        seconds = sum(run.seconds for run in runs)
-        grid.add_row(
-            experiment.name, experiment.title, experiment.label, str(len(runs)), str(len(quick)), _time(seconds)
-        )
+        counts = str(len(runs)), str(len(quick)), _time(sum(run.seconds for run in runs))
+        grid.add_row(experiment.name, experiment.title, experiment.label, *counts)
     return grid
 
 
 def _time(seconds: float) -> str:
-    if seconds < 90.0:
-        return f"{max(seconds, 1.0):.0f} s"
-    return f"{seconds / 60.0:.0f} min"
+    return f"{max(seconds, 1.0):.0f} s" if seconds < 90.0 else f"{seconds / 60.0:.0f} min"
 
 
 def _run(experiments: Sequence[Experiment], asked: argparse.Namespace, console: Console) -> dict[str, Row]:
@@ -123,33 +109,26 @@ def _run(experiments: Sequence[Experiment], asked: argparse.Namespace, console: 
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"),
         TextColumn("[dim]{task.fields[last]}"),
     )  # fmt: skip
+    said = time.monotonic()
     with Bar(*columns, console=Terminal(stderr=True), disable=not console.is_terminal) as bar:
         task = bar.add_task("runs", total=len(runs), left="", last="")
-        tell = _ProgressLines(console)
 
         def tick(step: Step) -> None:
+            nonlocal said
             left = f"about {_time(step.left)} left" if step.done < step.total else "done"
             bar.update(task, completed=step.done, left=left)
-            if step.row is not None:
-                bar.update(task, last=f"{step.row['experiment']} {step.row['group']}")
-                tell(step, left)
+            row = step.row
+            if row is None:
+                return
+            bar.update(task, last=f"{row['experiment']} {row['group']}")
+            # Where no one watches a bar: failures at once, the rest now and then.
+            if row.get("status") == "failed":
+                console.print(f"failed: {row['experiment']} {row['group']}: {row['error']}", markup=False)
+            if not console.is_terminal and (time.monotonic() - said > 10.0 or step.done == step.total):
+                said = time.monotonic()
+                console.print(f"{step.done} of {step.total} runs, {left}")
 
         return run_missing(runs, asked.out, asked.jobs, tick)
-
-
-class _ProgressLines:
-    """What is said where no one watches a bar: failures at once, the rest now and then."""
-
-    def __init__(self, console: Console) -> None:
-        self.console, self.last = console, time.monotonic()
-
-    def __call__(self, step: Step, left: str) -> None:
-        row = step.row or {}
-        if row.get("status") == "failed":
-            self.console.print(f"failed: {row['experiment']} {row['group']}: {row['error']}", markup=False)
-        if not self.console.is_terminal and (time.monotonic() - self.last > 10.0 or step.done == step.total):
-            self.last = time.monotonic()
-            self.console.print(f"{step.done} of {step.total} runs, {left}")
 
 
 def _show(experiments: Sequence[Experiment], rows: dict[str, Row], asked: argparse.Namespace, console: Console) -> int:
@@ -168,9 +147,8 @@ def _show(experiments: Sequence[Experiment], rows: dict[str, Row], asked: argpar
     keys = {run.key for e in experiments for run in e.runs(seeds=asked.seeds, optional=True)}
     failed = [row for row in rows.values() if row["status"] == "failed" and row["key"] in keys]
     console.print(
-        f"{found['agrees']} of {found['agrees'] + wrong} judged cells agree with the paper; "
-        f"{found['measured']} are measured, "
-        f"{found['partial'] + found['not run']} need runs that were not made. {asked.out / REPORT}",
+        f"{found['agrees']} of {found['agrees'] + wrong} judged cells agree with the paper; {found['measured']} are "
+        f"measured, {found['partial'] + found['not run']} need runs that were not made. {asked.out / REPORT}",
         soft_wrap=True,
     )
     return EXIT_DIFFERS if deciding or failed else EXIT_AGREES

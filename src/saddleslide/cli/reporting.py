@@ -13,7 +13,7 @@ import numpy as np
 
 from saddleslide.errors import InputError
 from saddleslide.gallery import PictureSolution
-from saddleslide.gallery.solution import Fact, Solution
+from saddleslide.gallery.solution import Solution
 from saddleslide.paper.rows import plain
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
@@ -31,56 +31,40 @@ def summary(result: Result, facts: Mapping[str, object] | None = None) -> Table:
     """A result as a table for the terminal."""
     from rich.table import Table
 
-    table = Table(title=_title(result), title_justify="left")
-    table.add_column("")
-    table.add_column("value", justify="right")
-    judging = result.certificate_calls
+    used, judging, target = result.plans[-1], result.certificate_calls, result.known_target
+    title = used.explain().splitlines()[0].removeprefix("Plan: ")
+    if used.regime == "degenerate":
+        title = f"levels {used.order}, loops {used.loops}"
+    targets = [f"{target:.4g}"] if math.isfinite(target) else []
+    targets += [f"{used.rtol:g} of the gap at the start"] if used.rtol > 0.0 else []
     rows = [
         ("status", result.status.name.lower()),
         ("certified gap", f"{result.gap:.4g}"),
-        ("target", _target(result)),
+        ("target", " = ".join(targets) or "none"),
         ("saddle value within", f"[{result.lower:.6g}, {result.upper:.6g}]"),
         ("calls of f'", _count(result.calls.f)),
         ("calls of g'", _count(result.calls.g)),
         ("products with B, B^T", _count(result.calls.B)),
-        *_sampled_rows(result),
+    ]
+    # What sampled gradients drew, and what is known on average.
+    if result.samples.total:
+        rows.append(("samples of f', g'", f"{result.samples.f:,}, {result.samples.g:,}"))
+        if math.isfinite(result.expected_gap):
+            rows.append(("bound on the expected gap", f"{result.expected_gap:.4g}"))
+    rows += [
         ("certificate, included above", f"f' {_count(judging.f)}  g' {_count(judging.g)}  B {_count(judging.B)}"),
         ("seconds, in all", f"{result.seconds:.3g}"),
         ("seconds, method", f"{result.timings['method']:.3g}"),
     ]
-    rows += [(name, _said(value)) for name, value in (facts or {}).items()]
-    for name, value in rows:
-        table.add_row(name, value)
+    for name, value in (facts or {}).items():
+        said = f"{value:,.8g}" if isinstance(value, int | float) else str(value)
+        rows.append((name, ("yes" if value else "no") if isinstance(value, bool) else said))
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    table.add_column("value", justify="right")
+    for row in rows:
+        table.add_row(*row)
     return table
-
-
-def _sampled_rows(result: Result) -> list[tuple[str, str]]:
-    """What sampled gradients drew, and what is known on average; nothing for exact ones."""
-    if not result.samples.total:
-        return []
-    rows = [("samples of f', g'", f"{result.samples.f:,}, {result.samples.g:,}")]
-    bounded = math.isfinite(result.expected_gap)
-    return rows + ([("bound on the expected gap", f"{result.expected_gap:.4g}")] if bounded else [])
-
-
-def _said(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,.8g}" if isinstance(value, int | float) else str(value)
-
-
-def _title(result: Result) -> str:
-    used = result.plans[-1]
-    if used.regime == "degenerate":
-        return f"levels {used.order}, loops {used.loops}"
-    return used.explain().splitlines()[0].removeprefix("Plan: ")
-
-
-def _target(result: Result) -> str:
-    target, rtol = result.known_target, result.plans[-1].rtol
-    words = [f"{target:.4g}"] if math.isfinite(target) else []
-    words += [f"{rtol:g} of the gap at the start"] if rtol > 0.0 else []
-    return " = ".join(words) or "none"
 
 
 def _count(calls: float) -> str:
@@ -118,21 +102,8 @@ def prepare_folder(folder: Path) -> None:
         raise InputError(f"--out is {str(folder)!r}; expected a folder that can be made: {error}.") from error
 
 
-def facts_of(problem: SaddleProblem, result: Result) -> dict[str, Fact]:
-    """The solution's facts, where the problem has words of its own."""
-    solution = problem.read(result)
-    return solution.facts() if isinstance(solution, Solution) else {}
-
-
 def write_solution(folder: Path, problem: SaddleProblem, result: Result, asked: Mapping[str, Any]) -> tuple[str, ...]:
     """Record, arrays and pictures of a solution; returns the names of the files."""
-    try:
-        return _write(folder, problem, result, asked)
-    except OSError as error:
-        raise InputError(f"--out is {str(folder)!r}; expected a folder that can be written: {error}.") from error
-
-
-def _write(folder: Path, problem: SaddleProblem, result: Result, asked: Mapping[str, Any]) -> tuple[str, ...]:
     solution = problem.read(result)
     spoken = isinstance(solution, Solution)
     record = {
@@ -140,16 +111,19 @@ def _write(folder: Path, problem: SaddleProblem, result: Result, asked: Mapping[
         "facts": solution.facts() if spoken else {},
     }
     text = json.dumps(plain(record | as_record(result)), indent=1, allow_nan=False)
-    (folder / SOLUTION_FILES[0]).write_text(text + "\n", encoding="utf-8")
     # In memory first: on a full disk, older versions of NumPy leave an archive open that complains when it is dropped.
     arrays = io.BytesIO()
     np.savez(arrays, **(solution.arrays() if spoken else {"x": result.x, "y": result.y}))
-    (folder / SOLUTION_FILES[1]).write_bytes(arrays.getbuffer())
-    written = list(SOLUTION_FILES if spoken else (*SOLUTION_FILES[:2], SOLUTION_FILES[3]))
-    if spoken:
-        solution.plot(folder / SOLUTION_FILES[2])
-    if isinstance(solution, PictureSolution):
-        solution.save(folder / PICTURE)
-        written.append(PICTURE)
-    result.plot(path=folder / SOLUTION_FILES[3])
+    written = [name for name in SOLUTION_FILES if spoken or name != "solution.png"]
+    try:
+        (folder / "result.json").write_text(text + "\n", encoding="utf-8")
+        (folder / "arrays.npz").write_bytes(arrays.getbuffer())
+        if spoken:
+            solution.plot(folder / "solution.png")
+        if isinstance(solution, PictureSolution):
+            solution.save(folder / PICTURE)
+            written.append(PICTURE)
+        result.plot(path=folder / "convergence.png")
+    except OSError as error:
+        raise InputError(f"--out is {str(folder)!r}; expected a folder that can be written: {error}.") from error
     return tuple(written)

@@ -1,8 +1,7 @@
 """Functions, couplings and agents on a Dask cluster. Dask is imported when one of them is used."""
 
-from saddleslide.distributed.cluster import connect, local
+from saddleslide.distributed.cluster import Counts, Repeat, connect, local
 from saddleslide.distributed.consensus import consensus
-from saddleslide.distributed.counts import Counts, Repeat
 from saddleslide.distributed.dask_matrix import dask_coupling
 from saddleslide.distributed.dask_sum import DaskSum
 from saddleslide.distributed.shards import Shard, spread

@@ -1,4 +1,4 @@
-"""The one place that imports Dask: clients, clusters on this machine, and actors on their workers."""
+"""The one place that imports Dask: clients, clusters on this machine, actors on their workers, and what they cost."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ import pickle
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache
-from numbers import Integral
 from typing import Any, ClassVar, Generic, TypeVar
 
-from saddleslide.distributed.counts import Counts
+from saddleslide.arrays.arguments import as_whole
 from saddleslide.errors import InputError, MissingExtraError, UnreachableError
 
 Key = TypeVar("Key", bound=Hashable)
 # Seconds that a scheduler has to answer a question.
 _ANSWER = 5.0
 # How long the place of a killed worker is kept for the one that its nanny starts.
-_RETURN = "10 minutes"
+_PLACES = {"distributed": {"deploy": {"lost-worker-timeout": "10 minutes"}}}
 # Seconds between two looks at who is there: while answers are missing, while an actor is being made, and between two
 # tries to find a worker.
 _WATCH, _GLANCE, _PAUSE = 0.5, 1.0, 0.1
@@ -28,6 +27,109 @@ _WATCH, _GLANCE, _PAUSE = 0.5, 1.0, 0.1
 LOST, SLOW, CUT = "lost", "slow", "cut short"
 # What a call raises when its worker is gone: no connection, an actor that is lost, a worker that started anew.
 _ABSENT = (OSError, RuntimeError, KeyError, asyncio.CancelledError)
+# Operations by what they are counted as.
+_KINDS = {"both": "gradients", "gradient": "gradients", "value": "values", "sized": "values"}
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Parts of a call that were asked again because the worker that had them was lost, or too slow.
+
+    Examples
+    --------
+    >>> Repeat(call=7, operation="both", parts=(4, 5), worker="tcp://127.0.0.1:1", reason="lost").call
+    7
+    """
+
+    call: int
+    operation: str
+    parts: tuple[int, ...]
+    worker: str
+    reason: str
+
+
+@dataclass
+class Counts:
+    """Calls, bytes and seconds of a function on a cluster.
+
+    Parameters
+    ----------
+    calls : int
+        Calls that went to workers; a repeated one counts once.
+    gradients, values, others : int
+        By kind: with a gradient, a value alone, products with a Hessian and the like.
+    bytes_sent, bytes_received : int
+        Bytes of arrays in messages from and to this process.
+    bytes_passed : int
+        Bytes of arrays from worker to worker.
+    bytes_shared : int
+        Bytes of arrays through memory that processes of one machine share.
+    waiting, computing : float
+        Seconds that calls took here, and of these the seconds that the slowest worker computed.
+    repeats : list of Repeat
+        What was asked again, and why.
+    built : int
+        Parts built on workers, the first time included.
+    lost, joined : int
+        Workers that were given up, and that came after the first call.
+
+    Examples
+    --------
+    >>> Counts(calls=3, waiting=0.5, computing=0.2).overhead
+    0.3
+    """
+
+    stored: ClassVar[bool] = False
+
+    calls: int = 0
+    gradients: int = 0
+    values: int = 0
+    others: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    bytes_passed: int = 0
+    bytes_shared: int = 0
+    waiting: float = 0.0
+    computing: float = 0.0
+    repeats: list[Repeat] = field(default_factory=list)
+    built: int = 0
+    lost: int = 0
+    joined: int = 0
+
+    @property
+    def bytes_moved(self) -> int:
+        """All bytes of arrays that went anywhere."""
+        return self.bytes_sent + self.bytes_received + self.bytes_passed + self.bytes_shared
+
+    @property
+    def repeated_calls(self) -> tuple[int, ...]:
+        """Numbers of the calls of which a part was asked again, counted from 1."""
+        return tuple(sorted({repeat.call for repeat in self.repeats}))
+
+    @property
+    def overhead(self) -> float:
+        """Seconds of waiting beyond the computing."""
+        return self.waiting - self.computing
+
+    def called(self, operation: str) -> int:
+        """Count a call as it begins; returns its number."""
+        self.calls += 1
+        kind = _KINDS.get(operation, "others")
+        setattr(self, kind, getattr(self, kind) + 1)
+        return self.calls
+
+    def facts(self) -> dict[str, float]:
+        """What a report says."""
+        return {
+            "calls to workers": self.calls,
+            "bytes moved": self.bytes_moved,
+            "seconds of waiting": self.waiting,
+            "repeated calls": len(self.repeated_calls),
+        }
+
+    def copy(self) -> Counts:
+        """A copy that further calls do not change."""
+        return replace(self, repeats=list(self.repeats))
 
 
 def require(name: str, module: str = "distributed") -> Any:
@@ -65,28 +167,20 @@ def local(workers: int = 2, **options: Any) -> Any:
     ...
     saddleslide.errors.InputError: local: workers is 0; expected a whole number >= 1.
     """
-    if isinstance(workers, bool) or not isinstance(workers, Integral) or workers < 1:
-        raise InputError(f"local: workers is {workers!r}; expected a whole number >= 1.")
     settings: dict[str, Any] = {
-        "n_workers": int(workers),
+        "n_workers": as_whole(workers, "local: workers", 1),
         "threads_per_worker": 1,
         "processes": True,
         "host": "127.0.0.1",
         "dashboard_address": "127.0.0.1:0",
         "worker_dashboard_address": "127.0.0.1:0",
     }
-    client = require("local").Client
-    _keep_places()
+    client, config = require("local").Client, require("local", "dask").config
+    # Dask closes the place of a killed worker 15 s after a loss when no worker is there at that moment: on a busy
+    # machine, for good. Where the user has set it, that stays.
+    if _PLACES not in config.defaults:
+        config.update_defaults(_PLACES)
     return client(**settings | options, direct_to_workers=True, set_as_default=False)
-
-
-@cache
-def _keep_places() -> None:
-    """Let a killed worker's place be kept while another one starts; where the user has set it, that stays.
-
-    Dask closes the place 15 s after a loss when no worker is there at that moment: on a busy machine, for good.
-    """
-    require("local", "dask").config.update_defaults({"distributed": {"deploy": {"lost-worker-timeout": _RETURN}}})
 
 
 def connect(address: str, timeout: float = 10.0) -> Any:
@@ -184,23 +278,30 @@ class Mode(Enum):
 class Actors(ABC, Generic[Key]):
     """Dask actors of one function on the workers of a cluster: made, called all at once, given up, made again.
 
-    `patience` are the seconds to wait for any worker before the cluster counts as gone.
+    `loaders` build its parts there. `patience` are the seconds to wait for a worker before the cluster counts as gone.
     """
 
     stored: ClassVar[bool] = False
 
-    def __init__(self, client: Any, name: str, patience: float) -> None:
-        self.client, self.name, self.patience, self.counts = client, name, patience, Counts()
+    def __init__(self, client: Any, name: str, loaders: Sequence[Any], patience: float) -> None:
+        self.client, self.name, self.loaders, self.patience = client, name, tuple(loaders), patience
+        self.counts = Counts()
         self.actors: dict[Key, Any] = {}
         # The workers that they are on.
         self.homes: dict[Key, str] = {}
         self._futures: dict[Key, Any] = {}
+        # By the pickled question.
+        self._answers: dict[bytes, list[Any]] = {}
         self._slow: set[str] = set()
         self._closed = False
 
     @abstractmethod
     def settle(self, workers: Sequence[str]) -> bool:
         """Put everything on these workers; False when one was lost meanwhile."""
+
+    @abstractmethod
+    def ask_functions(self, question: Callable[[Any], Any]) -> list[Any]:
+        """The answers of all functions to a question."""
 
     @abstractmethod
     def blame(self, key: Key, reply: Any) -> str:
@@ -224,6 +325,17 @@ class Actors(ABC, Generic[Key]):
                 "close(), or inside the `with` statement. Build it again."
             )
 
+    def answers(self, question: Callable[[Any], Any]) -> list[Any]:
+        """The answers of all functions to a question about them, in their order; asked once: they never change."""
+        key = pickle.dumps(question)
+        if key not in self._answers:
+            self._answers[key] = self.ask_functions(question)
+        return self._answers[key]
+
+    def pickled(self, parts: Iterable[int]) -> dict[int, bytes]:
+        """What builds some parts on a worker."""
+        return {i: to_pickle(self.loaders[i]) for i in parts}
+
     def make(self, kind: Callable[..., Any], places: Mapping[Key, str], *arguments: Sequence[Any]) -> bool:
         """Put new actors on workers, all of them or none; False where a worker is gone.
 
@@ -239,13 +351,12 @@ class Actors(ABC, Generic[Key]):
         except Exception:
             # Whatever went wrong: there is no actor on that worker.
             made = {}
-        complete = len(made) == len(places) and None not in made.values()
-        for key in places:
-            if complete:
-                self.actors[key] = made[key]
-            else:
+        if len(made) < len(places) or None in made.values():
+            for key in places:
                 self.release(key)
-        return complete
+            return False
+        self.actors |= made
+        return True
 
     def _await_actor(self, key: Key) -> Any:
         """The actor that is being made, or None where its worker has gone; a living one may take its time to begin.
@@ -290,35 +401,29 @@ class Actors(ABC, Generic[Key]):
     def ask(
         self, method: str, jobs: Mapping[Key, tuple[Any, ...]], mode: Mode = Mode.PATIENT
     ) -> tuple[dict[Key, Any], dict[Key, str]]:
-        """Replies of actors, and why the others did not answer; what the work of one has raised is raised here."""
-        replies, lost = self.call(method, jobs, mode)
+        """Call a method of several actors at once: the replies, and why the others did not answer.
+
+        A worker that the scheduler does not know any more is lost at once. Without a scheduler all wait `patience`
+        seconds at most. What the work of an actor has raised is raised here.
+        """
+        if self.client.status == "closed" or not jobs:
+            return {}, dict.fromkeys(jobs, LOST)
+        # An actor speaks through the current client.
+        with self.client.as_current():
+            replies, lost = self.client.sync(self._collect, method, jobs, mode)
         for key, reply in replies.items():
             if reply.error is not None:
                 reply.error.add_note(f"saddleslide: raised by {self.blame(key, reply)} on {self.homes[key]}.")
                 raise reply.error
         return replies, lost
 
-    def call(
-        self, method: str, jobs: Mapping[Key, tuple[Any, ...]], mode: Mode = Mode.PATIENT
-    ) -> tuple[dict[Key, Any], dict[Key, str]]:
-        """Call a method of several actors at once: the replies, and why the others did not answer.
-
-        A worker that the scheduler does not know any more is lost at once. Without a scheduler all wait `patience`
-        seconds at most.
-        """
-        if not jobs:
-            return {}, {}
-        if self.client.status == "closed":
-            return {}, dict.fromkeys(jobs, LOST)
-        # An actor speaks through the current client.
-        with self.client.as_current():
-            found: tuple[dict[Key, Any], dict[Key, str]] = self.client.sync(self._collect, method, jobs, mode)
-        return found
-
     async def _collect(
         self, method: str, jobs: Mapping[Key, tuple[Any, ...]], mode: Mode
     ) -> tuple[dict[Key, Any], dict[Key, str]]:
-        tasks = {asyncio.ensure_future(_call(self.actors[key], method, job)): key for key, job in jobs.items()}
+        async def call(actor: Any, job: tuple[Any, ...]) -> Any:
+            return await getattr(actor, method)(*job)
+
+        tasks = {asyncio.ensure_future(call(self.actors[key], job)): key for key, job in jobs.items()}
         replies: dict[Key, Any] = {}
         lost: dict[Key, str] = {}
         waiting, began = set(tasks), time.monotonic()
@@ -346,7 +451,3 @@ class Actors(ABC, Generic[Key]):
         for task in waiting:
             task.cancel()
         return replies, lost
-
-
-async def _call(actor: Any, method: str, job: tuple[Any, ...]) -> Any:
-    return await getattr(actor, method)(*job)

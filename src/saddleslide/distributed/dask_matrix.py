@@ -9,14 +9,12 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.distributed.cluster import check_client, living_workers, require
-from saddleslide.distributed.counts import Counts, Repeat
+from saddleslide.distributed.cluster import Counts, Repeat, check_client, living_workers, require
 from saddleslide.errors import InputError, UnreachableError
 from saddleslide.functions.parts import summed
 from saddleslide.operators import Coupling, as_coupling
 
 _MOST_ROUNDS = 20
-_PATIENCE = 60.0
 
 
 @final
@@ -42,16 +40,10 @@ class DaskMatrix(Coupling):
         return self._held.counts.copy()
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return self._product("B x", self._held.blocks, self.chunks[1], x, False, out)
+        return self._held.product("B x", False, self.chunks[1], x, out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return self._product("B^T y", self._held.blocks.T, self.chunks[0], y, True, out)
-
-    def _product(
-        self, name: str, blocks: Any, chunks: Sequence[int], v: Array, transposed: bool, out: Array | None
-    ) -> Array:
-        pieces = np.split(np.asarray(v), np.cumsum(chunks)[:-1])
-        return np.concatenate(self._held.products(name, blocks, pieces, transposed), out=out)
+        return self._held.product("B^T y", True, self.chunks[0], y, out)
 
 
 class _Held:
@@ -70,44 +62,40 @@ class _Held:
                 raise future.exception()
         self.counts.built = self.blocks.size
 
-    def products(self, name: str, blocks: Any, pieces: Sequence[Array], transposed: bool) -> list[Array]:
-        """One array per row of blocks: the sum over its blocks times their pieces of the vector."""
-        began = time.perf_counter()
-        call = self.counts.called("gradient")
-        for _ in range(_MOST_ROUNDS):
-            found = self._try(blocks, pieces, transposed)
-            if found is not None:
-                self.counts.waiting += time.perf_counter() - began
-                self.counts.bytes_sent += sum(piece.nbytes for piece in pieces)
-                self.counts.bytes_received += sum(array.nbytes for array in found)
-                return found
-            self.counts.repeats.append(Repeat(call, name, (), "", "lost"))
-        raise UnreachableError(f"dask_coupling: {name} was tried {_MOST_ROUNDS} times and lost a worker each time.")
-
-    def _try(self, blocks: Any, pieces: Sequence[Array], transposed: bool) -> list[Array] | None:
-        """The products, or None where a piece of the vector was lost with its worker."""
+    def product(self, name: str, transposed: bool, chunks: Sequence[int], v: Array, out: Array | None) -> Array:
+        """One piece per row of blocks, the sum over its blocks times their pieces of the vector; all in one vector."""
         distributed, submit = require("dask_coupling"), self.client.submit
         lost = (distributed.CancelledError, distributed.client.FutureCancelledError, distributed.scheduler.KilledWorker)
-        try:
-            sent = self.client.scatter(list(pieces), hash=False)
-            terms = [
-                [submit(_multiply, *pair, transposed, pure=False) for pair in zip(row, sent, strict=True)]
-                for row in blocks
-            ]
-            sums = [submit(_add, row, pure=False) for row in terms]
-            self._await(sums)
-            found: list[Array] = self.client.gather(sums)
-        except lost:
-            return None
-        return found
+        began, call = time.perf_counter(), self.counts.called("gradient")
+        pieces = np.split(np.asarray(v), np.cumsum(chunks)[:-1])
+        for _ in range(_MOST_ROUNDS):
+            try:
+                sent = self.client.scatter(pieces, hash=False)
+                terms = [
+                    [submit(_multiply, *pair, transposed, pure=False) for pair in zip(row, sent, strict=True)]
+                    for row in (self.blocks.T if transposed else self.blocks)
+                ]
+                sums = [submit(_add, row, pure=False) for row in terms]
+                self._await(sums)
+                found: list[Array] = self.client.gather(sums)
+            except lost:
+                # A piece of the vector was lost with its worker.
+                self.counts.repeats.append(Repeat(call, name, (), "", "lost"))
+                continue
+            self.counts.waiting += time.perf_counter() - began
+            self.counts.bytes_sent += sum(piece.nbytes for piece in pieces)
+            self.counts.bytes_received += sum(array.nbytes for array in found)
+            return np.concatenate(found, out=out)
+        raise UnreachableError(f"dask_coupling: {name} was tried {_MOST_ROUNDS} times and lost a worker each time.")
 
     def _await(self, futures: Sequence[Any]) -> None:
         """Wait, but not for a cluster that is gone."""
-        wait, silent = require("dask_coupling").wait, time.monotonic()
+        silent = time.monotonic()
         while True:
             try:
                 with self.client.as_current():
-                    wait(futures, timeout=1.0)
+                    require("dask_coupling").wait(futures, timeout=1.0)
+                return
             except TimeoutError:
                 silent = time.monotonic() if living_workers(self.client) else silent
                 if time.monotonic() - silent > self.patience or self.client.status == "closed":
@@ -115,8 +103,6 @@ class _Held:
                         f"dask_coupling: the cluster does not answer or has no workers, for {self.patience:g} s. Start "
                         "it again, and resume the run from its checkpoint."
                     ) from None
-            else:
-                return
 
 
 def _multiply(block: Array, piece: Array, transposed: bool) -> Array:
@@ -131,7 +117,7 @@ def _add(terms: Sequence[Array]) -> Array:
     return total[1]
 
 
-def dask_coupling(array: Any, client: Any, *, norm: float | None = None, patience: float = _PATIENCE) -> Coupling:
+def dask_coupling(array: Any, client: Any, *, norm: float | None = None, patience: float = 60.0) -> Coupling:
     """A coupling B from a two-dimensional Dask array, for a matrix that does not fit into one memory.
 
     Its blocks are computed on the workers of the client and stay there. A product sends each piece of the vector to the

@@ -1,33 +1,36 @@
-"""A sum of functions whose parts live on the workers of a cluster."""
+"""A sum of functions whose parts live on the workers of a cluster, and which worker holds which of them.
+
+Parts are placed in whole blocks of the tree that they are added along, so that few partial sums travel.
+"""
 
 from __future__ import annotations
 
-import pickle
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar, final
+from typing import Any, Self, TypeVar, final
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.distributed.cluster import LOST, Mode, check_client
-from saddleslide.distributed.counts import Counts, Repeat
-from saddleslide.distributed.host import Job, Relay, Reply
-from saddleslide.distributed.placement import Hosts
+from saddleslide.distributed.cluster import LOST, SLOW, Actors, Counts, Mode, Repeat, check_client, living_workers
+from saddleslide.distributed.host import Host, Job, Relay, Reply
 from saddleslide.distributed.shared_memory import SharedArrays
 from saddleslide.errors import UnreachableError, raise_all
 from saddleslide.functions import Function, Partitioned
-from saddleslide.functions.parts import WITH_ARRAY, Block, Terms, summed, summed_in_pieces, whole_blocks
+from saddleslide.functions.parts import WITH_ARRAY, Block, Terms, halves, summed, summed_in_pieces, whole_blocks
 from saddleslide.runs.checkpoint import digest_of
 
 _Answer = TypeVar("_Answer")
+Placement = dict[str, list[int]]
 # Times that one call is repeated before the cluster counts as gone.
 _MOST_ROUNDS = 50
 # Far workers that get x from this process; see docs/scaling.md.
 _FAN = 4
-_PATIENCE = 60.0
+# Seconds between two looks at who is there, between calls.
+_LOOK = 2.0
 
 
 @final
@@ -67,22 +70,22 @@ class DaskSum(Partitioned):
     """
 
     def __init__(
-        self,
-        client: Any,
-        parts: Sequence[Any],
-        combine: str = "sum",
-        shape: Any = None,
-        *,
-        patience: float = _PATIENCE,
-        fan: int = _FAN,
-        shared: bool = True,
-    ) -> None:
+        self, client: Any, parts: Sequence[Any], combine: str = "sum", shape: Any = None, *, patience: float = 60.0,
+        fan: int = _FAN, shared: bool = True,
+    ) -> None:  # fmt: skip
         check_client(client, "DaskSum")
         super().__init__(len(parts), combine, shape, "DaskSum")
         self.parts = tuple(parts)
-        raise_all("DaskSum", _complaints(self.parts, fan))
+        complaints = [
+            f"part {i} is {type(part).__name__}; expected a callable that builds a function, or a function."
+            for i, part in enumerate(parts)
+            if not callable(part) and not isinstance(part, Function)
+        ]
+        if isinstance(fan, bool) or not isinstance(fan, Integral) or fan < 1:
+            complaints.append(f"fan is {fan!r}; expected a whole number >= 1.")
+        raise_all("DaskSum", complaints)
         seconds = as_number(patience, "DaskSum: patience", 0.0)
-        self._remote = _RemoteParts(client, self.parts, "DaskSum", seconds, int(fan), bool(shared))
+        self._hosts = Hosts(client, self.parts, seconds, int(fan), bool(shared))
         try:
             self._learn()
         except BaseException:
@@ -90,7 +93,7 @@ class DaskSum(Partitioned):
             raise
 
     def __repr__(self) -> str:
-        return f"DaskSum({self.combine} of {self.count} parts, shape {self._shape or 'any'})"
+        return f"DaskSum({self.combine} of {self.count} parts, shape {self.shape or 'any'})"
 
     def __enter__(self) -> Self:
         return self
@@ -100,79 +103,155 @@ class DaskSum(Partitioned):
 
     def close(self) -> None:
         """Let the workers forget the parts. The cluster goes on; a call after this one is refused."""
-        self._remote.close()
+        self._hosts.close()
 
     def fingerprinted(self) -> list[Any]:
         """What a checkpoint knows it by: the numbers of the built parts, wherever they came from."""
-        return [self.combine, self._shape, self.over_parts(digest_of)]
+        return [self.combine, self.shape, self.over_parts(digest_of)]
 
     @property
     def counts(self) -> Counts:
         """What all calls have cost so far: a copy."""
-        return self._remote.counts.copy()
+        return self._hosts.counts.copy()
 
     @property
     def placement(self) -> dict[str, list[int]]:
         """Numbers of the parts that each worker holds."""
-        return {worker: list(parts) for worker, parts in self._remote.hosts.held.items()}
+        return {worker: list(parts) for worker, parts in self._hosts.held.items()}
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
-        return self._remote.answers(question)
+        return self._hosts.answers(question)
 
     def reduced(self, operation: str, x: Array, chosen: Sequence[int] | None = None) -> Terms:
-        return self._remote.reduce(operation, x, chosen)
+        return self._hosts.reduce(operation, x, chosen)
 
 
-def _complaints(parts: Sequence[Any], fan: Any) -> list[str]:
-    found = [
-        f"part {i} is {type(part).__name__}; expected a callable that builds a function, or a function."
-        for i, part in enumerate(parts)
-        if not callable(part) and not isinstance(part, Function)
-    ]
-    if isinstance(fan, bool) or not isinstance(fan, Integral) or fan < 1:
-        found.append(f"fan is {fan!r}; expected a whole number >= 1.")
-    return found
+def place(count: int, workers: Sequence[str], kept: Mapping[str, Iterable[int]] | None = None) -> Placement:
+    """Parts by worker: what is kept stays where it is, the rest goes to those with the least, block by block."""
+    held: Placement = {worker: sorted((kept or {}).get(worker, ())) for worker in workers}
+    known = {i for parts in held.values() for i in parts}
+    missing = [i for i in range(count) if i not in known]
+    for block in cut(whole_blocks(count, missing), _fair_share(count, workers)):
+        least = min(held, key=lambda worker: len(held[worker]))
+        held[least] = sorted([*held[least], *range(*block)])
+    return held
 
 
-class _RemoteParts:
-    """Asks all workers at once and repeats what a lost one leaves open.
+def _fair_share(count: int, workers: Sequence[str]) -> int:
+    return -(-count // max(len(workers), 1))
 
-    Nothing here can change a bit of an answer: sums follow the tree of `functions.trees`, whoever makes them. At most
-    `fan` far hosts get their jobs from here; the others get theirs, and x, from those. Where it is wanted, arrays pass
-    through shared memory between worker and client on one machine.
+
+def cut(blocks: Sequence[Block], most: int) -> list[Block]:
+    """The blocks, halved until none has more than so many parts; the largest first."""
+    found, waiting = [], list(blocks)
+    while waiting:
+        block = waiting.pop()
+        if block[1] - block[0] > max(most, 1):
+            waiting += halves(block)
+        else:
+            found.append(block)
+    return sorted(found, key=lambda block: (block[0] - block[1], block[0]))
+
+
+def level(count: int, placement: Mapping[str, Sequence[int]], workers: Sequence[str]) -> Placement:
+    """Parts by worker after workers have come or gone: those with more than their share give the rest away."""
+    share = _fair_share(count, workers)
+    kept = {worker: list(parts)[:share] for worker, parts in placement.items() if worker in workers}
+    return place(count, workers, kept)
+
+
+@final
+class Hosts(Actors[str]):
+    """The hosts of one function, by worker: every part is kept on a living one, built there by its loader.
+
+    `held` says which parts each of them has. `near` are those that see our shared memory, with a name for each that no
+    host has had before: arrays pass through it where it is wanted. At most `fan` far hosts get their jobs from here,
+    the others get theirs, and x, from those. Nothing here can change a bit of an answer: sums follow the tree of
+    `functions.parts`, whoever makes them.
     """
 
-    stored: ClassVar[bool] = False
-
-    def __init__(self, client: Any, loaders: Sequence[Any], name: str, patience: float, fan: int, shared: bool) -> None:
-        self.hosts = Hosts(client, loaders, name, patience, SharedArrays() if shared else None)
-        self.counts = self.hosts.counts
-        self.fan, self._parts, self._sum = fan, len(loaders), np.empty(0)
-        # By the pickled question: the parts do not change.
-        self._answers: dict[bytes, list[Any]] = {}
-        self.hosts.gather()
+    def __init__(self, client: Any, loaders: Sequence[Any], patience: float, fan: int, shared: bool) -> None:
+        super().__init__(client, "DaskSum", loaders, patience)
+        self.fan, self.shared = fan, SharedArrays() if shared else None
+        self.near: dict[str, str] = {}
+        self.held: Placement = {}
+        self._named, self._looked, self._sum = 0, -math.inf, np.empty(0)
+        self.gather()
 
     def close(self) -> None:
-        """Let go of the workers' parts and of shared memory."""
-        self.hosts.close()
-        if self.hosts.shared is not None:
-            self.hosts.shared.close()
+        super().close()
+        if self.shared is not None:
+            self.shared.close()
 
-    def answers(self, question: Callable[[Function], Any]) -> list[Any]:
-        """The answers of all parts to a question, which is asked once."""
-        key = pickle.dumps(question)
-        if key not in self._answers:
-            self._answers[key] = self.hosts.answers(question)
-        return self._answers[key]
+    def blame(self, key: str, reply: Reply) -> str:
+        return f"part {reply.failed} of {self.name}"
+
+    def release(self, key: str) -> None:
+        super().release(key)
+        self.near.pop(key, None)
+        self.held.pop(key, None)
+
+    def ask_functions(self, question: Callable[[Any], Any]) -> list[Any]:
+        self.look()
+        found: dict[int, Any] = {}
+        while len(found) < len(self.loaders):
+            missing = {worker: [i for i in parts if i not in found] for worker, parts in self.held.items()}
+            jobs = {worker: (question, parts) for worker, parts in missing.items() if parts}
+            replies, lost = self.ask("answer", jobs)
+            found |= {i: one for reply in replies.values() for i, one in reply.answers.items()}
+            if lost:
+                self.give_up(lost)
+        return [found[i] for i in range(len(self.loaders))]
+
+    def look(self) -> None:
+        """From time to time: workers that came get their share, the parts of those that went are built elsewhere."""
+        self.refuse_closed()
+        if time.monotonic() - self._looked < _LOOK:
+            return
+        self._looked = time.monotonic()
+        known = living_workers(self.client)
+        if known is not None and known - self._slow != set(self.actors):
+            self.gather()
+
+    def give_up(self, lost: Mapping[str, str]) -> None:
+        """Give workers up and build their parts elsewhere."""
+        self.forget(lost)
+        self._slow |= {worker for worker, reason in lost.items() if reason == SLOW}
+        self.gather()
+
+    def settle(self, workers: Sequence[str]) -> bool:
+        """Place all parts on these workers and build what is missing; False when one was lost meanwhile."""
+        self.forget(set(self.actors) - set(workers))
+        new = [worker for worker in workers if worker not in self.actors]
+        if not self.make(Host, dict(zip(new, new, strict=True))):
+            return False
+        self.counts.joined += len(new) if self.counts.calls else 0
+        count = len(self.loaders)
+        wanted = level(count, self.held, workers) if new else place(count, workers, self.held)
+        missing = {w: [i for i in parts if i not in self.held.get(w, ())] for w, parts in wanted.items()}
+        files = () if self.shared is None else (self.shared.folder, self.shared.token)
+        jobs = {w: (self.pickled(parts), self.name, *files) for w, parts in missing.items() if parts}
+        replies, lost = self.ask("build", jobs)
+        for worker, reply in replies.items():
+            self.counts.built += len(missing[worker])
+            if reply.sees and worker not in self.near:
+                self._named += 1
+                self.near[worker] = f"out{self._named}"
+        self.forget(lost)
+        for worker in set(wanted) - set(lost):
+            spare = [i for i in self.held.get(worker, ()) if i not in wanted[worker]]
+            self.held[worker] = wanted[worker]
+            if spare:
+                self.actors[worker].drop(spare)
+        self._looked = self._looked if lost else time.monotonic()
+        return not lost
 
     def reduce(self, operation: str, x: Array, chosen: Sequence[int] | None) -> Terms:
         """An operation summed over all parts, or the chosen ones; its array is the same one at every call."""
-        self.hosts.look()
+        self.look()
         began = time.perf_counter()
-        call = self.counts.called(operation)
-        wanted = range(self._parts) if chosen is None else chosen
-        terms = self._collect(call, operation, x, set(wanted))
-        everything = (0, self._parts)
+        everything = (0, len(self.loaders))
+        terms = self._collect_terms(operation, x, set(range(*everything) if chosen is None else chosen))
         if operation in WITH_ARRAY:
             if self._sum.size != x.size:
                 self._sum = np.empty(x.size)
@@ -185,13 +264,14 @@ class _RemoteParts:
         self.counts.waiting += time.perf_counter() - began
         return total
 
-    def _collect(self, call: int, operation: str, x: Array, wanted: set[int]) -> dict[Block, Terms]:
+    def _collect_terms(self, operation: str, x: Array, wanted: set[int]) -> dict[Block, Terms]:
         """Sums over blocks that cover all wanted parts, however often that takes."""
+        call = self.counts.called(operation)
         terms: dict[Block, Terms] = {}
         slowest = 0.0
         for attempt in range(_MOST_ROUNDS):
             jobs = self._jobs(operation, x, wanted, attempt)
-            replies, lost = self.hosts.ask("evaluate", self._send(jobs, x), Mode.HURRIED)
+            replies, lost = self.ask("evaluate", self._send(jobs, x), Mode.HURRIED)
             for worker, reply in replies.items():
                 terms |= self._receive(jobs[worker], reply, x)
                 wanted -= {i for block in reply.covered for i in range(*block)}
@@ -201,43 +281,36 @@ class _RemoteParts:
                 self.counts.computing += slowest
                 return terms
             for worker, reason in lost.items():
-                parts = tuple(i for i in self.hosts.held.get(worker, ()) if i in wanted)
+                parts = tuple(i for i in self.held.get(worker, ()) if i in wanted)
                 self.counts.repeats.append(Repeat(call, operation, parts, worker, reason))
-            self.hosts.give_up(lost)
-        raise UnreachableError(
-            f"{self.hosts.name}: call {call} was repeated {_MOST_ROUNDS} times and lost a worker each time."
-        )
+            self.give_up(lost)
+        raise UnreachableError(f"DaskSum: call {call} was repeated {_MOST_ROUNDS} times and lost a worker each time.")
 
     def _jobs(self, operation: str, x: Array, wanted: set[int], attempt: int) -> dict[str, Job]:
         """One job for each worker that holds wanted parts; in messages from the day that shared memory is full."""
-        try:
-            return self._make_jobs(operation, x, wanted, attempt)
-        except OSError:
-            self.hosts.near.clear()
-            self.hosts.shared = None
-        return self._make_jobs(operation, x, wanted, attempt)
-
-    def _make_jobs(self, operation: str, x: Array, wanted: set[int], attempt: int) -> dict[str, Job]:
-        shared, near = self.hosts.shared, self.hosts.near
         jobs = {}
-        for worker, parts in self.hosts.held.items():
-            blocks = tuple(whole_blocks(self._parts, wanted.intersection(parts)))
-            if not blocks:
-                continue
-            paths: dict[str, Any] = {}
-            if shared is not None and worker in near:
-                paths["x_path"] = shared.path("x", 1, x.size)
-                if operation in WITH_ARRAY:
-                    # A repeated call must not write where the answers of its first round still are.
-                    paths["out_path"] = shared.path(f"{near[worker]}-{attempt}", len(blocks), x.size)
-            jobs[worker] = Job(operation, x.shape, self._parts, blocks, **paths)
+        for worker, parts in self.held.items():
+            blocks = tuple(whole_blocks(len(self.loaders), wanted.intersection(parts)))
+            x_path = out_path = ""
+            try:
+                if blocks and self.shared is not None and worker in self.near:
+                    x_path = self.shared.path("x", 1, x.size)
+                    if operation in WITH_ARRAY:
+                        # A repeated call must not write where the answers of its first round still are.
+                        out_path = self.shared.path(f"{self.near[worker]}-{attempt}", len(blocks), x.size)
+            except OSError:
+                self.near.clear()
+                self.shared = None
+                return self._jobs(operation, x, wanted, attempt)
+            if blocks:
+                jobs[worker] = Job(operation, x.shape, len(self.loaders), blocks, None, x_path, out_path)
         return jobs
 
     def _send(self, jobs: Mapping[str, Job], x: Array) -> dict[str, tuple[Job]]:
         """The jobs as they leave: x once for all hosts on this machine, and once for each of the first far ones."""
         near = {worker: job for worker, job in jobs.items() if job.x_path}
-        if near and self.hosts.shared is not None:
-            self.hosts.shared.rows(next(iter(near.values())).x_path)[0] = x.ravel()
+        if near and self.shared is not None:
+            self.shared.rows(next(iter(near.values())).x_path)[0] = x.ravel()
             self.counts.bytes_shared += x.nbytes
         far = self._relay([worker for worker in jobs if worker not in near], jobs)
         self.counts.bytes_sent += len(far) * x.nbytes
@@ -250,11 +323,10 @@ class _RemoteParts:
         # Neighbours in the tree in one group: their sums join on the way back.
         workers = sorted(workers, key=lambda worker: jobs[worker].blocks[0])
         length = -(-len(workers) // self.fan)
-        actors, patience = self.hosts.actors, self.hosts.patience
         found = {}
         for i in range(0, len(workers), length):
             first, *rest = workers[i : i + length]
-            relays = tuple(Relay(w, actors[w], job, patience) for w, job in self._relay(rest, jobs).items())
+            relays = tuple(Relay(w, self.actors[w], job, self.patience) for w, job in self._relay(rest, jobs).items())
             found[first] = replace(jobs[first], relays=relays)
         return found
 
@@ -264,7 +336,7 @@ class _RemoteParts:
         if not job.out_path:
             self.counts.bytes_received += x.nbytes * sum(array is not None for _, array in reply.terms.values())
             return reply.terms
-        assert self.hosts.shared is not None
-        rows = self.hosts.shared.rows(job.out_path)
+        assert self.shared is not None
+        rows = self.shared.rows(job.out_path)
         self.counts.bytes_shared += x.nbytes * len(job.blocks)
         return {block: (reply.terms[block][0], rows[row]) for row, block in enumerate(job.blocks)}

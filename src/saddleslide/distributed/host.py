@@ -49,7 +49,7 @@ class Reply:
     """What a host answers: numbers and arrays by block, the seconds it computed, or what a part raised.
 
     `covered` are the blocks that it speaks for. `lost` names the workers that did not answer when the job was passed on
-    to them, and `passed` how many arrays moved that way.
+    to them, and `passed` how many arrays moved that way. `sees` says that arrays can pass through shared files.
     """
 
     terms: dict[Block, Terms] = field(default_factory=dict)
@@ -60,6 +60,7 @@ class Reply:
     answers: dict[int, Any] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
     passed: int = 0
+    sees: bool = False
 
 
 @final
@@ -71,21 +72,17 @@ class Host:
 
     def __init__(self) -> None:
         self._parts: dict[int, Function] = {}
-        self._maps: dict[tuple[str, int, int], Array] = {}
+        self._maps: dict[str, Array] = {}
 
-    def can_see(self, folder: str, token: str) -> bool:
-        """Whether arrays can pass through files of this folder."""
-        return is_here(folder, token)
-
-    def build(self, loaders: Mapping[int, bytes], name: str) -> Reply:
-        """Build parts from pickled loaders and keep them."""
+    def build(self, loaders: Mapping[int, bytes], name: str, folder: str = "", token: str = "") -> Reply:
+        """Build parts from pickled loaders and keep them; says whether arrays can pass through files of a folder."""
         for i, loader in loaders.items():
             try:
                 # Here and not in the message: what can not be read on a worker is an error, not a lost worker.
                 self._parts[i] = built_part(pickle.loads(loader), i, name)
             except (Exception, SystemExit) as error:
                 return Reply(failed=i, error=sendable(error))
-        return Reply()
+        return Reply(sees=is_here(folder, token))
 
     def drop(self, parts: Sequence[int]) -> None:
         """Forget parts that another worker has now."""
@@ -107,68 +104,59 @@ class Host:
         size = math.prod(job.shape)
         x = read_only(job.x if job.x is not None else self._map(job.x_path, 1, size)[0].reshape(job.shape))
         waiting = [(relay, relay.actor.evaluate(replace(relay.job, x=x))) for relay in job.relays]
-        own = self._sum(job, x, self._map(job.out_path, len(job.blocks), size) if job.out_path else None)
-        return _join(job.count, own, [_await_reply(relay, future) for relay, future in waiting])
+        replies = [self._sum(job, x, self._map(job.out_path, len(job.blocks), size) if job.out_path else None)]
+        for relay, future in waiting:
+            try:
+                replies.append(future.result(timeout=relay.patience))
+            except Exception:
+                # Without its reply, the workers behind it count as not asked.
+                replies.append(Reply(lost=(relay.worker,)))
+        broken = [reply for reply in replies if reply.error is not None]
+        if broken or not waiting:
+            return (broken or replies)[0]
+        # Neighbouring blocks of the tree are added, so that few arrays travel on.
+        terms = {block: found for reply in replies for block, found in reply.terms.items()}
+        arrays = sum(found[1] is not None for reply in replies[1:] for found in reply.terms.values())
+        covered = tuple(block for reply in replies for block in reply.covered)
+        return Reply(
+            add_blocks(job.count, terms, covered),
+            covered,
+            max(reply.seconds for reply in replies),
+            lost=tuple(worker for reply in replies for worker in reply.lost),
+            passed=len(waiting) + arrays + sum(reply.passed for reply in replies),
+        )
 
     def _sum(self, job: Job, x: Array, out: Array | None) -> Reply:
-        terms, seconds, self._current = {}, 0.0, -1
+        terms, seconds, current = {}, 0.0, -1
+
+        def part_at(i: int) -> Function:
+            nonlocal current
+            current = i
+            return self._parts[i]
+
         try:
             for row, block in enumerate(job.blocks):
                 target = None if out is None else out[row].reshape(job.shape)
                 began = time.perf_counter()
-                found = evaluated(self._part, job.operation, x, block, out=target)
+                found = evaluated(part_at, job.operation, x, block, out=target)
                 seconds += time.perf_counter() - began
                 assert found is not None
-                if target is None or found[1] is None:
-                    terms[block] = found
-                    continue
-                if found[1] is not target:
-                    target[...] = found[1]
-                terms[block] = (found[0], None)
+                if target is not None and found[1] is not None:
+                    if found[1] is not target:
+                        target[...] = found[1]
+                    found = (found[0], None)
+                terms[block] = found
         except (Exception, SystemExit) as error:
-            return Reply(failed=self._current, error=sendable(error))
+            return Reply(failed=current, error=sendable(error))
         return Reply(terms, job.blocks, seconds)
 
-    def _part(self, i: int) -> Function:
-        self._current = i
-        return self._parts[i]
-
     def _map(self, path: str, rows: int, size: int) -> Array:
-        key = (path, rows, size)
-        if key not in self._maps:
-            self._maps[key] = open_array(path, rows, size)
-        return self._maps[key]
-
-
-def _await_reply(relay: Relay, future: Any) -> Reply:
-    """The reply of a host that a job was passed on to; without it, the workers behind it count as not asked."""
-    try:
-        reply: Reply = future.result(timeout=relay.patience)
-    except Exception:
-        return Reply(lost=(relay.worker,))
-    return reply
-
-
-def _join(count: int, own: Reply, others: Sequence[Reply]) -> Reply:
-    """One reply of several: neighbouring blocks of the tree are added, so that few arrays travel on."""
-    replies = [own, *others]
-    broken = next((reply for reply in replies if reply.error is not None), None)
-    if broken is not None or not others:
-        return broken or own
-    terms = {block: found for reply in replies for block, found in reply.terms.items()}
-    arrays = sum(found[1] is not None for reply in others for found in reply.terms.values())
-    covered = tuple(block for reply in replies for block in reply.covered)
-    return Reply(
-        add_blocks(count, terms, covered),
-        covered,
-        max(reply.seconds for reply in replies),
-        lost=tuple(worker for reply in replies for worker in reply.lost),
-        passed=len(others) + arrays + sum(reply.passed for reply in replies),
-    )
+        if path not in self._maps:
+            self._maps[path] = open_array(path, rows, size)
+        return self._maps[path]
 
 
 def add_blocks(count: int, terms: Mapping[Block, Terms], covered: Sequence[Block]) -> dict[Block, Terms]:
     """Sums over blocks of the tree over `count` parts, with every two halves of a larger block added."""
     whole = whole_blocks(count, (i for block in covered for i in range(*block)))
-    found = {block: summed(block, terms.get) for block in whole}
-    return {block: both for block, both in found.items() if both is not None}
+    return {block: both for block in whole if (both := summed(block, terms.get)) is not None}

@@ -70,10 +70,6 @@ class Shard:
 
     def __call__(self) -> Function:
         """Read the arrays and build the function."""
-        found = self._read()
-        return self.make(**found) if isinstance(found, dict) else self.make(found)
-
-    def _read(self) -> dict[str, Any] | Array:
         block = slice(None) if self.rows is None else slice(*self.rows)
         suffix = Path(self.path).suffix
         if suffix == ".npz":
@@ -83,25 +79,21 @@ class Shard:
             except (ValueError, BadZipFile) as error:
                 raise InputError(f"Shard: {self.path!r} can not be read: {error}.") from error
             with np.load(self.path, allow_pickle=False) as stored:
-                return {name: _block(stored[name], block) for name in stored.files}
+                return self.make(**{name: _block(stored[name], block) for name in stored.files})
         if suffix == ".npy":
             # Mapped: only the rows that are asked for are read.
-            return np.array(np.load(self.path, mmap_mode="r", allow_pickle=False)[block])
-        return _read_zarr(self.path, block)
-
-
-def _read_zarr(path: str, block: slice) -> dict[str, Any] | Array:
-    try:
-        zarr = importlib.import_module("zarr")
-    except ImportError as missing:
-        raise MissingExtraError(
-            f"Shard: zarr is not installed where {path!r} is to be read; expected it on every worker. Install it with "
-            "pip install zarr."
-        ) from missing
-    stored = zarr.open(path, mode="r")
-    if isinstance(stored, zarr.Array):
-        return _block(stored, block)
-    return {name: _block(array, block) for name, array in stored.arrays()}
+            return self.make(np.array(np.load(self.path, mmap_mode="r", allow_pickle=False)[block]))
+        try:
+            zarr = importlib.import_module("zarr")
+        except ImportError as missing:
+            raise MissingExtraError(
+                f"Shard: zarr is not installed where {self.path!r} is to be read; expected it on every worker. Install "
+                "it with pip install zarr."
+            ) from missing
+        found = zarr.open(self.path, mode="r")
+        if isinstance(found, zarr.Array):
+            return self.make(_block(found, block))
+        return self.make(**{name: _block(array, block) for name, array in found.arrays()})
 
 
 def _block(stored: Any, rows: slice) -> Array:
@@ -168,15 +160,11 @@ def spread(problem: SaddleProblem, client: Any, parts: int = 8) -> SaddleProblem
     if isinstance(parts, bool) or not isinstance(parts, Integral):
         raise InputError(f"spread: parts is {parts!r}; expected a whole number >= 1.")
     if isinstance(problem.f, Blockwise):
-        return _as_agents(problem, client)
+        # Graph and bound are those of the problem.
+        reader = problem.reader
+        if not isinstance(reader, partial) or reader.func is not ConsensusSolution:
+            raise InputError("spread: f is a sum over blocks; expected a problem of ss.gallery.consensus.")
+        _, W, around = reader.args
+        return consensus(client, problem.f.functions, W, bound=around.radius)
     f = DaskSum(client, row_blocks(problem.f, int(parts)), shape=problem.X.shape)
     return replace(problem, f=f, B=problem.coupling)
-
-
-def _as_agents(problem: SaddleProblem, client: Any) -> SaddleProblem:
-    """The agents of `ss.gallery.consensus`, each on a worker; graph and bound are those of the problem."""
-    reader, f = problem.reader, problem.f
-    if not isinstance(f, Blockwise) or not isinstance(reader, partial) or reader.func is not ConsensusSolution:
-        raise InputError("spread: f is a sum over blocks; expected a problem of ss.gallery.consensus.")
-    _, W, around = reader.args
-    return consensus(client, f.functions, W, bound=around.radius)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import uuid
 import weakref
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,14 @@ class SharedArrays:
 
     def __init__(self) -> None:
         place = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
-        _sweep(Path(place or tempfile.gettempdir()))
+        # Processes that were killed have left memory that nobody else would give back.
+        for left in Path(place or tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+            with suppress(OSError):
+                held = os.open(left / _TOKEN, os.O_RDWR)
+                # A token is written after it is locked: an empty one is just being made.
+                if _lock(held) and os.fstat(held).st_size > 0:
+                    shutil.rmtree(left, ignore_errors=True)
+                os.close(held)
         self.folder = tempfile.mkdtemp(prefix=_PREFIX, dir=place)
         # Folders may be shared between machines, and mapped files are not: the machine is part of the token.
         self.token = f"{_machine()} {secrets.token_hex(16)}"
@@ -44,7 +52,15 @@ class SharedArrays:
         """Where the array of this name, of so many rows of a length, is; an OSError where there is no room for it."""
         path = os.path.join(self.folder, f"{name}-{rows}-{size}")
         if path not in self._maps:
-            _reserve(path, 8 * rows * size)
+            held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                # All its bytes must be there: to write to a file that lacks some ends the process.
+                if sys.platform == "linux":
+                    os.posix_fallocate(held, 0, 8 * rows * size)
+                else:
+                    os.truncate(held, 8 * rows * size)
+            finally:
+                os.close(held)
             self._maps[path] = open_array(path, rows, size)
         return path
 
@@ -56,18 +72,6 @@ class SharedArrays:
         """Remove the files; what is mapped stays valid for those who have it."""
         self._maps.clear()
         self._finalizer()
-
-
-def _reserve(path: str, size: int) -> None:
-    """A file with all its bytes there: to write to one that lacks some ends the process."""
-    held = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        if sys.platform == "linux":
-            os.posix_fallocate(held, 0, size)
-        else:
-            os.truncate(held, size)
-    finally:
-        os.close(held)
 
 
 def _lock(held: int) -> bool:
@@ -84,19 +88,6 @@ def _lock(held: int) -> bool:
 def _remove(folder: str, held: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     os.close(held)
-
-
-def _sweep(place: Path) -> None:
-    """Remove what processes that were killed have left: memory that nobody else would give back."""
-    for folder in place.glob(f"{_PREFIX}*"):
-        try:
-            held = os.open(folder / _TOKEN, os.O_RDWR)
-        except OSError:
-            continue
-        # A token is written after it is locked: an empty one is just being made.
-        if _lock(held) and os.fstat(held).st_size > 0:
-            shutil.rmtree(folder, ignore_errors=True)
-        os.close(held)
 
 
 def is_here(folder: str, token: str) -> bool:

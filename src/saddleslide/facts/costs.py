@@ -12,8 +12,7 @@ import numpy as np
 
 from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, MiniBatch, Noisy, Partitioned, SampledParts
-from saddleslide.functions.base import Scaled, Sum
+from saddleslide.functions.base import Function
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.operators import Coupling, FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.operators.spectrum import made
@@ -28,14 +27,7 @@ FEWEST_ON_G = 4
 
 
 def product_cost(coupling: Coupling) -> float:
-    """Operations of one product.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> product_cost(ss.operators.as_coupling(np.eye(10)))
-    200.0
-    """
+    """Operations of one product."""
     size = math.prod(coupling.x_shape) + math.prod(coupling.y_shape)
     if isinstance(coupling, FiniteDifferences):
         return 2.0 * size
@@ -45,42 +37,19 @@ def product_cost(coupling: Coupling) -> float:
 
 
 def gradient_cost(f: Function, size: int) -> float:
-    """Operations of one gradient.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> gradient_cost(ss.functions.LeastSquares(np.eye(10), np.zeros(10)), 10)
-    400.0
-    """
+    """Operations of one gradient."""
     if isinstance(f, LinearModel):
         return 2.0 * product_cost(f.A)
-    if isinstance(f, Sum):
-        return sum(gradient_cost(part, size) for part in f.parts)
-    if isinstance(f, Scaled):
-        return gradient_cost(f.function, size)
-    if isinstance(f, MiniBatch):
-        return gradient_cost(f.function, size) * (f.batch or f.rows) / f.rows
-    if isinstance(f, SampledParts):
-        return gradient_cost(f.function, size) * (f.batch or f.parts) / f.parts
-    if isinstance(f, Noisy):
-        return gradient_cost(f.function, size)
-    if isinstance(f, Partitioned):
-        # Of the parts alone, so that a plan does not depend on where they are; declare or measure what waiting costs.
-        return sum(f.over_parts(partial(gradient_cost, size=size)))
+    # Of the parts alone, so that a plan does not depend on where they are; declare or measure what waiting costs.
+    costs = f.over_parts(partial(gradient_cost, size=size))
+    if costs:
+        drawn, terms = f.drawn
+        return sum(costs) * drawn / terms
     return 4.0 * size if f.separable else _UNKNOWN * size
 
 
 def estimated_costs(problem: SaddleProblem) -> tuple[float, float, float]:
-    """Operations of one gradient of f, one of g and one product, from sizes.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=10), ss.functions.Zero()
-    >>> estimated_costs(ss.SaddleProblem(f=zero, g=zero, B=np.eye(10), X=box, Y=box))
-    (40.0, 40.0, 200.0)
-    """
+    """Operations of one gradient of f, one of g and one product, from sizes."""
     f = gradient_cost(problem.f, math.prod(problem.X.shape))
     g = gradient_cost(problem.g, math.prod(problem.Y.shape))
     return f, g, product_cost(problem.coupling)
@@ -91,45 +60,36 @@ def measured_costs(problem: SaddleProblem, repeats: int = 3) -> tuple[float, flo
 
     The only place where the clock decides anything, and only when asked for; the plan records the numbers, so that a
     replay of the plan does not measure again.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> box, zero = ss.domains.Box(-1.0, 1.0, shape=10), ss.functions.Zero()
-    >>> all(cost > 0.0 for cost in measured_costs(ss.SaddleProblem(f=zero, g=zero, B=np.eye(10), X=box, Y=box)))
-    True
     """
-    x, y = problem.start()
-    coupling = problem.coupling
+    (x, y), coupling = problem.start(), problem.coupling
+
+    def seconds(call: Callable[[], object]) -> float:
+        began = time.perf_counter()
+        call()
+        return time.perf_counter() - began
+
     calls = {
         "f": lambda: problem.f.gradient(x),
         "g": lambda: problem.g.gradient(y),
         "B": lambda: coupling.forward(x.reshape(coupling.x_shape)),
     }
-    f, g, B = (min(made(name, partial(_seconds, call)) for _ in range(repeats)) for name, call in calls.items())
+    f, g, B = (min(made(name, partial(seconds, call)) for _ in range(repeats)) for name, call in calls.items())
     return f, g, B
 
 
-def _seconds(call: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
-
-
 def chosen_costs(problem: SaddleProblem, costs: Any, name: str) -> tuple[float, float, float]:
-    """Declared, measured ("measure") or estimated (None) prices of f', g' and a product."""
+    """Declared, measured ("measure") or estimated (None) costs of f', g' and a product."""
     if costs is None:
         return estimated_costs(problem)
-    if isinstance(costs, str):
-        if costs != "measure":
-            raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")
+    if isinstance(costs, str) and costs == "measure":
         return measured_costs(problem)
-    if not isinstance(costs, Sequence | np.ndarray) or (isinstance(costs, np.ndarray) and costs.ndim == 0):
+    listed = isinstance(costs, Sequence | np.ndarray) and not isinstance(costs, str)
+    if not listed or (isinstance(costs, np.ndarray) and costs.ndim == 0):
         raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")
-    prices = tuple(as_number(cost, f"{name}: costs", 0.0) for cost in costs)
-    if len(prices) != 3:
-        raise InputError(f"{name}: costs has {len(prices)} numbers; expected (c_f, c_g, c_B).")
-    return prices[0], prices[1], prices[2]
+    found = tuple(as_number(cost, f"{name}: costs", 0.0) for cost in costs)
+    if len(found) != 3:
+        raise InputError(f"{name}: costs has {len(found)} numbers; expected (c_f, c_g, c_B).")
+    return found[0], found[1], found[2]
 
 
 def inner_steps_per_gradient(
@@ -151,11 +111,5 @@ def inner_steps_per_gradient(
 
 
 def g_steps_per_gradient(costs: tuple[float, float, float]) -> int:
-    """Gradients of g that cost as much as one of f, within sensible limits.
-
-    Examples
-    --------
-    >>> g_steps_per_gradient((100.0, 5.0, 1.0)), g_steps_per_gradient((1.0, 5.0, 1.0))
-    (20, 4)
-    """
+    """Gradients of g that cost as much as one of f, within sensible limits."""
     return int(min(max(costs[0] / costs[1] if costs[1] > 0.0 else _MOST, FEWEST_ON_G), _MOST))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,139 +19,29 @@ from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.facts.requirements import missing
-from saddleslide.functions import Function, Zero, estimated_smoothness
-from saddleslide.functions.constants import exponent, smoothness_at_hand
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import estimated_smoothness, exponent, smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.searched import split_simple
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.operators.spectrum import note
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant
+from saddleslide.theory import Constant, Term
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.levels import levelwise_terms
 from saddleslide.theory.noise import ESTIMATE
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.domains import Domain
-    from saddleslide.functions.base import Function
-    from saddleslide.operators import Coupling
-    from saddleslide.oracles.oracles import Oracles
-    from saddleslide.problem import SaddleProblem
-    from saddleslide.theory.levels import Term
-
 
 SMOOTHNESS_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
 CONSTANT_NAMES = (*SMOOTHNESS_NAMES, "mu_x", "mu_y")
 
 
-def declared_constants(constants: Mapping[str, float]) -> dict[str, float]:
-    """Declared values, after refusing what can not be one."""
-    unknown = sorted(set(constants) - set(CONSTANT_NAMES), key=str)
-    raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))
-    values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in constants.items()}
-    if values.get("L_xy") == 0.0:
-        raise InputError(
-            "plan: constants['L_xy'] is 0; expected an upper bound on the norm of B, > 0. Leave it out for B = 0."
-        )
-    lone = [side for side in "xy" if f"nu_{side}" in values and f"H_{side}" not in values]
-    raise_all(
-        "plan", [f"constants declares nu_{side} without H_{side}; expected both: H belongs to its nu." for side in lone]
-    )
-    return values
-
-
-def plan_constants(problem: SaddleProblem, values: Mapping[str, float], names: Sequence[str]) -> dict[str, Constant]:
-    """The constants of these names, each with its origin."""
-    computed: dict[str, tuple[float, str]] = {}
-    for side, name, function, domain, point in zip(
-        "xy", ("f on X", "g on Y"), (problem.f, problem.g), (problem.X, problem.Y), problem.start(), strict=True
-    ):
-        if f"H_{side}" in values:
-            computed[f"nu_{side}"] = (values.get(f"nu_{side}", 1.0), "declared with its H")
-            continue
-        smoothness, source = _smoothness(function, domain, point, name)
-        computed |= {f"nu_{side}": (smoothness.nu, source), f"H_{side}": (smoothness.H, source)}
-    if "L_xy" not in values:
-        norm = problem.coupling.norm
-        computed["L_xy"] = (norm.upper, f"norm of B, upper bound: {norm.method}")
-    if "mu_x" in names:
-        computed["mu_x"] = (problem.f.strong_convexity(problem.X), "strong convexity of f on X")
-        computed["mu_y"] = (problem.g.strong_convexity(problem.Y), "strong convexity of g on Y")
-    return {name: Constant(values[name], "declared") if name in values else Constant(*computed[name]) for name in names}
-
-
-def _smoothness(function: Function, domain: Domain, point: Array, name: str) -> tuple[Holder, str]:
-    try:
-        return function.smoothness(domain), name
-    except UnknownConstantError:
-        return estimated_smoothness(function, domain, point), f"estimated from a few gradients of {name}; {ESTIMATE}"
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What distances rest on: squared radii of both domains as seen from a point, and moduli of f and g."""
-
-    squared_radii: tuple[float, float]
-    moduli: tuple[float, float]
-
-    @property
-    def radii(self) -> tuple[float, float]:
-        """Largest distances to points of the domains."""
-        return math.sqrt(self.squared_radii[0]), math.sqrt(self.squared_radii[1])
-
-    def within(self, slopes: tuple[float, float]) -> tuple[float, float]:
-        """The radii, or what strong convexity leaves of them, given the norms of both parts of F(z_0)."""
-        (D_x, D_y), (mu_x, mu_y), (F_x, F_y) = self.radii, self.moduli, slopes
-        if min(mu_x, mu_y) > 0.0:
-            # In the norm with weights mu the operator is strongly monotone with modulus 1.
-            R = math.sqrt(F_x * F_x / mu_x + F_y * F_y / mu_y)
-            D_x, D_y = min(D_x, R / math.sqrt(mu_x)), min(D_y, R / math.sqrt(mu_y))
-        if mu_x > 0.0 and math.isfinite(D_y):
-            D_x = min(D_x, F_x / mu_x + math.sqrt(F_y * D_y / mu_x))
-        if mu_y > 0.0 and math.isfinite(D_x):
-            D_y = min(D_y, F_y / mu_y + math.sqrt(F_x * D_x / mu_y))
-        return D_x, D_y
-
-
-def sizes_at(facts: Facts, start: tuple[Array, Array]) -> Sizes:
-    """The sizes as seen from a point."""
-    squares = facts.f.domain.squared_radius(start[0]), facts.g.domain.squared_radius(start[1])
-    return Sizes(squares, facts.moduli)
-
-
-def counted_distances(
-    facts: Facts, oracles: Oracles, start: tuple[Array, Array], proximal: bool = True
-) -> tuple[float, float]:
-    """Upper bounds on the distances from the start to the solution, block by block; infinite where none is known.
-
-    Radii of the domains, or what strong convexity leaves of them: at a saddle point the operator F satisfies
-    mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. That takes a gradient of each function, and products away from 0:
-    calls like all others. A method that takes proximal steps makes no calls of functions that have one, here neither.
-    """
-    (x, y), sizes = start, sizes_at(facts, start)
-    if max(sizes.moduli) == 0.0:
-        return sizes.radii
-    f_free, g_free = (block.is_zero or (proximal and block.has_prox) for block in (facts.f, facts.g))
-    F_x = oracles.free_gradient("f", x) if f_free else oracles.f_gradient(x)
-    f_slope = float(np.linalg.norm(F_x + oracles.adjoint(y) if y.any() else F_x))
-    F_y = oracles.free_gradient("g", y) if g_free else oracles.g_gradient(y)
-    g_slope = float(np.linalg.norm(F_y - oracles.forward(x) if x.any() else F_y))
-    return sizes.within((f_slope, g_slope))
-
-
-def step_ratio(distances: tuple[float, float]) -> float:
-    """Weight between the blocks, |dy| / |dx|, from what is known of both distances, or 1."""
-    D_x, D_y = distances
-    usable = all(math.isfinite(D) and D > 0.0 for D in distances)
-    return D_y / D_x if usable else 1.0
-
-
+@dataclass(eq=False)
 class FunctionFacts:
     """A function on a set: f on X, g on Y, or the part of one of them that has no proximal step."""
 
-    def __init__(self, function: Function, domain: Domain) -> None:
-        self.function, self.domain = function, domain
+    function: Function
+    domain: Domain
 
     @property
     def is_zero(self) -> bool:
@@ -172,23 +62,22 @@ class FunctionFacts:
         return smoothness_at_hand(self.function, self.domain)
 
     @cached_property
+    def _exponent(self) -> tuple[float, bool]:
+        """Of the Hölder condition, NaN where there is none; and whether that is for the caller to declare."""
+        try:
+            return exponent(self.function, self.domain), False
+        except InputError as error:
+            return math.nan, isinstance(error, UnknownConstantError)
+
+    @property
     def exponent(self) -> float:
         """Of the Hölder condition, for which no norm is bounded; NaN where there is none."""
-        try:
-            return exponent(self.function, self.domain)
-        except InputError:
-            return math.nan
+        return self._exponent[0]
 
-    @cached_property
+    @property
     def is_undeclared(self) -> bool:
         """Whether the condition is for the caller to declare, and was not; else it may still be that there is none."""
-        try:
-            exponent(self.function, self.domain)
-        except UnknownConstantError:
-            return True
-        except InputError:
-            return False
-        return False
+        return self._exponent[1]
 
     @property
     def may_have_kinks(self) -> bool:
@@ -233,40 +122,46 @@ class BlockFacts(FunctionFacts):
         return FunctionFacts(self._parts[1], self.domain)
 
 
-class CouplingFacts:
-    """B."""
+@dataclass(frozen=True)
+class Sizes:
+    """What distances rest on: squared radii of both domains as seen from a point, and moduli of f and g."""
 
-    def __init__(self, coupling: Coupling) -> None:
-        self.coupling = coupling
+    squared_radii: tuple[float, float]
+    moduli: tuple[float, float]
 
-    @cached_property
-    def condition(self) -> float:
-        """Condition number of B^T B on its range; infinite where no smallest positive singular value is known."""
-        smallest = self.coupling.smallest_singular_value(positive=True).lower
-        return float((self.coupling.norm.upper / smallest) ** 2) if smallest > 0.0 else math.inf
+    @property
+    def radii(self) -> tuple[float, float]:
+        """Largest distances to points of the domains."""
+        return math.sqrt(self.squared_radii[0]), math.sqrt(self.squared_radii[1])
+
+    def within(self, slopes: tuple[float, float]) -> tuple[float, float]:
+        """The radii, or what strong convexity leaves of them, given the norms of both parts of F(z_0)."""
+        (D_x, D_y), (mu_x, mu_y), (F_x, F_y) = self.radii, self.moduli, slopes
+        if min(mu_x, mu_y) > 0.0:
+            # In the norm with weights mu the operator is strongly monotone with modulus 1.
+            R = math.sqrt(F_x * F_x / mu_x + F_y * F_y / mu_y)
+            D_x, D_y = min(D_x, R / math.sqrt(mu_x)), min(D_y, R / math.sqrt(mu_y))
+        if mu_x > 0.0 and math.isfinite(D_y):
+            D_x = min(D_x, F_x / mu_x + math.sqrt(F_y * D_y / mu_x))
+        if mu_y > 0.0 and math.isfinite(D_x):
+            D_y = min(D_y, F_y / mu_y + math.sqrt(F_x * D_x / mu_y))
+        return D_x, D_y
 
 
 class Facts:
-    """What is known of a problem.
+    """What is known of a problem: of f on X, of g on Y, of B, and of the way from a start to the solution.
 
-    Parameters
-    ----------
-    problem : SaddleProblem
-        The problem.
-    distances : (D_x, D_y), optional
-        From the default start to the solution, where they are known already, or to be assumed.
+    `distances` are those from the default start, where they are known already, or to be assumed.
     """
 
     # What is known of a problem is found out again where a run is taken up again.
     stored: ClassVar[bool] = False
-
     f: BlockFacts
     g: BlockFacts
 
     def __init__(self, problem: SaddleProblem, distances: tuple[float, float] | None = None) -> None:
         self.problem, self._distances = problem, distances
         self.f, self.g = BlockFacts(problem.f, problem.X), BlockFacts(problem.g, problem.Y)
-        self.B = CouplingFacts(problem.coupling)
 
     def assuming(self, distances: tuple[float, float]) -> Facts:
         """The same facts, were these the distances."""
@@ -279,6 +174,12 @@ class Facts:
         """An upper bound on the norm of B."""
         return float(self.problem.coupling.norm.upper)
 
+    @cached_property
+    def condition(self) -> float:
+        """Condition number of B^T B on its range; infinite where no smallest positive singular value is known."""
+        smallest = self.problem.coupling.smallest_singular_value(positive=True).lower
+        return float((self.problem.coupling.norm.upper / smallest) ** 2) if smallest > 0.0 else math.inf
+
     @property
     def moduli(self) -> tuple[float, float]:
         """Of f and of g."""
@@ -287,7 +188,10 @@ class Facts:
     @cached_property
     def sizes(self) -> Sizes:
         """What distances from the default start rest on."""
-        return sizes_at(self, self.problem.start())
+        return self._sizes_at(*self.problem.start())
+
+    def _sizes_at(self, x: Array, y: Array) -> Sizes:
+        return Sizes((self.f.domain.squared_radius(x), self.g.domain.squared_radius(y)), self.moduli)
 
     @cached_property
     def budget_terms(self) -> list[Term]:
@@ -312,18 +216,76 @@ class Facts:
     def distances_from(
         self, oracles: Oracles, start: tuple[Array, Array], proximal: bool = True
     ) -> tuple[float, float]:
-        """Those from any start, by counted calls: see `counted_distances`."""
-        return counted_distances(self, oracles, start, proximal)
+        """Upper bounds on the distances from a start to the solution, block by block; infinite where none is known.
+
+        Radii of the domains, or what strong convexity leaves of them: at a saddle point the operator F satisfies
+        mu_x |dx|^2 + mu_y |dy|^2 <= <F(z_0), z_0 - z*>. That takes a gradient of each function, and products away from
+        0: calls like all others. A method that takes proximal steps makes no calls of functions that have one, here
+        neither.
+        """
+        (x, y), sizes = start, self._sizes_at(*start)
+        if max(sizes.moduli) == 0.0:
+            return sizes.radii
+        f_free, g_free = (block.is_zero or (proximal and block.has_prox) for block in (self.f, self.g))
+        F_x = oracles.free_gradient("f", x) if f_free else oracles.f_gradient(x)
+        f_slope = float(np.linalg.norm(F_x + oracles.adjoint(y) if y.any() else F_x))
+        F_y = oracles.free_gradient("g", y) if g_free else oracles.g_gradient(y)
+        g_slope = float(np.linalg.norm(F_y - oracles.forward(x) if x.any() else F_y))
+        return sizes.within((f_slope, g_slope))
 
     @property
     def ratio(self) -> float:
-        """Weight between the blocks, |dy| / |dx|, from the distances."""
-        return step_ratio(self.distances)
+        """Weight between the blocks, |dy| / |dx|, from what is known of the distances, or 1."""
+        return _ratio(self.distances)
 
     def step_ratio(self, oracles: Oracles, start: tuple[Array, Array]) -> float:
         """The same from any start, by counted calls."""
-        return step_ratio(self.distances_from(oracles, start))
+        return _ratio(self.distances_from(oracles, start))
 
     def missing(self, needs: Sequence[str]) -> list[str]:
         """One sentence for every need of a method that the problem does not meet."""
         return missing(needs, self)
+
+
+def _ratio(distances: tuple[float, float]) -> float:
+    usable = all(math.isfinite(D) and D > 0.0 for D in distances)
+    return distances[1] / distances[0] if usable else 1.0
+
+
+def declared_constants(constants: Mapping[str, float]) -> dict[str, float]:
+    """Declared values, after refusing what can not be one."""
+    unknown = sorted(set(constants) - set(CONSTANT_NAMES), key=str)
+    raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))
+    values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in constants.items()}
+    if values.get("L_xy") == 0.0:
+        raise InputError(
+            "plan: constants['L_xy'] is 0; expected an upper bound on the norm of B, > 0. Leave it out for B = 0."
+        )
+    lone = [side for side in "xy" if f"nu_{side}" in values and f"H_{side}" not in values]
+    raise_all(
+        "plan", [f"constants declares nu_{side} without H_{side}; expected both: H belongs to its nu." for side in lone]
+    )
+    return values
+
+
+def plan_constants(problem: SaddleProblem, values: Mapping[str, float], names: Sequence[str]) -> dict[str, Constant]:
+    """The constants of these names, each with its origin; a smoothness that nobody has declared is estimated."""
+    computed: dict[str, tuple[float, str]] = {}
+    sides = ("x", "f on X", problem.f, problem.X), ("y", "g on Y", problem.g, problem.Y)
+    for (side, name, function, domain), point in zip(sides, problem.start(), strict=True):
+        if f"H_{side}" in values:
+            computed[f"nu_{side}"] = (values.get(f"nu_{side}", 1.0), "declared with its H")
+            continue
+        try:
+            smoothness, source = function.smoothness(domain), name
+        except UnknownConstantError:
+            smoothness = estimated_smoothness(function, domain, point)
+            source = f"estimated from a few gradients of {name}; {ESTIMATE}"
+        computed |= {f"nu_{side}": (smoothness.nu, source), f"H_{side}": (smoothness.H, source)}
+    if "L_xy" not in values:
+        norm = problem.coupling.norm
+        computed["L_xy"] = (norm.upper, f"norm of B, upper bound: {norm.method}")
+    if "mu_x" in names:
+        computed["mu_x"] = (problem.f.strong_convexity(problem.X), "strong convexity of f on X")
+        computed["mu_y"] = (problem.g.strong_convexity(problem.Y), "strong convexity of g on Y")
+    return {name: Constant(values[name], "declared") if name in values else Constant(*computed[name]) for name in names}

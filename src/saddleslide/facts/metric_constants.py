@@ -13,7 +13,8 @@ import scipy
 from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Box, Domain
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, hessian_diagonal
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import hessian_diagonal
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.metrics.base import Symbol
 from saddleslide.operators import Coupling
@@ -45,23 +46,22 @@ def block_norms(metric: Any, squares: tuple[float, float]) -> list[tuple[str, We
     """
     bounded = all(map(math.isfinite, squares))
     metric = "auto" if isinstance(metric, Metric) else metric
-    if isinstance(metric, str):
-        if metric not in METRICS:
-            raise InputError(
-                f"plan: metric is {metric!r}; expected one of {METRICS}, a number, (w_x, w_y) or one of ss.metrics."
-            )
-        metric = "auto" if metric in ("blocks", *BUILT_METRICS) else metric
-        if metric in ("balanced", "levelwise") and not bounded:
-            raise InputError(f"plan: metric {metric!r} needs bounded domains; pass the weights (w_x, w_y).")
-        named = {"identity": (1.0, 1.0), "balanced": _balanced(squares) if bounded else None, "levelwise": None}
-        if metric == "auto":
-            return list(named.items()) if bounded else [("identity", (1.0, 1.0))]
-        return [(metric, named[metric])]
     one = metric is None or np.isscalar(metric) or (isinstance(metric, np.ndarray) and metric.ndim == 0)
-    if not (one or isinstance(metric, Sequence | np.ndarray)):
+    usable = metric in METRICS if isinstance(metric, str) else one or isinstance(metric, Sequence | np.ndarray)
+    if not usable:
         raise InputError(
             f"plan: metric is {metric!r}; expected one of {METRICS}, a number, (w_x, w_y) or one of ss.metrics."
         )
+    if isinstance(metric, str):
+        metric = "auto" if metric in ("blocks", *BUILT_METRICS) else metric
+        if metric in ("balanced", "levelwise") and not bounded:
+            raise InputError(f"plan: metric {metric!r} needs bounded domains; pass the weights (w_x, w_y).")
+        # Balanced weights make both blocks equally large.
+        balanced = (1.0 / (squares[0] or 1.0), 1.0 / (squares[1] or 1.0)) if bounded else None
+        named = {"identity": (1.0, 1.0), "balanced": balanced, "levelwise": None}
+        if metric == "auto":
+            return list(named.items()) if bounded else [("identity", (1.0, 1.0))]
+        return [(metric, named[metric])]
     pair: tuple[Any, ...] = (metric, metric) if one else tuple(metric)
     if len(pair) != 2:
         raise InputError(f"plan: metric has {len(pair)} weights; expected (w_x, w_y).")
@@ -69,11 +69,6 @@ def block_norms(metric: Any, squares: tuple[float, float]) -> list[tuple[str, We
     if min(w_x, w_y) <= 0.0:
         raise InputError(f"plan: metric weights are {(w_x, w_y)}; expected numbers > 0.")
     return [("identity" if (w_x, w_y) == (1.0, 1.0) else f"blocks ({w_x:.4g}, {w_y:.4g})", (w_x, w_y))]
-
-
-def _balanced(squares: tuple[float, float]) -> Weights:
-    """Weights that make both blocks equally large."""
-    return 1.0 / (squares[0] or 1.0), 1.0 / (squares[1] or 1.0)
 
 
 def terms_in(used: Mapping[str, Constant], weights: Weights | None, squares: tuple[float, float]) -> list[Term]:
@@ -101,25 +96,20 @@ def constants_in(
     """The constants of a plan with those of the x block in the norm of a metric that is attached to the coupling.
 
     Declared constants are Euclidean, as everywhere, and are converted by the extreme eigenvalues of P.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> free = ss.domains.FullSpace(2)
-    >>> f, g, B = ss.functions.Quadratic([1.0, 100.0]), ss.functions.Quadratic(1.0), np.diag([1.0, 10.0])
-    >>> problem = ss.SaddleProblem(f=f, g=g, B=B, X=free, Y=free)
-    >>> euclidean = {"nu_x": Constant(1.0, ""), "H_x": Constant(100.0, ""), "mu_x": Constant(1.0, "")}
-    >>> euclidean["L_xy"] = Constant(10.0, "")
-    >>> metric = ss.metrics.Diagonal([1.0, 100.0]).attached(problem.coupling)
-    >>> found = constants_in(metric, problem, euclidean, {})
-    >>> [round(found[name].value, 6) for name in ("H_x", "mu_x", "L_xy")]
-    [1.0, 1.0, 1.0]
     """
-    bounded = _bounded(metric, problem.X.shape, used)
+    # From the Euclidean ones and the extreme eigenvalues of P; then what f and B themselves say.
+    smallest, mark = _smallest_eigenvalue(metric, problem.X.shape)
+    by_smallest, H, L_xy = f"and the smallest eigenvalue of P{mark}", used["H_x"], used["L_xy"]
+    in_metric = Holder(used["nu_x"].value, H.value).in_metric(smallest)
+    computed = {
+        "H_x": Constant(in_metric.H, f"{H.origin}, {by_smallest}"),
+        "L_xy": Constant(L_xy.value / math.sqrt(smallest), f"{L_xy.origin}, {by_smallest}"),
+    }
+    if "mu_x" in used:
+        mu = used["mu_x"]
+        computed["mu_x"] = Constant(mu.value / metric.largest, f"{mu.origin}, and the largest eigenvalue of P")
     exact = {} if "H_x" in declared else _hessian_range(metric, problem.f, problem.X.shape)
-    computed = {**bounded, **exact}
-    if "mu_x" in declared:
-        computed["mu_x"] = bounded["mu_x"]
+    computed |= {name: known for name, known in exact.items() if name not in declared}
     if "L_xy" not in declared:
         computed["L_xy"] = _coupling_norm(metric, problem.coupling)
     return {name: computed.get(name, constant) for name, constant in used.items()}
@@ -128,14 +118,7 @@ def constants_in(
 def oracles_in(
     metric: Metric | None, oracles: Mapping[str, tuple[float, float]], shape: tuple[int, ...]
 ) -> dict[str, tuple[float, float]]:
-    """Declared (delta, L)-oracles with the L of f in the norm of the metric: at most L over the smallest eigenvalue.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> oracles_in(ss.metrics.Diagonal([0.5, 4.0]), {"f": (0.1, 3.0), "g": (0.1, 3.0)}, (2,))
-    {'f': (0.1, 6.0), 'g': (0.1, 3.0)}
-    """
+    """Declared (delta, L)-oracles with the L of f in the norm of the metric: at most L over the smallest eigenvalue."""
     if metric is None or "f" not in oracles:
         return dict(oracles)
     smallest, _ = _smallest_eigenvalue(metric, shape)
@@ -144,14 +127,7 @@ def oracles_in(
 
 
 def noise_in(metric: Metric | None, noise: dict[str, Constant], shape: tuple[int, ...]) -> dict[str, Constant]:
-    """Variances in the dual norm of the metric: at most sigma^2 over the smallest eigenvalue of P.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> noise_in(ss.metrics.Diagonal([0.5, 4.0]), {"sigma2_x": Constant(3.0, "declared")}, (2,))["sigma2_x"].value
-    6.0
-    """
+    """Variances in the dual norm of the metric: at most sigma^2 over the smallest eigenvalue of P."""
     if metric is None or "sigma2_x" not in noise:
         return noise
     smallest, mark = _smallest_eigenvalue(metric, shape)
@@ -160,14 +136,7 @@ def noise_in(metric: Metric | None, noise: dict[str, Constant], shape: tuple[int
 
 
 def squared_radius_in(metric: Metric, domain: Domain, point: Array) -> float:
-    """Largest |x - point|_P^2 on the domain.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> squared_radius_in(ss.metrics.Diagonal([1.0, 4.0]), ss.domains.Box(-1.0, 1.0, shape=2), np.zeros(2))
-    5.0
-    """
+    """Largest |x - point|_P^2 on the domain."""
     if isinstance(metric, Entrywise) and isinstance(domain, Box):
         roots = np.sqrt(np.broadcast_to(metric.symbol, domain.shape))
         return Box(roots * domain.lower, roots * domain.upper).squared_radius(roots * point)
@@ -210,20 +179,6 @@ def _ritz_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> tuple[fl
         v = metric.inverse(image)
     values = np.linalg.eigvalsh(projected)
     return float(values[0]), float(values[-1])
-
-
-def _bounded(metric: Metric, shape: tuple[int, ...], used: Mapping[str, Constant]) -> dict[str, Constant]:
-    """H_x, mu_x and L_xy from the Euclidean ones and the extreme eigenvalues of P."""
-    smallest, mark = _smallest_eigenvalue(metric, shape)
-    found = Holder(used["nu_x"].value, used["H_x"].value).in_metric(smallest)
-    bounds = {"H_x": Constant(found.H, f"{used['H_x'].origin}, and the smallest eigenvalue of P{mark}")}
-    bounds["L_xy"] = Constant(
-        used["L_xy"].value / math.sqrt(smallest), f"{used['L_xy'].origin}, and the smallest eigenvalue of P{mark}"
-    )
-    if "mu_x" in used:
-        origin = f"{used['mu_x'].origin}, and the largest eigenvalue of P"
-        bounds["mu_x"] = Constant(used["mu_x"].value / metric.largest, origin)
-    return bounds
 
 
 def _smallest_eigenvalue(metric: Metric, shape: tuple[int, ...]) -> tuple[float, str]:

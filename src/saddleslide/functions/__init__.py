@@ -1,13 +1,14 @@
 """Functions f and g: a catalogue, sums, scalings, and the user's own."""
 
 from saddleslide.functions.base import Function, Scaled, Sum, Variance
+from saddleslide.functions.base import check_sample as check_sample
+from saddleslide.functions.base import without_silent_noise as without_silent_noise
 from saddleslide.functions.blockwise import Blockwise
 from saddleslide.functions.constants import bounding_modulus as bounding_modulus
 from saddleslide.functions.constants import estimated_smoothness
 from saddleslide.functions.constants import hessian_diagonal as hessian_diagonal
 from saddleslide.functions.constants import rests_on_declaration as rests_on_declaration
 from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
-from saddleslide.functions.custom import Evaluated as Evaluated
 from saddleslide.functions.entrywise import Huber, Linear, Power, Zero
 from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import LowerModel as LowerModel
@@ -15,8 +16,6 @@ from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.parts import Partitioned, PartSum
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, SampledParts
-from saddleslide.functions.sampled import check_sample as check_sample
-from saddleslide.functions.sampled import without_silent_noise as without_silent_noise
 from saddleslide.functions.searched import Tally as Tally
 from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.searched import split_simple as split_simple

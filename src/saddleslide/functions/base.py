@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeGuard, TypeVar, final
+from typing import Any, TypeGuard, TypeVar, final
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from saddleslide.operators import Operator
 from saddleslide.operators.spectrum import made
 from saddleslide.theory.holder import Holder
 
-# Draws per point when a variance is estimated, and the seed of all that is random about an estimate.
-_DRAWS = 200
-_PROBES = 4
-_SEED = 0
+_Answer = TypeVar("_Answer")
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -67,42 +65,6 @@ class Variance:
 EXACT = Variance(0.0, "exact gradients")
 
 
-def estimated_variance(
-    variance_at: Callable[[Array], float],
-    gradient: Callable[[Array], Array],
-    L: float,
-    domain: Domain,
-    start: Array | None = None,
-) -> Variance:
-    """The largest variance at a few points: where a run starts, and where a gradient step of length 1/L leads.
-
-    An estimate, not a bound: a run that leaves these points may meet larger ones.
-    """
-    x = domain.project(np.zeros(domain.shape)) if start is None else start
-    step = gradient(x) / L if L > 0.0 else np.zeros(domain.shape)
-    reach = float(np.linalg.norm(step)) / math.sqrt(max(step.size, 1))
-    rng = np.random.default_rng(_SEED)
-    points = [x, domain.project(x - step), domain.project(x - 2.0 * step)]
-    points += [domain.project(x - step + reach * rng.standard_normal(domain.shape)) for _ in range(_PROBES)]
-    worst = max(variance_at(point) for point in points)
-    return Variance(worst, f"estimate: the largest at {len(points)} points near the start", estimate=True)
-
-
-def drawn_variance(sample: Callable[[Array, np.random.Generator], Array]) -> Callable[[Array], float]:
-    """The variance at a point from draws alone, unbiased in expectation; the mean of the draws stands for f'."""
-
-    def variance_at(x: Array) -> float:
-        rng = np.random.default_rng(_SEED)
-        draws = np.stack([sample(x, rng).ravel() for _ in range(_DRAWS)])
-        return float(np.sum(np.var(draws, axis=0, ddof=1)))
-
-    return variance_at
-
-
-_Answer = TypeVar("_Answer")
-_Kind = TypeVar("_Kind")
-
-
 class Function(Built, ABC):
     """A convex function with (sub)gradients. Add them with `+`, scale them with a number >= 0.
 
@@ -120,16 +82,15 @@ class Function(Built, ABC):
     separable: bool = False
     quadratic: bool = False
     linear: bool = False
-
-    @property
-    def shape(self) -> Shape | None:
-        """Shape of the argument, or None when any shape will do."""
-        return None
-
-    @property
-    def has_value(self) -> bool:
-        """Whether values are known; certificates need them."""
-        return True
+    # Shape of the argument, or None when any shape will do.
+    shape: Shape | None = None
+    # Whether values are known; certificates need them.
+    has_value: bool = True
+    # Whether `sample` is random, and the samples that one call of it draws; an exact function gives its gradient.
+    sampled: bool = False
+    batch: int = 0
+    # How many of its terms a call takes, and of how many: the part of a gradient that a sample is.
+    drawn: tuple[int, int] = (1, 1)
 
     @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
@@ -141,6 +102,10 @@ class Function(Built, ABC):
         """The functions that it is made of, where it is made of some: those of a sum, of a multiple."""
         return ()
 
+    def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
+        """The answers of the functions whose gradients are added up for its own, wherever they are; none of others."""
+        return []
+
     @abstractmethod
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and a (sub)gradient at x; the gradient is written to `out` when given."""
@@ -148,6 +113,10 @@ class Function(Built, ABC):
     @abstractmethod
     def smoothness(self, domain: Domain) -> Holder:
         """A valid Hölder condition of the gradient on the domain, in the Euclidean norm."""
+
+    def exponent(self, domain: Domain) -> float:
+        """The Hölder exponent of the gradient, where the constant takes products to find (see the function below)."""
+        return 1.0 if self.quadratic else self.smoothness(domain).nu
 
     @abstractmethod
     def strong_convexity(self, domain: Domain) -> float:
@@ -185,12 +154,8 @@ class Function(Built, ABC):
         """A (sub)gradient at x."""
         return self.value_and_gradient(x, out)[1]
 
-    def magnitude(self, x: Array) -> float:
-        """Sum of the sizes of the terms of the value at x: what its rounding is relative to."""
-        return self.value_and_magnitude(x)[1]
-
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        """Value and magnitude at x: what a certificate asks, in one call."""
+        """Value at x and the sum of the sizes of its terms, what its rounding is relative to: for certificates."""
         value, form = self.value(x), self.separable_form()
         return value, abs(value) if form is None else form.size(x)
 
@@ -214,16 +179,6 @@ class Function(Built, ABC):
         """What a value that a run asks for by itself counts, in gradients: half of one, or one call of own code."""
         return 1.0 if self.own_code else 0.5
 
-    @property
-    def sampled(self) -> bool:
-        """Whether `sample` is random; an exact function gives its gradient as its sample."""
-        return False
-
-    @property
-    def batch(self) -> int:
-        """Samples that one call of `sample` draws; 0 for an exact function."""
-        return 0
-
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         """An unbiased estimate of a gradient at x from a fresh draw."""
         return self.gradient(x, out)
@@ -242,6 +197,13 @@ class Function(Built, ABC):
     def hessian_product(self, v: Array) -> Array:
         """Hessian times v, for quadratic functions only."""
         raise InputError(f"{type(self).__name__}: has no constant Hessian.")
+
+    def hessian_diagonal(self, shape: Shape) -> Array | None:
+        """Diagonal of the Hessian at 0, flat; None where it does not show."""
+        form = self.separable_form()
+        if form is None or form.curved:
+            return None
+        return np.broadcast_to(np.asarray(form.quadratic, dtype=np.float64), shape).ravel()
 
     def __add__(self, other: Function) -> Function:
         if not isinstance(other, Function):
@@ -301,6 +263,36 @@ def rounding_of(f: Function) -> Rounding:
     return OWN_CODE if is_own_class(f) else f.rounding
 
 
+def takes_products(function: Function) -> bool:
+    """Whether constants of the function take products with the caller's code to find out.
+
+    It does not matter whether they have been found out before: a second solve decides as the first one did.
+    """
+    return any(not operator.norm_at_hand for operator, _ in function.operators)
+
+
+def exponent(function: Function, domain: Domain) -> float:
+    """The Hölder exponent of the gradient: 1 of any function of a linear image of ours, whatever the norm of that map.
+
+    Raises what `smoothness` raises.
+    """
+    if not takes_products(function):
+        return function.smoothness(domain).nu
+    return Function.exponent(function, domain) if is_own_class(function) else function.exponent(domain)
+
+
+def diagonal_of(f: Function, shape: Shape) -> Array | None:
+    """Diagonal of f'' at 0, flat; of a class of the caller's what its form says."""
+    return Function.hessian_diagonal(f, shape) if is_own_class(f) else f.hessian_diagonal(shape)
+
+
+def inside(f: Function) -> Iterator[Function]:
+    """The function and all that it is made of, as far as they are in this process."""
+    yield f
+    for part in f.composed_of:
+        yield from inside(part)
+
+
 def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors:
     """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x."""
     if is_own_class(f):
@@ -314,12 +306,14 @@ def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors
 class Composite(Function):
     """A function that is made of others (`composed_of`): what is true of all of them, or of one."""
 
+    def __init__(self, *parts: Function) -> None:
+        self.separable = all(part.separable for part in parts)
+        self.quadratic = all(part.quadratic for part in parts)
+        self.linear = all(part.linear for part in parts)
+        self.has_value = all(part.has_value for part in parts)
+
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
         return tuple(word for part in self.composed_of for word in part.stays_on_host(kind))
-
-    @property
-    def has_value(self) -> bool:
-        return all(part.has_value for part in self.composed_of)
 
     @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
@@ -354,13 +348,11 @@ class Sum(Composite):
     """
 
     def __init__(self, first: Function, second: Function) -> None:
-        shapes = {part.shape for part in (first, second)} - {None}
-        if len(shapes) > 1:
+        if len({first.shape, second.shape} - {None}) > 1:
             raise InputError(f"f1 + f2: shapes are {first.shape} and {second.shape}; expected equal shapes.")
-        self.parts = (first, second)
-        self.separable = first.separable and second.separable
-        self.quadratic = first.quadratic and second.quadratic
-        self.linear = first.linear and second.linear
+        super().__init__(first, second)
+        self.parts, self.shape = (first, second), first.shape or second.shape
+        self.sampled, self.batch = first.sampled or second.sampled, first.batch + second.batch
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
@@ -369,9 +361,8 @@ class Sum(Composite):
     def composed_of(self) -> tuple[Function, ...]:
         return self.parts
 
-    @property
-    def shape(self) -> Shape | None:
-        return self.parts[0].shape or self.parts[1].shape
+    def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
+        return [question(part) for part in self.parts]
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         first, gradient = self.parts[0].value_and_gradient(x, out)
@@ -386,14 +377,6 @@ class Sum(Composite):
         gradient = self.parts[0].gradient(x, out)
         gradient += self.parts[1].gradient(x)
         return gradient
-
-    @property
-    def sampled(self) -> bool:
-        return any(part.sampled for part in self.parts)
-
-    @property
-    def batch(self) -> int:
-        return sum(part.batch for part in self.parts)
 
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         estimate = self.parts[0].sample(x, rng, out)
@@ -411,6 +394,9 @@ class Sum(Composite):
         first, second = (part.smoothness(domain) for part in self.parts)
         return first.plus(second, domain.diameter())
 
+    def exponent(self, domain: Domain) -> float:
+        return min(exponent(part, domain) for part in self.parts)
+
     def strong_convexity(self, domain: Domain) -> float:
         return sum(part.strong_convexity(domain) for part in self.parts)
 
@@ -422,9 +408,7 @@ class Sum(Composite):
         return rounding_of(self.parts[0]).plus(rounding_of(self.parts[1]))
 
     def entrywise_errors(self, x: Array) -> Errors | None:
-        if any(map(is_own_class, self.parts)):
-            return None
-        first, second = (part.entrywise_errors(x) for part in self.parts)
+        first, second = (None if is_own_class(part) else part.entrywise_errors(x) for part in self.parts)
         if first is None or second is None:
             return None
         return Errors(first.value + second.value, first.gradient + second.gradient)
@@ -436,74 +420,42 @@ class Sum(Composite):
     def hessian_product(self, v: Array) -> Array:
         return self.parts[0].hessian_product(v) + self.parts[1].hessian_product(v)
 
+    def hessian_diagonal(self, shape: Shape) -> Array | None:
+        first, second = (diagonal_of(part, shape) for part in self.parts)
+        return None if first is None or second is None else np.sum([first, second], axis=0)
+
 
 class Wrapper(Composite):
-    """One function inside another: what it passes on as it is."""
+    """A number times one function, passed on as it is: `Scaled` has another number, `Sampled` another `sample`."""
 
-    function: Function
+    factor: float = 1.0
 
     def __init__(self, function: Function) -> None:
-        self.function = function
-        self.separable, self.quadratic, self.linear = function.separable, function.quadratic, function.linear
+        super().__init__(function)
+        self.function, self.shape = function, function.shape
 
     @property
     def composed_of(self) -> tuple[Function, ...]:
         return (self.function,)
 
-    @property
-    def shape(self) -> Shape | None:
-        return self.function.shape
-
-    def rounding_size(self, x: Array) -> float:
-        return self.function.rounding_size(x)
-
-
-@final
-class Scaled(Wrapper):
-    """A number >= 0 times a function; written `2.0 * f`.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> (0.5 * ss.functions.Quadratic(2.0)).gradient(np.array([3.0]))
-    array([3.])
-    """
-
-    def __init__(self, factor: float, function: Function) -> None:
-        self.factor = as_number(factor, "factor * f: factor", minimum=0.0)
-        super().__init__(function)
-
-    def __repr__(self) -> str:
-        return f"{self.factor} * ({self.function!r})"
+    def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
+        # What a class of the caller's draws from is its own business.
+        return [] if is_own_class(self) else [question(self.function)]
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         value, gradient = self.function.value_and_gradient(x, out)
-        gradient *= self.factor
-        return self.factor * value, gradient
+        return self.factor * value, self._scale(gradient)
 
     def value(self, x: Array) -> float:
         return self.factor * self.function.value(x)
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
-        gradient = self.function.gradient(x, out)
-        gradient *= self.factor
+        return self._scale(self.function.gradient(x, out))
+
+    def _scale(self, gradient: Array) -> Array:
+        if self.factor != 1.0:
+            gradient *= self.factor
         return gradient
-
-    @property
-    def sampled(self) -> bool:
-        return self.factor > 0.0 and self.function.sampled
-
-    @property
-    def batch(self) -> int:
-        return self.function.batch if self.sampled else 0
-
-    def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
-        estimate = self.function.sample(x, rng, out) if self.sampled else self.function.gradient(x, out)
-        estimate *= self.factor
-        return estimate
-
-    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
-        return self.factor * self.function.variance(domain, start) if self.sampled else EXACT
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         value, magnitude = self.function.value_and_magnitude(x)
@@ -522,6 +474,9 @@ class Scaled(Wrapper):
     def rounding(self) -> Rounding:
         return rounding_of(self.function).times(self.factor)
 
+    def rounding_size(self, x: Array) -> float:
+        return self.function.rounding_size(x)
+
     def entrywise_errors(self, x: Array) -> Errors | None:
         found = None if is_own_class(self.function) else self.function.entrywise_errors(x)
         if found is None or self.factor == 0.0:
@@ -530,12 +485,63 @@ class Scaled(Wrapper):
 
     def separable_form(self) -> SeparableForm | None:
         form = self.function.separable_form()
-        return None if form is None else form.times(self.factor)
+        return form if form is None or self.factor == 1.0 else form.times(self.factor)
 
     def hessian_product(self, v: Array) -> Array:
         return self.factor * self.function.hessian_product(v)
 
 
-def total(terms: Array) -> float:
-    """Sum of all entries; the value of a separable function from its terms."""
-    return float(np.sum(terms))
+@final
+class Scaled(Wrapper):
+    """A number >= 0 times a function; written `2.0 * f`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> (0.5 * ss.functions.Quadratic(2.0)).gradient(np.array([3.0]))
+    array([3.])
+    """
+
+    def __init__(self, factor: float, function: Function) -> None:
+        self.factor = as_number(factor, "factor * f: factor", minimum=0.0)
+        super().__init__(function)
+        self.sampled = self.factor > 0.0 and function.sampled
+        self.batch = function.batch if self.sampled else 0
+
+    def __repr__(self) -> str:
+        return f"{self.factor} * ({self.function!r})"
+
+    def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
+        return self._scale(self.function.sample(x, rng, out) if self.sampled else self.function.gradient(x, out))
+
+    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
+        return self.factor * self.function.variance(domain, start) if self.sampled else EXACT
+
+    def exponent(self, domain: Domain) -> float:
+        return exponent(self.function, domain)
+
+    def hessian_diagonal(self, shape: Shape) -> Array | None:
+        inside = diagonal_of(self.function, shape)
+        return None if inside is None else self.factor * inside
+
+
+def without_silent_noise(f: Function) -> Function:
+    """The function with every wrapper taken off that never draws (sigma = 0, all rows); itself where there is none."""
+    if is_ours(f, Sum):
+        first, second = map(without_silent_noise, f.parts)
+        return f if first is f.parts[0] and second is f.parts[1] else first + second
+    if is_ours(f, Scaled):
+        bare = without_silent_noise(f.function)
+        return f if bare is f.function else f.factor * bare
+    return without_silent_noise(f.function) if is_ours(f, Wrapper) and not f.sampled else f
+
+
+def check_sample(function: Function, domain: Domain, name: str, start: Array | None = None) -> None:
+    """One draw at the start, thrown away: wrong shapes and numbers show before a run begins."""
+    x = domain.project(np.zeros(domain.shape)) if start is None else start
+    drawn: Any = run_aside(function, lambda: function.sample(x, np.random.default_rng(0)))
+    if np.shape(drawn) != domain.shape or not np.isfinite(drawn).all():
+        raise InputError(
+            f"{name}: its sampled gradient has shape {np.shape(drawn)} or numbers that are not finite; expected finite "
+            f"numbers of shape {domain.shape}."
+        )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property, reduce
 from typing import Any, final
 
-from saddleslide.arrays.base import Array, Shape, as_shape, blank
+from saddleslide.arrays.base import Array, as_shape, blank
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
@@ -40,29 +40,37 @@ class Blockwise(Composite):
         block = as_shape(shape, "Blockwise")
         if not functions:
             raise InputError("Blockwise: received no functions; expected one per block.")
-        raise_all("Blockwise", _complaints(functions, block))
-        self.functions, self._shape = tuple(functions), (len(functions), *block)
+        wrong = {i: part for i, part in enumerate(functions) if not isinstance(part, Function)}
+        complaints = [
+            f"function {i} is {type(part).__name__}; expected a function from ss.functions."
+            for i, part in wrong.items()
+        ]
+        complaints += [
+            f"function {i} takes arrays of shape {part.shape}; expected {block}."
+            for i, part in enumerate(functions)
+            if i not in wrong and part.shape not in (None, block)
+        ]
+        raise_all("Blockwise", complaints)
+        super().__init__(*functions)
+        self.functions, self._block = tuple(functions), FullSpace(block)
+        self.shape = self._shape = (len(functions), *block)
         # Never called quadratic: a metric fitted to the joint Hessian would mix blocks that belong to different owners.
-        self.linear = all(part.linear for part in functions)
+        self.separable = self.quadratic = False
 
     def __repr__(self) -> str:
-        return f"Blockwise({len(self.functions)} functions, blocks of shape {self._shape[1:]})"
+        return f"Blockwise({len(self.functions)} functions, blocks of shape {self._block.shape})"
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(word for part in self.functions for word in part.stays_on_host(kind)))
+        return tuple(dict.fromkeys(super().stays_on_host(kind)))
 
     @property
     def composed_of(self) -> tuple[Function, ...]:
         return self.functions
 
     @property
-    def shape(self) -> Shape | None:
-        return self._shape
-
-    @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
         each = 1.0 / len(self.functions)
-        return tuple((operator, each * part) for function in self.functions for operator, part in function.operators)
+        return tuple((operator, each * part) for operator, part in super().operators)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = blank(self._shape, x) if out is None else out
@@ -92,16 +100,13 @@ class Blockwise(Composite):
 
     def smoothness(self, domain: Domain) -> Holder:
         """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""
-        block = FullSpace(self._shape[1:])
-        return joined_smoothness([part.smoothness(block) for part in self.functions], domain)
+        return joined_smoothness([part.smoothness(self._block) for part in self.functions], domain)
 
     def strong_convexity(self, domain: Domain) -> float:
-        block = FullSpace(self._shape[1:])
-        return min(part.strong_convexity(block) for part in self.functions)
+        return min(part.strong_convexity(self._block) for part in self.functions)
 
     def certain_convexity(self, domain: Domain) -> float:
-        block = FullSpace(self._shape[1:])
-        return min(certain_modulus(part, block) for part in self.functions)
+        return min(certain_modulus(part, self._block) for part in self.functions)
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -110,25 +115,11 @@ class Blockwise(Composite):
 
 def joined_smoothness(parts: Sequence[Holder], domain: Domain) -> Holder:
     """The condition of a sum of functions, each of its own block, from those of the blocks."""
-    groups = {nu: [part.H for part in parts if part.nu == nu] for nu in sorted({part.nu for part in parts})}
-    joined = [Holder(nu, _joined(nu, constants)) for nu, constants in groups.items()]
+    joined = []
+    for nu in sorted({part.nu for part in parts}):
+        constants = [part.H for part in parts if part.nu == nu]
+        if nu == 1.0:
+            joined.append(Holder(nu, max(constants)))
+        else:
+            joined.append(Holder(nu, float(sum(H ** (2.0 / (1.0 - nu)) for H in constants) ** ((1.0 - nu) / 2.0))))
     return reduce(lambda first, second: first.plus(second, domain.diameter()), joined)
-
-
-def _joined(nu: float, constants: list[float]) -> float:
-    if nu == 1.0:
-        return max(constants)
-    return float(sum(H ** (2.0 / (1.0 - nu)) for H in constants) ** ((1.0 - nu) / 2.0))
-
-
-def _complaints(functions: Sequence[Function], block: Shape) -> list[str]:
-    found = [
-        f"function {i} is {type(part).__name__}; expected a function from ss.functions."
-        for i, part in enumerate(functions)
-        if not isinstance(part, Function)
-    ]
-    return found + [
-        f"function {i} takes arrays of shape {part.shape}; expected {block}."
-        for i, part in enumerate(functions)
-        if isinstance(part, Function) and part.shape not in (None, block)
-    ]

@@ -16,20 +16,13 @@ from saddleslide.arrays.base import Array, as_number, received, received_number
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError, raise_all
-from saddleslide.functions.base import (
-    EXACT,
-    Function,
-    Variance,
-    drawn_variance,
-    estimated_variance,
-    gradient_aside,
-    run_aside,
-)
+from saddleslide.functions.base import EXACT, Function, Variance, gradient_aside, run_aside
 from saddleslide.functions.constants import estimated_smoothness
+from saddleslide.functions.sampled import estimated_variance
 from saddleslide.theory.holder import Holder
 
-# Draws whose mean stands for a gradient that is not known, where a variance is estimated.
-_MEAN_DRAWS = 200
+# Draws per point when a variance is estimated; their mean stands for a gradient that is not known.
+_DRAWS = 200
 
 
 class Declared(Function):
@@ -115,16 +108,14 @@ class Custom(Declared):
             complaints.append(f"smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient, or None.")
         raise_all("Custom", complaints + _sampling_complaints(sample, variance, batch))
         super().__init__("Custom", smoothness, strong_convexity)
-        self._gradient, self._value = gradient, value
-        self._sample, self._variance, self._batch = sample, variance, int(batch)
+        self._gradient, self._value, self._sample, self._variance = gradient, value, sample, variance
+        # Certificates search with exact gradients, so a value alone is of no use.
+        self.has_value = value is not None and gradient is not None
+        self.sampled = sample is not None and variance != 0.0
+        self.batch = int(batch) if self.sampled else 0
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
         return ("Custom: NumPy code",)
-
-    @property
-    def has_value(self) -> bool:
-        # Certificates search with exact gradients, so a value alone is of no use.
-        return self._value is not None and self._gradient is not None
 
     def value(self, x: Array) -> float:
         """Value at x, NaN when it was not given."""
@@ -141,14 +132,6 @@ class Custom(Declared):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)
 
-    @property
-    def sampled(self) -> bool:
-        return self._sample is not None and self._variance != 0.0
-
-    @property
-    def batch(self) -> int:
-        return self._batch if self.sampled else 0
-
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         if self._sample is None:
             return self.gradient(x, out)
@@ -159,17 +142,22 @@ class Custom(Declared):
             return EXACT
         if not isinstance(self._variance, str):
             return Variance(as_number(self._variance, "Custom: variance", 0.0), "declared")
-        slope = partial(gradient_aside, self) if self._gradient is not None else self._mean
+        slope = partial(gradient_aside, self) if self._gradient is not None else self._mean_draw
         x = domain.project(np.zeros(domain.shape)) if start is None else start
         known = self._smoothness or estimated_smoothness(self, domain, x)
-        return estimated_variance(drawn_variance(self._counted_sample), slope, known.H, domain, x)
+        return estimated_variance(self._variance_at, slope, known.H, domain, x)
 
-    def _counted_sample(self, x: Array, rng: np.random.Generator) -> Array:
-        return run_aside(self, lambda: self.sample(x, rng))
-
-    def _mean(self, x: Array) -> Array:
+    def _draws(self, x: Array) -> Array:
+        """Seeded draws at x, counted for the call under way."""
         rng = np.random.default_rng(0)
-        mean: Array = np.mean([self._counted_sample(x, rng) for _ in range(_MEAN_DRAWS)], axis=0)
+        return np.stack([run_aside(self, lambda: self.sample(x, rng)) for _ in range(_DRAWS)])
+
+    def _variance_at(self, x: Array) -> float:
+        """The variance from draws alone, unbiased in expectation; the mean of the draws stands for f'."""
+        return float(np.sum(np.var(self._draws(x).reshape(_DRAWS, -1), axis=0, ddof=1)))
+
+    def _mean_draw(self, x: Array) -> Array:
+        mean: Array = np.mean(self._draws(x), axis=0)
         return mean
 
 
@@ -205,10 +193,7 @@ def _takes_generator(sample: Callable[..., Any]) -> bool:
 
 @final
 class Evaluated(Declared):
-    """A convex function given by one callable x -> (value, gradient).
-
-    `from_callable`, `from_torch` and `from_jax` make it.
-    """
+    """A convex function given by one callable x -> (value, gradient): `from_callable`, `from_torch`, `from_jax`."""
 
     def __init__(
         self,
@@ -237,10 +222,8 @@ class Evaluated(Declared):
             raise InputError(
                 f"{self._name}: the function returned {type(answer).__name__}; expected (value, gradient)."
             )
-        gradient = self._kind.returned(answer[1], x)
-        return received_number(answer[0], f"{self._name}: value"), received(
-            gradient, x.shape, f"{self._name}: gradient", out, x
-        )
+        value, gradient = received_number(answer[0], f"{self._name}: value"), self._kind.returned(answer[1], x)
+        return value, received(gradient, x.shape, f"{self._name}: gradient", out, x)
 
     def value(self, x: Array) -> float:
         """The value alone, without a derivative where the code can do without."""
@@ -334,8 +317,7 @@ def from_torch(
         with torch.no_grad():
             return float(checked(function(x)))
 
-    kind = ArrayKind("torch", device)
-    return Evaluated(evaluate, smoothness, strong_convexity, "from_torch", kind, value_alone)
+    return Evaluated(evaluate, smoothness, strong_convexity, "from_torch", ArrayKind("torch", device), value_alone)
 
 
 def from_jax(

@@ -9,16 +9,16 @@ some seventy halvings lead from any bracket to the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.functions.base import Function, gradient_aside
+from saddleslide.functions.roundings import EPS
 from saddleslide.functions.separable import SeparableForm, balanced_size, form_beside
 
-_EPS = float(np.finfo(np.float64).eps)
 _SMALLEST = 5e-324
 _LARGEST = float(np.finfo(np.float64).max)
 # About eleven halvings find the order of size, 53 more the last bit.
@@ -29,8 +29,7 @@ _LARGEST_BRACKET = 1e150
 _NEAR = 2.0**-20
 
 
-@dataclass(frozen=True)
-class Entries:
+class Entries(NamedTuple):
     """A minimiser, by how much each entry of it may miss the minimum, and how it was found; no point if unbounded."""
 
     point: Array | None
@@ -38,8 +37,7 @@ class Entries:
     method: str
 
 
-@dataclass(frozen=True)
-class _Slope:
+class _Slope(NamedTuple):
     """Slopes to the left and to the right, how far off rounding may have put them, and the size of their terms."""
 
     left: Array
@@ -57,12 +55,18 @@ def minimal_entries(f: Function, c: Array, lower: Array, upper: Array, accuracy:
     form = form_beside(f, c)
     # What a class of the caller's says of its form is not believed: its slopes decide.
     if form is None or f.own_code:
-        return _searched(_own_slopes(f, c), c, lower, upper, share)
+
+        def own_slopes(x: Array) -> _Slope:
+            gradient = gradient_aside(f, x)
+            slope = gradient + c
+            return _Slope(slope, slope, np.zeros_like(slope), np.abs(gradient) + np.abs(c))
+
+        return _searched(own_slopes, c, lower, upper, share)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         point = np.clip(_balance_point(form, c), lower, upper)
         if np.isinf(point).any():
             return Entries(None, np.zeros_like(c), "unbounded below")
-        slopes = _form_slopes(form, c)
+        slopes = partial(_form_slopes, form, c)
         missed, rounding = _missed(slopes, point, lower, upper, share)
         unclear = missed > np.maximum(share, rounding)
         if unclear.any():
@@ -76,27 +80,21 @@ def minimal_entries(f: Function, c: Array, lower: Array, upper: Array, accuracy:
 def _balance_point(form: SeparableForm, c: Array) -> Array:
     """Where the form's own slope balances its linear part and c; infinite where it never does."""
     pull, lost = _two_sum(np.zeros_like(c) - form.linear, -c)
-    size, rest = np.abs(pull), np.where(pull < 0.0, -lost, lost)
-    size, rest = _less(size, rest, [weight for weight, nu in form.powers if nu == 0.0])
+    size = np.abs(pull), np.where(pull < 0.0, -lost, lost)
+    for weight, nu in form.powers:
+        size = _plus(size, -weight) if nu == 0.0 else size
     # A pull that the kinks at 0 hold back leaves the point there.
-    beyond = np.maximum(size + rest, 0.0)
-    size, rest = _less(size, rest, [weight for weight, _ in form.hubers])
-    beyond_hubers = size + rest
+    beyond = np.maximum(size[0] + size[1], 0.0)
+    for weight, _ in form.hubers:
+        size = _plus(size, -weight)
     bounded = form.quadratic + sum((weight for weight, nu in form.powers if nu > 0.0), start=0.0) == 0.0
-    endless = bounded & (beyond_hubers > 0.0)
+    endless = bounded & (size[0] + size[1] > 0.0)
     found = balanced_size(form, np.where(endless, 0.0, beyond), form.quadratic)
     found = np.where(beyond > 0.0, found, 0.0)
     # Where the slope is 0 from the last bend on, that bend is a minimiser.
     last = max((delta for weight, delta in form.hubers if weight > 0.0), default=0.0)
     found = np.where(bounded & (beyond > 0.0), np.minimum(found, last), found)
     return np.copysign(np.where(endless, np.inf, found), pull)
-
-
-def _less(size: Array, rest: Array, weights: list[Array | float]) -> tuple[Array, Array]:
-    for weight in weights:
-        size, lost = _two_sum(size, -weight)
-        rest = rest + lost
-    return size, rest
 
 
 def _two_sum(a: Array, b: Array | float) -> tuple[Array, Array]:
@@ -106,61 +104,46 @@ def _two_sum(a: Array, b: Array | float) -> tuple[Array, Array]:
     return both, (a - (both - part)) + (b - part)
 
 
-def _form_slopes(form: SeparableForm, c: Array) -> _Slopes:
-    """Slopes of the form plus <c, x>; of their terms only products and powers are rounded."""
-
-    def at(x: Array) -> _Slope:
-        away = np.abs(x)
-        total, rest = _two_sum(form.linear + np.zeros_like(c), c)
-        size, margin = np.abs(form.linear) + np.abs(c), np.zeros_like(c)
-
-        def put(term: Array, inexact: Any, units: float) -> None:
-            nonlocal total, rest, size, margin
-            total, lost = _two_sum(total, np.copysign(term, x))
-            rest, size = rest + lost, size + term
-            margin = margin + np.where(inexact, units * _EPS * term + _SMALLEST, 0.0)
-
-        if np.ndim(form.quadratic) or form.quadratic:
-            put(form.quadratic * away, (form.quadratic > 0.0) & (away > 0.0), 1.0)
-        for weight, nu in form.powers:
-            if nu > 0.0:
-                put(weight * away**nu, (weight > 0.0) & (away > 0.0), 4.0)
-        for height, delta in form.hubers:
-            put(height * np.minimum(away / delta, 1.0), (away > 0.0) & (away < delta), 2.0)
-        left, right = (total, rest), (total, rest)
-        for weight, nu in form.powers:
-            if nu == 0.0:
-                up, down = np.where(x >= 0.0, weight, -weight), np.where(x > 0.0, weight, -weight)
-                left, right = _plus(left, down), _plus(right, up)
-                size = size + weight
-        return _Slope(left[0] + left[1], right[0] + right[1], margin, size)
-
-    return at
-
-
-def _plus(both: tuple[Array, Array], term: Array) -> tuple[Array, Array]:
+def _plus(both: tuple[Array, Array], term: Array | float) -> tuple[Array, Array]:
+    """One more term of a sum that is kept with what was lost."""
     total, lost = _two_sum(both[0], term)
     return total, both[1] + lost
 
 
-def _own_slopes(f: Function, c: Array) -> _Slopes:
-    def at(x: Array) -> _Slope:
-        gradient = gradient_aside(f, x)
-        slope = gradient + c
-        return _Slope(slope, slope, np.zeros_like(slope), np.abs(gradient) + np.abs(c))
-
-    return at
+def _form_slopes(form: SeparableForm, c: Array, x: Array) -> _Slope:
+    """Slopes of the form plus <c, x>; of their terms only products and powers are rounded."""
+    away = np.abs(x)
+    # Sizes of the smooth terms, where they are inexact, and by how many roundings.
+    terms: list[tuple[Array, Any, float]] = []
+    if np.ndim(form.quadratic) or form.quadratic:
+        terms.append((form.quadratic * away, (form.quadratic > 0.0) & (away > 0.0), 1.0))
+    for weight, nu in form.powers:
+        if nu > 0.0:
+            terms.append((weight * away**nu, (weight > 0.0) & (away > 0.0), 4.0))
+    for height, delta in form.hubers:
+        terms.append((height * np.minimum(away / delta, 1.0), (away > 0.0) & (away < delta), 2.0))
+    total = _two_sum(form.linear + np.zeros_like(c), c)
+    size, margin = np.abs(form.linear) + np.abs(c), np.zeros_like(c)
+    for term, inexact, units in terms:
+        total, size = _plus(total, np.copysign(term, x)), size + term
+        margin = margin + np.where(inexact, units * EPS * term + _SMALLEST, 0.0)
+    left = right = total
+    for weight, nu in form.powers:
+        if nu == 0.0:
+            left = _plus(left, np.where(x > 0.0, weight, -weight))
+            right = _plus(right, np.where(x >= 0.0, weight, -weight))
+            size = size + weight
+    return _Slope(left[0] + left[1], right[0] + right[1], margin, size)
 
 
 def _missed(slopes: _Slopes, x: Array, lower: Array, upper: Array, share: float) -> tuple[Array, Array]:
     """By how much each entry may miss its minimum, by convexity, and what rounding of its value is of the order of."""
     here = slopes(x)
-    rounding = _EPS * np.abs(x) * here.size
+    rounding = EPS * np.abs(x) * here.size
     # The last sum of a slope is rounded, which does not change its sign.
-    falling = np.maximum(here.margin - here.right + _EPS * np.abs(here.right), 0.0)
-    rising = np.maximum(here.margin + here.left + _EPS * np.abs(here.left), 0.0)
-    low, high = lower, upper
-    missed = _most(falling, high - x, rising, x - low)
+    falling = np.maximum(here.margin - here.right + EPS * np.abs(here.right), 0.0)
+    rising = np.maximum(here.margin + here.left + EPS * np.abs(here.left), 0.0)
+    missed = _most(falling, upper - x, rising, x - lower)
     if (missed > share).any():
         # The minimiser lies nearby wherever slopes there say so, beyond their own rounding.
         width = _NEAR * np.abs(x) + 4.0 * _SMALLEST
@@ -188,21 +171,18 @@ def _searched(slopes: _Slopes, c: Array, lower: Array, upper: Array, share: floa
     for _ in range(_HALVINGS):
         middle = _between(low, high)
         missed = np.minimum(np.abs(at_low.right), np.abs(at_high.left)) * (high - low)
-        enough = np.maximum(share, _EPS * np.abs(middle) * np.minimum(at_low.size, at_high.size))
+        enough = np.maximum(share, EPS * np.abs(middle) * np.minimum(at_low.size, at_high.size))
         wide = (low < middle) & (middle < high) & ~(missed <= enough)
         if not wide.any():
             break
         at_middle = slopes(np.where(wide, middle, low))
         rising = at_middle.right >= 0.0
-        low, at_low = _chosen(wide & ~rising, (middle, at_middle), (low, at_low))
-        high, at_high = _chosen(wide & rising, (middle, at_middle), (high, at_high))
-    left, right = np.abs(at_low.right), np.abs(at_high.left)
-    return Entries(np.where(right < left, high, low), np.minimum(left, right) * (high - low), "bisection")
-
-
-def _chosen(new: Any, first: tuple[Array, _Slope], second: tuple[Array, _Slope]) -> tuple[Array, _Slope]:
-    pairs = ((getattr(first[1], name), getattr(second[1], name)) for name in ("left", "right", "margin", "size"))
-    return np.where(new, first[0], second[0]), _Slope(*(np.where(new, a, b) for a, b in pairs))
+        right, left = wide & ~rising, wide & rising
+        low, high = np.where(right, middle, low), np.where(left, middle, high)
+        at_low = _Slope(*(np.where(right, new, old) for new, old in zip(at_middle, at_low, strict=True)))
+        at_high = _Slope(*(np.where(left, new, old) for new, old in zip(at_middle, at_high, strict=True)))
+    steep = np.abs(at_low.right), np.abs(at_high.left)
+    return Entries(np.where(steep[1] < steep[0], high, low), np.minimum(*steep) * (high - low), "bisection")
 
 
 def _between(low: Array, high: Array) -> Array:

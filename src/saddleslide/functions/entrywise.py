@@ -8,10 +8,10 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real
+from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, total
+from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import EXACTLY, FEW, NO_ROUNDING, Rounding, tilted
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.theory.holder import Holder
@@ -76,13 +76,10 @@ class Linear(Flat):
 
     def __init__(self, c: Any) -> None:
         self.c = as_real(c, "Linear: c")
+        self.shape = self.c.shape or None
 
     def __repr__(self) -> str:
         return f"Linear({self.c.shape})"
-
-    @property
-    def shape(self) -> Shape | None:
-        return self.c.shape or None
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.empty_like(x) if out is None else out
@@ -132,14 +129,12 @@ class Power(Function):
         shapes = {part.shape for part in (self.weight, self.tilt, self.curvature) if part is not None and part.ndim}
         if len(shapes) > 1:
             raise InputError(f"Power: weight, tilt and quadratic have shapes {sorted(shapes)}; expected equal shapes.")
-        self._shape = shapes.pop() if shapes else None
+        self.shape = shapes.pop() if shapes else None
+        self._heaviest = float(np.max(self.weight, initial=0.0))
+        self._steepest = 0.0 if self.curvature is None else float(np.max(self.curvature, initial=0.0))
 
     def __repr__(self) -> str:
-        return f"Power(nu={self.nu}, {'any shape' if self._shape is None else self._shape})"
-
-    @property
-    def shape(self) -> Shape | None:
-        return self._shape
+        return f"Power(nu={self.nu}, {'any shape' if self.shape is None else self.shape})"
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         out = self._power_gradient(x, out)
@@ -180,8 +175,7 @@ class Power(Function):
     def rounding(self) -> Rounding:
         """Powers and squares are >= 0, so that the value without its tilt is their size."""
         # Entries of a power's gradient are at most w (1 + |x_i|).
-        heaviest = FEW * float(np.max(self.weight, initial=0.0))
-        steep = FEW * math.sqrt(2.0 * self._largest_curvature())
+        heaviest, steep = FEW * self._heaviest, FEW * math.sqrt(2.0 * self._steepest)
         bent = Rounding(gradient=((0.0, steep, 0.0), (heaviest, 0.0, 0.0), EXACTLY[2]), entrywise=heaviest)
         return bent if self.tilt is None else bent.plus(tilted(self.tilt))
 
@@ -195,32 +189,23 @@ class Power(Function):
 
     def smoothness(self, domain: Domain) -> Holder:
         """Two parts: scalar constant 2^(1-nu) summed over entries, and the quadratic on a set of this diameter."""
-        return self._power_part(domain).plus(Holder(1.0, self._largest_curvature()), domain.diameter())
-
-    def _power_part(self, domain: Domain) -> Holder:
-        if self.nu == 1.0:
-            return Holder(1.0, float(np.max(self.weight, initial=0.0)))
+        spread = self._heaviest
         if self.weight.ndim == 0:
             spread = float(self.weight) * domain.size ** ((1.0 - self.nu) / 2.0)
-        else:
+        elif self.nu < 1.0:
             # Hölder's inequality over entries; the constant weight above is its equality case.
-            largest = float(np.max(self.weight, initial=0.0)) or 1.0
-            relative = self.weight / largest
-            spread = largest * total(relative ** (2.0 / (1.0 - self.nu))) ** ((1.0 - self.nu) / 2.0)
-        return Holder(self.nu, 2.0 ** (1.0 - self.nu) * spread)
-
-    def _largest_curvature(self) -> float:
-        return 0.0 if self.curvature is None else float(np.max(self.curvature, initial=0.0))
+            largest = self._heaviest or 1.0
+            powers = (self.weight / largest) ** (2.0 / (1.0 - self.nu))
+            spread = largest * float(np.sum(powers)) ** ((1.0 - self.nu) / 2.0)
+        power = Holder(self.nu, 2.0 ** (1.0 - self.nu) * spread)
+        return power.plus(Holder(1.0, self._steepest), domain.diameter())
 
     def strong_convexity(self, domain: Domain) -> float:
         """Second derivative of the power at the largest entry of the domain, plus the quadratic part."""
-        smallest = 0.0 if self.curvature is None else self.curvature
-        magnitude = domain.magnitude()
-        power = 0.0
-        if self.nu == 1.0:
-            power = 1.0
-        elif self.nu > 0.0 and 0.0 < magnitude < math.inf:
+        magnitude, power = domain.magnitude(), float(self.nu == 1.0)
+        if 0.0 < self.nu < 1.0 and 0.0 < magnitude < math.inf:
             power = self.nu * magnitude ** (self.nu - 1.0)
+        smallest = 0.0 if self.curvature is None else self.curvature
         return float(np.min(smallest + power * self.weight, initial=math.inf)) if domain.size else 0.0
 
 
@@ -252,7 +237,7 @@ class Huber(Function):
     def value(self, x: Array) -> float:
         size = np.abs(x)
         inside = np.minimum(size, self.delta)
-        return total(inside * inside / (2.0 * self.delta) + (size - inside))
+        return float(np.sum(inside * inside / (2.0 * self.delta) + (size - inside)))
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)

@@ -9,26 +9,27 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, frozen, on_host, zeros
+from saddleslide.arrays.base import Array, Shape, as_number, frozen, on_host, split, zeros
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, Scaled, Sum, errors_at, is_ours, rounding_of, runs_own_code
+from saddleslide.functions.base import Function, Scaled, Sum, errors_at, inside, is_ours, rounding_of, runs_own_code
 from saddleslide.functions.roundings import FEW, Errors, inner_error
-from saddleslide.operators import Matrix, Operator
+from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.spectrum import SMALL
 
-# Numbers of rows.
+# Numbers of rows; and the last points of a function with their values, under the name of the function.
 Rows = npt.NDArray[np.intp]
+Known = dict[str, list[tuple[Array, float]]]
 
 
 class Lifted(ABC):
@@ -44,11 +45,8 @@ class Lifted(ABC):
     linear: bool = False
     # Whether values run code of the caller's: then `run_cost` counts them.
     own_code: bool = False
-
-    @property
-    def one_pass(self) -> bool:
-        """Whether a lift and its gradient together are cheaper than one after the other."""
-        return False
+    # Whether a step of a method takes a lift and its gradient at once, though it needs the lift alone when repeated.
+    one_pass: bool = False
 
     @abstractmethod
     def lift(self, x: Array) -> Array:
@@ -100,12 +98,12 @@ class Lifted(ABC):
 
 
 class LinearModel(Function):
-    """A function loss(Ax) + ridge/2 |x|^2 of one linear image of x."""
+    """A function loss(Ax) + ridge/2 |x|^2 of one linear image of x, with one number of the data per row."""
 
-    A: Operator
-    ridge: float
-    # One number per row.
-    data: Array
+    def __init__(self, A: Any, data: Array, ridge: float, x_shape: Shape | None) -> None:
+        name = type(self).__name__
+        self.data, self.A = data, as_operator(A, x_shape, data.shape, name=f"{name}: A")
+        self.ridge, self.shape = as_number(ridge, f"{name}: ridge", 0.0), self.A.x_shape
 
     @abstractmethod
     def loss_value(self, q: Array) -> float:
@@ -127,15 +125,26 @@ class LinearModel(Function):
     def loss_hessian(self, q: Array) -> Array:
         """Diagonal of loss''(q)."""
 
+    def loss_bregman(self, q: Array, p: Array) -> float:
+        """loss(q) - loss(p) - <loss'(p), q - p>."""
+        return self.loss_value(q) - self.loss_value(p) - float(np.vdot(self.loss_gradient(p), q - p))
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.A.x_shape} -> {self.data.shape}, ridge={self.ridge:g})"
 
-    @property
-    def shape(self) -> Shape | None:
-        return self.A.x_shape
+    def exponent(self, domain: Domain) -> float:
+        return 1.0
 
     def strong_convexity(self, domain: Domain) -> float:
         return self.ridge
+
+    def hessian_diagonal(self, shape: Shape) -> Array | None:
+        if not isinstance(self.A, Matrix | ForeignMatrix):
+            return None
+        weights = self.loss_hessian(np.zeros(self.A.y_shape)).ravel()
+        A = self.A.entries
+        squares = A.multiply(A) if scipy.sparse.issparse(A) else np.square(A)
+        return np.asarray(squares.T @ weights).ravel() + self.ridge
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
         return self.A.stays_on_host(kind)
@@ -175,23 +184,18 @@ class LinearModel(Function):
             return size
         return min(size, 1.01 * float(np.vdot(columns, np.abs(x).ravel())))
 
-    def loss_bregman(self, q: Array, p: Array) -> float:
-        """loss(q) - loss(p) - <loss'(p), q - p>."""
-        return self.loss_value(q) - self.loss_value(p) - float(np.vdot(self.loss_gradient(p), q - p))
-
     def value(self, x: Array) -> float:
         """Value at x: one product with A, half a gradient."""
-        return self.loss_value(self.A.forward(x)) + 0.5 * self.ridge * float(np.vdot(x, x))
+        return self.value_at(x, self.A.forward(x))
+
+    def value_at(self, x: Array, q: Array) -> float:
+        """Value at x, given q = A x."""
+        return self.loss_value(q) + 0.5 * self.ridge * float(np.vdot(x, x))
 
     @property
     def one_pass(self) -> bool:
         """Whether A x and the gradient together are cheaper than one after the other."""
         return False
-
-    @property
-    def steps_in_one_pass(self) -> bool:
-        """Whether a step of a method takes both at once, though it needs A x alone when it has to be repeated."""
-        return self.one_pass
 
     def lift_and_gradient(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
         """A x and the gradient."""
@@ -202,15 +206,12 @@ class LinearModel(Function):
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         q, gradient = self.lift_and_gradient(x, out)
-        return self.loss_value(q) + 0.5 * self.ridge * float(np.vdot(x, x)), gradient
+        return self.value_at(x, q), gradient
 
 
-def inner_operators(f: Function) -> Iterator[Operator]:
+def inner_operators(f: Function) -> list[Operator]:
     """The operators A inside f."""
-    if isinstance(f, LinearModel):
-        yield f.A
-    for part in f.composed_of:
-        yield from inner_operators(part)
+    return [part.A for part in inside(f) if isinstance(part, LinearModel)]
 
 
 @final
@@ -223,13 +224,11 @@ class LinearModelLift(Lifted):
     def __init__(self, f: LinearModel) -> None:
         self.f: LinearModel = f
         self.affine_gradient = f.quadratic
+        # A dense matrix gains less than a repeated step loses.
+        self.one_pass = f.one_pass and isinstance(f.A, Matrix) and f.A.sparse
 
     def lift(self, x: Array) -> Array:
         return self.f.A.forward(x)
-
-    @property
-    def one_pass(self) -> bool:
-        return self.f.steps_in_one_pass
 
     def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
         return self.f.lift_and_gradient(x)
@@ -241,7 +240,7 @@ class LinearModelLift(Lifted):
         return self.f.A.adjoint(self.f.loss_gradient(q)) + self.f.ridge * x
 
     def value(self, x: Array, q: Array) -> float:
-        return self.f.loss_value(q) + 0.5 * self.f.ridge * float(np.vdot(x, x))
+        return self.f.value_at(x, q)
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         step = x - v
@@ -269,12 +268,8 @@ class WeightedLift(Lifted):
         self.affine_gradient = all(lift.affine_gradient for lift in self.lifts)
         self.shapes = [part.A.y_shape for _, part in parts]
 
-    def _split(self, q: Array) -> list[Array]:
-        ends = np.cumsum([math.prod(shape) for shape in self.shapes])[:-1]
-        return [part.reshape(shape) for part, shape in zip(np.split(q, ends), self.shapes, strict=True)]
-
-    def _parts(self, q: Array) -> Iterator[tuple[float, LinearModelLift, Array]]:
-        return zip(self.weights, self.lifts, self._split(q), strict=True)
+    def _parts(self, q: Array) -> list[tuple[float, LinearModelLift, Array]]:
+        return list(zip(self.weights, self.lifts, split(q, self.shapes), strict=True))
 
     def lift(self, x: Array) -> Array:
         return np.concatenate([lift.lift(x).ravel() for lift in self.lifts])
@@ -292,7 +287,7 @@ class WeightedLift(Lifted):
         return sum(weight * lift.value(x, part) for weight, lift, part in self._parts(q))
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
-        pairs = zip(self._parts(q), self._split(qv), strict=True)
+        pairs = zip(self._parts(q), split(qv, self.shapes), strict=True)
         return sum(weight * lift.bregman(x, part, v, other, gradient) for (weight, lift, part), other in pairs)
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
@@ -352,17 +347,14 @@ class PlainLift(Lifted):
     lift_cost, gradient_cost, bregman_cost = 0.0, 1.0, 0.5
     has_hessian = False
 
-    def __init__(self, f: Function, known: dict[str, list[tuple[Array, float]]] | None = None, name: str = "") -> None:
+    def __init__(self, f: Function, known: Known | None = None, name: str = "") -> None:
         self.f = f
         self.own_code = runs_own_code(f)
-        # The last points with their values, under a name of their own among those of others.
         self._all, self._name = {} if known is None else known, name
 
     def run_cost(self, *points: Array) -> float:
-        if not self.own_code:
-            return 0.0
         new: list[Array] = []
-        for x in points:
+        for x in points if self.own_code else ():
             # The same point twice is run once.
             if self._kept(x) is None and not any(other is x or np.array_equal(other, x) for other in new):
                 new.append(x)
@@ -377,16 +369,18 @@ class PlainLift(Lifted):
         return gradient
 
     def value(self, x: Array, q: Array) -> float:
-        kept = self._kept(x)
-        if kept is not None:
-            return kept
-        value = self.f.value(x)
-        self._remember(x, value)
+        value = self._kept(x)
+        if value is None:
+            value = self.f.value(x)
+            self._remember(x, value)
         return value
 
     def _kept(self, x: Array) -> float | None:
         known = self._all.get(self._name, [])
         return next((value for point, value in known if point is x or np.array_equal(point, x)), None)
+
+    def _remember(self, x: Array, value: float) -> None:
+        self._all[self._name] = [*self._all.get(self._name, [])[-3:], (x.copy(), value)]
 
     def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
         return errors_at(self.f, x, value, slope)
@@ -396,13 +390,8 @@ class PlainLift(Lifted):
         at_v = self.value(v, qv)
         return self.value(x, q) - at_v - float(np.vdot(gradient, x - v))
 
-    def _remember(self, x: Array, value: float) -> None:
-        self._all[self._name] = [*self._all.get(self._name, [])[-3:], (x.copy(), value)]
 
-
-def lifted(
-    f: Function, origin: Array, known: dict[str, list[tuple[Array, float]]] | None = None, name: str = ""
-) -> Lifted:
+def lifted(f: Function, origin: Array, known: Known | None = None, name: str = "") -> Lifted:
     """The cheapest lift that f allows; `origin` is any zero point of its shape.
 
     Values of the caller's own f are remembered in `known` under a name.
@@ -422,6 +411,6 @@ def linear_models(f: Function) -> list[tuple[float, LinearModel]]:
     if is_ours(f, Scaled):
         return [(f.factor * weight, model) for weight, model in linear_models(f.function)]
     if is_ours(f, Sum):
-        found = [linear_models(part) for part in f.parts]
-        return [pair for pairs in found for pair in pairs] if all(found) else []
+        first, second = map(linear_models, f.parts)
+        return first + second if first and second else []
     return []

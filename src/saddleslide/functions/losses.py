@@ -12,10 +12,8 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import total
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
-from saddleslide.operators import Matrix, as_operator
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.spectrum import summation_error
 from saddleslide.theory.holder import Holder
@@ -53,9 +51,8 @@ class LeastSquares(LinearModel):
     quadratic = True
 
     def __init__(self, A: Any, b: Any, ridge: float = 0.0, x_shape: Shape | None = None) -> None:
-        self.data = self.b = as_real(b, "LeastSquares: b")
-        self.A = as_operator(A, x_shape, self.b.shape, name="LeastSquares: A")
-        self.ridge = as_number(ridge, "LeastSquares: ridge", 0.0)
+        self.b = as_real(b, "LeastSquares: b")
+        super().__init__(A, self.b, ridge, x_shape)
 
     def loss_value(self, q: Array) -> float:
         residual = q - self.b.reshape(q.shape)
@@ -74,11 +71,6 @@ class LeastSquares(LinearModel):
     @property
     def one_pass(self) -> bool:
         return self.A.one_pass
-
-    @property
-    def steps_in_one_pass(self) -> bool:
-        # A dense matrix gains less than a repeated step loses.
-        return self.one_pass and isinstance(self.A, Matrix) and self.A.sparse
 
     def lift_and_gradient(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
         if not self.one_pass:
@@ -111,26 +103,23 @@ class LeastSquares(LinearModel):
             # |A x| is at most |b| + |r|, and what one rounding of it can do is known.
             wrong = summation_error(max(math.prod(self.A.x_shape), self.b.size))
             off = self.A.adjoint_test.bound
-            return replace(
-                OWN_CODE,
-                value=(
-                    (wrong**2 * data**2, ROOT_2 * wrong * data, 4.0 * wrong),
-                    (0.0, ROOT_2 * off, 0.0),
-                    (off**2, 0.0, 0.0),
-                ),
-                gradient=((0.0, ROOT_2 * off, 0.0), *EXACTLY[1:]),
-                floor=_NOTHING,
-            )
+            turned = (0.0, ROOT_2 * off, 0.0)
+            value = ((wrong**2 * data**2, ROOT_2 * wrong * data, 4.0 * wrong), turned, (off**2, 0.0, 0.0))
+            return replace(OWN_CODE, value=value, gradient=(turned, *EXACTLY[1:]), floor=_NOTHING)
+        steep = ROOT_2 * (FEW * norm + error + FEW * math.sqrt(self.ridge))
         return Rounding(
             value=((0.0, 0.0, inner_error(self.b.size) + FEW), (0.0, ROOT_2 * error, 0.0), (error**2, 0.0, 0.0)),
-            gradient=(
-                (0.0, ROOT_2 * (FEW * norm + error + FEW * math.sqrt(self.ridge)), 0.0),
-                (norm * error, 0.0, 0.0),
-                EXACTLY[2],
-            ),
+            gradient=((0.0, steep, 0.0), (norm * error, 0.0, 0.0), EXACTLY[2]),
             most=(data**2, 0.0, norm**2) if self.ridge == 0.0 else UNKNOWN,
             beside=(data**2, 0.0, norm**2 + 0.5 * self.ridge),
         )
+
+
+def _doubt(margins: Array) -> Array:
+    """1 / (1 + exp(margin)), without overflow for large margins of either sign."""
+    decay = np.exp(-np.abs(margins))
+    doubt: Array = np.where(margins >= 0, decay, 1.0) / (1.0 + decay)
+    return doubt
 
 
 @final
@@ -158,29 +147,17 @@ class Logistic(LinearModel):
         kinds = set(np.unique(labels).tolist())
         if not (kinds <= {-1.0, 1.0} or kinds <= {0.0, 1.0}):
             raise InputError(f"Logistic: labels take the values {sorted(kinds)[:5]}; expected -1 and 1, or 0 and 1.")
-        self.data = self.labels = labels if -1.0 in kinds or kinds == {1.0} else frozen(2.0 * labels - 1.0)
-        self.A = as_operator(A, x_shape, self.labels.shape, name="Logistic: A")
-        self.ridge = as_number(ridge, "Logistic: ridge", 0.0)
-
-    def _margins(self, q: Array) -> Array:
-        margins: Array = self.labels * q.reshape(self.labels.shape)
-        return margins
-
-    @staticmethod
-    def _doubt(margins: Array) -> Array:
-        """1 / (1 + exp(margin)), without overflow for large margins of either sign."""
-        decay = np.exp(-np.abs(margins))
-        doubt: Array = np.where(margins >= 0, decay, 1.0) / (1.0 + decay)
-        return doubt
+        self.labels = labels if -1.0 in kinds or kinds == {1.0} else frozen(2.0 * labels - 1.0)
+        super().__init__(A, self.labels, ridge, x_shape)
 
     def loss_value(self, q: Array) -> float:
-        return total(np.logaddexp(0.0, -self._margins(q)))
+        return float(np.sum(np.logaddexp(0.0, -(self.labels * q.reshape(self.labels.shape)))))
 
     def slopes(self, q: Array, data: Array) -> Array:
-        return data * -self._doubt(data * q)
+        return data * -_doubt(data * q)
 
     def loss_hessian(self, q: Array) -> Array:
-        doubt = self._doubt(self._margins(q))
+        doubt = _doubt(self.labels * q.reshape(self.labels.shape))
         return (doubt * (1.0 - doubt)).reshape(q.shape)
 
     def smoothness(self, domain: Domain) -> Holder:
@@ -196,13 +173,10 @@ class Logistic(LinearModel):
             slopes = (0.0, off, 0.0)
             value = (_NOTHING, slopes, (off**2, 0.0, 0.0))
             return replace(OWN_CODE, value=value, gradient=(slopes, *EXACTLY[1:]), floor=_NOTHING)
+        steep = FEW * norm + error + FEW * math.sqrt(2.0 * self.ridge)
         return Rounding(
             value=((0.0, 0.0, FEW), (0.0, error, 0.0), (error**2, 0.0, 0.0)),
-            gradient=(
-                (0.0, FEW * norm + error + FEW * math.sqrt(2.0 * self.ridge), 0.0),
-                (0.25 * norm * error, 0.0, 0.0),
-                EXACTLY[2],
-            ),
+            gradient=((0.0, steep, 0.0), (0.25 * norm * error, 0.0, 0.0), EXACTLY[2]),
             most=(rows, math.sqrt(rows) * norm, 0.0) if self.ridge == 0.0 else UNKNOWN,
             beside=(rows, math.sqrt(rows) * norm, 0.5 * self.ridge),
         )
@@ -243,20 +217,19 @@ class PoissonTransmission(LinearModel):
         ridge: float = 0.0,
         x_shape: Shape | None = None,
     ) -> None:
-        self.data = self.counts = as_real(counts, "PoissonTransmission: counts")
+        self.counts = as_real(counts, "PoissonTransmission: counts")
         if (self.counts < 0).any():
             raise InputError(f"PoissonTransmission: counts has a negative entry {self.counts.min():g}; expected >= 0.")
         self.intensity = as_number(intensity, "PoissonTransmission: intensity", 0.0)
         self.attenuation = as_number(attenuation, "PoissonTransmission: attenuation", 0.0)
         if min(self.intensity, self.attenuation) == 0.0:
             raise InputError("PoissonTransmission: intensity or attenuation is 0; expected numbers > 0.")
-        self.ridge = as_number(ridge, "PoissonTransmission: ridge", 0.0)
-        self.A = as_operator(A, x_shape, self.counts.shape, name="PoissonTransmission: A")
+        super().__init__(A, self.counts, ridge, x_shape)
         self.scale = 1.0 / (self.intensity * self.attenuation**2)
 
     def loss_value(self, q: Array) -> float:
         depth = self.attenuation * q
-        return self.scale * total(self.intensity * np.exp(-depth) + self.counts.reshape(q.shape) * depth)
+        return self.scale * float(np.sum(self.intensity * np.exp(-depth) + self.counts.reshape(q.shape) * depth))
 
     def slopes(self, q: Array, data: Array) -> Array:
         expected = self.intensity * np.exp(-self.attenuation * q)
@@ -267,18 +240,22 @@ class PoissonTransmission(LinearModel):
 
     def loss_bregman(self, q: Array, p: Array) -> float:
         u = self.attenuation * (q - p)
-        return self.scale * self.intensity * total(np.exp(-self.attenuation * p) * _beyond_linear(u))
+        return self.scale * self.intensity * float(np.sum(np.exp(-self.attenuation * p) * _beyond_linear(u)))
+
+    def exponent(self, domain: Domain) -> float:
+        if not domain.bounded:
+            raise InputError("PoissonTransmission: its curvature is unbounded on this domain; expected a bounded one.")
+        return 1.0
 
     def smoothness(self, domain: Domain) -> Holder:
         """The curvature where the line integrals are most negative on the domain; needs a bounded one."""
-        reach = self.A.norm.upper * domain.radius_at_zero
-        exponent = self.attenuation * reach
-        if not exponent < 600.0:
+        largest = self.attenuation * (self.A.norm.upper * domain.radius_at_zero)
+        if not largest < 600.0:
             raise InputError(
                 "PoissonTransmission: its curvature is unbounded on this domain. Bound x (a box or a ball of radius "
                 f"below {600.0 / (self.attenuation * max(self.A.norm.upper, 1e-300)):.3g}), or let solve() estimate it."
             )
-        return Holder(1.0, self.A.norm.upper**2 * float(np.exp(exponent)) + self.ridge)
+        return Holder(1.0, self.A.norm.upper**2 * float(np.exp(largest)) + self.ridge)
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -289,17 +266,11 @@ class PoissonTransmission(LinearModel):
             off = k * self.A.adjoint_test.bound
             slopes = (counts * off, 0.0, off)
             return replace(OWN_CODE, value=(_NOTHING, slopes, (0.0, 0.0, off**2)), gradient=(slopes, *EXACTLY[1:]))
+        wrong, bent = FEW * norm + error, FEW * math.sqrt(2.0 * self.ridge)
+        moved = (k * counts * error, 0.0, FEW * k * norm + k * error)
         return Rounding(
-            value=(
-                (0.0, 0.0, FEW),
-                (k * counts * error, 0.0, FEW * k * norm + k * error),
-                (0.0, 0.0, (k * error) ** 2),
-            ),
-            gradient=(
-                (k * counts * (FEW * norm + error), FEW * math.sqrt(2.0 * self.ridge), k * (FEW * norm + error)),
-                (0.0, 0.0, k * k * norm * (FEW * norm + error)),
-                EXACTLY[2],
-            ),
+            value=((0.0, 0.0, FEW), moved, (0.0, 0.0, (k * error) ** 2)),
+            gradient=((k * counts * wrong, bent, k * wrong), (0.0, 0.0, k * k * norm * wrong), EXACTLY[2]),
             floor=(0.0, k * counts * norm, 0.0),
         )
 
@@ -313,10 +284,5 @@ def _beyond_linear(u: Array) -> Array:
     # u^2/2 (1 - u/3 (1 - u/4 (...))): at |u| = 1/16 the first term left out is below rounding.
     series = 1.0 - u / 10.0
     for k in range(9, 2, -1):
-        series *= u
-        series *= -1.0 / k
-        series += 1.0
-    series *= u
-    series *= u
-    series *= 0.5
-    return series
+        series = series * u * (-1.0 / k) + 1.0
+    return series * u * u * 0.5

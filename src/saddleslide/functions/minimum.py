@@ -15,7 +15,7 @@ from saddleslide.functions.constants import bounding_modulus
 from saddleslide.functions.entries import minimal_entries
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.functions.roundings import FEW, inner_error
+from saddleslide.functions.roundings import EPS, FEW, inner_error
 from saddleslide.functions.searched import Tally, TiltedMinimum, searched_minimum
 from saddleslide.functions.separable import SeparableForm, form_beside, multiplier_step
 from saddleslide.operators.spectrum import late
@@ -73,13 +73,10 @@ class LowerModel:
         sizes = float(np.linalg.norm(self.slope)) + float(np.linalg.norm(c))
         slope = FEW * sizes * (domain.radius_at_zero if domain.bounded else float(np.linalg.norm(found.point)))
         rounding = FEW * abs(self.constant) + slope
-        return TiltedMinimum(
-            found.point, found.value + self.constant, found.error + rounding, "lower model",
-            rounding=found.rounding + rounding,
-        )  # fmt: skip
+        value, error = found.value + self.constant, found.error + rounding
+        return TiltedMinimum(found.point, value, error, "lower model", rounding=found.rounding + rounding)
 
 
-EPS = float(np.finfo(np.float64).eps)
 # More terms are summed by halves: lists of numbers take long.
 _MANY = 4096
 CUT_OFF = "conjugate gradients, cut off by the ball"
@@ -148,7 +145,7 @@ def tilted_minimum(
     tally.most = min(tally.most, max(max_gradients, 1))
     mu = bounding_modulus(f, Zero(), domain)
     if f.quadratic and isinstance(domain, FullSpace | Ball) and mu > 0.0:
-        found = _quadratic_minimum(f, c, domain, start, accuracy, tally)
+        found = _quadratic_minimum(f, c, domain, mu, start, accuracy, tally)
         if found.method != CUT_OFF or not tally.allows(1.0):
             return found
     if mu > 0.0 or domain.bounded:
@@ -210,15 +207,13 @@ def careful_sum(terms: Array) -> tuple[float, int]:
     Exact on the host, and to the last bit for many terms. Of a remote array sums of about sqrt(n) terms are summed, so
     that no order of summation does much harm.
     """
-    if on_host(terms):
-        return (math.fsum(terms.tolist()), 0) if terms.size <= _MANY else (_halved_sum(terms), 1)
-    length = math.isqrt(terms.size)
-    square = terms[: length * length].reshape(length, length)
-    return float(square.sum(axis=1).sum()) + float(terms[length * length :].sum()), 4 * length + 4
-
-
-def _halved_sum(terms: Array) -> float:
-    """The sum of two halves, again and again, with what each addition has lost (Knuth's two-sum)."""
+    if not on_host(terms):
+        length = math.isqrt(terms.size)
+        square = terms[: length * length].reshape(length, length)
+        return float(square.sum(axis=1).sum()) + float(terms[length * length :].sum()), 4 * length + 4
+    if terms.size <= _MANY:
+        return math.fsum(terms.tolist()), 0
+    # The sum of two halves, again and again, with what each addition has lost (Knuth's two-sum).
     rest, lost = terms, 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         while rest.size > _MANY:
@@ -230,7 +225,7 @@ def _halved_sum(terms: Array) -> float:
             rest = np.concatenate([both, odd])
     found = math.fsum([*rest.tolist(), lost]) if math.isfinite(lost) else math.nan
     # Sums of halves may overflow where the whole does not.
-    return found if math.isfinite(found) else math.fsum(terms.tolist())
+    return found if math.isfinite(found) else math.fsum(terms.tolist()), 1
 
 
 def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace, accuracy: float = 0.0) -> TiltedMinimum:
@@ -287,15 +282,9 @@ def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm
 
 
 def _quadratic_minimum(
-    f: Function,
-    c: Array,
-    domain: FullSpace | Ball,
-    start: Array | None,
-    accuracy: float,
-    tally: Tally,
+    f: Function, c: Array, domain: FullSpace | Ball, mu: float, start: Array | None, accuracy: float, tally: Tally
 ) -> TiltedMinimum:
     """Conjugate gradients with restarts on the true residual until the residual bound stops improving."""
-    mu = bounding_modulus(f, Zero(), domain)
     x = np.zeros_like(c) if start is None else as_floats(start).copy()
     best_x, best = x, math.inf
     for _ in range(20):

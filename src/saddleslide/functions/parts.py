@@ -27,16 +27,14 @@ Block: TypeAlias = tuple[int, int]
 _PIECE = 1 << 15
 
 
-def middle(block: Block) -> int:
-    """Where a block of the tree falls in two: after the largest power of two of terms that leaves some over."""
-    first, last = block
-    return first + (1 << (last - first - 1).bit_length() - 1)
-
-
 def halves(block: Block) -> tuple[Block, Block]:
-    """The two blocks below a block of at least two terms."""
-    cut = middle(block)
-    return (block[0], cut), (cut, block[1])
+    """The two blocks below a block of at least two terms: the first one has the largest power of two that leaves some.
+
+    A tree that depends on the number of terms alone: the sum has the same bits wherever they are.
+    """
+    first, last = block
+    cut = first + (1 << (last - first - 1).bit_length() - 1)
+    return (first, cut), (cut, last)
 
 
 def summed(block: Block, known: Callable[[Block], Terms | None], out: Array | None = None) -> Terms | None:
@@ -45,7 +43,18 @@ def summed(block: Block, known: Callable[[Block], Terms | None], out: Array | No
     What is known may belong to a part and is never written to; sums of it are added in place, the last ones in `out`
     where it is given. A sum of one term is that term, wherever it is.
     """
-    found = _summed(block, known, out)
+
+    def along(block: Block, out: Array | None) -> tuple[Terms, bool] | None:
+        """The sum over a block, and whether its array may be written to."""
+        found = known(block)
+        if found is not None or block[1] - block[0] == 1:
+            return None if found is None else (found, False)
+        left, right = (along(half, None) for half in halves(block))
+        if left is None or right is None:
+            return right if left is None else left
+        return added(left[0], right[0], left[0][1] if left[1] and out is None else out), True
+
+    found = along(block, out)
     return None if found is None else found[0]
 
 
@@ -64,21 +73,6 @@ def summed_in_pieces(block: Block, terms: Mapping[Block, Terms], out: Array) -> 
     return numbers, out
 
 
-def _summed(
-    block: Block, known: Callable[[Block], Terms | None], out: Array | None = None
-) -> tuple[Terms, bool] | None:
-    """The sum over a block, and whether its array may be written to."""
-    found = known(block)
-    if found is not None:
-        return found, False
-    if block[1] - block[0] == 1:
-        return None
-    left, right = (_summed(half, known) for half in halves(block))
-    if left is None or right is None:
-        return right if left is None else left
-    return added(left[0], right[0], left[0][1] if left[1] and out is None else out), True
-
-
 def added(left: Terms, right: Terms, out: Array | None = None) -> Terms:
     """Both together; the array in `out` where it is given, which may be the left one's."""
     numbers = tuple(a + b for a, b in zip(left[0], right[0], strict=True))
@@ -94,24 +88,11 @@ def whole_blocks(total: int, held: Iterable[int]) -> list[Block]:
     waiting: list[Block] = [(0, total)]
     while waiting:
         block = waiting.pop()
-        missing = any(i not in terms for i in range(*block))
-        if not missing:
+        if terms.issuperset(range(*block)):
             found.append(block)
         elif block[1] - block[0] > 1:
             waiting += reversed(halves(block))
     return found
-
-
-class PartFacts(NamedTuple):
-    """What is asked of a part once."""
-
-    shape: Shape | None
-    has_value: bool
-    quadratic: bool
-    linear: bool
-    sampled: bool
-    own_code: bool
-    convex_on_trust: bool
 
 
 class PartConstants(NamedTuple):
@@ -186,10 +167,16 @@ def built_part(part: Any, index: int, name: str) -> Function:
     return made
 
 
-def part_hessian(part: Function, shape: Shape) -> Array:
-    """The Hessian of a quadratic part, as a matrix."""
-    basis = np.eye(math.prod(shape))
-    return np.stack([part.hessian_product(row.reshape(shape)).ravel() for row in basis])
+class PartFacts(NamedTuple):
+    """What is asked of a part once."""
+
+    shape: Shape | None
+    has_value: bool
+    quadratic: bool
+    linear: bool
+    sampled: bool
+    own_code: bool
+    convex_on_trust: bool
 
 
 def part_facts(part: Function) -> PartFacts:
@@ -197,6 +184,11 @@ def part_facts(part: Function) -> PartFacts:
     own_code = runs_own_code(part)
     on_trust = own_code or part.convex_on_trust
     return PartFacts(part.shape, part.has_value, part.quadratic, part.linear, part.sampled, own_code, on_trust)
+
+
+def part_hessian(part: Function, shape: Shape) -> Array:
+    """The Hessian of a quadratic part, as a matrix."""
+    return np.stack([part.hessian_product(row.reshape(shape)).ravel() for row in np.eye(math.prod(shape))])
 
 
 part_rounding = rounding_of
@@ -213,7 +205,6 @@ def part_constants(part: Function, domain: Domain) -> PartConstants:
     return PartConstants(smoothness, part.strong_convexity(domain), norm, certain_modulus(part, domain))
 
 
-COMBINE = ("sum", "mean")
 # Largest number of columns for which eigenvalues are worth their cost, and the most entries of all parts' Hessians.
 _FACTORISE_COLUMNS, _MOST_ENTRIES = 400, 20_000_000
 _Answer = TypeVar("_Answer")
@@ -232,15 +223,15 @@ class Partitioned(Function):
     def __init__(self, count: int, combine: str, shape: Any, name: str) -> None:
         self.count, self.combine, self._name = count, combine, name
         self._factor = 1.0 if combine == "sum" else 1.0 / max(count, 1)
-        complaints = [] if combine in COMBINE else [f"combine is {combine!r}; expected 'sum' or 'mean'."]
+        complaints = [] if combine in ("sum", "mean") else [f"combine is {combine!r}; expected 'sum' or 'mean'."]
         complaints += [] if count else ["received no parts; expected at least one."]
         raise_all(name, complaints)
-        self._shape = None if shape is None else as_shape(shape, name)
+        self.shape = None if shape is None else as_shape(shape, name)
 
     def _learn(self) -> None:
         """Ask every part what it is, once, when all of them are there."""
         facts = [PartFacts(*answer) for answer in self.over_parts(part_facts)]
-        shapes = {fact.shape for fact in facts} - {None} | ({self._shape} - {None})
+        shapes = ({fact.shape for fact in facts} | {self.shape}) - {None}
         complaints = [
             f"part {i} has a sampled gradient; expected exact parts. Sample parts with SampledParts."
             for i, fact in enumerate(facts)
@@ -249,8 +240,8 @@ class Partitioned(Function):
         if len(shapes) > 1:
             complaints.append(f"the parts take arrays of the shapes {sorted(map(str, shapes))}; expected one shape.")
         raise_all(self._name, complaints)
-        self._shape = next(iter(shapes), None)
-        self._has_value = all(fact.has_value for fact in facts)
+        self.shape = next(iter(shapes), None)
+        self.has_value = all(fact.has_value for fact in facts)
         self.quadratic = all(fact.quadratic for fact in facts)
         self.linear = all(fact.linear for fact in facts)
         self._own_code = any(fact.own_code for fact in facts)
@@ -263,14 +254,6 @@ class Partitioned(Function):
     @abstractmethod
     def reduced(self, operation: str, x: Array, chosen: Sequence[int] | None = None) -> Terms:
         """An operation summed over all parts, or the chosen ones; the array lasts until the next call."""
-
-    @property
-    def shape(self) -> Shape | None:
-        return self._shape
-
-    @property
-    def has_value(self) -> bool:
-        return self._has_value
 
     def _array(self, terms: Terms, out: Array | None) -> Array:
         assert terms[1] is not None
@@ -338,7 +321,7 @@ class Partitioned(Function):
     @cached_property
     def _curvatures(self) -> tuple[float, float]:
         """Bounds on the eigenvalues of the Hessian of the sum, where it is quadratic and small; else 0 and infinity."""
-        shape = self._shape or ()
+        shape = self.shape or ()
         size = math.prod(shape)
         if not (self.quadratic and shape and size <= _FACTORISE_COLUMNS and self.count * size**2 <= _MOST_ENTRIES):
             return 0.0, math.inf
@@ -380,7 +363,7 @@ class PartSum(Partitioned):
         self._learn()
 
     def __repr__(self) -> str:
-        return f"PartSum({self.combine} of {self.count} parts, shape {self._shape or 'any'})"
+        return f"PartSum({self.combine} of {self.count} parts, shape {self.shape or 'any'})"
 
     @property
     def composed_of(self) -> tuple[Function, ...]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
@@ -16,7 +15,7 @@ from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen, on
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, inside
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
@@ -59,36 +58,25 @@ class Quadratic(Function):
         diagonal = as_flag(diagonal, "Quadratic: diagonal")
         self._diagonal: Array | None = None
         self._operator: Operator | None = None
+        self._declared = self._skewness = 0.0
         is_plain = not (scipy.sparse.issparse(q) or hasattr(q, "matvec") or isinstance(q, Operator | tuple))
         if is_plain and (diagonal or np.ndim(q) != 2):
-            self._diagonal = as_real(q, "Quadratic: q")
-            if (self._diagonal < 0).any():
+            self._diagonal = given = as_real(q, "Quadratic: q")
+            if (given < 0).any():
                 raise InputError(
-                    f"Quadratic: q has a negative entry {self._diagonal.min():g}; expected q >= 0 (a convex function)."
+                    f"Quadratic: q has a negative entry {given.min():g}; expected q >= 0 (a convex function)."
                 )
-            self.separable = True
-            self._declared = 0.0
-            self._range = (
-                float(np.min(self._diagonal, initial=math.inf)) if self._diagonal.size else 0.0,
-                float(np.max(self._diagonal, initial=0.0)),
-            )
+            self.separable, self.shape = True, given.shape or None
+            smallest = float(np.min(given, initial=math.inf)) if given.size else 0.0
+            self._range = smallest, float(np.max(given, initial=0.0))
         else:
             self._operator = as_operator(q, x_shape, x_shape, name="Quadratic: q")
-            # Rounding of whoever made the matrix: the gradient of 1/2 <x, q x> is that of the symmetric part.
-            self._skewness = _skewness(self._operator)
-            self._range = _spectral_range(self._operator, declared, self._skewness)
-            self._declared = declared
+            self._declared, self.shape = declared, self._operator.x_shape
+            self._range, self._skewness = _spectral_range(self._operator, declared)
 
     def __repr__(self) -> str:
-        kind = "diagonal" if self._diagonal is not None else "operator"
+        kind = "diagonal" if self._operator is None else "operator"
         return f"Quadratic({kind}, {'any shape' if self.shape is None else self.shape})"
-
-    @property
-    def shape(self) -> Shape | None:
-        if self._operator is not None:
-            return self._operator.x_shape
-        assert self._diagonal is not None
-        return self._diagonal.shape or None
 
     def separable_form(self) -> SeparableForm | None:
         if self._diagonal is None:
@@ -96,12 +84,16 @@ class Quadratic(Function):
         return SeparableForm(quadratic=self._diagonal if self._diagonal.ndim else float(self._diagonal))
 
     @property
+    def _runs_own_code(self) -> bool:
+        return self._operator is not None and is_own_code(self._operator)
+
+    @property
     def value_cost(self) -> float:
-        return 1.0 if self._operator is not None and is_own_code(self._operator) else 0.0
+        return 1.0 if self._runs_own_code else 0.0
 
     @property
     def lone_value_cost(self) -> float:
-        return 1.0 if self._operator is not None and is_own_code(self._operator) else 0.5
+        return 1.0 if self._runs_own_code else 0.5
 
     @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
@@ -111,23 +103,21 @@ class Quadratic(Function):
         return () if self._operator is None else self._operator.stays_on_host(kind)
 
     def hessian_product(self, v: Array) -> Array:
-        return self._apply(v, None)
+        return self.gradient(v)
 
-    def matrix_diagonal(self) -> Array | None:
-        """Diagonal of q where it is at hand as numbers, else None."""
-        if self._diagonal is not None:
-            return np.asarray(self._diagonal)
-        matrix = self._operator.entries if isinstance(self._operator, Matrix | ForeignMatrix) else None
-        return None if matrix is None else np.asarray(matrix.diagonal())
+    def hessian_diagonal(self, shape: Shape) -> Array | None:
+        if isinstance(self._operator, Matrix | ForeignMatrix):
+            return np.asarray(self._operator.entries.diagonal())
+        return super().hessian_diagonal(shape)
 
-    def _apply(self, v: Array, out: Array | None) -> Array:
-        if self._diagonal is not None:
-            return np.multiply(self._diagonal, v, out=out)
-        assert self._operator is not None
-        return self._operator.forward(v, out)
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        if self._operator is not None:
+            return self._operator.forward(x, out)
+        assert self._diagonal is not None
+        return np.multiply(self._diagonal, x, out=out)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        gradient = self._apply(x, out)
+        gradient = self.gradient(x, out)
         return 0.5 * float(np.vdot(x, gradient)), gradient
 
     def smoothness(self, domain: Domain) -> Holder:
@@ -141,7 +131,7 @@ class Quadratic(Function):
     @property
     def convex_on_trust(self) -> bool:
         # Of what was not factorised nobody knows the signs of the eigenvalues.
-        return self._operator is not None and (math.isnan(self._range[1]) or is_own_code(self._operator))
+        return self._operator is not None and (math.isnan(self._range[1]) or self._runs_own_code)
 
     @cached_property
     def symmetry_test(self) -> AdjointTest:
@@ -150,18 +140,12 @@ class Quadratic(Function):
         if operator is None or not self.convex_on_trust or isinstance(operator, Matrix):
             return AdjointTest(0.0, 0.0)
         x, y = sign_vector(operator.x_shape), np.random.default_rng(1).standard_normal(operator.x_shape)
-        return adjoint_test_from(
-            x, made(operator, lambda: operator.forward(x)), y, made(operator, lambda: operator.forward(y))
-        )
-
-    @property
-    def _smallest(self) -> float:
-        """The smallest eigenvalue is not below: what rounding leaves of 0."""
-        return 0.0 if self._range[0] > 0.0 else -rounding_margin(math.prod(self.shape or ())) * self._range[1]
+        qx, qy = (made(operator, partial(operator.forward, point)) for point in (x, y))
+        return adjoint_test_from(x, qx, y, qy)
 
     def certain_convexity(self, domain: Domain) -> float:
         # A matrix that a class of the caller's says it is has only been declared.
-        return 0.0 if self._operator is not None and is_own_code(self._operator) else self._range[0]
+        return 0.0 if self._runs_own_code else self._range[0]
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -203,34 +187,31 @@ class Quadratic(Function):
         if not isinstance(self._operator, Matrix) or max(self._operator.matrix.shape) > FACTORISABLE:
             return None
         # Up to rounding of the smallest eigenvalue, below which the matrix may be indefinite.
-        below = max(-self._smallest, 0.0)
+        below = 0.0 if self._range[0] > 0.0 else rounding_margin(math.prod(self._operator.x_shape)) * self._range[1]
         return frozen(np.sqrt(np.maximum(np.asarray(self._operator.matrix.diagonal()), 0.0) + below))
 
 
-def quadratics(f: Function) -> Iterator[Quadratic]:
+def quadratics(f: Function) -> list[Quadratic]:
     """The quadratics inside f."""
-    if isinstance(f, Quadratic):
-        yield f
-    for part in f.composed_of:
-        yield from quadratics(part)
+    return [part for part in inside(f) if isinstance(part, Quadratic)]
 
 
-def _skewness(operator: Operator) -> float:
-    """A bound on half the norm of q - q^T, where the entries are at hand."""
-    if operator.x_shape != operator.y_shape or not isinstance(operator, Matrix):
-        return 0.0
-    apart = abs(operator.matrix - operator.matrix.T)
-    # The norm of a symmetric matrix is at most its largest row sum.
-    return 0.5 * float(np.max(np.asarray(apart.sum(axis=0)), initial=0.0))
+def _spectral_range(operator: Operator, declared: float) -> tuple[tuple[float, float], float]:
+    """Bounds on the spectrum of q, and one on half the norm of q - q^T, where the entries are at hand.
 
-
-def _spectral_range(operator: Operator, declared: float, skewness: float) -> tuple[float, float]:
+    Rounding of whoever made the matrix: the gradient of 1/2 <x, q x> is that of the symmetric part.
+    """
     if operator.x_shape != operator.y_shape:
         raise InputError(f"Quadratic: q maps {operator.x_shape} to {operator.y_shape}; expected a square operator.")
+    skewness = 0.0
+    if isinstance(operator, Matrix):
+        # The norm of a symmetric matrix is at most its largest row sum.
+        apart = abs(operator.matrix - operator.matrix.T)
+        skewness = 0.5 * float(np.max(np.asarray(apart.sum(axis=0)), initial=0.0))
     matrix = operator.dense() if math.prod(operator.x_shape) <= FACTORISABLE else None
     if matrix is None:
         # Its norm takes products, so it is bounded when somebody asks.
-        return 0.0, math.nan
+        return (0.0, math.nan), skewness
     scale = float(np.max(np.abs(matrix), initial=0.0))
     if float(np.max(np.abs(matrix - matrix.T), initial=0.0)) > 1e-12 * scale:
         raise InputError("Quadratic: q is not symmetric; expected a symmetric matrix. Pass (q + q.T) / 2.")
@@ -244,4 +225,4 @@ def _spectral_range(operator: Operator, declared: float, skewness: float) -> tup
             f"Quadratic: strong_convexity is {declared:g}, but q has the eigenvalue {values[0]:g}; expected at most "
             "that. Leave it out: it is computed."
         )
-    return max(float(values[0]) - error, 0.0), max(float(values[-1]) + error, 0.0)
+    return (max(float(values[0]) - error, 0.0), max(float(values[-1]) + error, 0.0)), skewness

@@ -11,7 +11,7 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function, certain_modulus
-from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding
+from saddleslide.functions.roundings import FEW, OWN_CODE
 from saddleslide.theory.holder import Holder
 
 # Sizes of the terms of a remembered value are not known: they may cancel to a millionth.
@@ -40,12 +40,11 @@ class Remembered(Function):
     It says nothing of its minimum: bounds from below are left to lower models.
     """
 
+    has_value = False
+    rounding = replace(OWN_CODE, own=_CANCELLED * FEW)
+
     def __init__(self, function: Function, memory: Memory, domain: Domain) -> None:
         self.function, self.memory, self.domain = function, memory, domain
-
-    @property
-    def has_value(self) -> bool:
-        return False
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         raise NotImplementedError("Remembered: only bounds on values are known.")
@@ -70,7 +69,3 @@ class Remembered(Function):
 
     def certain_convexity(self, domain: Domain) -> float:
         return certain_modulus(self.function, domain)
-
-    @property
-    def rounding(self) -> Rounding:
-        return replace(OWN_CODE, own=_CANCELLED * FEW)

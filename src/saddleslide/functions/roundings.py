@@ -83,11 +83,11 @@ class Rounding:
         return Rounding(
             _added(self.value, other.value),
             _added(self.gradient, other.gradient),
-            _triple(a + b for a, b in zip(self.floor, other.floor, strict=True)),
-            _triple(a + b for a, b in zip(self.most, other.most, strict=True)),
+            _plus(self.floor, other.floor),
+            _plus(self.most, other.most),
             self.entrywise + other.entrywise,
             max(self.own, other.own),
-            _triple(a + b for a, b in zip(self._largest, other._largest, strict=True)),
+            _plus(self._largest, other._largest),
         )
 
     @property
@@ -100,14 +100,12 @@ class Rounding:
 
     def added_up(self, levels: int) -> Rounding:
         """Of a sum along a tree of so many levels: each of them rounds once more."""
-        more = 1.0 + 0.25 * levels
-        value, gradient = (
-            tuple(_triple(more * number for number in row) for row in table) for table in (self.value, self.gradient)
-        )
+        more, each = 1.0 + 0.25 * levels, levels * EPS
+        value, gradient = ([_times(more, row) for row in table] for table in (self.value, self.gradient))
         # Where no floor is known, what own code rounds is all that can be told.
         floor = [part if math.isfinite(part) else 0.0 for part in self.floor]
-        summed = (value[0][0] + levels * EPS * floor[0], value[0][1], value[0][2] + levels * EPS)
-        tilted_sums = (value[1][0] + levels * EPS * floor[1], *value[1][1:])
+        summed = _plus(value[0], (each * floor[0], 0.0, each))
+        tilted_sums = _plus(value[1], (each * floor[1], 0.0, 0.0))
         return replace(
             self,
             value=(summed, tilted_sums, value[2]),
@@ -122,11 +120,11 @@ class Rounding:
         return Rounding(
             _scaled(self.value, factor),
             _scaled(self.gradient, factor),
-            _triple(factor * number for number in self.floor),
-            _triple(factor * number for number in self.most),
+            _times(factor, self.floor),
+            _times(factor, self.most),
             factor * self.entrywise,
             self.own,
-            _triple(factor * number for number in self.beside),
+            _times(factor, self.beside),
         )
 
 
@@ -139,9 +137,8 @@ def tilted(c: Array) -> Rounding:
     size = float(np.linalg.norm(c))
     if c.ndim == 0:
         return Rounding(floor=(0.0, 0.0, size), entrywise=FEW * size)
-    return Rounding(
-        gradient=((FEW * size, 0.0, 0.0), _NONE, _NONE), floor=(0.0, size, 0.0), most=(0.0, 2.0 * size, 0.0)
-    )
+    gradient = ((FEW * size, 0.0, 0.0), _NONE, _NONE)
+    return Rounding(gradient=gradient, floor=(0.0, size, 0.0), most=(0.0, 2.0 * size, 0.0))
 
 
 def joined(parts: Iterable[Rounding]) -> Rounding:
@@ -169,6 +166,9 @@ def _scaled(table: Table, factor: float) -> Table:
     return rows[0], rows[1], rows[2]
 
 
-def _triple(numbers: Iterable[float]) -> _Row:
-    a, b, c = numbers
-    return a, b, c
+def _plus(first: _Row, second: _Row) -> _Row:
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2]
+
+
+def _times(factor: float, row: _Row) -> _Row:
+    return factor * row[0], factor * row[1], factor * row[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,15 +11,14 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, as_floats
 from saddleslide.domains import Domain, FullSpace
-from saddleslide.errors import InputError, NoExactMinimumError
+from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, is_ours, value_aside
-from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand, takes_products
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.roundings import FEW, Errors, inner_error
+from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.operators.spectrum import late
 
-EPS = float(np.finfo(np.float64).eps)
 # A declared curvature above this says that nothing is known.
 _USELESS = 1e12
 
@@ -72,13 +71,7 @@ ExactMinimum = Callable[[Function, Array, Domain], TiltedMinimum]
 
 
 def searched_minimum(
-    f: Function,
-    c: Array,
-    domain: Domain,
-    start: Array | None,
-    accuracy: float,
-    exact: ExactMinimum,
-    tally: Tally,
+    f: Function, c: Array, domain: Domain, start: Array | None, accuracy: float, exact: ExactMinimum, tally: Tally
 ) -> TiltedMinimum:
     """Accelerated proximal gradients on rest + simple + <c, x>, where `simple` has an exact proximal step.
 
@@ -87,10 +80,9 @@ def searched_minimum(
     models (without mu), which is the better one on bounded domains with little curvature. `exact` minimises the simple
     part with a tilt.
     """
-    search = _Search(*split_simple(f, domain), domain, _once(exact), tally)
-    rest, simple = search.rest, search.simple
-    known = search.curvature(accuracy)
-    L = known if math.isnan(known) else max(known, search.mu, 1e-300)
+    rest, simple = split_simple(f, domain)
+    search = _Search(rest, simple, domain, exact, tally)
+    L = search.curvature(accuracy)
     x = domain.project(np.zeros_like(c) if start is None else as_floats(start))
     v, previous, theta = x, x, 1.0
     best, point, lower = math.inf, x, -math.inf
@@ -108,10 +100,13 @@ def searched_minimum(
         total = value + value_aside(simple, v) + float(np.vdot(c, v))
         if total < best:
             best, point = total, v
-        cut = _Cut(v, value, gradient, gradient + c, _made(rest, v, value, gradient, c))
+        slope = float(np.linalg.norm(gradient))
+        made, sizes = errors_at(rest, v, value, slope), slope + float(np.linalg.norm(c))
+        products = (inner_error(v.size) + FEW) * sizes * float(np.linalg.norm(v))
+        made = Errors(made.value + products + FEW * abs(value), made.gradient + FEW * sizes)
+        cut = _Cut(v, value, gradient, gradient + c, made)
         average = average.mixed(theta, cut)
-        bounds = [search.average_minimum(average)] if search.finite else []
-        for found, lost in [*bounds, search.lower_bound(cut, value + float(np.vdot(c, v)))]:
+        for found, lost in search.lower_bounds(cut, value + float(np.vdot(c, v)), average):
             lower, margin = (found, lost) if found > lower else (lower, margin)
         rounding = cut.made.value + 64.0 * EPS * (abs(total) + float(np.abs(cut.slope * v).sum()))
         if best - lower <= max(accuracy, rounding + 1.5 * margin):
@@ -136,27 +131,6 @@ class _Cut(NamedTuple):
     gradient: Array
     slope: Array
     made: Errors
-
-
-def _made(rest: Function, v: Array, value: float, gradient: Array, c: Array) -> Errors:
-    """What rounding has done to value and slope at v, the tilt included."""
-    slope = float(np.linalg.norm(gradient))
-    found, sizes = errors_at(rest, v, value, slope), slope + float(np.linalg.norm(c))
-    products = (inner_error(v.size) + FEW) * sizes * float(np.linalg.norm(v))
-    return Errors(found.value + products + FEW * abs(value), found.gradient + FEW * sizes)
-
-
-def _once(exact: ExactMinimum) -> ExactMinimum:
-    """The same, asked once where the tilt is that of the last question: the first average is the first model itself."""
-    last: tuple[Array, TiltedMinimum] | None = None
-
-    def found(simple: Function, c: Array, domain: Domain) -> TiltedMinimum:
-        nonlocal last
-        if last is None or not np.array_equal(last[0], c):
-            last = c, exact(simple, c, domain)
-        return last[1]
-
-    return found
 
 
 @dataclass(frozen=True)
@@ -188,7 +162,9 @@ class _Search:
         self.reach = domain.radius_at_zero if domain.bounded else math.inf
         self.curved = certain_modulus(simple, domain)
         self.finite = domain.bounded or self.curved > 0.0
-        self.norms_at_hand = all(operator.norm_at_hand for operator, _ in rest.operators)
+        self.norms_at_hand = not takes_products(rest)
+        # The last tilt with its minimum: the first average is the first model itself.
+        self.last: tuple[Array, TiltedMinimum] | None = None
 
     def curvature(self, accuracy: float) -> float:
         """Declared curvature; backtracking starts from 1 where there is none, or none that is of use.
@@ -197,12 +173,10 @@ class _Search:
         """
         if not self.norms_at_hand:
             return math.nan
-        try:
-            smoothness = self.rest.smoothness(self.domain)
-        except InputError:
-            return 1.0
-        L = smoothness.H if smoothness.nu == 1.0 else smoothness.L(max(accuracy, 1e-9) / 4.0)
-        return L if L < _USELESS else 1.0
+        smoothness, L = smoothness_at_hand(self.rest, self.domain), math.inf
+        if smoothness is not None:
+            L = smoothness.H if smoothness.nu == 1.0 else smoothness.L(max(accuracy, 1e-9) / 4.0)
+        return max(L if L < _USELESS else 1.0, self.mu, 1e-300)
 
     def step(self, cut: _Cut, L: float) -> tuple[Array, float]:
         """Proximal gradient step and the curvature it used: the smallest that the values allow, where that can vary."""
@@ -233,23 +207,29 @@ class _Search:
                 return x, L
             L *= 2.0 if math.isfinite(found) else 16.0
 
-    def average_minimum(self, average: _Average) -> tuple[float, float]:
-        """The minimum of an average with the simple part, and what of it was given up for rounding."""
-        found = self.exact(self.simple, average.slope, self.domain)
-        lost = wrong_slope_cost(average.error, float(np.linalg.norm(found.point)), self.reach, self.curved)
-        return average.constant + found.lower - lost, lost + found.rounding
+    def linear_bound(
+        self, constant: float, slope: Array, error: float, middle: Array | float, reach: float, lost: float = 0.0
+    ) -> tuple[float, float]:
+        """The minimum of constant + <slope, x> + simple(x), less what is lost to rounding; and that part.
 
-    def lower_bound(self, cut: _Cut, value: float) -> tuple[float, float]:
-        """Minimum over the domain of value + <slope, x - v> + mu/2 |x - v|^2 + simple(x), and what rounding took."""
+        The slope is wrong by `error` in norm, `middle` is where that counts for nothing, all points are within `reach`.
+        """
+        if self.last is None or not np.array_equal(self.last[0], slope):
+            self.last = slope, self.exact(self.simple, slope, self.domain)
+        found = self.last[1]
+        lost += wrong_slope_cost(error, float(np.linalg.norm(found.point - middle)), reach, self.curved)
+        return constant + found.lower - lost, lost + found.rounding
+
+    def lower_bounds(self, cut: _Cut, value: float, average: _Average) -> Iterator[tuple[float, float]]:
+        """Bounds from the average and from value + <slope, x - v> + mu/2 |x - v|^2, and what rounding took of each."""
         v, slope, made = cut.point, cut.slope, cut.made
+        if self.finite:
+            yield self.linear_bound(average.constant, average.slope, average.error, 0.0, self.reach)
         if self.mu > 0.0:
-            return model_minimum(value, slope, v, self.mu, self.simple, self.domain, made)
-        if not self.finite:
-            return -math.inf, 0.0
-        found = self.exact(self.simple, slope, self.domain)
-        reach = self.domain.radius(v) if self.domain.bounded else math.inf
-        lost = made.value + wrong_slope_cost(made.gradient, float(np.linalg.norm(found.point - v)), reach, self.curved)
-        return value - float(np.vdot(slope, v)) + found.lower - lost, lost + found.rounding
+            yield model_minimum(value, slope, v, self.mu, self.simple, self.domain, made)
+        elif self.finite:
+            reach = self.domain.radius(v) if self.domain.bounded else math.inf
+            yield self.linear_bound(value - float(np.vdot(slope, v)), slope, made.gradient, v, reach, made.value)
 
 
 def wrong_slope_cost(error: float, way: float, reach: float, modulus: float) -> float:
@@ -291,11 +271,10 @@ def split_simple(f: Function, domain: Domain) -> tuple[Function, Function]:
         halves = [split_simple(part, domain) for part in f.parts]
         return _added(*(half[0] for half in halves)), _added(*(half[1] for half in halves))
     if is_ours(f, Scaled):
-        rest, simple = split_simple(f.function, domain)
-        return (
-            rest if isinstance(rest, Zero) else f.factor * rest,
-            simple if isinstance(simple, Zero) else f.factor * simple,
+        rest, simple = (
+            part if isinstance(part, Zero) else f.factor * part for part in split_simple(f.function, domain)
         )
+        return rest, simple
     return f, Zero()
 
 

@@ -12,15 +12,13 @@ import scipy
 
 from saddleslide.arrays.base import Array, as_floats, beside, on_host
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
+from saddleslide.functions.roundings import EPS
 
 if TYPE_CHECKING:
     from saddleslide.functions.base import Function
 
 _NEWTON_STEPS = 100
 _ROOT_STEPS = 500
-_EPS = float(np.finfo(np.float64).eps)
-# Solves the separable step on a box or the full space: (center, weight, domain) -> point.
-SeparableStep = Callable[[Array, float, Domain], Array]
 
 
 @dataclass(frozen=True)
@@ -139,26 +137,12 @@ def prox(f: Function, center: Array, weight: Array | float, domain: Domain, out:
     return out
 
 
-def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
-    """The step on a ball or a simplex and the multiplier of its constraint."""
-
-    def step(center: Array, weight: float, free: Domain) -> Array:
-        return free.project(_free_point(form, center, weight))
-
-    if isinstance(domain, Ball):
-        return _ball_step(step, center, weight, domain)
-    return _simplex_step(step, center, weight, domain)
-
-
 def _free_point(form: SeparableForm, center: Array, weight: Array | float) -> Array:
-    """The step on the full space; clipping it to a box is the step on the box."""
+    """The step on the full space, entry by entry; clipping it to a box is the step on the box."""
     pull = weight * center - form.linear
     stiffness = weight + form.quadratic
-    return _curved_point(form, pull, stiffness) if form.curved else np.divide(pull, stiffness)
-
-
-def _curved_point(form: SeparableForm, pull: Array, stiffness: Array | float) -> Array:
-    """Solve stiffness x + shapes'(x) = pull entry by entry; clipping to a box afterwards is exact."""
+    if not form.curved:
+        return np.divide(pull, stiffness)
     # Absolute values (nu = 0) only lower the pull; the other shapes are smooth at 0.
     threshold = sum((w for w, nu in form.powers if nu == 0.0), start=0.0)
     return np.copysign(balanced_size(form, np.maximum(np.abs(pull) - threshold, 0.0), stiffness), pull)
@@ -180,33 +164,21 @@ def balanced_size(form: SeparableForm, size: Array, stiffness: Array | float) ->
         w = powers[0][0]
         root: Array = 2.0 * size / (w + np.sqrt(w * w + 4.0 * stiffness * size) + (size == 0.0))
         return root * root
-    return _monotone_root(powers, form.hubers, size, stiffness)
-
-
-def _monotone_root(
-    powers: tuple[tuple[Array | float, float], ...],
-    hubers: tuple[tuple[float, float], ...],
-    size: Array,
-    stiffness: Array | float,
-) -> Array:
-    """Root of a concave increasing function on [0, size / stiffness], entry by entry, by Newton's method.
-
-    From a point left of the root, Newton steps on a concave increasing function rise to it and never overshoot; left of
-    the root lies every point where each of the terms is at most its equal share.
-    """
-    share = size / (1 + len(powers) + len(hubers))
+    # Newton's method: from a point left of the root, steps on a concave increasing function rise to it and never
+    # overshoot; left of the root lies every point where each of the terms is at most its equal share.
+    share = size / (1 + len(powers) + len(form.hubers))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
         x = np.divide(share, stiffness)
         for w, nu in powers:
             x = np.minimum(x, np.where(w > 0.0, (share / w) ** (1.0 / nu), np.inf))
-        for v, delta in hubers:
+        for v, delta in form.hubers:
             x = np.minimum(x, np.where(share < v, share * delta / v, np.inf) if v > 0.0 else x)
         for _ in range(_NEWTON_STEPS):
             value, slope = stiffness * x - size, stiffness + np.zeros_like(x)
             for w, nu in powers:
                 value = value + w * x**nu
                 slope = slope + np.where(x > 0.0, w * nu * x ** (nu - 1.0), np.inf)
-            for v, delta in hubers:
+            for v, delta in form.hubers:
                 value = value + v * np.minimum(x / delta, 1.0)
                 slope = slope + np.where(x < delta, v / delta, 0.0)
             following = x - value / slope
@@ -217,14 +189,20 @@ def _monotone_root(
     return x
 
 
-def _ball_step(step: SeparableStep, center: Array, weight: float, domain: Ball) -> tuple[Array, float]:
+def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
+    """The step on a ball or a simplex and the multiplier of its constraint."""
+    if isinstance(domain, Ball):
+        return _ball_step(form, center, weight, domain)
+    return _simplex_step(form, center, weight, domain)
+
+
+def _ball_step(form: SeparableForm, center: Array, weight: float, domain: Ball) -> tuple[Array, float]:
     """|x - a|^2 <= R^2 with multiplier m is the free step with weight + m, its center moved towards a."""
-    free = FullSpace(domain.shape)
     middle = 0.0 if domain.center is None else beside(center, domain.center)
 
     def at(multiplier: float) -> Array:
         total = weight + multiplier
-        return step(center * (weight / total) + middle * (multiplier / total), total, free)
+        return _free_point(form, center * (weight / total) + middle * (multiplier / total), total)
 
     def excess(multiplier: float) -> float:
         return float(np.linalg.norm(at(multiplier) - middle)) - domain.ball_radius
@@ -238,21 +216,24 @@ def _ball_step(step: SeparableStep, center: Array, weight: float, domain: Ball) 
     return domain.project(at(high)), high
 
 
-def _simplex_step(step: SeparableStep, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
+def _simplex_step(form: SeparableForm, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
     """Sum x = 1 with multiplier m is the step on the box with center - m / weight."""
     box = Box(0.0, 1.0, shape=domain.shape)
 
     def at(shift: float) -> Array:
-        return step(center - shift, weight, box)
+        return box.project(_free_point(form, center - shift, weight))
+
+    def excess(shift: float) -> float:
+        return float(at(shift).sum()) - 1.0
 
     reach = 1.0 + float(np.max(np.abs(center), initial=0.0))
     low, high = -reach, reach
     # The sum of the entries falls with the shift; widen until 1 lies between.
-    while float(at(low).sum()) < 1.0 and low > -1e290:
+    while excess(low) < 0.0 and low > -1e290:
         low *= 4.0
-    while float(at(high).sum()) > 1.0 and high < 1e290:
+    while excess(high) > 0.0 and high < 1e290:
         high *= 4.0
-    low, high = _crossing(lambda shift: float(at(shift).sum()) - 1.0, low, high)
+    low, high = _crossing(excess, low, high)
     below, above = at(high), at(low)
     # Between two neighbouring shifts the entries may jump: take the mixture with sum 1.
     rest = float(above.sum() - below.sum())
@@ -266,28 +247,21 @@ def _crossing(excess: Callable[[float], float], low: float, high: float) -> tupl
     if not excess(low) > 0.0 >= excess(high):
         return low, high
     root, _ = scipy.optimize.brentq(
-        excess, low, high, xtol=1e-300, rtol=4.0 * _EPS, maxiter=_ROOT_STEPS, full_output=True, disp=False
+        excess, low, high, xtol=1e-300, rtol=4.0 * EPS, maxiter=_ROOT_STEPS, full_output=True, disp=False
     )
     if excess(root) == 0.0:
         return root, root
-    low, high = _around(excess, root, low, high)
+    if root != 0.0:
+        # A bracket of a few units of rounding; wider where the function is flat or rounding hides it.
+        behind = ahead = 2.0 * EPS * abs(root)
+        while root - behind > low and excess(root - behind) <= 0.0:
+            behind *= 8.0
+        while root + ahead < high and excess(root + ahead) > 0.0:
+            ahead *= 8.0
+        low, high = max(low, root - behind), min(high, root + ahead)
     while low < (middle := 0.5 * (low + high)) < high:
         if excess(middle) > 0.0:
             low = middle
         else:
             high = middle
     return low, high
-
-
-def _around(excess: Callable[[float], float], root: float, low: float, high: float) -> tuple[float, float]:
-    """A bracket of a few units of rounding around a root; wider where the function is flat or rounding hides it."""
-    if root == 0.0:
-        return low, high
-    width = 2.0 * _EPS * abs(root)
-    while root - width > low and excess(root - width) <= 0.0:
-        width *= 8.0
-    left = max(low, root - width)
-    width = 2.0 * _EPS * abs(root)
-    while root + width < high and excess(root + width) > 0.0:
-        width *= 8.0
-    return left, min(high, root + width)

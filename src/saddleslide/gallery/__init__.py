@@ -2,49 +2,27 @@
 
 from saddleslide.gallery.consensus import ConsensusSolution, consensus
 from saddleslide.gallery.constrained import ConstrainedSolution, constrained
-from saddleslide.gallery.game import GameSolution, matrix_game
+from saddleslide.gallery.game import GameSolution, SyntheticSolution, matrix_game, synthetic
 from saddleslide.gallery.inverse import InverseSolution, lp_inverse
 from saddleslide.gallery.pictures import blur, phantom, read_picture, shaded_phantom
 from saddleslide.gallery.projectors import Scanner, parallel_beam, projector
-from saddleslide.gallery.reconstruction import ChosenWeight, Reconstruction, choose_weight, reconstruct
-from saddleslide.gallery.restoration import RestoredPicture, deblur, denoise, inpaint
+from saddleslide.gallery.restoration import PictureSolution, RestoredPicture, deblur, denoise, inpaint
 from saddleslide.gallery.solution import Solution
-from saddleslide.gallery.synthetic import SyntheticSolution, synthetic
-from saddleslide.gallery.tomography import nonlocal_laplacian, realistic_tomography, tomography
-from saddleslide.gallery.total_variation import PictureSolution
+from saddleslide.gallery.tomography import (
+    ChosenWeight,
+    Reconstruction,
+    choose_weight,
+    nonlocal_laplacian,
+    realistic_tomography,
+    reconstruct,
+    tomography,
+)
 from saddleslide.gallery.transport import TransportSolution, transport
 
 __all__ = [
-    "ChosenWeight",
-    "ConsensusSolution",
-    "ConstrainedSolution",
-    "GameSolution",
-    "InverseSolution",
-    "PictureSolution",
-    "Reconstruction",
-    "RestoredPicture",
-    "Scanner",
-    "Solution",
-    "SyntheticSolution",
-    "TransportSolution",
-    "blur",
-    "choose_weight",
-    "consensus",
-    "constrained",
-    "deblur",
-    "denoise",
-    "inpaint",
-    "lp_inverse",
-    "matrix_game",
-    "nonlocal_laplacian",
-    "parallel_beam",
-    "phantom",
-    "projector",
-    "read_picture",
-    "realistic_tomography",
-    "reconstruct",
-    "shaded_phantom",
-    "synthetic",
-    "tomography",
-    "transport",
-]
+    "ChosenWeight", "ConsensusSolution", "ConstrainedSolution", "GameSolution", "InverseSolution", "PictureSolution",
+    "Reconstruction", "RestoredPicture", "Scanner", "Solution", "SyntheticSolution", "TransportSolution", "blur",
+    "choose_weight", "consensus", "constrained", "deblur", "denoise", "inpaint", "lp_inverse", "matrix_game",
+    "nonlocal_laplacian", "parallel_beam", "phantom", "projector", "read_picture", "realistic_tomography",
+    "reconstruct", "shaded_phantom", "synthetic", "tomography", "transport",
+]  # fmt: skip

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape
+import saddleslide as ss
+from saddleslide.arrays.base import Array, as_number, as_real, as_shape
 from saddleslide.domains import Ball, FullSpace
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Blockwise, Function, Zero
 from saddleslide.gallery.constrained import multiplier_guess
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, Gossip
 from saddleslide.operators.sparse import check_sparse
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
 
 # A matrix of all pairs of so many agents is 3 GB.
 MOST_AGENTS = 20_000
@@ -46,17 +44,13 @@ class ConsensusSolution(Solution):
     f: Function
     W: Array
     around: Enclosure
-    result: Result
+    result: ss.Result
+    points = ResultArray("x", "One point per agent.")
 
     @property
     def bound(self) -> float:
         """Radius of the ball of the dual variable."""
         return self.around.radius
-
-    @property
-    def points(self) -> Array:
-        """One point per agent."""
-        return self.result.x
 
     @property
     def point(self) -> Array:
@@ -100,7 +94,7 @@ class ConsensusSolution(Solution):
         }
 
     def arrays(self) -> dict[str, Array]:
-        return {"point": self.point, "points": self.points}
+        return {"point": self.point} | super().arrays()
 
     def draw(self, figure: Any) -> None:
         left, right = figure.subplots(1, 2)
@@ -147,7 +141,13 @@ def consensus(
     ...
     saddleslide.errors.InputError: consensus: the graph falls into 2 parts, such as agents [0, 1] and [2]; ...
     """
-    local = _functions(functions)
+    if isinstance(functions, Function) or not isinstance(functions, Iterable):
+        kind = type(functions).__name__
+        raise InputError(f"consensus: functions is {kind}; expected a list, one function per agent.")
+    local = list(functions)
+    for i, one in enumerate(local):
+        if not isinstance(one, Function):
+            raise InputError(f"consensus: function {i} is {type(one).__name__}; expected a function from ss.functions.")
     W = gossip_matrix(graph)
     if len(local) != len(W):
         raise InputError(f"consensus: received {len(local)} functions for {len(W)} agents; expected one per agent.")
@@ -167,65 +167,36 @@ def agreement_problem(f: Function, B: Coupling, W: Array, R: float) -> SaddlePro
     """The problem of agents with the gossip matrix W = B^T B, their dual variable in a ball of radius R."""
     # x = 0 agrees, so that nothing can be infeasible: only R can be too small.
     around = Enclosure(R, "the multipliers", "that all agents agree")
-    return SaddleProblem(
-        f=f,
-        g=Zero(),
-        B=B,
-        X=FullSpace(B.x_shape),
-        Y=Ball(R, shape=B.y_shape),
-        reader=partial(ConsensusSolution, f, W, around),
-        enclosure=around,
-    )
-
-
-def _functions(functions: Any) -> list[Function]:
-    """One function per agent, or what is wrong with them."""
-    if isinstance(functions, Function) or not isinstance(functions, Iterable):
-        raise InputError(
-            f"consensus: functions is {type(functions).__name__}; expected a list, one function per agent."
-        )
-    local = list(functions)
-    for i, part in enumerate(local):
-        if not isinstance(part, Function):
-            raise InputError(
-                f"consensus: function {i} is {type(part).__name__}; expected a function from ss.functions."
-            )
-    return local
+    X, Y, reader = FullSpace(B.x_shape), Ball(R, B.y_shape), partial(ConsensusSolution, f, W, around)
+    return SaddleProblem(f=f, g=Zero(), B=B, X=X, Y=Y, reader=reader, enclosure=around)
 
 
 def gossip_matrix(graph: Any) -> Array:
     """The gossip matrix of a networkx graph, an adjacency matrix or a gossip matrix."""
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
-        graph = _adjacency(graph)
-    if scipy.sparse.issparse(graph):
+        try:
+            from networkx import to_numpy_array
+        except ImportError as missing:
+            raise MissingExtraError(
+                "consensus: networkx is not installed; pass an adjacency matrix instead."
+            ) from missing
+        if graph.is_directed():
+            raise InputError("consensus: graph is directed; expected an undirected one. Pass graph.to_undirected().")
+        graph = to_numpy_array(graph)
+    is_sparse = scipy.sparse.issparse(graph)
+    if is_sparse:
         check_sparse(graph, "consensus: graph")
-        _check_agents(graph.shape)
-        graph = graph.toarray()
-    matrix = as_real(graph, "consensus: graph")
-    _check_agents(matrix.shape)
+    matrix = graph if is_sparse else as_real(graph, "consensus: graph")
+    # Before a sparse graph is written out: the root of a gossip matrix has all entries.
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise InputError(f"consensus: graph has shape {matrix.shape}; expected a square matrix, one row per agent.")
+    if matrix.shape[0] > MOST_AGENTS:
+        raise InputError(f"consensus: graph has {matrix.shape[0]:,} agents; expected at most {MOST_AGENTS:,}.")
+    matrix = as_real(graph.toarray(), "consensus: graph") if is_sparse else matrix
     if not np.array_equal(matrix, matrix.T):
         raise InputError("consensus: graph is not symmetric; expected edges in both directions.")
-    if matrix.min() >= 0.0 and not matrix.diagonal().any():
-        return np.diag(matrix.sum(axis=1)) - matrix
-    return matrix
-
-
-def _check_agents(shape: Shape) -> None:
-    """Before a sparse graph is written out: the root of a gossip matrix has all entries."""
-    if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
-        raise InputError(f"consensus: graph has shape {shape}; expected a square matrix, one row per agent.")
-    if shape[0] > MOST_AGENTS:
-        raise InputError(f"consensus: graph has {shape[0]:,} agents; expected at most {MOST_AGENTS:,}.")
-
-
-def _adjacency(graph: Any) -> Any:
-    try:
-        from networkx import to_numpy_array
-    except ImportError as missing:
-        raise MissingExtraError("consensus: networkx is not installed; pass an adjacency matrix instead.") from missing
-    if graph.is_directed():
-        raise InputError("consensus: graph is directed; expected an undirected one. Pass graph.to_undirected().")
-    return to_numpy_array(graph)
+    is_adjacency = matrix.min() >= 0.0 and not matrix.diagonal().any()
+    return np.diag(matrix.sum(axis=1)) - matrix if is_adjacency else matrix
 
 
 def require_connected(W: Array) -> None:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import scipy
 
+import saddleslide as ss
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.certificates.residuals import separates
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, Linear
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, Mirrored, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
 
 # The ball of multipliers is this many times a first guess of their norm.
 _ROOM = 10.0
@@ -47,22 +45,14 @@ class ConstrainedSolution(Solution):
     b: Array
     X: Domain
     around: Enclosure
-    result: Result
+    result: ss.Result
+    x = ResultArray("x", "The minimiser; f(x) exceeds the minimum by at most the gap, whatever the multipliers' bound.")
+    multipliers = ResultArray("y", "The y with grad f(x) + A^T y = 0 where X is not active.")
 
     @property
     def bound(self) -> float:
         """Radius of the ball of multipliers."""
         return self.around.radius
-
-    @property
-    def x(self) -> Array:
-        """The minimiser; f(x) exceeds the minimum by at most the gap, whatever the bound on the multipliers."""
-        return self.result.x
-
-    @property
-    def multipliers(self) -> Array:
-        """The y with grad f(x) + A^T y = 0 where X is not active."""
-        return self.result.y
 
     @property
     def objective(self) -> float:
@@ -72,7 +62,7 @@ class ConstrainedSolution(Solution):
     @property
     def residual(self) -> float:
         """|A x - b|."""
-        return float(np.linalg.norm(self._miss()))
+        return float(np.linalg.norm(self.A.forward(self.x) - self.b))
 
     @property
     def inside(self) -> bool:
@@ -82,7 +72,8 @@ class ConstrainedSolution(Solution):
     @property
     def infeasible(self) -> bool:
         """Whether a hyperplane proves that no x in X has A x = b."""
-        return any(self._separates(direction) for direction in (self.multipliers, self._miss()))
+        directions = self.multipliers, self.A.forward(self.x) - self.b
+        return any(separates(self.A, self.b, self.X, one, self.A.adjoint(one)) for one in directions)
 
     @property
     def verdict(self) -> str:
@@ -96,13 +87,6 @@ class ConstrainedSolution(Solution):
             )
         return f"A x = b holds to {self.residual:.1e}."
 
-    def _miss(self) -> Array:
-        return self.A.forward(self.x) - self.b
-
-    def _separates(self, direction: Array) -> bool:
-        """Whether <direction, A x - b> is positive on all of X, with a margin for rounding."""
-        return separates(self.A, self.b, self.X, direction, self.A.adjoint(direction))
-
     def facts(self) -> dict[str, Fact]:
         return {
             "objective": self.objective,
@@ -113,16 +97,10 @@ class ConstrainedSolution(Solution):
             "feasibility": self.verdict,
         }
 
-    def arrays(self) -> dict[str, Array]:
-        return {"x": self.x, "multipliers": self.multipliers}
-
     def draw(self, figure: Any) -> None:
-        left, right = figure.subplots(1, 2, width_ratios=(2.0, 1.0))
-        for ax, name, values, style in (
-            (left, "x", self.x.ravel(), STYLES[0]),
-            (right, "multipliers", self.multipliers.ravel(), STYLES[1]),
-        ):
-            ax.bar(np.arange(values.size), values, color=style[0], width=0.85)
+        axes = figure.subplots(1, 2, width_ratios=(2.0, 1.0))
+        for ax, (name, values), style in zip(axes, self.arrays().items(), STYLES[:2], strict=True):
+            ax.bar(np.arange(values.size), values.ravel(), color=style[0], width=0.85)
             ax.axhline(0.0, color="0.35", linewidth=0.8)
             ax.set(xlabel="entry", title=name)
         figure.suptitle(f"f(x) = {self.objective:.6g}, |Ax - b| = {self.residual:.1e}")
@@ -158,57 +136,39 @@ def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: 
     saddleslide.errors.InputError: constrained: b is 0.71 away from the range of A; expected a b that some A x equals...
     """
     target = as_real(b, "constrained: b")
-    coupling = as_coupling(A, None if X is None else X.shape, target.shape, name="constrained: A")
-    target = target.reshape(coupling.y_shape)
+    B = as_coupling(A, None if X is None else X.shape, target.shape, name="constrained: A")
+    target = target.reshape(B.y_shape)
     if not isinstance(f, Function):
         raise InputError(f"constrained: f is {type(f).__name__}; expected a function from ss.functions.")
-    if f.shape is not None and f.shape != coupling.x_shape:
-        raise InputError(
-            f"constrained: f takes arrays of shape {f.shape}, A of shape {coupling.x_shape}; expected equal shapes."
-        )
-    domain = FullSpace(coupling.x_shape) if X is None else X
-    near = _nearest(coupling, target)
-    R = (
-        multiplier_guess(f, coupling, domain.project(near))
-        if bound is None
-        else as_number(bound, "constrained: bound", 0.0)
-    )
-    around = Enclosure(R, "the multipliers", "A x = b", target)
-    return SaddleProblem(
-        f=f,
-        g=Linear(target),
-        B=coupling,
-        X=domain,
-        Y=Ball(R, shape=coupling.y_shape),
-        reader=partial(ConstrainedSolution, f, coupling, target, domain, around),
-        enclosure=around,
-    )
-
-
-def _nearest(A: Coupling, b: Array) -> Array:
-    """The shortest x with A x = b; raises when b is proved to lie outside the range of A."""
-    x = _least_squares(A, b)
-    miss = b - A.forward(x)
-    distance, size = float(np.linalg.norm(miss)), float(np.linalg.norm(b))
-    normal = float(np.linalg.norm(A.adjoint(miss)))
-    if distance > _OUTSIDE * size and normal <= _NORMAL * A.norm.upper * distance:
+    if f.shape is not None and f.shape != B.x_shape:
+        shapes = f"f takes arrays of shape {f.shape}, A of shape {B.x_shape}"
+        raise InputError(f"constrained: {shapes}; expected equal shapes.")
+    X = FullSpace(B.x_shape) if X is None else X
+    # The shortest x with A x = b, as far as there is one.
+    near = _least_squares(B, target)
+    miss = target - B.forward(near)
+    distance, normal = float(np.linalg.norm(miss)), float(np.linalg.norm(B.adjoint(miss)))
+    if distance > _OUTSIDE * float(np.linalg.norm(target)) and normal <= _NORMAL * B.norm.upper * distance:
         raise InputError(
             f"constrained: b is {distance:.2g} away from the range of A; expected a b that some A x equals. "
             "Check for contradicting rows, or fit in the least-squares sense with ss.functions.LeastSquares."
         )
-    return x
+    R = multiplier_guess(f, B, X.project(near)) if bound is None else as_number(bound, "constrained: bound", 0.0)
+    around = Enclosure(R, "the multipliers", "A x = b", target)
+    reader = partial(ConstrainedSolution, f, B, target, X, around)
+    return SaddleProblem(f=f, g=Linear(target), B=B, X=X, Y=Ball(R, B.y_shape), reader=reader, enclosure=around)
 
 
 def _least_squares(A: Coupling, b: Array) -> Array:
+    """The shortest x with A x as near to b as can be."""
     operator = scipy.sparse.linalg.LinearOperator(
         (b.size, int(np.prod(A.x_shape))),
         matvec=lambda v: A.forward(v.reshape(A.x_shape)).ravel(),
         rmatvec=lambda w: A.adjoint(w.reshape(A.y_shape)).ravel(),
         dtype=np.float64,
     )
-    found = scipy.sparse.linalg.lsqr(
-        operator, b.ravel(), atol=1e-14, btol=1e-14, iter_lim=4 * min(operator.shape) + 20
-    )[0]
+    most = 4 * min(operator.shape) + 20
+    found = scipy.sparse.linalg.lsqr(operator, b.ravel(), atol=1e-14, btol=1e-14, iter_lim=most)[0]
     return np.asarray(found).reshape(A.x_shape)
 
 
@@ -218,5 +178,4 @@ def multiplier_guess(f: Function, A: Coupling, near: Array) -> float:
     scale = float(np.linalg.norm(slope)) / max(A.norm.upper, 1e-300)
     if scale == 0.0:
         return 1.0
-    fitted = _least_squares(Mirrored(A), slope)
-    return _ROOM * max(float(np.linalg.norm(fitted)), scale)
+    return _ROOM * max(float(np.linalg.norm(_least_squares(Mirrored(A), slope))), scale)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,18 @@ from saddleslide.errors import InputError
 from saddleslide.gallery.pictures import read_picture
 from saddleslide.operators.sparse import check_sparse
 
+_TABLES = (".csv", ".txt")
+_KINDS = (".csv", ".jpg", ".mtx", ".npy", ".npz", ".png", ".txt")
+
 
 def read_array(name: str | Path) -> Any:
     """The array in a file: dense, or sparse from a .mtx of coordinates. `file.npz:key` picks one of several."""
     path, _, key = str(name).partition(".npz:")
     file = Path(path + ".npz" if key else path)
-    reader = _READERS.get(file.suffix.lower())
-    if reader is None:
-        raise InputError(
-            f"{str(name)!r} has an unknown kind {file.suffix!r}; expected one of {', '.join(sorted(_READERS))}."
-        )
+    if file.suffix.lower() not in _KINDS:
+        raise InputError(f"{str(name)!r} has an unknown kind {file.suffix!r}; expected one of {', '.join(_KINDS)}.")
     try:
-        return reader(file, key)
+        return _read(file, key)
     except InputError:
         raise
     except Exception as error:
@@ -38,7 +37,7 @@ def read_array(name: str | Path) -> Any:
 def read_matrix(name: str | Path) -> Any:
     """The matrix in a file: as `read_array`, and a table of one line is a matrix of one row."""
     found = read_array(name)
-    if Path(name).suffix.lower() not in _DELIMITERS or np.ndim(found) != 1:
+    if Path(name).suffix.lower() not in _TABLES or np.ndim(found) != 1:
         return found
     # One number on each line, or all of them on one.
     return found[None, :] if _lines(Path(name)) == 1 else found[:, None]
@@ -69,56 +68,43 @@ def read_archive(name: str | Path) -> dict[str, Any]:
         raise InputError(f"{str(name)!r} can not be read: {error}. Expected arrays in a .npz file.") from error
 
 
-def _archive(file: Path, key: str) -> Any:
-    check_npz(file)
-    with np.load(file, allow_pickle=False) as stored:
-        names = list(stored)
-        if not names:
-            raise ValueError("it is empty")
-        if not key and len(names) != 1:
-            raise InputError(f"{str(file)!r} holds {names}; expected one array. Name it, as in {file.name}:{names[0]}.")
-        if key and key not in names:
-            raise InputError(f"{str(file)!r} holds {names}; expected {key!r} among them.")
-        return stored[key or names[0]]
-
-
-def _array(file: Path) -> Any:
-    with file.open("rb") as content:
-        check_npy(content, file.stat().st_size)
-    return np.load(file, allow_pickle=False)
-
-
-def _market(file: Path) -> Any:
-    """A Matrix Market file, whose first lines say how many rows, columns and entries there are."""
-    rows, columns, entries, form, *_ = scipy.io.mminfo(file)
-    length = file.stat().st_size
-    # A number takes two characters at least, half of a symmetric matrix is left out.
-    if entries > 2 * length:
-        raise ValueError(f"its header tells of {entries} entries, and {length} bytes are not enough for them")
-    # Rows and columns of a sparse matrix have starts of their own, in both directions.
-    check_size(16.0 * (rows + columns) + 48.0 * entries if form == "coordinate" else 16.0 * entries)
-    return scipy.io.mmread(file)
+def _read(file: Path, key: str) -> Any:
+    match file.suffix.lower():
+        case ".npy":
+            with file.open("rb") as content:
+                check_npy(content, file.stat().st_size)
+            return np.load(file, allow_pickle=False)
+        case ".npz":
+            check_npz(file)
+            with np.load(file, allow_pickle=False) as stored:
+                names = list(stored)
+                if not names:
+                    raise ValueError("it is empty")
+                if not key and len(names) != 1:
+                    hint = f"expected one array. Name it, as in {file.name}:{names[0]}."
+                    raise InputError(f"{str(file)!r} holds {names}; {hint}")
+                if key and key not in names:
+                    raise InputError(f"{str(file)!r} holds {names}; expected {key!r} among them.")
+                return stored[key or names[0]]
+        case ".mtx":
+            # The first lines say how many rows, columns and entries there are.
+            rows, columns, entries, form, *_ = scipy.io.mminfo(file)
+            length = file.stat().st_size
+            # A number takes two characters at least, half of a symmetric matrix is left out.
+            if entries > 2 * length:
+                raise ValueError(f"its header tells of {entries} entries, and {length} bytes are not enough for them")
+            # Rows and columns of a sparse matrix have starts of their own, in both directions.
+            check_size(16.0 * (rows + columns) + 48.0 * entries if form == "coordinate" else 16.0 * entries)
+            return scipy.io.mmread(file)
+        case ".csv" | ".txt" as suffix:
+            if not _lines(file):
+                raise ValueError("it is empty")
+            return np.loadtxt(file, delimiter="," if suffix == ".csv" else None, ndmin=1)
+        case _:
+            return read_picture(file)
 
 
 def _lines(file: Path) -> int:
     """Lines of a table that hold numbers."""
     with file.open(encoding="utf-8") as lines:
         return sum(bool(line.partition("#")[0].strip()) for line in lines)
-
-
-def _table(file: Path) -> Any:
-    if not _lines(file):
-        raise ValueError("it is empty")
-    return np.loadtxt(file, delimiter=_DELIMITERS[file.suffix.lower()], ndmin=1)
-
-
-_DELIMITERS = {".csv": ",", ".txt": None}
-_READERS: dict[str, Callable[[Path, str], Any]] = {
-    ".npy": lambda file, key: _array(file),
-    ".npz": _archive,
-    ".csv": lambda file, key: _table(file),
-    ".txt": lambda file, key: _table(file),
-    ".mtx": lambda file, key: _market(file),
-    ".png": lambda file, key: read_picture(file),
-    ".jpg": lambda file, key: read_picture(file),
-}

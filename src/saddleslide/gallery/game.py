@@ -1,24 +1,23 @@
-"""Two-player zero-sum matrix games, with optional regularisers of the two strategies."""
+"""Zero-sum games of two players: on a matrix, with optional regularisers, and the paper's synthetic instances."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.domains import Simplex
+import saddleslide as ss
+from saddleslide.arrays.arguments import as_whole
+from saddleslide.arrays.base import as_number
+from saddleslide.domains import Box, Simplex
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, Zero
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.functions import Function, Power, Zero
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
 
 
 @final
@@ -38,23 +37,16 @@ class GameSolution(Solution):
     payoff: Coupling
     f: Function
     g: Function
-    result: Result
+    result: ss.Result
 
-    @property
-    def row(self) -> Array:
-        """Probabilities of the rows: the player who receives the payoff."""
-        return self.result.y
-
-    @property
-    def column(self) -> Array:
-        """Probabilities of the columns: the player who pays."""
-        return self.result.x
+    row = ResultArray("y", "Probabilities of the rows: the player who receives the payoff.")
+    column = ResultArray("x", "Probabilities of the columns: the player who pays.")
 
     @property
     def value(self) -> float:
         """What the strategies pay each other, regularisers included; the value of the game is within `bounds`."""
-        x, y = self.result.x, self.result.y
-        return float(np.vdot(y, self.payoff.forward(x))) + self.f.value(x) - self.g.value(y)
+        paid = float(np.vdot(self.row, self.payoff.forward(self.column)))
+        return paid + self.f.value(self.column) - self.g.value(self.row)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -76,15 +68,8 @@ class GameSolution(Solution):
             "columns in use": int(np.count_nonzero(self.column > 0.0)),
         }
 
-    def arrays(self) -> dict[str, Array]:
-        return {"row": self.row, "column": self.column}
-
     def draw(self, figure: Any) -> None:
-        left, right = figure.subplots(1, 2)
-        for ax, name, strategy, style in (
-            (left, "row", self.row, STYLES[0]),
-            (right, "column", self.column, STYLES[1]),
-        ):
+        for ax, (name, strategy), style in zip(figure.subplots(1, 2), self.arrays().items(), STYLES[:2], strict=True):
             ax.bar(np.arange(strategy.size), strategy, color=style[0], width=0.85)
             ax.set(xlabel=name, ylabel="probability", title=f"strategy of the {name} player")
         figure.suptitle(f"value {self.value:.6g}, exploitability at most {self.exploitability:.1e}")
@@ -118,10 +103,91 @@ def matrix_game(payoff: Any, *, row: Function | None = None, column: Function | 
     """
     B = as_coupling(payoff, name="matrix_game: payoff")
     if len(B.x_shape) != 1 or len(B.y_shape) != 1 or 0 in B.x_shape + B.y_shape:
-        raise InputError(
-            f"matrix_game: payoff maps {B.x_shape} to {B.y_shape}; expected a matrix with actions in both."
-        )
-    f = Zero() if column is None else column
-    g = Zero() if row is None else row
+        shapes = f"payoff maps {B.x_shape} to {B.y_shape}"
+        raise InputError(f"matrix_game: {shapes}; expected a matrix with actions in both.")
+    f, g = (Zero() if part is None else part for part in (column, row))
     reader = partial(GameSolution, B, f, g)
     return SaddleProblem(f=f, g=g, B=B, X=Simplex(B.x_shape), Y=Simplex(B.y_shape), reader=reader)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SyntheticSolution(Solution):
+    """Both players' points, the bounds on the saddle value, and how many coordinates lie on the sides of the boxes.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> problem = ss.gallery.synthetic(1.0, 1.0, d=8)
+    >>> solution = problem.read(ss.solve(problem, tol=1e-8))
+    >>> round(solution.value, 6) == round(solution.result.lower, 6)
+    True
+    """
+
+    result: ss.Result
+    x = ResultArray("x", "The point of the player who minimises.")
+    y = ResultArray("y", "The point of the player who maximises.")
+
+    @property
+    def value(self) -> float:
+        """Middle of the certified bounds on the saddle value; at most half the gap off."""
+        return 0.5 * (self.result.lower + self.result.upper)
+
+    def facts(self) -> dict[str, Fact]:
+        return {
+            "saddle value": self.value,
+            "coordinates of x on a side": float(np.sum(np.abs(self.x) == 1.0)),
+            "coordinates of y on a side": float(np.sum(np.abs(self.y) == 1.0)),
+        }
+
+    def draw(self, figure: Any) -> None:
+        axes = figure.subplots(1, 2, sharey=True)
+        for ax, (name, values), style in zip(axes, self.arrays().items(), STYLES[:2], strict=True):
+            ax.bar(np.arange(values.size), values, color=style[0])
+            ax.set(title=name, xlabel="coordinate", ylim=(-1.05, 1.05))
+
+
+def synthetic(
+    nu_x: float = 0.75, nu_y: float = 0.25, *, seed: int = 0, d: int = 60, alpha_x: float = 1.0, alpha_y: float = 1.0,
+    sigma_min: float = 0.5, sigma_max: float = 2.0, b_max: float = 0.0,
+) -> SaddleProblem:  # fmt: skip
+    """The paper's synthetic instances, pinned to the last digit: powers with random tilts on boxes [-1, 1]^d.
+
+    The matrix that couples them has log-spaced singular values.
+
+    Parameters
+    ----------
+    nu_x, nu_y : float
+        Hölder exponents of f and g.
+    seed : int
+        Instance.
+    d : int
+        Size of x and of y.
+    alpha_x, alpha_y : float
+        Weights of the powers.
+    sigma_min, sigma_max : float
+        Range of the singular values of B.
+    b_max : float
+        Diagonal quadratic of g, from 0 to b_max.
+
+    Examples
+    --------
+    >>> problem = synthetic(1.0, 0.5, seed=0)
+    >>> problem.X, problem.coupling.norm.upper
+    (Box(-1.0, 1.0, shape=(60,)), 2.0)
+    """
+    rng = np.random.default_rng(as_whole(seed, "synthetic: seed", 0))
+    d = as_whole(d, "synthetic: d", 1)
+    low, high = as_number(sigma_min, "synthetic: sigma_min", 0.0), as_number(sigma_max, "synthetic: sigma_max", 0.0)
+    if not 0.0 < low <= high:
+        raise InputError(f"synthetic: sigma_min, sigma_max are {low:g}, {high:g}; expected 0 < sigma_min <= sigma_max.")
+    b_max = as_number(b_max, "synthetic: b_max", 0.0)
+    # The draws and their order define the instance; the QR factors keep the signs that LAPACK gives them.
+    U = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    V = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    c_x, c_y = rng.standard_normal(d), rng.standard_normal(d)
+    B = (U * np.geomspace(low, high, d)) @ V.T
+    box = Box(-1.0, 1.0, shape=d)
+    f = Power(nu_x, weight=alpha_x, tilt=c_x)
+    g = Power(nu_y, weight=alpha_y, tilt=c_y, quadratic=np.linspace(0.0, b_max, d) if b_max else None)
+    return SaddleProblem(f=f, g=g, B=as_coupling(B, norm=high), X=box, Y=box, reader=SyntheticSolution)

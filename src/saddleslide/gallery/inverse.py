@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_shape
+import saddleslide as ss
+from saddleslide.arrays.base import Shape, as_number, as_shape
 from saddleslide.domains import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Power
-from saddleslide.gallery.solution import Fact, Solution, keep_kind
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, FiniteDifferences, Matrix, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
 
 
 @final
@@ -39,12 +37,8 @@ class InverseSolution(Solution):
     D: Coupling
     weight: float
     p: float
-    result: Result
-
-    @property
-    def signal(self) -> Array:
-        """The reconstruction."""
-        return self.result.x
+    result: ss.Result
+    signal = ResultArray("x", "The reconstruction.")
 
     @property
     def misfit(self) -> float:
@@ -68,9 +62,6 @@ class InverseSolution(Solution):
             "misfit |Ax - b|": self.misfit,
             "penalty": self.penalty,
         }
-
-    def arrays(self) -> dict[str, Array]:
-        return {"signal": self.signal}
 
     def draw(self, figure: Any) -> None:
         left, right = figure.subplots(1, 2)
@@ -122,18 +113,18 @@ def lp_inverse(
         raise InputError("lp_inverse: weight is 0; expected a number > 0. Without a penalty this is least squares.")
     f = LeastSquares(A, b, ridge=ridge, x_shape=None if x_shape is None else as_shape(x_shape, "lp_inverse: x_shape"))
     shape = f.A.x_shape
-    coupling = _differences(shape) if D is None else as_coupling(D, shape, name="lp_inverse: D")
+    if D is not None:
+        coupling = as_coupling(D, shape, name="lp_inverse: D")
+    elif len(shape) == 2:
+        coupling = FiniteDifferences(shape)
+    elif len(shape) == 1 and shape[0] >= 2:
+        n = shape[0]
+        steps = [-np.ones(n - 1), np.ones(n - 1)]
+        coupling = Matrix(scipy.sparse.diags_array(steps, offsets=[0, 1], shape=(n - 1, n)))
+    else:
+        raise InputError(f"lp_inverse: x has shape {shape}; expected a signal or an image, or pass D=.")
     q = exponent / (exponent - 1.0)
     # The conjugate of weight/p |z|^p is weight^(1-q) |y|^q / q.
     g = Power(nu=q - 1.0, weight=strength ** (1.0 - q))
     reader = partial(InverseSolution, f, coupling, strength, exponent)
     return SaddleProblem(f=f, g=g, B=coupling, X=FullSpace(shape), Y=FullSpace(coupling.y_shape), reader=reader)
-
-
-def _differences(shape: Shape) -> Coupling:
-    if len(shape) == 2:
-        return FiniteDifferences(shape)
-    if len(shape) != 1 or shape[0] < 2:
-        raise InputError(f"lp_inverse: x has shape {shape}; expected a signal or an image, or pass D=.")
-    n = shape[0]
-    return Matrix(scipy.sparse.diags_array([-np.ones(n - 1), np.ones(n - 1)], offsets=[0, 1], shape=(n - 1, n)))

@@ -34,8 +34,13 @@ def projector(n: int, angles: int = 180) -> Matrix:
     bins = np.linspace(-np.sqrt(2.0), np.sqrt(2.0), round(n * np.sqrt(2.0)))
     turns = (k * np.pi / angles for k in range(angles))
     matrix = _splat(*pixel_grid(n), turns, bins)
-    scaled = matrix / _perron_norm(matrix)
-    coupling = as_coupling(scaled, (n, n), (angles * bins.size,), norm=1.0 + 1e-9)
+    # Entries are >= 0, so that power iterations from the all-ones vector find the norm.
+    v, square = np.ones(n * n) / np.sqrt(n * n), 0.0
+    for _ in range(200):
+        image = matrix.T @ (matrix @ v)
+        square = float(np.linalg.norm(image))
+        v = image / square
+    coupling = as_coupling(matrix / float(np.sqrt(square)), (n, n), (angles * bins.size,), norm=1.0 + 1e-9)
     assert isinstance(coupling, Matrix)
     return coupling
 
@@ -146,17 +151,6 @@ def _splat(x: Array, y: Array, turns: Iterable[float], bins: Array) -> Any:
     columns = np.tile(np.arange(x.size), 2 * count)
     entries = (np.concatenate(weights), (np.concatenate(rows), columns))
     return scipy.sparse.csr_array(entries, shape=(count * bins.size, x.size))
-
-
-def _perron_norm(matrix: Any) -> float:
-    """Spectral norm of a matrix with entries >= 0 by power iterations from the all-ones vector."""
-    v = np.ones(matrix.shape[1]) / np.sqrt(matrix.shape[1])
-    square = 0.0
-    for _ in range(200):
-        image = matrix.T @ (matrix @ v)
-        square = float(np.linalg.norm(image))
-        v = image / square
-    return float(np.sqrt(square))
 
 
 def _norm_bound(matrix: Any) -> float:

@@ -1,28 +1,88 @@
-"""Pictures cleaned of noise, blur and holes with (Huber) total variation."""
+"""Pictures cleaned of noise, blur and holes with (Huber) total variation; what solutions that are pictures share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from pathlib import Path
+from typing import Any, final
 
 import numpy as np
 
+import saddleslide as ss
+from saddleslide.arrays.arguments import as_path
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.arrays.kinds import to_host
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, LeastSquares, Linear, Quadratic
-from saddleslide.gallery.pictures import blur
-from saddleslide.gallery.solution import Fact, keep_kind
-from saddleslide.gallery.total_variation import PictureSolution, as_positive, tv_problem
+from saddleslide.functions import Function, LeastSquares, Linear, Quadratic, Zero
+from saddleslide.gallery.pictures import blur, psnr
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
+from saddleslide.operators import FiniteDifferences
+from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
 
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
-
+# What a picture may be written as.
+_FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 # Curvature of the deblurring problem in the directions that the blur wipes out.
 _RIDGE = 1e-4
+
+
+class PictureSolution(Solution):
+    """A result whose x is a picture.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> problem = ss.gallery.denoise(np.full((2, 2), 0.1), weight=0.1)
+    >>> isinstance(problem.read(ss.solve(problem, tol=1e-9)), ss.gallery.PictureSolution)
+    True
+    """
+
+    huber: float
+    image = ResultArray("x", "The picture.")
+
+    @property
+    def variation(self) -> float:
+        """Sum of the (Huber) absolute differences of neighbours, in rows and in columns."""
+        size = np.abs(FiniteDifferences(self.image.shape).forward(self.image))
+        if self.huber == 0.0:
+            return float(size.sum())
+        inside = np.minimum(size, self.huber)
+        return float((inside * inside / (2.0 * self.huber) + size - inside).sum())
+
+    def psnr(self, truth: Any) -> float:
+        """Peak signal-to-noise ratio against the true picture with values in [0, 1], in decibels."""
+        return psnr(self.image, as_real(truth, "psnr: truth", self.image.shape))
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture as a file; values below 0 are black, above 1 white."""
+        require_matplotlib()
+        from matplotlib.image import imsave
+
+        place = as_path(path, "save: path", "picture.png")
+        if place.suffix.lower() not in _FORMATS:
+            raise InputError(f"save: path is {str(place)!r}; expected a name that ends in one of {_FORMATS}.")
+        imsave(place, np.clip(self.image, 0.0, 1.0), cmap="gray", vmin=0.0, vmax=1.0)
+
+
+def tv_problem(
+    f: Function, weight: float, huber: float, X: Domain, reader: Callable[[ss.Result], PictureSolution]
+) -> SaddleProblem:
+    """Min f(x) + weight TV(x) over pictures x in X; differences below `huber` are squared."""
+    # On |y| <= weight, the maximum of y t - huber / (2 weight) y^2 is weight times the Huber function of t.
+    g = Quadratic(huber / weight) if huber > 0.0 else Zero()
+    Y = Box(-weight, weight, shape=(2, *X.shape))
+    return SaddleProblem(f=f, g=g, B=FiniteDifferences(X.shape), X=X, Y=Y, reader=reader)
+
+
+def as_positive(value: Any, name: str) -> float:
+    """A finite number > 0, or what is wrong with it."""
+    number = as_number(value, name, 0.0)
+    if number == 0.0:
+        raise InputError(f"{name} is 0; expected a number > 0.")
+    return number
 
 
 @final
@@ -44,7 +104,7 @@ class RestoredPicture(PictureSolution):
     weight: float
     huber: float
     f: Function
-    result: Result
+    result: ss.Result
 
     @property
     def objective(self) -> float:
@@ -60,9 +120,8 @@ class RestoredPicture(PictureSolution):
         return {"objective": self.objective, "minimum at least": self.lower, "total variation": self.variation}
 
     def draw(self, figure: Any) -> None:
-        for ax, picture, title in zip(
-            figure.subplots(1, 2), (self.given, self.image), ("given", "restored"), strict=True
-        ):
+        pictures = {"given": self.given, "restored": self.image}
+        for ax, (title, picture) in zip(figure.subplots(1, 2), pictures.items(), strict=True):
             ax.imshow(picture, cmap="gray", vmin=0.0, vmax=1.0)
             ax.set(title=title, xticks=[], yticks=[])
 
@@ -92,8 +151,7 @@ def denoise(picture: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem
     Quadratic(diagonal, any shape)
     """
     given = _picture(picture, "denoise")
-    f = Quadratic(1.0) + Linear(-given)
-    offset = 0.5 * float(np.vdot(given, given))
+    f, offset = Quadratic(1.0) + Linear(-given), 0.5 * float(np.vdot(given, given))
     return _problem(f, given, offset, weight, huber, FullSpace(given.shape), "denoise")
 
 

@@ -7,17 +7,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, cast
 
+import saddleslide as ss
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY, origin_of
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
 
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
-
 Fact: TypeAlias = float | bool | str
+
+
+class ResultArray:
+    """The x or the y of a result, under the name that its problem has for it; `arrays` tells all of them."""
+
+    def __init__(self, block: str, doc: str) -> None:
+        self.block, self.__doc__ = block, doc
+
+    def __get__(self, solution: Any, owner: Any = None) -> Array:
+        return cast(Array, self if solution is None else getattr(solution.result, self.block))
 
 
 class Solution(ABC):
@@ -32,15 +40,16 @@ class Solution(ABC):
     (True, ['column', 'row'])
     """
 
-    result: Result
+    result: ss.Result
 
     @abstractmethod
     def facts(self) -> dict[str, Fact]:
         """Name and value of what is worth a line: for tables and records."""
 
-    @abstractmethod
     def arrays(self) -> dict[str, Array]:
         """The arrays under the names that the problem has for them."""
+        known = {name: kind for part in reversed(type(self).__mro__) for name, kind in vars(part).items()}
+        return {name: getattr(self, name) for name, kind in known.items() if isinstance(kind, ResultArray)}
 
     @abstractmethod
     def draw(self, figure: Any) -> None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
+import saddleslide as ss
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Box
-from saddleslide.errors import raise_all
+from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, Linear, Quadratic
 from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Marginals
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
-
-if TYPE_CHECKING:
-    from saddleslide.runs.result import Result
 
 # Marginals whose sums differ by more than this part are not those of one plan; less is rounding in single precision.
 _SAME_SUM = 1e-6
@@ -42,12 +40,20 @@ class TransportSolution(Solution):
     costs: Array
     marginals: tuple[Array, Array]
     regularisation: float
-    result: Result
+    result: ss.Result
 
     @property
     def plan(self) -> Array:
         """Nonnegative, with the given marginals up to rounding: the point of the run with what it lacks filled in."""
-        return _round_plan(self.result.x, *self.marginals)
+        # The rounding of Altschuler, Weed and Rigollet: shrink rows and columns that are too full, then fill up.
+        plan, (a, b) = np.maximum(self.result.x, 0.0), self.marginals
+        for axis, limits in ((1, a), (0, b)):
+            sums = plan.sum(axis=axis, keepdims=True)
+            full = np.divide(limits.reshape(sums.shape), sums, out=np.ones_like(sums), where=sums > 0.0)
+            plan = plan * np.minimum(1.0, full)
+        lacking, wanted = np.maximum(a - plan.sum(axis=1), 0.0), np.maximum(b - plan.sum(axis=0), 0.0)
+        total = float(lacking.sum())
+        return plan + np.outer(lacking, wanted) / total if total > 0.0 else plan
 
     @property
     def cost(self) -> float:
@@ -97,9 +103,8 @@ class TransportSolution(Solution):
             right.plot(np.arange(values.size), values, color=style[0], marker=style[1], markersize=3, label=name)
         right.set(title="potentials", xlabel="bin")
         right.legend(frameon=False)
-        figure.suptitle(
-            f"cost {self.cost:.6g}, objective within {self.objective - self.result.lower:.1e} of the minimum"
-        )
+        within = self.objective - self.result.lower
+        figure.suptitle(f"cost {self.cost:.6g}, objective within {within:.1e} of the minimum")
 
 
 @keep_kind
@@ -131,65 +136,31 @@ def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0
     C = as_real(costs, "transport: costs")
     a, b = as_real(source, "transport: source"), as_real(target, "transport: target")
     weight = as_number(regularisation, "transport: regularisation", 0.0)
-    raise_all("transport", _complaints(C, a, b))
-    # Histograms divided by their sums in single precision differ a little: one plan needs one mass.
-    b = b * (float(a.sum()) / float(b.sum()))
-    f: Function = Linear(C) if weight == 0.0 else Linear(C) + Quadratic(weight)
-    # No plan exceeds half of this cap. It bounds X, so linear costs have a certificate too, and is never active.
-    cap = 2.0 * np.minimum.outer(a, b)
-    # Twice what is needed, so that the gap bounds the error of the marginals.
-    bound = 2.0 * _potential_bound(C, 0.5 * weight * float(cap.max()))
-    return SaddleProblem(
-        f=f,
-        g=Linear(np.concatenate([a, b])),
-        B=Marginals(C.shape),
-        X=Box(0.0, cap),
-        Y=Box(-bound, bound, shape=a.size + b.size),
-        reader=partial(TransportSolution, C, (a, b), weight),
-    )
-
-
-def _complaints(C: Array, a: Array, b: Array) -> list[str]:
-    found = []
-    if C.ndim != 2 or C.size == 0 or (a.shape, b.shape) != (C.shape[:1], C.shape[1:]):
-        return [
-            f"costs, source and target have shapes {C.shape}, {a.shape} and {b.shape}; expected (m, n), (m,) and (n,)."
-        ]
-    found += [
-        f"{name} has a negative entry {part.min():g}; expected numbers >= 0."
-        for name, part in (("source", a), ("target", b))
-        if part.min() < 0.0
-    ]
+    shapes = C.shape, a.shape, b.shape
+    if C.ndim != 2 or C.size == 0 or shapes[1:] != (C.shape[:1], C.shape[1:]):
+        told = "costs, source and target have shapes {}, {} and {}".format(*shapes)
+        raise InputError(f"transport: {told}; expected (m, n), (m,) and (n,).")
+    signs = (("source", float(a.min())), ("target", float(b.min())))
+    wrong = [f"{name} has a negative entry {least:g}; expected numbers >= 0." for name, least in signs if least < 0.0]
     sums = float(a.sum()), float(b.sum())
     if abs(sums[0] - sums[1]) > _SAME_SUM * max(map(abs, sums)):
-        found.append(
+        wrong.append(
             f"source sums to {sums[0]:.9g} and target to {sums[1]:.9g}; expected equal sums. "
             "Divide each by its sum to compare histograms of different mass."
         )
     elif sums[0] <= 0.0:
-        found.append("source and target sum to 0; expected some mass to move.")
-    return found
-
-
-def _potential_bound(C: Array, slack: float) -> float:
-    """Some optimal potentials are at most this in absolute value.
-
-    The plan is also optimal for the linear costs c = C + regularisation plan. Take potentials that are conjugate in c
-    and shift them until the largest u is max(c)/2: then all entries lie in [min(c) - max(c)/2, max(c)/2].
-    """
-    low, high = float(C.min()), float(C.max()) + slack
-    return max(abs(low - 0.5 * high), abs(0.5 * high), math.ulp(1.0))
-
-
-def _round_plan(x: Array, a: Array, b: Array) -> Array:
-    """The rounding of Altschuler, Weed and Rigollet: shrink rows and columns that are too full, then fill up."""
-    plan = np.maximum(x, 0.0)
-    plan = plan * _shrink(plan.sum(axis=1), a)[:, None]
-    plan = plan * _shrink(plan.sum(axis=0), b)[None, :]
-    lacking, wanted = np.maximum(a - plan.sum(axis=1), 0.0), np.maximum(b - plan.sum(axis=0), 0.0)
-    total = float(lacking.sum())
-    return plan + np.outer(lacking, wanted) / total if total > 0.0 else plan
-
-
-def _shrink(sums: Array, limits: Array) -> Array:
-    return np.minimum(1.0, np.divide(limits, sums, out=np.ones_like(sums), where=sums > 0.0))
+        wrong.append("source and target sum to 0; expected some mass to move.")
+    raise_all("transport", wrong)
+    # Histograms divided by their sums in single precision differ a little: one plan needs one mass.
+    b = b * (sums[0] / sums[1])
+    f: Function = Linear(C) if weight == 0.0 else Linear(C) + Quadratic(weight)
+    # No plan exceeds half of this cap. It bounds X, so linear costs have a certificate too, and is never active.
+    cap = 2.0 * np.minimum.outer(a, b)
+    # The plan is also optimal for the linear costs c = C + regularisation plan. Take potentials that are conjugate in c
+    # and shift them until the largest u is max(c)/2: then all entries lie in [min(c) - max(c)/2, max(c)/2].
+    low, high = float(C.min()), float(C.max()) + 0.5 * weight * float(cap.max())
+    # Twice what is needed, so that the gap bounds the error of the marginals.
+    bound = 2.0 * max(abs(low - 0.5 * high), abs(0.5 * high), math.ulp(1.0))
+    X, Y = Box(0.0, cap), Box(-bound, bound, shape=a.size + b.size)
+    reader = partial(TransportSolution, C, (a, b), weight)
+    return SaddleProblem(f=f, g=Linear(np.concatenate([a, b])), B=Marginals(C.shape), X=X, Y=Y, reader=reader)

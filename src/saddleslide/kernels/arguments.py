@@ -20,7 +20,6 @@ ZERO_X, ZERO_Y, LAST = 1, 2, 4
 # Rows of a sparse matrix that are summed side by side.
 TILE = 32
 
-
 # What is only read may be write-protected. All arrays are contiguous, and vectors are flat.
 Array: TypeAlias = npt.NDArray[np.float64]
 Read: TypeAlias = Annotated[Array, "read"]
@@ -37,7 +36,7 @@ Offsets: TypeAlias = Annotated[npt.NDArray[np.int32], "offsets"]
 
 
 class KnownSet(NamedTuple):
-    """A set of a kind in `kinds`; sides of a box, radius and center of a ball."""
+    """A set of one of the kinds above; sides of a box, radius and center of a ball."""
 
     kind: int
     lower: Read
@@ -67,16 +66,21 @@ class Rows(NamedTuple):
     starts: Starts
 
 
-class Pairs(NamedTuple):
+class Pairs(Rows):
     """The same in pairs of neighbouring columns: two entries of `data` for each column, that of the left one."""
 
-    data: Read
-    columns: Columns
-    starts: Starts
 
+class Patterns(NamedTuple):
+    """Runs of rows that are alike: run r begins at row begins[r] and has the pattern numbers[r].
 
-# One of these two.
-KnownRows: TypeAlias = Annotated[Any, "rows"]
+    Pattern p has the offsets from the diagonal and the weights from starts[p] to starts[p + 1].
+    """
+
+    begins: Edges
+    numbers: Edges
+    starts: Edges
+    offsets: Offsets
+    weights: Read
 
 
 class Dense(NamedTuple):
@@ -99,7 +103,8 @@ class Differences(NamedTuple):
     columns: int
 
 
-# One of these three. Kernels are compiled for each apart: products are much of what there is to compile.
+# `Rows` or `Pairs`; one of the last three. Kernels are compiled for each apart: products are much of what there is.
+KnownRows: TypeAlias = Annotated[Any, "rows"]
 KnownCoupling: TypeAlias = Annotated[Any, "coupling"]
 
 
@@ -125,8 +130,12 @@ class Parts(NamedTuple):
     coupling: KnownCoupling
 
 
+# What Python hands over are `Blocks`; other kernels, `Parts`.
+SomeBlocks: TypeAlias = Annotated[Blocks | Parts, "blocks"]
+
+
 class Level(NamedTuple):
-    """Some steps of a level: their weights alpha, and what they may leave out, as bits of `kinds`."""
+    """Some steps of a level: their weights alpha, and what they may leave out, as the bits above."""
 
     Gamma: float
     step: float
@@ -163,7 +172,7 @@ class Factors(NamedTuple):
 
 
 class Anchoring(NamedTuple):
-    """beta_x, beta_y, f'(x_in) and g'(y_in), and Q at the points of an anchored level, as `Images` keeps it."""
+    """beta_x, beta_y, f'(x_in) and g'(y_in), and Q at the points of an anchored level, as `AnchorTerms` keeps it."""
 
     beta_x: float
     beta_y: float
@@ -180,15 +189,6 @@ class Bands(NamedTuple):
 
     height: int
     together: int
-
-
-class Around(NamedTuple):
-    """Dual entries beside some pixels: their differences with the pixels to the left, right, above and below."""
-
-    left: Read
-    right: Read
-    up: Read
-    down: Read
 
 
 class PictureBuffers(NamedTuple):
@@ -233,16 +233,3 @@ class Curve(NamedTuple):
 
     threshold: float
     root: float
-
-
-class Patterns(NamedTuple):
-    """Runs of rows that are alike: run r begins at row begins[r] and has the pattern numbers[r].
-
-    Pattern p has the offsets from the diagonal and the weights from starts[p] to starts[p + 1].
-    """
-
-    begins: Edges
-    numbers: Edges
-    starts: Edges
-    offsets: Offsets
-    weights: Read

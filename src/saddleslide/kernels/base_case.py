@@ -49,14 +49,9 @@ def clip_into(v: Array, domain: KnownSet) -> None:
 
 
 @helper
-def _shift(v: Array, center: Array, sign: float) -> None:
-    for i in range(center.size):
-        v[i] += sign * center[i]
-
-
-@helper
 def _into_ball(v: Array, radius: float, center: Array) -> None:
-    _shift(v, center, -1.0)
+    for i in range(center.size):
+        v[i] -= center[i]
     norm = math.sqrt(dot(v, v))
     if not norm <= radius:
         if math.isinf(norm):
@@ -70,7 +65,8 @@ def _into_ball(v: Array, radius: float, center: Array) -> None:
         factor = radius / norm
         for i in range(v.size):
             v[i] *= factor
-    _shift(v, center, 1.0)
+    for i in range(center.size):
+        v[i] += center[i]
 
 
 @helper
@@ -111,14 +107,6 @@ def project_whole(v: Array, domain: KnownSet) -> None:
 
 
 @helper
-def project_further(v: Array, domain: KnownSet) -> None:
-    """Nearest point of the set, in place, for what `interval` has not done."""
-    if domain.kind == BOX:
-        clip(v, domain.lower, domain.upper)
-    project_whole(v, domain)
-
-
-@helper
 def bent(pull: float, stiffness: float, threshold: float, root: float) -> float:
     """Solve stiffness x + threshold sign(x) + root sign(x) |x|^(1/2) = pull."""
     size = abs(pull) - threshold
@@ -128,11 +116,13 @@ def bent(pull: float, stiffness: float, threshold: float, root: float) -> float:
 
 
 @helper
-def minimise(v: Array, weight: float, term: KnownTerm, start: int) -> None:
-    """Turn centres into minimisers of the term plus weight/2 |x - center|^2, in place; v begins at entry `start`."""
+def settle(v: Array, weight: float, domain: KnownSet, term: KnownTerm, start: int) -> None:
+    """From centres to minimisers of the term plus weight/2 |x - center|^2, with the sides, in place.
+
+    That is the base case for what entries do on their own; v begins at entry `start` of its block.
+    """
     kind, stiffness, threshold, root, _ = term
-    if kind == NO_TERM:
-        return
+    end = start + v.size
     if kind == ALIKE:
         total, bend, curve = weight + stiffness[0], threshold[0], root[0]
         if bend == 0.0 and curve == 0.0:
@@ -142,18 +132,11 @@ def minimise(v: Array, weight: float, term: KnownTerm, start: int) -> None:
         else:
             for i in range(v.size):
                 v[i] = bent(weight * v[i], total, bend, curve)
-        return
-    end = start + v.size
-    own, bends, curves = stiffness[start:end], threshold[start:end], root[start:end]
-    for i in range(v.size):
-        v[i] = bent(weight * v[i], weight + own[i], bends[i], curves[i])
-
-
-@helper
-def settle(v: Array, weight: float, domain: KnownSet, term: KnownTerm, start: int) -> None:
-    """From centres to the base case for what entries do on their own; v begins at entry `start` of its block."""
-    minimise(v, weight, term, start)
+    elif kind != NO_TERM:
+        own, bends, curves = stiffness[start:end], threshold[start:end], root[start:end]
+        for i in range(v.size):
+            v[i] = bent(weight * v[i], weight + own[i], bends[i], curves[i])
     if domain.kind == BOX:
-        clip(v, domain.lower[start : start + v.size], domain.upper[start : start + v.size])
+        clip(v, domain.lower[start:end], domain.upper[start:end])
     elif term.kind != NO_TERM:
         clip_into(v, domain)

@@ -15,6 +15,8 @@ from numba import types
 from numba.core.errors import NumbaError
 from numba.extending import overload
 
+from saddleslide.kernels.arguments import Blocks
+
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 _SIMPLE: dict[Any, Any] = {float: types.float64, int: types.int64, NoneType: types.void}
@@ -31,46 +33,46 @@ _ARRAYS = {
 }
 
 
-def helper(function: _Kernel) -> _Kernel:
-    """A part of kernels, compiled together with each of them.
+def _part(fastmath: Any) -> Callable[[_Kernel], _Kernel]:
+    def part(function: _Kernel) -> _Kernel:
+        made: _Kernel = numba.njit(error_model="numpy", fastmath=fastmath)(function)
+        return made
 
-    It says how it rounds: otherwise Numba would take that from whoever is compiled with it first.
-    """
-    made: _Kernel = numba.njit(error_model="numpy", fastmath=False)(function)
-    return made
-
-
-def fusing(function: _Kernel) -> _Kernel:
-    """A helper where a product and a sum may be rounded once instead of twice."""
-    made: _Kernel = numba.njit(error_model="numpy", fastmath={"contract"})(function)
-    return made
+    return part
 
 
-def summing(function: _Kernel) -> _Kernel:
-    """A helper for sums whose order does not matter, so that they become vector code."""
-    made: _Kernel = numba.njit(error_model="numpy", fastmath={"reassoc", "contract"})(function)
-    return made
+# A part of kernels, compiled together with each of them. It says how it rounds: otherwise Numba would take that from
+# whoever is compiled with it first.
+helper = _part(False)
+# One where a product and a sum may be rounded once instead of twice.
+fusing = _part({"contract"})
+# One for sums whose order does not matter, so that they become vector code.
+summing = _part({"reassoc", "contract"})
 
 
-def choose(stub: Callable[..., Any], choice: Callable[..., Any]) -> None:
-    """What compiled code calls in the place of a stub: `choice` gives it, from the types of the arguments."""
+def chosen(choice: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of kernels whose code is chosen by types: `choice` takes those of the arguments, and gives a function."""
+
+    def stub() -> None:
+        """What compiled code seems to call."""
+
+    # Numba compares its signature with that of the function.
+    choice.__annotations__.clear()
     overload(stub, jit_options={"error_model": "numpy", "fastmath": False})(choice)
+    return stub
 
 
-def kernel(function: _Kernel) -> _Kernel:
+def kernel(function: _Kernel, shared: bool = False) -> _Kernel:
     """A function that Python calls too: for other kernels it is a helper, and `compiled` makes the one for Python."""
     made: Any = helper(function)
-    made.nogil = False
+    made.nogil = shared
     kept: _Kernel = made
     return kept
 
 
 def shared_kernel(function: _Kernel) -> _Kernel:
     """A kernel whose rows are shared out over threads: it lets others work meanwhile."""
-    made: Any = kernel(function)
-    made.nogil = True
-    kept: _Kernel = made
-    return kept
+    return kernel(function, shared=True)
 
 
 def compiled(made: Any, **kinds: Any) -> Callable[..., Any]:
@@ -80,28 +82,34 @@ def compiled(made: Any, **kinds: Any) -> Callable[..., Any]:
     every call, which for named tuples takes longer than a step on a small problem; so callers hand over arrays that are
     contiguous and of the stated types. Tests look at the arguments of all kernels.
     """
-    function, options = made.py_func, {"error_model": "numpy", "nogil": made.nogil}
     signature = signature_of(made, **kinds)
+
+    def entry(cache: bool) -> Callable[..., Any]:
+        whole = numba.njit(signature, error_model="numpy", nogil=made.nogil, cache=cache)(made.py_func)
+        (only,) = whole.overloads.values()
+        found: Callable[..., Any] = only.entry_point
+        return found
+
     with warnings.catch_warnings():
         # A cache that can not be written makes the next start slower, no more.
         warnings.simplefilter("ignore")
-        for prepare in (_forget_outdated, _forget):
+        for all_of_it in (False, True):
             try:
-                prepare(function)
-                return _entry(numba.njit(signature, cache=True, **options)(function))
+                _forget(made.py_func, all_of_it)
+                return entry(cache=True)
             except NumbaError:
                 raise
             except Exception:
                 # Damaged, half-written or forbidden: what stands on disk is of no use.
                 continue
-        return _entry(numba.njit(signature, **options)(function))
+        return entry(cache=False)
 
 
 def signature_of(made: Any, *, columns: str = "uint32", **kinds: Any) -> Any:
     """The types that the annotations of a kernel stand for, with these columns and these kinds of named tuples."""
     index = numba.from_dtype(np.dtype(columns))
     words = _ARRAYS | {"columns": types.Array(index, 1, "C", readonly=True), "new columns": index[::1]}
-    words |= {word: _type_of(kind, words) for word, kind in kinds.items()}
+    words |= {word: _type_of(kind, words) for word, kind in {"blocks": Blocks, **kinds}.items()}
     hints = get_type_hints(made.py_func, include_extras=True)
     result = _type_of(hints.pop("return"), words)
     return result(*(_type_of(hint, words) for hint in hints.values()))
@@ -118,27 +126,15 @@ def _type_of(hint: Any, words: dict[str, Any]) -> Any:
     return types.BaseTuple.from_types([_type_of(field, words) for field in fields], hint)
 
 
-def _entry(made: Any) -> Callable[..., Any]:
-    (only,) = made.overloads.values()
-    entry: Callable[..., Any] = only.entry_point
-    return entry
+def _forget(function: Callable[..., Any], all_of_it: bool) -> None:
+    """Delete what the disk holds of a function: all, or where it is outdated.
 
-
-def _forget_outdated(function: Callable[..., Any]) -> None:
-    """Numba looks at the file of a kernel alone; its helpers lie in other files of this folder."""
+    Numba looks at the file of a kernel alone; its helpers lie in other files of this folder.
+    """
+    folder, stem = numba.njit(cache=True)(function).stats.cache_path, Path(function.__code__.co_filename).stem
+    kept = list(Path(folder).glob(f"{stem}.{function.__qualname__}-*"))
     newest = max(file.stat().st_mtime_ns for file in Path(__file__).parent.glob("*.py"))
-    if any(kept.stat().st_mtime_ns < newest for kept in _kept(function)):
-        _forget(function)
-
-
-def _forget(function: Callable[..., Any]) -> None:
-    """Delete what the disk holds of a function."""
-    for kept in _kept(function):
-        with contextlib.suppress(OSError):
-            kept.unlink()
-
-
-def _kept(function: Callable[..., Any]) -> list[Path]:
-    folder = numba.njit(cache=True)(function).stats.cache_path
-    stem = Path(function.__code__.co_filename).stem
-    return list(Path(folder).glob(f"{stem}.{function.__qualname__}-*"))
+    if all_of_it or any(file.stat().st_mtime_ns < newest for file in kept):
+        for file in kept:
+            with contextlib.suppress(OSError):
+                file.unlink()

@@ -2,7 +2,9 @@
 
 Sums of a sparse row are made as in `products`: one vector or two, narrow indices or wide ones, give the same bits. Rows
 of projectors and interpolations are kept in pairs of neighbouring columns, with one index and one vector load for two
-entries. Everything here is compiled for either kind of rows.
+entries; these passes are compiled for either kind of rows. Rows that are shifts of the rows before them, those of
+stencils, share one pattern, offsets from the diagonal and weights: next to nothing is read besides the vectors, and
+neighbouring rows are summed side by side in vector code. `operators.sparse` finds pairs and patterns.
 """
 
 from __future__ import annotations
@@ -12,28 +14,23 @@ from typing import Any
 import numpy as np
 
 from saddleslide.kernels.arguments import (
+    TILE,
     Array,
     KnownRows,
     NewColumns,
     NewStarts,
     Offsets,
     Pairs,
+    Patterns,
     Read,
     ReadMatrix,
-    Rows,
     Starts,
     Write,
     WriteMatrix,
 )
-from saddleslide.kernels.building import choose, helper, kernel, shared_kernel, summing
+from saddleslide.kernels.building import chosen, fusing, helper, kernel, shared_kernel, summing
 from saddleslide.kernels.pair_loops import add_pairs, pair_sum
 from saddleslide.kernels.products import add_multiple, dot, row_sum
-
-
-@helper
-def _two_row_sums(data: Array, columns: Any, v: Array, k: Any, end: Any) -> tuple[float, float]:
-    """`row_sum` of both columns of v: the second time, the row is in the cache."""
-    return row_sum(data, columns, v[:, 0], k, end), row_sum(data, columns, v[:, 1], k, end)
 
 
 @helper
@@ -53,28 +50,28 @@ def _add_row_to_two(data: Array, columns: Any, factors: tuple[float, float], out
         k += np.uint64(1)
 
 
-def _sum(rows: KnownRows, v: Array, k: Any, end: Any) -> Any:
+@chosen
+def _sum(rows: Any, v: Any, k: Any, end: Any) -> Any:
     """The product of v with entries k to end, which are those of a row: two numbers where v has two columns."""
+    if rows.instance_class is Pairs:
+        return lambda rows, v, k, end: pair_sum(rows.data, rows.columns, v, k, end)
+    if v.ndim == 1:
+        return lambda rows, v, k, end: row_sum(rows.data, rows.columns, v, k, end)
+    # The second time, the row is in the cache.
+    return lambda rows, v, k, end: (
+        row_sum(rows.data, rows.columns, v[:, 0], k, end),
+        row_sum(rows.data, rows.columns, v[:, 1], k, end),
+    )
 
 
-def _add(rows: KnownRows, factor: Any, out: Array, k: Any, end: Any) -> None:
+@chosen
+def _add(rows: Any, factor: Any, out: Any, k: Any, end: Any) -> Any:
     """Add a multiple of such entries to `out`, or one to each of its two columns."""
-
-
-# By the kind of rows and the columns of v or `out`.
-_SUM: dict[Any, Any] = {
-    (Rows, 1): lambda rows, v, k, end: row_sum(rows.data, rows.columns, v, k, end),
-    (Rows, 2): lambda rows, v, k, end: _two_row_sums(rows.data, rows.columns, v, k, end),
-    (Pairs, 1): lambda rows, v, k, end: pair_sum(rows.data, rows.columns, v, k, end),
-}
-_ADD: dict[Any, Any] = {
-    (Rows, 1): lambda rows, factor, out, k, end: _add_row(rows.data, rows.columns, factor, out, k, end),
-    (Rows, 2): lambda rows, factor, out, k, end: _add_row_to_two(rows.data, rows.columns, factor, out, k, end),
-    (Pairs, 1): lambda rows, factor, out, k, end: add_pairs(rows.data, rows.columns, factor, out, k, end),
-}
-_SUM[Pairs, 2], _ADD[Pairs, 2] = _SUM[Pairs, 1], _ADD[Pairs, 1]
-choose(_sum, lambda rows, v, k, end: _SUM[rows.instance_class, v.ndim])
-choose(_add, lambda rows, factor, out, k, end: _ADD[rows.instance_class, out.ndim])
+    if rows.instance_class is Pairs:
+        return lambda rows, factor, out, k, end: add_pairs(rows.data, rows.columns, factor, out, k, end)
+    if out.ndim == 1:
+        return lambda rows, factor, out, k, end: _add_row(rows.data, rows.columns, factor, out, k, end)
+    return lambda rows, factor, out, k, end: _add_row_to_two(rows.data, rows.columns, factor, out, k, end)
 
 
 @shared_kernel
@@ -113,40 +110,88 @@ def two_grams(rows: KnownRows, v: ReadMatrix, weights: Read, back: WriteMatrix, 
 
 
 @kernel
-def count_pairs(columns: Offsets, starts: Starts, pair_starts: NewStarts) -> int:
-    """Where the pairs of each row begin; the number of all is returned.
+def pair_up(
+    columns: Offsets, starts: Starts, data: Read, last: int, pair_starts: NewStarts, pair_columns: NewColumns,
+    weights: Write,
+) -> int:  # fmt: skip
+    """Where the pairs of each row begin, and the number of all; with room for them, in zeros, the pairs as well.
 
-    Branches on the columns would be guessed wrongly half of the time: there are none.
+    An entry alone is paired with a zero on its right; the one in the last column with a zero on its left, so that no
+    pair reaches beyond the vector. Branches on the columns would be guessed wrongly half of the time: there are none.
     """
-    pairs = 0
+    pair = -1
     for i in range(starts.size - 1):
-        pair_starts[i] = pairs
+        pair_starts[i] = pair + 1
         second, before = 0, -2
         for k in range(starts[i], starts[i + 1]):
             # The second of a pair never begins one.
             second = (1 - second) & (columns[k] == before + 1)
             before = columns[k]
-            pairs += 1 - second
-    pair_starts[starts.size - 1] = pairs
-    return pairs
-
-
-@kernel
-def pair_up(columns: Offsets, starts: Starts, data: Read, last: int, pair_columns: NewColumns, weights: Write) -> None:
-    """Write the pairs; `weights` holds zeros. An entry alone is paired with a zero on its right.
-
-    The one in the last column is paired with a zero on its left, so that no pair reaches beyond the vector.
-    """
-    pair = -1
-    for i in range(starts.size - 1):
-        second, before = 0, -2
-        for k in range(starts[i], starts[i + 1]):
-            second = (1 - second) & (columns[k] == before + 1)
-            before = columns[k]
             pair += 1 - second
-            right = second | (columns[k] == last)
-            pair_columns[pair] = columns[k] - right
-            weights[2 * pair + right] = data[k]
+            if weights.size > 0:
+                right = second | (columns[k] == last)
+                pair_columns[pair] = columns[k] - right
+                weights[2 * pair + right] = data[k]
+    pair_starts[starts.size - 1] = pair + 1
+    return pair + 1
+
+
+@fusing
+def _tile(row: int, offsets: Any, weights: Array, v: Array, sums: Array) -> None:
+    """Sums of a pattern over a tile of rows from `row` on, four entries at a time."""
+    for i in range(TILE):
+        sums[i] = 0.0
+    k = 0
+    while k + 3 < offsets.size:
+        a, b = v[np.uint64(row + offsets[k]) :], v[np.uint64(row + offsets[k + 1]) :]
+        c, d = v[np.uint64(row + offsets[k + 2]) :], v[np.uint64(row + offsets[k + 3]) :]
+        first, second, third, fourth = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for i in range(TILE):
+            sums[i] += (first * a[i] + second * b[i]) + (third * c[i] + fourth * d[i])
+        k += 4
+    while k < offsets.size:
+        a, weight = v[np.uint64(row + offsets[k]) :], weights[k]
+        for i in range(TILE):
+            sums[i] += weight * a[i]
+        k += 1
+
+
+@helper
+def _lone(row: int, offsets: Any, weights: Array, v: Array) -> float:
+    """The sum of one row, in four parts: one sum would wait for itself at every term."""
+    a, b, c, d, k = 0.0, 0.0, 0.0, 0.0, 0
+    while k + 3 < offsets.size:
+        a += weights[k] * v[np.uint64(row + offsets[k])]
+        b += weights[k + 1] * v[np.uint64(row + offsets[k + 1])]
+        c += weights[k + 2] * v[np.uint64(row + offsets[k + 2])]
+        d += weights[k + 3] * v[np.uint64(row + offsets[k + 3])]
+        k += 4
+    while k < offsets.size:
+        a += weights[k] * v[np.uint64(row + offsets[k])]
+        k += 1
+    return (a + b) + (c + d)
+
+
+@shared_kernel
+def alike_product(patterns: Patterns, v: Read, out: Write, sums: Write, first: int, last: int) -> None:
+    """Write out = A v for the rows of some runs.
+
+    The last tile of a run ends where the run does, over rows that are done already: they come out the same.
+    """
+    begins, numbers, starts, offsets, weights = patterns
+    for r in range(first, last):
+        row, end, p = begins[r], begins[r + 1], numbers[r]
+        own, heavy = offsets[starts[p] : starts[p + 1]], weights[starts[p] : starts[p + 1]]
+        if end - row < TILE:
+            for i in range(row, end):
+                out[i] = _lone(i, own, heavy, v)
+            continue
+        while row < end:
+            row = min(row, end - TILE)
+            _tile(row, own, heavy, v, sums)
+            for i in range(TILE):
+                out[row + i] = sums[i]
+            row += TILE
 
 
 @summing

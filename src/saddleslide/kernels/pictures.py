@@ -1,4 +1,4 @@
-"""The innermost level for finite differences: the steps of `coupling_sweep`, fused, several in one pass over memory.
+"""The innermost level for finite differences: the steps of `sweeps`, fused, several in one pass over memory.
 
 A picture is one long row here: the neighbour below is a shift by its width, the neighbour across a shift by 1. Dual
 entries that no difference reaches, at the end of every row and in the last row, are kept apart in `ends`; zeros stand
@@ -7,6 +7,9 @@ and write to one or two of them, so that they become vector code.
 
 `moved` holds z - z~ for the rows that are at work. z is put right in place one row behind z~, where all neighbours are
 known. Step j + 1 follows step j two rows behind, so that `together` steps share one pass, with their rows in cache.
+
+With primal-dual steps, zeros stand for the ends in y and in its last step. A band of rows makes x and the differences
+across, and those down one row behind, where both of their pixels are new. So step j + 1 follows step j one row behind.
 """
 
 from __future__ import annotations
@@ -17,13 +20,14 @@ from saddleslide.kernels.arguments import (
     BALL,
     BOX,
     LAST,
+    NO_TERM,
     ZERO_X,
     ZERO_Y,
     Above,
-    Around,
     Array,
     Bands,
     Differences,
+    DualBuffers,
     Factors,
     Level,
     Parts,
@@ -32,9 +36,11 @@ from saddleslide.kernels.arguments import (
 )
 from saddleslide.kernels.base_case import clip, clipped, interval, limits, project_whole, settle
 from saddleslide.kernels.building import fusing, helper, kernel
-from saddleslide.kernels.sweeps import BothFactors, copy, fold_levels, look_back, step_factors
+from saddleslide.kernels.sweeps import advance_y, average_with, copy, factors, fold_above, look_ahead, look_back
 
 Limits: TypeAlias = tuple[float, float]
+# Dual entries beside some pixels: their differences with the pixels to the left, right, above and below.
+Around: TypeAlias = tuple[Array, Array, Array, Array]
 
 
 class Band(NamedTuple):
@@ -148,14 +154,14 @@ def rows_of_x(
     h, v, start = dual[n : 2 * n], dual[2 * n :], begin
     if band.row == 0:
         # Nothing stands above, and nothing to the left of the first pixel.
-        around = Around(dual[n - 1 : n - 1 + columns], h[:columns], nothing, v[:columns])
+        around = dual[n - 1 : n - 1 + columns], h[:columns], nothing, v[:columns]
         toward_x(out[:columns], z[:columns], fold[:columns], around, inverse[:columns], by, within)
         slope = -h[0] - v[0]
         slope = inverse[0] * slope if inverse.size > 0 else slope
         out[0] = clipped(by.a * z[0] + by.b * (fold[0] - slope), within[0], within[1])
         start = columns
     if end > start:
-        around = Around(h[start - 1 : end - 1], h[start:end], v[start - columns : end - columns], v[start:end])
+        around = h[start - 1 : end - 1], h[start:end], v[start - columns : end - columns], v[start:end]
         toward_x(out[start - begin :], z[start:end], fold[start:end], around, inverse[start:end], by, within)
 
 
@@ -215,48 +221,30 @@ def _ahead_y(
 
 
 @helper
-def _correct_rows(band: Band, top: int, by: BothFactors, parts: Parts, z: Array, strip: PictureBuffers) -> None:
+def _correct_rows(band: Band, top: int, c_x: float, c_y: float, parts: Parts, z: Array, strip: PictureBuffers) -> None:
     """The corrected iterate in some rows, in place; their entries of `moved` begin at `top`."""
     X, Y, n, inverse, moved, columns = parts.X, parts.Y, parts.n, parts.inverse, strip.moved, parts.coupling.columns
     begin, size, m, first = band.row * columns, band.height * columns, moved.size // 3, 0
     # The entry before the first one of h is a zero that never changes.
     h, v, end = moved[m + top :], moved[2 * m + 1 :], begin + size
     if band.row == 0:
-        around = Around(h[:columns], h[1 : columns + 1], strip.nothing, v[top : top + columns])
-        _correct_x(z[:columns], moved[top : top + columns], around, inverse[:columns], by[0].c, interval(X))
+        around = h[:columns], h[1 : columns + 1], strip.nothing, v[top : top + columns]
+        _correct_x(z[:columns], moved[top : top + columns], around, inverse[:columns], c_x, interval(X))
         first = columns
     if size > first:
         low, high = top + first, top + size
-        around = Around(h[first:size], h[first + 1 : size + 1], v[low - columns : high - columns], v[low:high])
-        _correct_x(z[begin + first : end], moved[low:high], around, inverse[begin + first : end], by[0].c, interval(X))
+        around = h[first:size], h[first + 1 : size + 1], v[low - columns : high - columns], v[low:high]
+        _correct_x(z[begin + first : end], moved[low:high], around, inverse[begin + first : end], c_x, interval(X))
     if X.kind == BOX:
         clip(z[begin:end], X.lower[begin:end], X.upper[begin:end])
     for down in range(2):
         at, x = stretch(parts.coupling, band, down), moved[top : top + size]
         y, way = z[at.place : at.place + at.inside], moved[(1 + down) * m + 1 + top :]
-        _correct_y(y, way, x, moved[top + at.shift :], by[1].c, interval(Y))
+        _correct_y(y, way, x, moved[top + at.shift :], c_y, interval(Y))
         if Y.kind == BOX:
             clip(y, Y.lower[at.place - n :], Y.upper[at.place - n :])
         for i in range(at.number):
             z[at.place + at.first + i * at.stride] = 0.0
-
-
-@helper
-def _move_up(moved: Array, count: int, columns: int, m: int) -> None:
-    """Take the last two rows of each plane to its top, where the next rows find them."""
-    for plane in range(3):
-        top = plane * m + (1 if plane > 0 else 0)
-        copy(moved[top : top + 2 * columns], moved[top + count * columns :])
-
-
-@helper
-def _project_whole(parts: Parts, z: Array, ends: Array) -> None:
-    """Sets that couple all entries of a block."""
-    project_whole(z[: parts.n], parts.X)
-    if parts.Y.kind >= BALL:
-        exchange(parts.coupling, z, ends)
-        project_whole(z[parts.n :], parts.Y)
-        exchange(parts.coupling, z, ends)
 
 
 @kernel
@@ -273,7 +261,7 @@ def difference_sweep(
     T, spares, ends, moved = level.alphas.size, level.spares, buffers.ends, buffers.moved
     kept = 0 if bands.height == rows else 2
     m = (bands.height + kept) * columns
-    fold_levels(parts, above, buffers.fold)
+    fold_above(parts, above, buffers.fold)
     exchange(parts.coupling, z, ends)
     for first in range(0, T, bands.together):
         group = min(bands.together, T - first)
@@ -283,17 +271,137 @@ def difference_sweep(
                 row, end = max(moment - 2 * k, 0), min(moment - 2 * k + bands.height, rows)
                 if end <= row:
                     continue
-                by = step_factors(level.alphas[first + k], level, above)
+                alpha = level.alphas[first + k]
+                by_x, by_y = factors(level, above, alpha, 0), factors(level, above, alpha, 1)
                 own = moved[k * (3 * m + 1) : (k + 1) * (3 * m + 1)]
                 strip = PictureBuffers(buffers.fold, own, ends, buffers.nothing)
                 band, at_start = Band(row, end - row), spares if first + k == 0 else 0
-                _ahead_x(band, kept, at_start, by[0], parts, z, average, strip)
-                _ahead_y(band, kept, at_start, by[1], parts, z, average, strip)
+                _ahead_x(band, kept, at_start, by_x, parts, z, average, strip)
+                _ahead_y(band, kept, at_start, by_y, parts, z, average, strip)
                 # One row behind, and to the end at the end.
                 begin, close = max(row - 1, 0), rows if end == rows else end - 1
                 if close > begin and not (spares & LAST and first + k == T - 1):
-                    _correct_rows(Band(begin, close - begin), (kept + begin - row) * columns, by, parts, z, strip)
-                if kept:
-                    _move_up(own, end - row, columns, m)
-        _project_whole(parts, z, ends)
+                    top = (kept + begin - row) * columns
+                    _correct_rows(Band(begin, close - begin), top, by_x.c, by_y.c, parts, z, strip)
+                for plane in range(3 if kept else 0):
+                    # The last two rows go to the top, where the next rows find them.
+                    top = plane * m + (1 if plane > 0 else 0)
+                    copy(own[top : top + 2 * columns], own[top + (end - row) * columns :])
+        # Sets that couple all entries of a block.
+        project_whole(z[: parts.n], parts.X)
+        if parts.Y.kind >= BALL:
+            exchange(parts.coupling, z, ends)
+            project_whole(z[parts.n :], parts.Y)
+            exchange(parts.coupling, z, ends)
     exchange(parts.coupling, z, ends)
+
+
+@fusing
+def _take(z: Array, average: Array, new: Array, alpha: float) -> None:
+    """Put new entries into z and into the average; their steps stay in their place."""
+    beta = 1.0 - alpha
+    for i in range(z.size):
+        ahead = new[i]
+        average[i] = alpha * ahead + beta * average[i]
+        new[i] = ahead - z[i]
+        z[i] = ahead
+
+
+@helper
+def _clear_ends(picture: Differences, lag: Array) -> None:
+    """What has no difference makes no step that x could see."""
+    for down in range(2):
+        at = stretch(picture, Band(0, picture.rows), down)
+        for i in range(at.number):
+            lag[at.place - picture.rows * picture.columns + at.first + i * at.stride] = 0.0
+
+
+@helper
+def _picture_x(
+    band: Band, at_zero: bool, theta: float, by: Factors, parts: Parts, z: Array, average: Array, buffers: DualBuffers
+) -> None:
+    """The step of x in some rows, with B^T (y + theta (y - y_previous)), unless y is 0."""
+    n, (rows, columns), (lag, fold, scratch, margins) = parts.n, parts.coupling, buffers
+    begin, size = band.row * columns, band.height * columns
+    end, new = begin + size, scratch[:size]
+    if at_zero:
+        without_product(new, z[begin:end], fold[begin:end], by, limits(parts.X, parts.f))
+    elif band.height == rows:
+        look_ahead(scratch[n:], z[n:], theta, lag)
+        rows_of_x(new, band, by, parts, z, scratch, fold, margins[rows + columns :])
+    else:
+        h, v = z[n : 2 * n], z[2 * n :]
+        # Nothing stands to the left of the first pixel, and at the end of a row there is no difference.
+        across, down = scratch[size : 2 * size + 1], scratch[2 * size + 1 : 3 * size + columns + 1]
+        across[0] = 0.0
+        look_ahead(across[1:], h[begin:end], theta, lag[begin:end])
+        if band.row == 0:
+            down[:columns] = 0.0
+        else:
+            look_ahead(down[:columns], v[begin - columns : begin], theta, lag[n + begin - columns : n + begin])
+        look_ahead(down[columns:], v[begin:end], theta, lag[n + begin : n + end])
+        around, within = (across[:size], across[1:], down[:size], down[columns:]), limits(parts.X, parts.f)
+        toward_x(new, z[begin:end], fold[begin:end], around, parts.inverse[begin:end], by, within)
+    settle(new, by.weight, parts.X, parts.f, begin)
+    project_whole(new, parts.X)
+    _take(z[begin:end], average[begin:end], new, by.alpha)
+
+
+@helper
+def _picture_y(
+    band: Band, down: int, by: Factors, parts: Parts, z: Array, average: Array, buffers: DualBuffers
+) -> None:
+    """The step of y in some rows whose pixels are new, in one direction."""
+    at, ends = stretch(parts.coupling, band, down), buffers.margins
+    end, step = at.place + at.size, buffers.lag[at.place - parts.n : at.place - parts.n + at.size]
+    y = z[at.place : end]
+    rows_of_y(step, at, by, parts, z, buffers.fold, ends, 0)
+    _take(y, average[at.place : end], step, by.alpha)
+    for i in range(at.number):
+        k = at.first + i * at.stride
+        ends[at.where + i], y[k], step[k] = y[k], 0.0, 0.0
+
+
+@kernel
+def picture_sweep(
+    parts: Parts, bands: Bands, level: Level, above: Above, z: Write, average: Write, buffers: DualBuffers,
+    before: float,
+) -> float:  # fmt: skip
+    """All steps of `primal_dual_sweep` for finite differences; gives the last eta.
+
+    `height` rows at a time, `together` steps a pass; all rows, and one step, where a set couples entries. The margins
+    are the dual entries at the ends, zero before and after, and a row of zeros. The scratch is of the size of z.
+    """
+    rows, alphas, straight = parts.coupling.rows, level.alphas, parts.Y.kind < BOX and parts.g.kind == NO_TERM
+    fold_above(parts, above, buffers.fold)
+    exchange(parts.coupling, z, buffers.margins)
+    _clear_ends(parts.coupling, buffers.lag)
+    for first in range(0, alphas.size, bands.together):
+        group = min(bands.together, alphas.size - first)
+        for moment in range(0, rows + group - 1, bands.height):
+            for k in range(group):
+                row, end = max(moment - k, 0), min(moment - k + bands.height, rows)
+                if end <= row:
+                    continue
+                j = first + k
+                by_x, by_y = factors(level, above, alphas[j], 0), factors(level, above, alphas[j], 1)
+                last_eta = before if j == 0 else level.Gamma * alphas[j - 1] * level.step
+                theta = level.Gamma * alphas[j] * level.step / last_eta
+                band, at_zero = Band(row, end - row), j == 0 and level.spares & ZERO_Y > 0
+                _picture_x(band, at_zero, theta, by_x, parts, z, average, buffers)
+                if band.height == rows and not straight:
+                    # On any set, and with any term.
+                    exchange(parts.coupling, z, buffers.margins)
+                    advance_y(parts, z, buffers, by_y)
+                    average_with(average[parts.n :], z[parts.n :], by_y.alpha)
+                    exchange(parts.coupling, z, buffers.margins)
+                    _clear_ends(parts.coupling, buffers.lag)
+                    continue
+                _picture_y(band, 0, by_y, parts, z, average, buffers)
+                # One row behind, and to the end at the end.
+                begin, close = max(row - 1, 0), rows if end == rows else end - 1
+                if close > begin:
+                    _picture_y(Band(begin, close - begin), 1, by_y, parts, z, average, buffers)
+    exchange(parts.coupling, z, buffers.margins)
+    eta: float = level.Gamma * alphas[alphas.size - 1] * level.step
+    return eta

@@ -31,22 +31,16 @@ def _plain_progress(new: Array, old: Array, origin: Array) -> tuple[float, float
 
 
 @helper
-def _bend(v: Array, inverse: Array, curve: Curve) -> None:
-    """Solve x / inverse + threshold sign(x) + root sign(x) |x|^(1/2) = v entry by entry, in place."""
-    threshold, root = curve
-    for i in range(v.size):
-        size = abs(v[i]) - threshold
-        size = 0.0 if size < 0.0 else size
-        part = 2.0 * size / (root + math.sqrt(root * root + 4.0 * size / inverse[i]) + (1.0 if size == 0.0 else 0.0))
-        found = part * part if root > 0.0 else size * inverse[i]
-        v[i] = math.copysign(found, v[i])
-
-
-@helper
 def _solve(v: Array, inverse: Array, curve: Curve, domain: KnownSet) -> None:
-    """The proximal step whose linear part v is, in place."""
-    if curve.threshold > 0.0 or curve.root > 0.0:
-        _bend(v, inverse, curve)
+    """Solve x / inverse + threshold sign(x) + root sign(x) |x|^(1/2) = v entry by entry in the set, in place."""
+    threshold, root = curve
+    if threshold > 0.0 or root > 0.0:
+        for i in range(v.size):
+            size = abs(v[i]) - threshold
+            size = 0.0 if size < 0.0 else size
+            under = math.sqrt(root * root + 4.0 * size / inverse[i])
+            part = 2.0 * size / (root + under + (1.0 if size == 0.0 else 0.0))
+            v[i] = math.copysign(part * part if root > 0.0 else size * inverse[i], v[i])
     else:
         for i in range(v.size):
             v[i] *= inverse[i]

@@ -6,19 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.kernels.arguments import (
-    ZERO_X,
-    ZERO_Y,
-    Array,
-    Dense,
-    Differences,
-    KnownCoupling,
-    Read,
-    Rows,
-    Sparse,
-    Write,
-)
-from saddleslide.kernels.building import choose, helper, kernel, summing
+from saddleslide.kernels.arguments import ZERO_X, ZERO_Y, Array, Dense, Differences, Read, Rows, Sparse, Write
+from saddleslide.kernels.building import chosen, helper, kernel, summing
 
 
 @summing
@@ -108,10 +97,37 @@ def _dense_forward(matrix: Array, x: Array, out: Array) -> None:
 
 
 @helper
+def _sparse_product(rows: Rows, v: Array, out: Array, sign: float) -> None:
+    data, columns, starts = rows
+    for i in range(out.size):
+        out[i] = sign * row_sum(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
+
+
+@chosen
+def forward(coupling: Any, x: Any, out: Any) -> Any:
+    """Write out = -B x."""
+    return {
+        Dense: lambda coupling, x, out: _dense_forward(coupling.matrix, x, out),
+        Sparse: lambda coupling, x, out: _sparse_product(coupling.matrix, x, out, -1.0),
+        Differences: lambda coupling, x, out: difference_forward(coupling.rows, coupling.columns, -1.0, x, out),
+    }[coupling.instance_class]
+
+
+@helper
 def _dense_adjoint(matrix: Array, y: Array, out: Array) -> None:
     out[:] = 0.0
     for i in range(matrix.shape[0]):
         add_multiple(out, y[i], matrix[i])
+
+
+@chosen
+def adjoint(coupling: Any, y: Any, out: Any) -> Any:
+    """Write out = B^T y."""
+    return {
+        Dense: lambda coupling, y, out: _dense_adjoint(coupling.matrix, y, out),
+        Sparse: lambda coupling, y, out: _sparse_product(coupling.transpose, y, out, 1.0),
+        Differences: lambda coupling, y, out: difference_adjoint(coupling.rows, coupling.columns, y, out),
+    }[coupling.instance_class]
 
 
 @helper
@@ -125,56 +141,21 @@ def _dense_operator(matrix: Array, v: Array, n: int, out: Array) -> None:
 
 
 @helper
-def _sparse_product(rows: Rows, v: Array, out: Array, sign: float) -> None:
-    data, columns, starts = rows
-    for i in range(out.size):
-        out[i] = sign * row_sum(data, columns, v, np.uint64(starts[i]), np.uint64(starts[i + 1]))
-
-
-def forward(coupling: KnownCoupling, x: Array, out: Array) -> None:
-    """Write out = -B x."""
-
-
-_FORWARD: dict[Any, Any] = {
-    Dense: lambda coupling, x, out: _dense_forward(coupling.matrix, x, out),
-    Sparse: lambda coupling, x, out: _sparse_product(coupling.matrix, x, out, -1.0),
-    Differences: lambda coupling, x, out: difference_forward(coupling.rows, coupling.columns, -1.0, x, out),
-}
-choose(forward, lambda coupling, x, out: _FORWARD[coupling.instance_class])
-
-
-def adjoint(coupling: KnownCoupling, y: Array, out: Array) -> None:
-    """Write out = B^T y."""
-
-
-_ADJOINT: dict[Any, Any] = {
-    Dense: lambda coupling, y, out: _dense_adjoint(coupling.matrix, y, out),
-    Sparse: lambda coupling, y, out: _sparse_product(coupling.transpose, y, out, 1.0),
-    Differences: lambda coupling, y, out: difference_adjoint(coupling.rows, coupling.columns, y, out),
-}
-choose(adjoint, lambda coupling, y, out: _ADJOINT[coupling.instance_class])
-
-
-@helper
-def _one_by_one(coupling: KnownCoupling, v: Array, n: int, out: Array) -> None:
+def _one_by_one(coupling: Any, v: Array, n: int, out: Array) -> None:
     adjoint(coupling, v[n:], out[:n])
     forward(coupling, v[:n], out[n:])
 
 
-def operator(coupling: KnownCoupling, v: Array, n: int, out: Array) -> None:
+@chosen
+def operator(coupling: Any, v: Any, n: Any, out: Any) -> Any:
     """Write out = (B^T y, -B x) for v = (x, y), where x has n entries."""
-
-
-_OPERATOR: dict[Any, Any] = {
-    Dense: lambda coupling, v, n, out: _dense_operator(coupling.matrix, v, n, out),
-    Sparse: lambda coupling, v, n, out: _one_by_one(coupling, v, n, out),
-    Differences: lambda coupling, v, n, out: _one_by_one(coupling, v, n, out),
-}
-choose(operator, lambda coupling, v, n, out: _OPERATOR[coupling.instance_class])
+    if coupling.instance_class is Dense:
+        return lambda coupling, v, n, out: _dense_operator(coupling.matrix, v, n, out)
+    return lambda coupling, v, n, out: _one_by_one(coupling, v, n, out)
 
 
 @helper
-def first_operator(coupling: KnownCoupling, v: Array, n: int, spares: int, out: Array) -> None:
+def first_operator(coupling: Any, v: Array, n: int, spares: int, out: Array) -> None:
     """Q(v), at a start without the products that are known there."""
     if not spares & (ZERO_X | ZERO_Y):
         operator(coupling, v, n, out)

@@ -2,20 +2,20 @@
 
 Both products at z~ come from Q(z) - Q(z~) = Q(z - z~). The twin of these loops is that of `sliding.recursion` on the
 kernels of `reference`. The two halves of a step are kernels of their own, for products that are made elsewhere. With
-anchor terms the products of averaged points are averages of products.
+anchor terms the products of averaged points are averages of products. A primal-dual step takes two products.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from saddleslide.kernels.arguments import (
+    BOX,
     LAST,
+    ZERO_Y,
     Above,
     Anchoring,
     Array,
-    Blocks,
     Buffers,
+    DualBuffers,
     Factors,
     KnownCoupling,
     KnownSet,
@@ -23,27 +23,21 @@ from saddleslide.kernels.arguments import (
     Level,
     Parts,
     Read,
+    SomeBlocks,
     Write,
 )
-from saddleslide.kernels.base_case import clipped, interval, limits, project_further, project_whole, settle
+from saddleslide.kernels.base_case import clip, clipped, interval, limits, project_whole, settle
 from saddleslide.kernels.building import fusing, helper, kernel
 from saddleslide.kernels.products import adjoint, first_operator, forward, operator
 
-BothFactors: TypeAlias = tuple[Factors, Factors]
-# Of `Parts` a step takes what `Blocks` has as well.
-_Blocks: TypeAlias = Blocks | Parts
-
 
 @helper
-def step_factors(alpha: float, level: Level, above: Above) -> BothFactors:
-    """What a step does to x and to y."""
-    eta_x, eta_y = level.Gamma * alpha * level.step * level.own[0], level.Gamma * alpha * level.step * level.own[1]
-    weight_x, weight_y = eta_x + above.weights[0], eta_y + above.weights[1]
-    over_x, over_y = 1.0 / weight_x, 1.0 / weight_y
-    return (
-        Factors(eta_x * over_x, over_x, 1.0 / eta_x, weight_x, alpha),
-        Factors(eta_y * over_y, over_y, 1.0 / eta_y, weight_y, alpha),
-    )
+def factors(level: Level, above: Above, alpha: float, block: int) -> Factors:
+    """What a step does to x, block 0, or to y."""
+    eta = level.Gamma * alpha * level.step * level.own[block]
+    weight = eta + above.weights[block]
+    over = 1.0 / weight
+    return Factors(eta * over, over, 1.0 / eta, weight, alpha)
 
 
 @helper
@@ -86,29 +80,14 @@ def _correct_block(z: Array, moved: Array, q: Array, c: float, domain: KnownSet)
     low, high = interval(domain)
     for i in range(z.size):
         z[i] = clipped((z[i] - moved[i]) + c * q[i], low, high)
-    project_further(z, domain)
+    if domain.kind == BOX:
+        clip(z, domain.lower, domain.upper)
+    project_whole(z, domain)
 
 
-@helper
-def _ahead(blocks: _Blocks, by: BothFactors, z: Array, average: Array, buffers: Buffers) -> None:
-    """The first half of a step: z~ from q = Q(z), the average with it, and moved = z - z~."""
-    n, (fold, moved, q) = blocks.n, buffers
-    toward(moved[:n], z[:n], fold[:n], q[:n], by[0], blocks.X, blocks.f)
-    toward(moved[n:], z[n:], fold[n:], q[n:], by[1], blocks.Y, blocks.g)
-    look_back(average, moved, z, by[0].alpha)
-
-
-@helper
-def _correct(blocks: _Blocks, by: BothFactors, z: Array, buffers: Buffers) -> None:
-    """The second half: the next iterate from q = Q(z - z~), in place."""
-    n, (_, moved, q) = blocks.n, buffers
-    _correct_block(z[:n], moved[:n], q[:n], by[0].c, blocks.X)
-    _correct_block(z[n:], moved[n:], q[n:], by[1].c, blocks.Y)
-
-
-@helper
-def fold_levels(blocks: _Blocks, above: Above, fold: Array) -> None:
-    """All outer levels, and the linear part of simple terms, as one vector."""
+@kernel
+def fold_above(blocks: SomeBlocks, above: Above, fold: Write) -> None:
+    """All outer levels, and the linear part of simple terms, as one vector: what comes before a level's first step."""
     pull, slope = above.pull, above.slope
     for i in range(fold.size):
         fold[i] = pull[i] - slope[i]
@@ -118,21 +97,21 @@ def fold_levels(blocks: _Blocks, above: Above, fold: Array) -> None:
 
 
 @kernel
-def fold_above(blocks: Blocks, above: Above, fold: Write) -> None:
-    """What comes before the first half of a level's first step."""
-    fold_levels(blocks, above, fold)
+def approach(blocks: SomeBlocks, level: Level, above: Above, j: int, z: Read, average: Write, buffers: Buffers) -> None:
+    """The first half of step j: z~ from q = Q(z), the average with it, and moved = z - z~."""
+    n, (fold, moved, q) = blocks.n, buffers
+    by_x, by_y = factors(level, above, level.alphas[j], 0), factors(level, above, level.alphas[j], 1)
+    toward(moved[:n], z[:n], fold[:n], q[:n], by_x, blocks.X, blocks.f)
+    toward(moved[n:], z[n:], fold[n:], q[n:], by_y, blocks.Y, blocks.g)
+    look_back(average, moved, z, level.alphas[j])
 
 
 @kernel
-def approach(blocks: Blocks, level: Level, above: Above, z: Read, average: Write, buffers: Buffers) -> None:
-    """The first half of one step, where q is Q(z)."""
-    _ahead(blocks, step_factors(level.alphas[0], level, above), z, average, buffers)
-
-
-@kernel
-def put_right(blocks: Blocks, level: Level, above: Above, z: Write, buffers: Buffers) -> None:
-    """The second half, where q is Q(z - z~)."""
-    _correct(blocks, step_factors(level.alphas[0], level, above), z, buffers)
+def put_right(blocks: SomeBlocks, level: Level, above: Above, j: int, z: Write, buffers: Buffers) -> None:
+    """The second half: the next iterate from q = Q(z - z~), in place."""
+    n, (_, moved, q) = blocks.n, buffers
+    _correct_block(z[:n], moved[:n], q[:n], factors(level, above, level.alphas[j], 0).c, blocks.X)
+    _correct_block(z[n:], moved[n:], q[n:], factors(level, above, level.alphas[j], 1).c, blocks.Y)
 
 
 @kernel
@@ -143,26 +122,16 @@ def coupling_sweep(parts: Parts, level: Level, above: Above, z: Write, average: 
     """
     n, inverse, coupling, (fold, moved, q) = parts.n, parts.inverse, parts.coupling, buffers
     T, spares = level.alphas.size, level.spares
-    fold_levels(parts, above, fold)
+    fold_above(parts, above, fold)
     for j in range(T):
-        by = step_factors(level.alphas[j], level, above)
         first_operator(coupling, z, n, spares if j == 0 else 0, q)
         scale(q, inverse)
-        _ahead(parts, by, z, average, buffers)
+        approach(parts, level, above, j, z, average, buffers)
         if spares & LAST and j == T - 1:
             break
         operator(coupling, moved, n, q)
         scale(q, inverse)
-        _correct(parts, by, z, buffers)
-
-
-@helper
-def _image_of(coupling: KnownCoupling, anchors: Anchoring, v: Array, n: int) -> None:
-    """The parts of Q(v) that active anchors need."""
-    if anchors.beta_x > 0.0:
-        forward(coupling, v[:n], anchors.base[n:])
-    if anchors.beta_y > 0.0:
-        adjoint(coupling, v[n:], anchors.base[:n])
+        put_right(parts, level, above, j, z, buffers)
 
 
 @fusing
@@ -209,22 +178,86 @@ def anchored_sweep(
     """
     n, coupling, (fold, moved, q) = parts.n, parts.coupling, buffers
     alphas, spares, here, image = level.alphas, level.spares, anchors.here, anchors.average
-    fold_levels(parts, above, fold)
+    fold_above(parts, above, fold)
     if entry == 1:
-        _image_of(coupling, anchors, above.base, n)
+        # The parts of Q that active anchors need.
+        if anchors.beta_x > 0.0:
+            forward(coupling, above.base[:n], anchors.base[n:])
+        if anchors.beta_y > 0.0:
+            adjoint(coupling, above.base[n:], anchors.base[:n])
     elif entry == 2:
         anchors.base[:] = 0.0
     for j in range(alphas.size):
-        alpha, by = alphas[j], step_factors(alphas[j], level, above)
+        alpha = alphas[j]
         first_operator(coupling, z, n, spares if entry == 2 and j == 0 else 0, here)
         if entry and j == 0:
             copy(image, here)
         _mix(anchors.point, level.Gamma * alpha, here, level.Gamma * (1.0 - alpha), image, anchors.base)
         copy(q, here)
         _add_anchors(coupling, anchors, n, q, moved)
-        _ahead(parts, by, z, average, buffers)
+        approach(parts, level, above, j, z, average, buffers)
         if spares & LAST and j == alphas.size - 1:
             break
         operator(coupling, moved, n, q)
         _average_image(image, alpha, here, q)
-        _correct(parts, by, z, buffers)
+        put_right(parts, level, above, j, z, buffers)
+
+
+@fusing
+def look_ahead(out: Array, y: Array, theta: float, lag: Array) -> None:
+    """Write out = y + theta times the last step of y."""
+    for i in range(out.size):
+        out[i] = y[i] + theta * lag[i]
+
+
+@fusing
+def _advance(z: Array, fold: Array, q: Array, by: Factors, domain: KnownSet, term: KnownTerm) -> None:
+    """As `toward`, in place: only one of the two loops can know that they are one array."""
+    (low, high), a, b = limits(domain, term), by.a, by.b
+    for i in range(z.size):
+        z[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+    settle(z, by.weight, domain, term, 0)
+    project_whole(z, domain)
+
+
+@helper
+def advance_y(parts: Parts, z: Array, buffers: DualBuffers, by: Factors) -> None:
+    """The base case of y with q = -B x, and its step."""
+    n, (lag, fold, q, _) = parts.n, buffers
+    y = z[n:]
+    forward(parts.coupling, z[:n], q[n:])
+    copy(lag, y)
+    _advance(y, fold[n:], q[n:], by, parts.Y, parts.g)
+    for i in range(lag.size):
+        lag[i] = y[i] - lag[i]
+
+
+@fusing
+def average_with(average: Array, z: Array, alpha: float) -> None:
+    """The running average with z."""
+    beta = 1.0 - alpha
+    for i in range(z.size):
+        average[i] = alpha * z[i] + beta * average[i]
+
+
+@kernel
+def primal_dual_sweep(
+    parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: DualBuffers, before: float
+) -> float:
+    """All steps; `lag` is the last step of y and `before` its eta, infinite at the beginning. Gives the last eta."""
+    n, alphas, (lag, fold, q, _) = parts.n, level.alphas, buffers
+    fold_above(parts, above, fold)
+    for j in range(alphas.size):
+        eta = level.Gamma * alphas[j] * level.step
+        by_x, by_y = factors(level, above, alphas[j], 0), factors(level, above, alphas[j], 1)
+        if j == 0 and level.spares & ZERO_Y > 0:
+            q[:n] = 0.0
+        else:
+            look_ahead(q[n:], z[n:], eta / before, lag)
+            adjoint(parts.coupling, q[n:], q[:n])
+        scale(q, parts.inverse)
+        _advance(z[:n], fold[:n], q[:n], by_x, parts.X, parts.f)
+        advance_y(parts, z, buffers, by_y)
+        average_with(average, z, alphas[j])
+        before = eta
+    return before

@@ -77,10 +77,8 @@ class Kernels:
         return made
 
 
-@cache
-def load(module: str, **kinds: Any) -> Kernels:
-    """The kernels of a module, for one kind of what can be of several: `coupling=Dense`, `rows=Pairs`, `columns=`."""
-    return Kernels(module, **kinds)
+# The kernels of a module, for one kind of what can be of several: `coupling=Dense`, `rows=Pairs`, `columns=`.
+load = cache(Kernels)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -37,17 +38,17 @@ def working_threads(count: Any, name: str) -> Iterator[None]:
 
 def over_rows(work: Callable[[int, int], object], starts: npt.NDArray[Any]) -> None:
     """Call work(first, last) on ranges that cover all rows, with equally many entries each; rows begin at `starts`."""
-    rows, entries, given = len(starts) - 1, int(starts[-1]), _POOL.get()
-    if given is None or entries < WORTHWHILE:
-        work(0, rows)
-        return
-    count, pool = given
-    cuts = np.searchsorted(starts, np.arange(1, count) * (entries / count)).tolist()
-    edges = [0, *cuts, rows]
-    waiting = [pool.submit(work, *edges[i : i + 2]) for i in range(1, count)]
-    work(*edges[:2])
-    for each in waiting:
-        each.result()
+    given = _POOL.get()
+    count = 1 if given is None or starts[-1] < WORTHWHILE else given[0]
+    edges = equal_parts(starts, count)
+    together([partial(work, *edges[i : i + 2]) for i in range(count)])
+
+
+def equal_parts(starts: npt.NDArray[Any], count: int) -> list[int]:
+    """Where parts of the rows with equally many entries each begin, and the number of rows."""
+    entries = int(starts[-1])
+    cuts: list[int] = np.searchsorted(starts, np.arange(1, count) * (entries / count)).tolist()
+    return [0, *cuts, len(starts) - 1]
 
 
 def together(works: Sequence[Callable[[], object]]) -> None:

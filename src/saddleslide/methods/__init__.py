@@ -15,45 +15,22 @@ if TYPE_CHECKING:
     from saddleslide.methods.condat_vu import CondatVu
     from saddleslide.methods.gradient_sliding import GradientSliding
     from saddleslide.methods.lbfgs import LBFGS
-    from saddleslide.methods.lockstep import Lockstep
     from saddleslide.methods.mirror_prox import MirrorProx
     from saddleslide.methods.mirror_prox_sliding import MirrorProxSliding
     from saddleslide.methods.opapc import OPAPC
     from saddleslide.methods.pdhg import PDHG
     from saddleslide.methods.proved_sliding import ProvedSliding
-    from saddleslide.methods.recursive_sliding import RecursiveSliding
-    from saddleslide.methods.two_level import TwoLevelSliding
+    from saddleslide.methods.recursive_sliding import Lockstep, RecursiveSliding, TwoLevelSliding
     from saddleslide.methods.universal_gradient import UniversalGradient
     from saddleslide.methods.universal_mirror_prox import UniversalMirrorProx
     from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
 
 __all__ = [
-    "ADMM",
-    "APDG",
-    "LBFGS",
-    "OPAPC",
-    "PDHG",
-    "AcceleratedGradient",
-    "AcceleratedMirrorProx",
-    "CondatVu",
-    "Description",
-    "GradientSliding",
-    "Lockstep",
-    "Method",
-    "Methods",
-    "MirrorProx",
-    "MirrorProxSliding",
-    "Option",
-    "ProvedSliding",
-    "RecursiveSliding",
-    "State",
-    "TwoLevelSliding",
-    "UniversalGradient",
-    "UniversalMirrorProx",
-    "UniversalPrimalDual",
-    "by_name",
-    "option",
-]
+    "ADMM", "APDG", "LBFGS", "OPAPC", "PDHG", "AcceleratedGradient", "AcceleratedMirrorProx", "CondatVu", "Description",
+    "GradientSliding", "Lockstep", "Method", "Methods", "MirrorProx", "MirrorProxSliding", "Option", "ProvedSliding",
+    "RecursiveSliding", "State", "TwoLevelSliding", "UniversalGradient", "UniversalMirrorProx", "UniversalPrimalDual",
+    "by_name", "option",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     # Unseen by type checkers, which would take every misspelt name for one of these.

@@ -6,16 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, Method, State
-from saddleslide.methods.fewest import unpromised
-from saddleslide.methods.field import calls_of
-from saddleslide.methods.primal import primal_smoothness, pull, respond
+from saddleslide.methods.base import Array, Calls, Description, Method, Point, State
+from saddleslide.methods.field import calls_of, primal_smoothness, pull, respond, unbounded
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.calls import Calls
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass
@@ -50,7 +45,7 @@ class AcceleratedGradient(Method):
         reference="Nesterov, Smooth minimization of non-smooth functions, Math. Program. 103 (2005)",
     )
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> AcceleratedGradientState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> AcceleratedGradientState:
         condition = primal_smoothness(facts)
         assert condition is not None
         return AcceleratedGradientState(start[0], *start, 0, condition.H)
@@ -59,19 +54,19 @@ class AcceleratedGradient(Method):
         t, L = state.t + 1, state.L
         alpha = 2.0 / (t + 1.0)
         middle = (1.0 - alpha) * state.x + alpha * state.z
-        response = respond(oracles, middle)
+        response = respond(oracles, middle)[0]
         slope = pull(oracles, response)
         if not oracles.is_zero("f"):
             slope = slope + oracles.f_gradient(middle)
         z = oracles.problem.X.project(state.z - (0.5 * t / L if L > 0.0 else t) * slope)
         x = (1.0 - alpha) * state.x + alpha * z
-        return AcceleratedGradientState(z, x, (1.0 - alpha) * state.y + alpha * response.y, t, L)
+        return AcceleratedGradientState(z, x, (1.0 - alpha) * state.y + alpha * response, t, L)
 
-    def point(self, state: AcceleratedGradientState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: AcceleratedGradientState, oracles: Oracles) -> Point:
         return state.x, state.y
 
     def notes(self, state: AcceleratedGradientState, facts: Facts) -> tuple[str, ...]:
-        return (f"L = {state.L:.6g}", *unpromised(facts, "X"))
+        return (f"L = {state.L:.6g}", *unbounded(facts, "X"))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         condition, Omega = primal_smoothness(facts), facts.sizes.squared_radii[0]

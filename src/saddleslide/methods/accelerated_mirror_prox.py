@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, State, option
-from saddleslide.methods.fewest import BoundedMethod, unpromised
-from saddleslide.methods.field import Field, Point, Weights, add, calls_of, coupling, metric_option, mix, move
+from saddleslide.methods.base import Calls, Description, Point, State, option
+from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, mix, move, norm_option, unbounded
 
 if TYPE_CHECKING:
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.calls import Calls
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass
@@ -25,7 +22,7 @@ class AcceleratedMirrorProxState(State):
     t: int
     L: float
     M: float
-    weights: Weights
+    weights: tuple[float, float]
 
 
 @final
@@ -56,7 +53,7 @@ class AcceleratedMirrorProx(BoundedMethod):
     horizon: int | None = option(None, "number of iterations the steps are made for; None: any number", whole=True)
     curvature: float | None = option(None, "L in place of the declared constants, also where a gradient is only Hölder")
     scale: float = option(1.0, "factor on the prox weight 1/gamma; below 1 leaves the theory")
-    metric: str = metric_option()
+    metric: str = norm_option()
 
     def lacks(self, facts: Facts) -> list[str]:
         # A given curvature stands in for the constants.
@@ -87,7 +84,7 @@ class AcceleratedMirrorProx(BoundedMethod):
         short = self.scale < 1.0 or Field(facts, state.r, state.weights).smooth > state.L
         outside = ("prox weight below that of the theory: not covered by the guarantee",) if short else ()
         about = f"L = {state.L:.6g}, M = {state.M:.6g}, prox weight times {self.scale:g}"
-        return (about, *outside, *unpromised(facts))
+        return (about, *outside, *unbounded(facts))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field, fixed = Field.at(facts, facts.problem.start(), self.metric), self.horizon is not None

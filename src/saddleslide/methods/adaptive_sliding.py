@@ -20,16 +20,15 @@ import numpy as np
 from saddleslide.arrays.kinds import to_host
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.verdict import Status
-from saddleslide.functions import Zero
 from saddleslide.functions.base import value_aside
 from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.searched import split_simple
 from saddleslide.kernels.switch import prepare
 from saddleslide.methods.base import BOUNDS, Description, Method, Revision, State, option
 from saddleslide.methods.metric_choice import built_metric
-from saddleslide.methods.sliding.coupling_loop import CouplingLoop, CouplingProblem, DualModel
-from saddleslide.methods.sliding.inner import Inner, Inside, Linearised, Proximal, Slid, Work
+from saddleslide.methods.sliding.inner import CouplingLoop, CouplingProblem, Linearised, Proximal, Slid
 from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, Spectral, from_dict
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER, RunEnded
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, Plan
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
     from saddleslide.certificates.judge import Judge
     from saddleslide.facts.facts import Facts
+    from saddleslide.methods.sliding.inner import DualModel, Inner, Inside, Work
     from saddleslide.oracles.oracles import CountedLift, Oracles
     from saddleslide.problem import SaddleProblem
 
@@ -138,22 +138,7 @@ class AdaptiveState(State):
 @final
 @dataclass(frozen=True, repr=False)
 class AdaptiveSliding(Method):
-    """What `solve` runs where f or g has a costly part; `f` has one from the side that the run sees.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> from saddleslide.facts.facts import Facts
-    >>> from saddleslide.oracles.oracles import Oracles
-    >>> f, box = ss.functions.LeastSquares(np.eye(2), [1.0, -1.0]), ss.domains.Box(-1.0, 1.0, shape=2)
-    >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(2), X=box, Y=box)
-    >>> method, oracles = AdaptiveSliding(inner_steps=8), Oracles(problem)
-    >>> state = method.init(oracles, Facts(problem), problem.start(), tol=1e-3)
-    >>> for _ in range(20):
-    ...     state = method.step(state, oracles)
-    >>> bool(abs(method.point(state, oracles)[0]).max() < 1e-3)
-    True
-    """
+    """What `solve` runs where f or g has a costly part; `f` has one from the side that the run sees."""
 
     description = Description(
         name=ADAPTIVE_SLIDING,
@@ -198,25 +183,22 @@ class AdaptiveSliding(Method):
         if rest.may_have_kinks:
             # A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale.
             radius, holder = rest.domain.radius(start[0]), rest.holder_at_hand
-            reach = radius if math.isfinite(radius) else 1.0
-            part = 1e-3 * max(self.rtol, 1e-12)
-            floor = 0.0 if holder is None else part * holder.H * float(reach ** (1.0 + holder.nu))
+            radius, part = radius if math.isfinite(radius) else 1.0, 1e-3 * max(self.rtol, 1e-12)
+            floor = 0.0 if holder is None else part * holder.H * float(radius ** (1.0 + holder.nu))
         return AdaptiveState(*self._begin(oracles, start), Candidate(*start, math.nan), tol, floor)
 
     def _begin(self, oracles: Oracles, start: tuple[Array, Array]) -> tuple[Iterate, tuple[Array | float, ...]]:
-        """The first iterate, and the numbers of the metric."""
-        numbers = self._fitted(oracles, start[0]).numbers
-        return self._iteration(oracles, numbers).begin(*start, self.curvature), numbers
-
-    def _fitted(self, oracles: Oracles, x: Array) -> Metric:
-        """The metric: fitted on the host, used where x lies."""
-        metric, coupling = self._kind(), oracles.problem.coupling
+        """The first iterate, and the numbers of the metric, which is fitted on the host and used where x lies."""
+        x, metric = start[0], self._kind()
         if self.metric in ("blocks", "given"):
-            return metric.attached(coupling).beside(x)
-        if oracles.dry and self.metric != "diagonal":
+            metric = metric.attached(oracles.problem.coupling)
+        elif oracles.dry and self.metric != "diagonal":
             # What was fitted is restored.
-            return metric.with_numbers(np.ones(x.shape), 0.0).attached(coupling).beside(x)
-        return built_metric(self.metric, oracles, self._split(oracles).f_rest, to_host(x), self.seed).beside(x)
+            metric = metric.with_numbers(np.ones(x.shape), 0.0).attached(oracles.problem.coupling)
+        else:
+            metric = built_metric(self.metric, oracles, self._split(oracles).f_rest, to_host(x), self.seed)
+        numbers = metric.beside(x).numbers
+        return self._iteration(oracles, numbers).begin(*start, self.curvature), numbers
 
     def _kind(self) -> Metric:
         """The metric as it was given, or one of the kind that was asked for."""
@@ -231,12 +213,13 @@ class AdaptiveSliding(Method):
 
     def _iteration(self, oracles: Oracles, numbers: tuple[Array | float, ...]) -> Iteration:
         """What the steps of a run share; made anew where a run goes on from a stored state."""
-        return oracles.workspace(partial(self._made_iteration, oracles, numbers), self, numbers)
 
-    def _made_iteration(self, oracles: Oracles, numbers: tuple[Array | float, ...]) -> Iteration:
-        split, metric = self._split(oracles), self._kind().with_numbers(*numbers)
-        inner: Inner
-        if self.g_steps > 0 and isinstance(metric, Entrywise):
+        def make() -> Iteration:
+            split, metric = self._split(oracles), self._kind().with_numbers(*numbers)
+            if self.g_steps == 0 or not isinstance(metric, Entrywise):
+                kind = Proximal if isinstance(split.g_rest, Zero) else Linearised
+                loop = CouplingLoop(oracles, metric, split)
+                return Iteration(oracles, metric, split, kind(loop, self.inner_steps, _INNER_TOLERANCE))
             # g as the outer function, seen from y.
             seen = oracles.mirrored()
             near = Blocks(1.0, seen.problem.coupling.norm.upper)
@@ -244,11 +227,9 @@ class AdaptiveSliding(Method):
             coupling = Proximal(CouplingLoop(seen, near, across), self.steps_per_g, _NESTED_TOLERANCE)
             # Many steps per step on f, all on the same g: what is known of its curvature lasts.
             inside = Iteration(seen, near, across, coupling, forgiven=0)
-            inner = Slid(inside, metric, self.g_steps, _NESTED_TOLERANCE)
-        else:
-            kind = Proximal if isinstance(split.g_rest, Zero) else Linearised
-            inner = kind(CouplingLoop(oracles, metric, split), self.inner_steps, _INNER_TOLERANCE)
-        return Iteration(oracles, metric, split, inner)
+            return Iteration(oracles, metric, split, Slid(inside, metric, self.g_steps, _NESTED_TOLERANCE))
+
+        return oracles.workspace(make, self, numbers)
 
     def step(self, state: AdaptiveState, oracles: Oracles) -> AdaptiveState | Revision:
         slack = 0.0
@@ -329,12 +310,12 @@ class Iteration:
 
     def begin(self, x: Array, y: Array, curvature: float | None = None) -> Iterate:
         """At a feasible point, with a first estimate of the curvature of f in the metric."""
-        curvature = first_curvature(self.oracles.problem) if curvature is None else curvature
         work = self.inner.begin(x, y)
         here = Point(x, self.metric.to_basis(x), self.f.lift(x), reach=float(np.linalg.norm(x)))
         # Gradients at iterates are kept only where they are affine, hence reusable.
         here.gradient = self.f.gradient(x, here.lift) if self.f.affine_gradient else None
-        return Iterate(here, here, y, curvature, work, self.oracles.at_zero)
+        L = first_curvature(self.oracles.problem) if curvature is None else curvature
+        return Iterate(here, here, y, L, work, self.oracles.at_zero)
 
     def step(self, state: Iterate, slack: float = 0.0, beside: DualModel | None = None) -> tuple[Iterate, Candidate]:
         """One outer step, and the point it ends at.
@@ -360,8 +341,7 @@ class Iteration:
             errors = self.f.errors(new.x, new.lift, value, new.gradient, new.reach)
             known = Linearisation(new.x, value, new.gradient, errors)
         at_x = errors if known.point is new.x else self.f.errors(new.x, new.lift, value, None, new.reach)
-        g_value = inside.g_value
-        g_value = None if g_value is None else g_value + value_aside(self.split.g_simple, inside.y)
+        g_value = None if inside.g_value is None else inside.g_value + value_aside(self.split.g_simple, inside.y)
         found = Candidate(
             new.x, inside.y, value, inside.Bx, known, average, g_value, inside.g_linearisation, inside.BTy, at_x[0],
             g_error=inside.g_error,
@@ -406,9 +386,8 @@ class Iteration:
 
     def _first_rho(self, state: Iterate, G: Array, beside: DualModel | None) -> float:
         """Ratio of the dual radius to the image of a first step, or what the curvatures say."""
-        curvature_of_y = 0.0 if beside is None else float(np.mean(beside.curvature))
-        if curvature_of_y > 0.0:
-            return 1.0 / curvature_of_y
+        if beside is not None and float(np.mean(beside.curvature)) > 0.0:
+            return 1.0 / float(np.mean(beside.curvature))
         problem = self.oracles.problem
         step = self.metric.from_basis(self.metric.solve(G, state.L, 0.0))
         image = float(np.linalg.norm(self.oracles.forward(step)))
@@ -506,18 +485,15 @@ class Iteration:
         weight = min(1.0, 1.0 / state.t)
         if state.average is None or weight == 1.0:
             return constant, slope, y
-        old_constant, old_slope, old_y = state.average
-        keep = 1.0 - weight
+        (old_constant, old_slope, old_y), keep = state.average, 1.0 - weight
         return keep * old_constant + weight * constant, keep * old_slope + weight * slope, keep * old_y + weight * y
 
     def _balanced(self, state: Iterate, new: Point, y: Array) -> float:
         """The next rho, sqrt(rho |dy| / |B dx|): the weight that makes both blocks travel equally far."""
-        rho = state.rho
-        dual = float(np.linalg.norm(y - state.y))
+        rho, dual = state.rho, float(np.linalg.norm(y - state.y))
         primal = math.sqrt(self.metric.coupling_squared_norm(new.coordinates - state.here.coordinates))
-        size = math.sqrt(self.metric.coupling_squared_norm(new.coordinates))
         dual_moves = dual > _NOISE * float(np.linalg.norm(y))
-        primal_moves = primal > _NOISE * size
+        primal_moves = primal > _NOISE * math.sqrt(self.metric.coupling_squared_norm(new.coordinates))
         if not (dual_moves or primal_moves):
             return rho
         # One step is weak evidence: move by a factor of ten at most. A block that rests leaves all room to the other.
@@ -530,8 +506,7 @@ class Iteration:
         """The next L, t and momentum, which restarts when the step points against the last one."""
         # Violated curvatures are known ones: the estimate falls more slowly after each, but never stands still.
         caution = min(max(state.violations - self.forgiven, 0), _MOST_CAUTION)
-        next_L = state.L if failed else float(_SHRINK ** (1.0 / (1.0 + caution))) * state.L
-        next_L = max(next_L, self.modulus)
+        next_L = max(state.L if failed else float(_SHRINK ** (1.0 / (1.0 + caution))) * state.L, self.modulus)
         travelled = new.coordinates - state.here.coordinates
         uphill = float(np.vdot(self.metric.apply(C - new.coordinates), travelled)) > 0.0
         if uphill and state.momentum > 0.0:

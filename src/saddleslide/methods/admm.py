@@ -11,17 +11,11 @@ import numpy as np
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.functions.base import errors_at, gradient_aside, rounding_of, value_aside
 from saddleslide.functions.roundings import FEW, inner_error
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.mean import Mean
+from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
 from saddleslide.metrics.spectral import fit_spectral, from_coordinates, to_coordinates
-from saddleslide.oracles.calls import Calls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 # The penalty follows the distances travelled until it has changed so often; then it stays, as the theory wants.
 _MOST_CHANGES = 60
@@ -65,9 +59,7 @@ class ADMM(Method):
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> f = ss.functions.LeastSquares(np.array([[2.0, 0.0], [1.0, 1.0]]), [1.0, -1.0])
-    >>> X, Y = ss.domains.FullSpace(2), ss.domains.Box(-0.5, 0.5, shape=1)
-    >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.array([[1.0, -1.0]]), X=X, Y=Y)
+    >>> problem = ss.gallery.denoise(np.eye(6), weight=0.1)
     >>> ss.solve(problem, tol=1e-8, method="admm").status.name
     'SOLVED'
     """
@@ -92,7 +84,7 @@ class ADMM(Method):
             found.append("B^T B is not known to be diagonal in the cosine basis; expected FiniteDifferences.")
         return found
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> ADMMState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> ADMMState:
         (x, y), lift, coupling = start, oracles.whole_f_lift, facts.problem.coupling
         zero = np.zeros_like(x)
         q = lift.lift(zero)
@@ -106,7 +98,13 @@ class ADMM(Method):
             seeded = np.random.default_rng(0)
             symbol = fit_spectral(lift.hessian_stack(q), x.shape, coupling, facts.f.modulus, seeded).symbol
         if self.penalty is None:
-            rho = _first_penalty(-(Hx + slope), hessian, oracles, facts.g.domain.radius(y))
+            # |dy| / |B dx| for a first exact step along p = -f'; curvatures where Y is unbounded.
+            p, radius, rho = -(Hx + slope), facts.g.domain.radius(y), 1.0
+            Hp, Bp = hessian(p), oracles.forward(p)
+            curved, image = float(np.vdot(p, Hp)), float(np.vdot(Bp, Bp))
+            if curved > 0.0 and image > 0.0:
+                step = float(np.vdot(p, p)) / curved
+                rho = radius / (step * math.sqrt(image)) if 0.0 < radius < math.inf else curved / image
         else:
             rho = float(self.penalty)
         reach = float(np.linalg.norm(x))
@@ -114,8 +112,7 @@ class ADMM(Method):
 
     def step(self, state: ADMMState, oracles: Oracles) -> ADMMState:
         rho, y, z = state.rho, state.y, state.z
-        pull = oracles.adjoint(y - rho * z)
-        residual = -(state.Hx + state.slope + rho * state.BTBx + pull)
+        residual = -(state.Hx + state.slope + rho * state.BTBx + oracles.adjoint(y - rho * z))
         state, solved = self._conjugate_gradients(state, residual, oracles)
         new_y = oracles.prox_g(y + rho * state.Bx, 1.0 / rho)
         new_z = state.Bx + (y - new_y) / rho
@@ -127,18 +124,16 @@ class ADMM(Method):
         # would that of constraints: z stands still there, as soon as they hold.
         dual, primal = float(np.linalg.norm(new_y - y)), rho * float(np.linalg.norm(new_z - z))
         size = float(np.linalg.norm(new_y)) + rho * float(np.linalg.norm(new_z))
-        if max(dual, primal) <= _SETTLED * size:
+        factor = 2.0 if dual > _IMBALANCE * primal and solved else 0.5 if primal > _IMBALANCE * dual else 1.0
+        if factor == 1.0 or max(dual, primal) <= _SETTLED * size:
             return state
-        if dual > _IMBALANCE * primal and solved:
-            return replace(state, rho=2.0 * rho, changes=state.changes + 1)
-        if primal > _IMBALANCE * dual:
-            return replace(state, rho=0.5 * rho, changes=state.changes + 1)
-        return state
+        return replace(state, rho=factor * rho, changes=state.changes + 1)
 
     def _conjugate_gradients(self, state: ADMMState, r: Array, oracles: Oracles) -> tuple[ADMMState, bool]:
         """Move x towards the solution of (H + rho B^T B) x = right-hand side, r its residual; whether it got there."""
-        rho, enough, hessian = state.rho, self.cg_tolerance**2, _hessian(oracles, state.x)
-        gram = oracles.problem.coupling.gram_symbol()
+        rho, enough, lift = state.rho, self.cg_tolerance**2, oracles.whole_f_lift
+        # The Hessian is the same everywhere.
+        hessian, gram = lift.hessian(lift.blank(state.x)), oracles.problem.coupling.gram_symbol()
         weight = None if state.symbol is None or gram is None else state.symbol + rho * gram
 
         def precondition(r: Array) -> Array:
@@ -162,7 +157,7 @@ class ADMM(Method):
         moved = replace(state, x=x, Hx=Hx, Bx=Bx, BTBx=BTBx, reach=reach, fresh=fresh)
         return moved, not rs > enough * first
 
-    def point(self, state: ADMMState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: ADMMState, oracles: Oracles) -> Point:
         if self.output == "last":
             return state.x, state.y
         return state.mean.x, oracles.problem.Y.project(state.mean.y)
@@ -171,23 +166,31 @@ class ADMM(Method):
         """The output; f, its gradient and Bx at the last point, from one product with the Hessian and two with B."""
         if self.output == "average":
             return super().candidates(state, oracles)
+        x, simple, lift = state.x, oracles.f_parts[1], oracles.whole_f_lift
         if not state.fresh:
             # Sums over many steps drift away from the products at x, and a certificate must not. The same x: the state
             # goes on with them.
-            Hx, Bx = _hessian(oracles, state.x)(state.x), oracles.forward(state.x)
+            Hx, Bx = lift.hessian(lift.blank(x))(x), oracles.forward(x)
             state.Hx, state.Bx, state.BTBx, state.fresh = Hx, Bx, oracles.adjoint(Bx), True
-        x, simple = state.x, oracles.f_parts[1]
         # Of the part without a proximal step, as the judge wants them.
         value = state.constant + float(np.vdot(x, 0.5 * state.Hx + state.slope)) - value_aside(simple, x)
         slope = state.Hx + state.slope - gradient_aside(simple, x)
-        errors = _errors(state, value, slope, oracles)
-        known = Linearisation(x, value, slope, errors)
-        return (Candidate(x, state.y, value, state.Bx, known, error=errors[0], reach=state.reach),)
+        # Bounds on the rounding of the value, made of the gradient, and of that, kept up to date by CG steps.
+        f, size, steep = oracles.problem.f, float(np.linalg.norm(x)), float(np.linalg.norm(slope))
+        terms = float(np.linalg.norm(state.Hx)) + float(np.linalg.norm(state.slope))
+        summed = (inner_error(x.size) + FEW) * (terms * size + abs(state.constant))
+        error = wrong = 0.0
+        for _ in range(2):
+            # The value says how large the terms are, up to its own error.
+            wrong = rounding_of(f).at(state.reach, value + error, steep, x.size).gradient
+            error = 2.0 * wrong * size + summed + errors_at(f, x, value).value
+        known = Linearisation(x, value, slope, (error, wrong))
+        return (Candidate(x, state.y, value, state.Bx, known, error=error, reach=state.reach),)
 
     def notes(self, state: ADMMState, facts: Facts) -> tuple[str, ...]:
         kept, kind = "balanced" if self.penalty is None else "fixed", "no" if state.symbol is None else "spectral"
-        inexact = "inexact x-steps: the rate of exact ADMM is not promised"
-        return (f"first rho = {state.rho:.4g}, {kept}, {kind} preconditioner", inexact)
+        about = f"first rho = {state.rho:.4g}, {kept}, {kind} preconditioner"
+        return about, "inexact x-steps: the rate of exact ADMM is not promised"
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         D_x, D_y = facts.distances
@@ -196,32 +199,3 @@ class ADMM(Method):
             return None
         N = max(1, math.ceil(bound))
         return Calls(self.cg_steps * N, 0, (2 * self.cg_steps + 1) * N)
-
-
-def _hessian(oracles: Oracles, x: Array) -> Callable[[Array], Array]:
-    """Products with the Hessian, which is the same everywhere."""
-    return oracles.whole_f_lift.hessian(oracles.whole_f_lift.blank(x))
-
-
-def _first_penalty(p: Array, hessian: Callable[[Array], Array], oracles: Oracles, radius: float) -> float:
-    """|dy| / |B dx| for a first exact step along -f' = p; curvatures where Y is unbounded."""
-    Hp, Bp = hessian(p), oracles.forward(p)
-    curved, image = float(np.vdot(p, Hp)), float(np.vdot(Bp, Bp))
-    if not (curved > 0.0 and image > 0.0):
-        return 1.0
-    step = float(np.vdot(p, p)) / curved
-    return radius / (step * math.sqrt(image)) if 0.0 < radius < math.inf else curved / image
-
-
-def _errors(state: ADMMState, value: float, slope: Array, oracles: Oracles) -> tuple[float, float]:
-    """Bounds on the rounding of the value, made of the gradient, and of that, kept up to date by CG steps."""
-    f, x = oracles.problem.f, state.x
-    size, steep = float(np.linalg.norm(x)), float(np.linalg.norm(slope))
-    terms = float(np.linalg.norm(state.Hx)) + float(np.linalg.norm(state.slope))
-    summed = (inner_error(x.size) + FEW) * (terms * size + abs(state.constant))
-    error = 0.0
-    for _ in range(2):
-        # The value says how large the terms are, up to its own error.
-        wrong = rounding_of(f).at(state.reach, value + error, steep, x.size).gradient
-        error = 2.0 * wrong * size + summed + errors_at(f, x, value).value
-    return error, wrong

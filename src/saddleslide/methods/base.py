@@ -13,22 +13,25 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from saddleslide.arrays.base import Array as Array
 from saddleslide.arrays.state import State as State
-from saddleslide.certificates.candidate import Candidate, Split
+from saddleslide.certificates.candidate import Candidate as Candidate
+from saddleslide.certificates.candidate import Split
+from saddleslide.certificates.verdict import Status
 from saddleslide.errors import raise_all
-from saddleslide.oracles.calls import Calls
+from saddleslide.oracles.calls import Calls as Calls
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.certificates.judge import Judge
-    from saddleslide.certificates.verdict import Status
-    from saddleslide.facts.facts import Facts
+    # Methods are handed these, and need their names alone.
+    from saddleslide.certificates.judge import Judge as Judge
+    from saddleslide.facts.facts import Facts as Facts
     from saddleslide.functions.minimum import LowerModel
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.oracles.oracles import Oracles as Oracles
     from saddleslide.theory.plan import Plan
 
+Point: TypeAlias = tuple[Array, Array]
 Value = float | int | str | None
 # How the points of a method are judged: see certificates/inspector.py; at the end of its stages: runs/stages.py.
 POINTS, EXACTLY, BOUNDS, STAGES = "points", "exactly", "bounds", "stages"
@@ -54,12 +57,10 @@ class Option:
     def complaint(self, value: object) -> str:
         """What is wrong with a value; empty when nothing is."""
         if self.choices:
-            known = value in self.choices
-            return "" if known else f"{self.name} is {value!r}; expected one of {self.choices}."
+            return "" if value in self.choices else f"{self.name} is {value!r}; expected one of {self.choices}."
         if value is None and self.default is None:
             return ""
-        kinds = (int,) if self.whole else (int, float)
-        number = isinstance(value, kinds) and not isinstance(value, bool)
+        number = isinstance(value, int if self.whole else int | float) and not isinstance(value, bool)
         if number and math.isfinite(float(value)) and float(value) > self.minimum:  # type: ignore[arg-type]
             return ""
         kind = "a whole number" if self.whole else "a number"
@@ -80,8 +81,7 @@ def option(
     >>> Mine.options()[0].meaning
     'length of a step'
     """
-    rules = {"meaning": meaning, "choices": choices, "minimum": minimum, "whole": whole}
-    return field(default=default, metadata=rules)
+    return field(default=default, metadata={"meaning": meaning, "choices": choices, "minimum": minimum, "whole": whole})
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,23 @@ class Description:
     reference: str
 
 
+@dataclass
+class Mean(State):
+    """The weighted mean of all points so far, and the sum of their weights: 0 where there is none yet."""
+
+    x: Array
+    y: Array
+    weight: float = 0.0
+
+    def plus(self, x: Array, y: Array, weight: float = 1.0) -> Mean:
+        """The mean with one more point."""
+        total = self.weight + weight
+        if total == weight:
+            return Mean(x.copy(), y.copy(), total)
+        part = weight / total
+        return Mean(self.x + part * (x - self.x), self.y + part * (y - self.y), total)
+
+
 @dataclass(frozen=True)
 class Revision:
     """A change of course in the middle of a run: the plan from here on, its method, and where that begins."""
@@ -127,11 +144,10 @@ class Method(ABC):
 
     Examples
     --------
-    >>> import numpy as np, saddleslide as ss
+    >>> import saddleslide as ss
     >>> from saddleslide.facts.facts import Facts
     >>> from saddleslide.oracles.oracles import Oracles
-    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[2.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
+    >>> game = ss.gallery.matrix_game([[2.0, -1.0], [-1.0, 1.0]])
     >>> method, oracles = ss.methods.MirrorProx(), Oracles(game)
     >>> state = method.init(oracles, Facts(game), game.start(), tol=1e-3)
     >>> for _ in range(200):
@@ -182,7 +198,7 @@ class Method(ABC):
         return Split(facts.f.rest.function, facts.f.simple.function, facts.g.rest.function, facts.g.simple.function)
 
     @abstractmethod
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> State:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> State:
         """Begin at a feasible point, towards an absolute gap `tol` (0 when only a relative target is known)."""
 
     @abstractmethod
@@ -190,7 +206,7 @@ class Method(ABC):
         """One iteration; a revision where that has led nowhere, and another plan has to go on."""
 
     @abstractmethod
-    def point(self, state: Any, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: Any, oracles: Oracles) -> Point:
         """The point that the method would return now. Feasible, and not changed by later iterations."""
 
     def candidates(self, state: Any, oracles: Oracles) -> tuple[Candidate, ...]:
@@ -213,7 +229,7 @@ class Method(ABC):
         """Lower models of f and g, by name, from all calls so far."""
         return {}
 
-    def left_behind(self, state: Any, oracles: Oracles) -> Sequence[tuple[Array, Array]]:
+    def left_behind(self, state: Any, oracles: Oracles) -> Sequence[Point]:
         """Points of a step that was cut short: better than the start, where nothing was judged."""
         return ()
 

@@ -29,8 +29,8 @@ HOMES = {
     "universal-mirror-prox": ("universal_mirror_prox", "UniversalMirrorProx"),
     "recursive-sliding": ("recursive_sliding", "RecursiveSliding"),
     "proved-sliding": ("proved_sliding", "ProvedSliding"),
-    "two-level-sliding": ("two_level", "TwoLevelSliding"),
-    "lockstep": ("lockstep", "Lockstep"),
+    "two-level-sliding": ("recursive_sliding", "TwoLevelSliding"),
+    "lockstep": ("recursive_sliding", "Lockstep"),
     "accelerated-gradient": ("accelerated_gradient", "AcceleratedGradient"),
     "universal-gradient": ("universal_gradient", "UniversalGradient"),
 }
@@ -42,8 +42,6 @@ class Methods(Mapping[str, type[Method]]):
     Examples
     --------
     >>> import saddleslide as ss
-    >>> "mirror-prox" in ss.methods.by_name
-    True
     >>> ss.methods.by_name["mirror-prox"].description.reference[:10]
     'Nemirovski'
     """
@@ -65,7 +63,12 @@ class Methods(Mapping[str, type[Method]]):
         return len(HOMES)
 
     def __repr__(self) -> str:
-        return "\n".join(_block(member) for member in self.values())
+        lines = []
+        for name, member in self.items():
+            lines.append(name)
+            for title, text in zip(("needs", "promises", "from"), _about(member), strict=True):
+                lines += textwrap.wrap(text, 100, initial_indent=f"  {title:<9}", subsequent_indent=" " * 11)
+        return "\n".join(lines)
 
     def markdown(self) -> str:
         """The table of docs/methods.md: one row a method.
@@ -78,23 +81,14 @@ class Methods(Mapping[str, type[Method]]):
         """
         rows = ["| method | needs | guarantee | from |", "|---|---|---|---|"]
         for name, member in self.items():
-            about = member.description
-            cells = (f"`{name}`", _needs(member), about.guarantee, about.reference)
-            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            cells = [cell.replace("|", "\\|") for cell in (f"`{name}`", *_about(member))]
+            rows.append(f"| {' | '.join(cells)} |")
         return "\n".join(rows)
 
 
-def _needs(member: type[Method]) -> str:
-    return ", ".join(member.description.needs) or "gradients"
-
-
-def _block(member: type[Method]) -> str:
+def _about(member: type[Method]) -> tuple[str, str, str]:
     about = member.description
-    rows = (("needs", _needs(member)), ("promises", about.guarantee), ("from", about.reference))
-    lines = [about.name]
-    for title, text in rows:
-        lines += textwrap.wrap(text, 100, initial_indent=f"  {title:<9}", subsequent_indent=" " * 11)
-    return "\n".join(lines)
+    return ", ".join(about.needs) or "gradients", about.guarantee, about.reference
 
 
 by_name = Methods()
@@ -106,8 +100,8 @@ def named_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
     known = {option.name: option for option in member.options()}
     unknown = sorted(set(given) - set(known), key=str)
     complaints = [f"option {entry!r} is unknown; expected one of {sorted(known)}." for entry in unknown]
-    wrong = [note for entry, option in known.items() if entry in given and (note := option.complaint(given[entry]))]
-    raise_all(name, complaints + wrong)
+    complaints += [note for key, option in known.items() if key in given and (note := option.complaint(given[key]))]
+    raise_all(name, complaints)
     return member(**given)
 
 
@@ -117,8 +111,9 @@ def as_method(method: str | Method, options: Mapping[str, Any] | None, caller: s
     if given and not isinstance(options, Mapping):
         raise InputError(f"{caller}: options is {options!r}; expected a mapping such as {{'output': 'last'}}.")
     if isinstance(method, Method):
-        complaint = f"options is {options!r} beside {method!r}, which has its own; expected one of them."
-        raise_all(caller, [complaint] * given)
+        raise_all(
+            caller, [f"options is {options!r} beside {method!r}, which has its own; expected one of them."] * given
+        )
         return method
     if not isinstance(method, str):
         raise InputError(
@@ -130,25 +125,19 @@ def as_method(method: str | Method, options: Mapping[str, Any] | None, caller: s
     return named_method(method, options)
 
 
-# Methods that plans name and `ss.methods` does not list: each is made of its plan.
-_BY_PLAN = {
-    ADAPTIVE_SLIDING: ("adaptive_sliding", "AdaptiveSliding"),
-    RECURSIVE_SLIDING: ("recursive_sliding", "ScheduledSliding"),
-}
-
-
 def method_of(plan: Plan) -> Method:
-    """The method that a plan asks for, at its beginning."""
-    if plan.own is not None:
-        own: Method = plan.own
-        return own
-    if plan.method in _BY_PLAN:
-        module, kind = _BY_PLAN[plan.method]
-        made: Method = getattr(importlib.import_module(f"saddleslide.methods.{module}"), kind).of(plan)
-        return made
-    if plan.method == RESTARTED_PRIMAL_DUAL:
-        return RestartedPrimalDual()
-    return named_method(plan.method, plan.settings)
+    """The method that a plan asks for, at its beginning; those that `ss.methods` does not list are made of the plan."""
+    if isinstance(plan.own, Method):
+        return plan.own
+    if plan.method == ADAPTIVE_SLIDING:
+        from saddleslide.methods.adaptive_sliding import AdaptiveSliding
+
+        return AdaptiveSliding.of(plan)
+    if plan.method == RECURSIVE_SLIDING:
+        from saddleslide.methods.recursive_sliding import ScheduledSliding
+
+        return ScheduledSliding.of(plan)
+    return RestartedPrimalDual() if plan.method == RESTARTED_PRIMAL_DUAL else named_method(plan.method, plan.settings)
 
 
 def method_plan(facts: Facts, method: Method, tol: float = 0.0, rtol: float = 0.0, every: int | None = None) -> Plan:
@@ -157,9 +146,6 @@ def method_plan(facts: Facts, method: Method, tol: float = 0.0, rtol: float = 0.
     silent = [part for part, function in (("f", problem.f), ("g", problem.g)) if not function.has_value]
     complaints = [f"{part} has no value, so no gap can be certified; pass value=." for part in silent]
     raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(facts))
-    listed = name in by_name and by_name[name] is type(method)
-    shapes = (problem.X.shape, problem.Y.shape)
-    return Plan(
-        method=name, settings=method.settings(), own=None if listed else method, every=every, tol=tol, rtol=rtol,
-        shapes=shapes,
-    )  # fmt: skip
+    own = None if name in by_name and by_name[name] is type(method) else method
+    settings, shapes = method.settings(), (problem.X.shape, problem.Y.shape)
+    return Plan(method=name, settings=settings, own=own, every=every, tol=tol, rtol=rtol, shapes=shapes)

@@ -7,14 +7,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.mean import Mean
-from saddleslide.oracles.calls import Calls
+from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass
@@ -66,7 +62,7 @@ class CondatVu(Method):
             if not math.isfinite(rest.lipschitz)
         ]
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> CondatVuState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> CondatVuState:
         ratio = facts.step_ratio(oracles, start) if self.weight is None else float(self.weight)
         return CondatVuState(*start, Mean(*start), *_weights(facts, ratio), ratio)
 
@@ -77,7 +73,7 @@ class CondatVu(Method):
         y = oracles.prox_g(state.y + push / state.weight_y, state.weight_y)
         return CondatVuState(x, y, state.mean.plus(x, y), state.weight_x, state.weight_y, state.ratio)
 
-    def point(self, state: CondatVuState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: CondatVuState, oracles: Oracles) -> Point:
         if self.output == "last":
             return state.x, state.y
         return oracles.problem.X.project(state.mean.x), oracles.problem.Y.project(state.mean.y)

@@ -1,28 +1,36 @@
-"""F(x, y) = (f'(x) + B^T y, g'(y) - Bx), the monotone operator of a problem, and its constants in a norm of blocks.
+"""What several methods share: two views of a problem with their constants, a search, and the calls of a bound.
 
-The norm is |z|^2 = w_x |x|^2 + w_y |y|^2. States hold it as its two weights.
+The monotone operator F(x, y) = (f'(x) + B^T y, g'(y) - Bx), in a norm |z|^2 = w_x |x|^2 + w_y |y|^2 that states hold as
+its two weights. The primal function phi(x) = f(x) + max over y of <y, Bx> - g(y), where the maximum is known exactly:
+its gradients are f'(x) + B^T y(x), by Danskin's theorem, and nothing is called for B = 0.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from saddleslide.methods.base import option
-from saddleslide.oracles.calls import Calls
+from saddleslide.arrays.base import zeros
+from saddleslide.methods.base import Array, Calls, Method, Point, option
+from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER
+from saddleslide.theory.bounds import budget
 from saddleslide.theory.holder import Holder, total
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
-Point: TypeAlias = "tuple[Array, Array]"
 Weights = tuple[float, float]
+Found = TypeVar("Found")
+# Doublings after which an oracle is taken to be broken; rounding can not need more.
+_MOST_DOUBLINGS = 200
+# No bound of this package has constants that make it smaller than this part of the budgets (test_choice.py).
+_PART = 0.25
 
 
-def metric_option() -> Any:
+def norm_option() -> Any:
     """The setting `metric` of a method that works in such a norm."""
     return option("balanced", "both domains equally large, or the Euclidean norm", ("balanced", "identity"))
 
@@ -100,8 +108,8 @@ class Field:
     @property
     def diameter_squared(self) -> float:
         """Largest squared distance between two points of the domain."""
-        X, Y = self.facts.f.domain, self.facts.g.domain
-        return self.weights[0] * X.diameter() ** 2 + self.weights[1] * Y.diameter() ** 2
+        diameters = self.facts.f.domain.diameter(), self.facts.g.domain.diameter()
+        return self.weights[0] * diameters[0] ** 2 + self.weights[1] * diameters[1] ** 2
 
     @property
     def Omega(self) -> float:
@@ -115,3 +123,72 @@ def calls_of(facts: Facts, f: float, g: float, B: float) -> Calls | None:
     if not all(map(math.isfinite, (f, g, B))):
         return None
     return Calls(0 if facts.f.is_zero else math.ceil(f), 0 if facts.g.is_zero else math.ceil(g), math.ceil(B))
+
+
+def fewest_on_bounded(facts: Facts, tol: float) -> Calls | None:
+    """A part of the budgets of Corollary 3.6, each in the norm that makes it smallest; None on unbounded domains."""
+    if not (facts.f.domain.bounded and facts.g.domain.bounded):
+        return None
+    if not facts.budget_terms:
+        return Calls()
+    f, g, B = (_PART * budget(term, tol) for term in facts.budget_terms)
+    # Four products a step.
+    return calls_of(facts, f, g, 4.0 * B)
+
+
+@dataclass(frozen=True, repr=False)
+class BoundedMethod(Method):
+    """A method whose bound is one over bounded domains."""
+
+    def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:
+        return fewest_on_bounded(facts, tol)
+
+
+def unbounded(facts: Facts, blocks: str = "XY") -> tuple[str, ...]:
+    """A note for the plan where a bound over the domains does not apply."""
+    domains = {"X": facts.f.domain, "Y": facts.g.domain}
+    free = [name for name in blocks if not domains[name].bounded]
+    verb = "are" if len(free) > 1 else "is"
+    return (f"{' and '.join(free)} {verb} unbounded: the bound on the gap does not apply",) if free else ()
+
+
+def respond(oracles: Oracles, x: Array) -> tuple[Array, float, Array]:
+    """The maximiser y of <y, Bx> - g(y), the maximum, and Bx: one product."""
+    problem = oracles.problem
+    Bx = oracles.forward(x) if problem.coupling.norm.upper > 0.0 else zeros(problem.Y.shape, x)
+    found = oracles.closed_minimum("g", -Bx)
+    return found.point, -found.value, Bx
+
+
+def pull(oracles: Oracles, y: Array) -> Array:
+    """B^T y, a gradient of the maximum where y is the response: one product."""
+    problem = oracles.problem
+    return oracles.adjoint(y) if problem.coupling.norm.upper > 0.0 else zeros(problem.X.shape, y)
+
+
+def primal_smoothness(facts: Facts) -> Holder | None:
+    """A Hölder condition of phi on X; None where there is none.
+
+    Of the maximum: |B|^2 / mu_g where g is strongly convex, else |B| diam(Y) with exponent 0.
+    """
+    norm, mu, diameter = facts.norm, facts.g.modulus, facts.g.domain.diameter()
+    maximum = Holder(0.0, norm * diameter) if math.isfinite(diameter) else None
+    if norm == 0.0 or mu > 0.0:
+        maximum = Holder(1.0, norm**2 / mu if norm > 0.0 else 0.0)
+    return total([facts.f.holder, maximum], facts.f.domain.diameter())
+
+
+def backtrack(oracles: Oracles, L: float, trial: Callable[[float], tuple[bool, Found]]) -> tuple[float, Found]:
+    """The first of the curvatures L, 2L, 4L, ... whose trial passes, and what that found."""
+    shortened = 0
+    for _ in range(_MOST_DOUBLINGS):
+        tried = oracles.tried(partial(trial, L)) if shortened < MOST_SHORTENED else trial(L)
+        if tried is None:
+            # An oracle overflows there: a larger L keeps nearer to where it is finite.
+            shortened, L = shortened + 1, SHORTER * L
+            continue
+        passed, found = tried
+        if passed:
+            break
+        L *= 2.0
+    return L, found

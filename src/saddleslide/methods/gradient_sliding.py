@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, Method, State
-from saddleslide.oracles.calls import Calls
+from saddleslide.methods.base import Calls, Description, Method, Point, State
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
     from saddleslide.arrays.state import XArray, YArray
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 # Inner steps after which a step hands control back, so that limits hold inside a long outer step too.
 _MOST_AT_ONCE = 512
@@ -72,7 +69,7 @@ class GradientSliding(Method):
             found.append(f"X = {X} is unbounded and f has no known strong convexity: no distance is known.")
         return found
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> GradientSlidingState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> GradientSlidingState:
         D = facts.distances_from(oracles, start)[0]
         (x, y), (L, M, N) = start, _constants(facts, D, tol)
         return GradientSlidingState(x, x, y, x, x, y, 0.0, N, L, M, D)
@@ -80,7 +77,18 @@ class GradientSliding(Method):
     def step(self, state: GradientSlidingState, oracles: Oracles) -> GradientSlidingState:
         """One outer step, or a part of a long one."""
         if state.t == state.T:
-            state = self._open(state, oracles)
+            # The gradient of an outer step, and the start of its inner loop.
+            if state.k == state.planned:
+                # The target was not met: the plan was for another distance. Begin again from the average, for longer.
+                x, y = self.point(state, oracles)
+                state = replace(state, x=x, x_mean=x, y_mean=y, planned=2 * state.planned, k=0)
+            k, x = state.k + 1, state.x
+            gamma = 2.0 / (k + 1)
+            slope = oracles.f_rest_gradient((1.0 - gamma) * state.x_mean + gamma * x)
+            # T_k of Corollary 2, with D~ = 3 D^2 / 4.
+            wanted = state.M**2 * state.planned * k**2 / (0.75 * state.D**2 * state.L**2) if state.D > 0.0 else 1.0
+            T = max(1, math.ceil(wanted))
+            state = replace(state, u=x, u_mean=x, v_mean=state.y_mean, slope=slope, k=k, t=0, T=T)
         x, u, u_mean, v_mean = state.x, state.u, state.u_mean, state.v_mean
         beta, last = 2.0 * state.L / state.k, min(state.t + _MOST_AT_ONCE, state.T)
         for t in range(state.t + 1, last + 1):
@@ -98,21 +106,7 @@ class GradientSliding(Method):
         x_mean = (1.0 - gamma) * state.x_mean + gamma * u_mean
         return replace(state, x=u, x_mean=x_mean, y_mean=(1.0 - gamma) * state.y_mean + gamma * v_mean)
 
-    def _open(self, state: GradientSlidingState, oracles: Oracles) -> GradientSlidingState:
-        """The gradient of an outer step, and the start of its inner loop."""
-        if state.k == state.planned:
-            # The target was not met: the plan was for another distance. Begin again from the average, for longer.
-            x, y = self.point(state, oracles)
-            state = replace(state, x=x, x_mean=x, y_mean=y, planned=2 * state.planned, k=0)
-        k, x = state.k + 1, state.x
-        gamma = 2.0 / (k + 1)
-        slope = oracles.f_rest_gradient((1.0 - gamma) * state.x_mean + gamma * x)
-        # T_k of Corollary 2, with D~ = 3 D^2 / 4.
-        wanted = state.M**2 * state.planned * k**2 / (0.75 * state.D**2 * state.L**2) if state.D > 0.0 else 1.0
-        T = max(1, math.ceil(wanted))
-        return replace(state, u=x, u_mean=x, v_mean=state.y_mean, slope=slope, k=k, t=0, T=T)
-
-    def point(self, state: GradientSlidingState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: GradientSlidingState, oracles: Oracles) -> Point:
         return oracles.problem.X.project(state.x_mean), oracles.problem.Y.project(state.y_mean)
 
     def notes(self, state: GradientSlidingState, facts: Facts) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -16,13 +17,11 @@ import numpy as np
 import scipy
 
 from saddleslide.domains import Box, FullSpace
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.oracles.calls import MOST_SHORTENED, Calls
+from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
+from saddleslide.oracles.calls import MOST_SHORTENED
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 _NEEDS = {
     "primal": ("smooth f", "strong convexity of g", "closed minimum of g"),
@@ -36,10 +35,10 @@ _HEIGHT = 1e3
 class LBFGSState(State):
     """The last point of the block that SciPy moves, and SciPy's run with all that it keeps to itself."""
 
-    # A resumed run repeats the steps.
+    # SciPy keeps its state to itself: a checkpoint can not hold it, and a resumed run repeats the steps.
     stored: ClassVar[bool] = False
 
-    start: tuple[Array, Array]
+    start: Point
     moved: Array
     run: PausedRun
 
@@ -54,9 +53,7 @@ class LBFGS(Method):
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
-    >>> f, g = ss.functions.Logistic(np.array([[2.0, 0.0], [1.0, 1.0]]), [1, -1]), ss.functions.Quadratic(1.0)
-    >>> X, Y = ss.domains.Box(-5.0, 5.0, shape=2), ss.domains.Box(-0.5, 0.5, shape=1)
-    >>> problem = ss.SaddleProblem(f=f, g=g, B=np.array([[1.0, -1.0]]), X=X, Y=Y)
+    >>> problem = ss.gallery.denoise(np.eye(6), weight=0.1, huber=0.1)
     >>> ss.solve(problem, tol=1e-8, method="l-bfgs").status.name
     'SOLVED'
     """
@@ -81,7 +78,7 @@ class LBFGS(Method):
             return []
         return [f"{side}: {sentence}" for side, sentences in found.items() for sentence in sentences]
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> LBFGSState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> LBFGSState:
         primal = self._side(facts) == "primal"
         moved = start[0] if primal else start[1]
         return LBFGSState(start, moved, PausedRun(Smooth(oracles, primal), moved, self.memory))
@@ -90,7 +87,7 @@ class LBFGS(Method):
         flat = state.run.advance()
         return state if flat is None else replace(state, moved=flat.reshape(state.moved.shape))
 
-    def point(self, state: LBFGSState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: LBFGSState, oracles: Oracles) -> Point:
         inner = state.run.smooth.inner_point(state.moved)
         if inner is None:
             return state.start
@@ -107,7 +104,7 @@ class LBFGS(Method):
 
         The smaller of 2 sqrt(L D^2 / eps) and, with a modulus mu, sqrt(L / mu) log(L D^2 / eps).
         """
-        primal = self.side == "primal" or not _obstacles(facts, "primal")
+        primal = self._side(facts) == "primal"
         outer, inner = (facts.f, facts.g) if primal else (facts.g, facts.f)
         L, D = outer.lipschitz + facts.norm**2 / inner.modulus, facts.distances[0 if primal else 1]
         if not math.isfinite(D):
@@ -116,13 +113,10 @@ class LBFGS(Method):
         if outer.modulus > 0.0:
             rate = min(rate, math.sqrt(L / outer.modulus) * math.log(max(L * D**2 / tol, math.e)))
         N = max(1, math.ceil(rate))
-        costly = 0 if outer.is_zero else N
-        return Calls(costly if primal else 0, 0 if primal else costly, 2 * N)
+        return Calls(N if primal and not outer.is_zero else 0, 0 if primal or outer.is_zero else N, 2 * N)
 
     def _side(self, facts: Facts) -> str:
-        if self.side != "auto":
-            return self.side
-        return "dual" if _obstacles(facts, "primal") else "primal"
+        return ("dual" if _obstacles(facts, "primal") else "primal") if self.side == "auto" else self.side
 
 
 def _obstacles(facts: Facts, side: str) -> list[str]:
@@ -138,7 +132,7 @@ class Smooth:
     def __init__(self, oracles: Oracles, primal: bool) -> None:
         self.oracles, self.primal, self.lift = oracles, primal, oracles.whole_f_lift
         self.domain = oracles.problem.X if primal else oracles.problem.Y
-        self.recent: list[tuple[Array, Array]] = []
+        self.recent: list[Point] = []
         # The last point with finite answers and the value there; how often oracles have overflown since.
         self.finite: tuple[Array, float] | None = None
         self.refused = 0
@@ -146,9 +140,11 @@ class Smooth:
     def __call__(self, point: Array) -> tuple[float, Array]:
         """Value and gradient for SciPy."""
         ask = partial(self._evaluate, point.reshape(self.domain.shape))
-        found = self.oracles.tried(ask) if self.finite is not None and self.refused < MOST_SHORTENED else ask()
-        if found is None:
-            assert self.finite is not None
+        if self.finite is None or self.refused >= MOST_SHORTENED:
+            found = ask()
+        elif (tried := self.oracles.tried(ask)) is not None:
+            found = tried
+        else:
             self.refused += 1
             # An oracle overflows: a bowl around the last finite point, which the line search leaves for that point.
             # SciPy interpolates what it is told, so that infinities would end its search.
@@ -174,8 +170,7 @@ class Smooth:
         value, slope = 0.0, np.zeros_like(point)
         if self.primal and not oracles.is_zero("f"):
             q = self.lift.lift(point)
-            slope = self.lift.gradient(point, q)
-            value = self.lift.value(point, q)
+            slope, value = self.lift.gradient(point, q), self.lift.value(point, q)
         elif not oracles.is_zero(name):
             value, slope = oracles.g_value_and_gradient(oracles.problem.g, point)
         if not math.isfinite(value):
@@ -209,21 +204,12 @@ class Turn:
         self.abandoned = True
         self.worker.release()
 
-    def work(self, smooth: Smooth, start: Array, bounds: Any, memory: int) -> None:
+    def work(self, minimise: Callable[..., Any]) -> None:
         """The thread: wait for the first request, then one run of SciPy that pauses after each iteration."""
         self.worker.acquire()
-        options = {"maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0, "maxcor": memory}
         try:
             if not self.abandoned:
-                scipy.optimize.minimize(
-                    smooth,
-                    start,
-                    jac=True,
-                    method="L-BFGS-B",
-                    bounds=bounds,
-                    callback=self.pause,
-                    options=options,
-                )
+                minimise(callback=self.pause)
         except BaseException as error:
             self.error = error
         self.done = True
@@ -233,16 +219,14 @@ class Turn:
 class PausedRun:
     """A run of SciPy, one iteration at a time. The thread holds none of this, so that it ends with it."""
 
-    # SciPy keeps its state to itself: a checkpoint can not hold it.
-    stored: ClassVar[bool] = False
-
     def __init__(self, smooth: Smooth, start: Array, memory: int) -> None:
         self.smooth, self.turn, domain, bounds = smooth, Turn(), smooth.domain, None
         if isinstance(domain, Box):
             bounds = list(zip(domain.lower.ravel().tolist(), domain.upper.ravel().tolist(), strict=True))
+        settings = {"maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0, "maxcor": memory}
+        run = partial(scipy.optimize.minimize, smooth, start.ravel().copy(), jac=True, method="L-BFGS-B", bounds=bounds)
         weakref.finalize(self, self.turn.abandon)
-        given = smooth, start.ravel().copy(), bounds, memory
-        threading.Thread(target=self.turn.work, args=given, daemon=True).start()
+        threading.Thread(target=self.turn.work, args=(partial(run, options=settings),), daemon=True).start()
 
     def advance(self) -> Array | None:
         """The next point; None when SciPy has ended."""

@@ -15,7 +15,6 @@ from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, fit_spectra
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
-    from saddleslide.domains import Domain
     from saddleslide.functions.base import Function
     from saddleslide.oracles.oracles import Oracles
     from saddleslide.problem import SaddleProblem
@@ -30,7 +29,12 @@ def choose_metric(problem: SaddleProblem, rest: Function, wanted: str | Metric) 
     if isinstance(wanted, Metric):
         _check_given(problem, wanted)
         return "given", (f"metric {wanted.name} as given",)
-    free = _spectral_obstacles(problem) if wanted != "diagonal" else []
+    # What keeps a metric that is not entrywise, fitted to the Hessian of f, from being used.
+    free = []
+    if not isinstance(problem.X, FullSpace | Ball):
+        free = [f"X is {problem.X}, whose constraint can be active"]
+    elif not (isinstance(problem.f, LinearModel) or problem.f.quadratic):
+        free = ["f offers no products with its Hessian"]
     # Looking at the diagonal of a Hessian takes a pass over its matrix.
     uneven = _diagonal_obstacles(problem, rest) if wanted == "diagonal" else []
     hard = {"spectral": free, "fft": free, "diagonal": uneven}.get(wanted, [])
@@ -68,14 +72,6 @@ def built_metric(name: str, oracles: Oracles, rest: Function, x: Array, seed: in
     return fit_spectral(hessian, problem.X.shape, problem.coupling, modulus, seeded, basis=basis)
 
 
-def _spectral_obstacles(problem: SaddleProblem) -> list[str]:
-    """What keeps a metric that is not entrywise, fitted to the Hessian of f, from being used."""
-    if not isinstance(problem.X, FullSpace | Ball):
-        return [f"X is {problem.X}, whose constraint can be active"]
-    shown = isinstance(problem.f, LinearModel) or problem.f.quadratic
-    return [] if shown else ["f offers no products with its Hessian"]
-
-
 def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:
     obstacles = []
     if not isinstance(problem.X, FullSpace | Box):
@@ -87,24 +83,18 @@ def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:
 
 def _check_given(problem: SaddleProblem, metric: Metric) -> None:
     """Refuse a metric that does not fit the block, before any work."""
-    shape = getattr(metric, "symbol", np.empty(problem.X.shape))
-    complaints = []
-    if np.shape(shape) not in ((), problem.X.shape):
-        complaints.append(f"metric {metric.name!r} has shape {np.shape(shape)}; expected {problem.X.shape}.")
+    shape, complaints = np.shape(getattr(metric, "symbol", 1.0)), []
+    if shape not in ((), problem.X.shape):
+        complaints.append(f"metric {metric.name!r} has shape {shape}; expected {problem.X.shape}.")
     allowed = (FullSpace | Box) if isinstance(metric, Entrywise) else (FullSpace | Ball)
     if not isinstance(metric, Blocks) and not isinstance(problem.X, allowed):
         complaints.append(f"metric {metric.name!r} can not be used: X is {problem.X}, whose constraint mixes with it.")
-    if not isinstance(metric, Entrywise) and _is_rough(problem.f, problem.X):
-        complaints.append(f"metric {metric.name!r} needs a smooth f: a proximal step of f does not fit it.")
+    if not isinstance(metric, Entrywise):
+        # A simple part says on unbounded sets too that f has kinks or a Hölder gradient.
+        form = split_simple(problem.f, problem.X)[1].separable_form()
+        try:
+            rough = bool(form is not None and form.powers) or exponent(problem.f, problem.X) < 1.0
+        except InputError:
+            rough = False
+        complaints += [f"metric {metric.name!r} needs a smooth f: a proximal step of f does not fit it."] * rough
     raise_all("metric", complaints)
-
-
-def _is_rough(f: Function, X: Domain) -> bool:
-    """Whether f is known to have kinks or a Hölder gradient; a simple part says so on unbounded sets too."""
-    form = split_simple(f, X)[1].separable_form()
-    if form is not None and form.powers:
-        return True
-    try:
-        return exponent(f, X) < 1.0
-    except InputError:
-        return False

@@ -6,15 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.fewest import fewest_on_bounded, unpromised
-from saddleslide.methods.field import Field, Point, Weights, calls_of, metric_option, move, operator
-from saddleslide.methods.mean import Mean
-from saddleslide.oracles.calls import Calls
+from saddleslide.methods.base import Calls, Description, Mean, Method, Point, State, option
+from saddleslide.methods.field import Field, calls_of, fewest_on_bounded, move, norm_option, operator, unbounded
 
 if TYPE_CHECKING:
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 # Steps of at most 1/L are proved for the average; the last iterate needs room below 1/L to contract.
 _AVERAGE, _LAST = 1.0, 0.5
@@ -27,7 +23,7 @@ class MirrorProxState(State):
     z: Point
     mean: Mean
     eta: float
-    weights: Weights
+    weights: tuple[float, float]
 
 
 @final
@@ -54,7 +50,7 @@ class MirrorProx(Method):
     )
     output: str = option("average", "the mean of the extrapolated points, or the last point", ("average", "last"))
     eta: float | None = option(None, "length of a step; by default 1/L for the average, 1/(2L) for the last point")
-    metric: str = metric_option()
+    metric: str = norm_option()
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> MirrorProxState:
         field = Field.at(facts, start, self.metric)
@@ -74,7 +70,7 @@ class MirrorProx(Method):
         return (
             f"eta = {state.eta:.6g}, L = {L:.6g}, weights {w_x:.4g} and {w_y:.4g}",
             *(("the step is longer than 1/L: not covered by the guarantee",) if over else ()),
-            *(unpromised(facts) if self.output == "average" else ()),
+            *(unbounded(facts) if self.output == "average" else ()),
         )
 
     def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:

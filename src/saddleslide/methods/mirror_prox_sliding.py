@@ -7,15 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from saddleslide.errors import InputError
-from saddleslide.methods.base import Description, State
-from saddleslide.methods.fewest import BoundedMethod, unpromised
-from saddleslide.methods.field import Field, Point, Weights, add, calls_of, coupling, metric_option, mix, move
-from saddleslide.methods.mean import Mean
+from saddleslide.methods.base import Calls, Description, Mean, Point, State
+from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, mix, move, norm_option, unbounded
 
 if TYPE_CHECKING:
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.calls import Calls
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass
@@ -27,7 +23,7 @@ class MirrorProxSlidingState(State):
     k: int
     L: float
     M: float
-    weights: Weights
+    weights: tuple[float, float]
 
 
 @final
@@ -55,7 +51,7 @@ class MirrorProxSliding(BoundedMethod):
         reference="Lan and Ouyang, Mirror-prox sliding methods for solving a class of monotone variational "
         "inequalities, arXiv:2111.00996 (2021)",
     )
-    metric: str = metric_option()
+    metric: str = norm_option()
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> MirrorProxSlidingState:
         field = Field.at(facts, start, self.metric)
@@ -82,7 +78,7 @@ class MirrorProxSliding(BoundedMethod):
 
     def notes(self, state: MirrorProxSlidingState, facts: Facts) -> tuple[str, ...]:
         about = f"L = {state.L:.6g}, M = {state.M:.6g}: {state.M / state.L:.4g} more inner steps at every outer step"
-        return (about, *unpromised(facts))
+        return (about, *unbounded(facts))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field = Field.at(facts, facts.problem.start(), self.metric)

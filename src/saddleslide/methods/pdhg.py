@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.mean import Mean
-from saddleslide.methods.restarted_primal_dual import PrimalDualState, advance, begin, restart
-from saddleslide.oracles.calls import Calls
+from saddleslide.certificates.candidate import Candidate
+from saddleslide.certificates.judge import Judge
+from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
+from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.certificates.candidate import Candidate
-    from saddleslide.certificates.judge import Judge
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 VARIANTS = ("auto", "plain", "accelerated", "linear", "restarted")
+_RESTARTED = RestartedPrimalDual()
 
 
 @dataclass
@@ -80,24 +77,26 @@ class PDHG(Method):
             found.append(f"the moduli of f and g are {moduli[0]:g} and {moduli[1]:g}; expected both > 0.")
         return found
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> State:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> State:
         # With B = 0 any step will do; one from the smallest norm would overflow.
-        norm, variant = facts.norm or 1.0, self._variant(facts)
+        norm, variant, (mu_x, mu_y) = facts.norm or 1.0, self._variant(facts), facts.moduli
         weight = facts.step_ratio(oracles, start) if self.weight is None else float(self.weight)
         if variant == "restarted":
-            return begin(oracles, start, norm, weight)
-        mu_x, mu_y = facts.moduli
+            return PrimalDualState.at(oracles, start, norm, weight)
         # Acceleration comes from the modulus of the block that goes second.
         swapped = variant == "accelerated" and mu_x == 0.0
-        u, v = (start[1], start[0]) if swapped else start
-        modulus = mu_y if swapped else mu_x
-        tau, sigma, theta = _steps(variant, norm, 1.0 / weight if swapped else weight, modulus, mu_y)
+        (u, v), modulus = ((start[1], start[0]), mu_y) if swapped else (start, mu_x)
+        if variant == "linear":
+            m = _contraction(norm, mu_x, mu_y)
+            tau, sigma, theta = m / mu_x, m / mu_y, 1.0 / (1.0 + m)
+        else:
+            ratio = 1.0 / weight if swapped else weight
+            tau, sigma, theta = 1.0 / (norm * ratio), ratio / norm, 1.0
         return PDHGState(variant, swapped, u, v, u, Mean(u, v), tau, sigma, theta, 1.0, modulus, norm, weight)
 
-    def step(self, state: Any, oracles: Oracles) -> State:
+    def step(self, state: PDHGState | PrimalDualState, oracles: Oracles) -> State:
         if isinstance(state, PrimalDualState):
-            return advance(state, oracles)
-        assert isinstance(state, PDHGState)
+            return _RESTARTED.step(state, oracles)
         weight_v, weight_u = 1.0 / state.sigma, 1.0 / state.tau
         if state.swapped:
             v = oracles.prox_f(state.v - oracles.adjoint(state.ahead) / weight_v, weight_v)
@@ -118,32 +117,49 @@ class PDHG(Method):
             mean, share = replace(mean, weight=mean.weight / share), 1.0
         return replace(state, u=u, v=v, ahead=ahead, mean=mean, tau=tau, sigma=sigma, theta=theta, share=share)
 
-    def point(self, state: Any, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: PDHGState | PrimalDualState, oracles: Oracles) -> Point:
         if isinstance(state, PrimalDualState):
             return state.best
         u, v = (state.u, state.v) if self.output == "last" else (state.mean.x, state.mean.y)
         x, y = (v, u) if state.swapped else (u, v)
         return oracles.problem.X.project(x), oracles.problem.Y.project(y)
 
-    def candidates(self, state: Any, oracles: Oracles) -> tuple[Candidate, ...]:
+    def candidates(self, state: PDHGState | PrimalDualState, oracles: Oracles) -> tuple[Candidate, ...]:
         return state.points if isinstance(state, PrimalDualState) else super().candidates(state, oracles)
 
     def learn(self, state: State, gaps: Sequence[float], judge: Judge, oracles: Oracles) -> State:
-        return restart(state, gaps, oracles) if isinstance(state, PrimalDualState) else state
+        return _RESTARTED.learn(state, gaps, judge, oracles) if isinstance(state, PrimalDualState) else state
 
-    def notes(self, state: Any, facts: Facts) -> tuple[str, ...]:
-        restarted = isinstance(state, PrimalDualState)
-        variant = "restarted" if restarted else state.variant
-        about = f"variant {variant}, |B| = {state.norm:.6g}, first weight {state.weight:.4g}"
-        free = ("restarts on the gap: no rate is promised",) if restarted else ()
-        last = self.output == "last" and not restarted
-        return (about, *free, *(("the last point: the guarantee is for the average",) if last else ()))
+    def notes(self, state: PDHGState | PrimalDualState, facts: Facts) -> tuple[str, ...]:
+        variant = "restarted" if isinstance(state, PrimalDualState) else state.variant
+        notes = [f"variant {variant}, |B| = {state.norm:.6g}, first weight {state.weight:.4g}"]
+        if variant == "restarted":
+            notes.append("restarts on the gap: no rate is promised")
+        elif self.output == "last":
+            notes.append("the last point: the guarantee is for the average")
+        return tuple(notes)
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
-        D_x, D_y = facts.distances
+        (D_x, D_y), norm, (mu_x, mu_y), variant = facts.distances, facts.norm, facts.moduli, self._variant(facts)
         if not (math.isfinite(D_x) and math.isfinite(D_y)):
             return None
-        return Calls(0, 0, 2 * max(1, math.ceil(_iterations(self._variant(facts), facts, D_x, D_y, tol))))
+        if norm == 0.0 or D_x * D_y == 0.0:
+            return Calls(0, 0, 2)
+        N = plain = norm * D_x * D_y / tol
+        if variant == "accelerated":
+            near, far, mu = (D_y, D_x, mu_y) if mu_x == 0.0 else (D_x, D_y, mu_x)
+            tau = near / (norm * far)
+            growth = 2.0 * mu * tau / (2.0 + mu * tau)
+            # T_N >= N + growth N (N - 1) / 2 must reach the plain N: s_n = 1/tau_n grows by at least
+            # mu 2 / (2 + mu tau).
+            b = 1.0 - 0.5 * growth
+            N = 2.0 * plain / (b + math.sqrt(b * b + 2.0 * growth * plain))
+        elif variant == "linear":
+            m = _contraction(norm, mu_x, mu_y)
+            start = 0.5 * (mu_x * D_x**2 + mu_y * D_y**2) / m
+            # T_N = (theta^-N - 1) / (theta^-1 - 1), theta^-1 = 1 + m.
+            N = math.log1p(m * start / tol) / math.log1p(m)
+        return Calls(0, 0, 2 * max(1, math.ceil(N)))
 
     def _variant(self, facts: Facts) -> str:
         if self.variant != "auto":
@@ -155,32 +171,3 @@ def _contraction(norm: float, mu_x: float, mu_y: float) -> float:
     """The m with tau mu_x = sigma mu_y = m and tau sigma |B|^2 = 1 + m: the largest that Theorem 5 of 2016 allows."""
     q = mu_x * mu_y / norm**2
     return 0.5 * (q + math.sqrt(q * q + 4.0 * q))
-
-
-def _steps(variant: str, norm: float, weight: float, mu_x: float, mu_y: float) -> tuple[float, float, float]:
-    """tau, sigma, theta."""
-    if variant == "linear":
-        m = _contraction(norm, mu_x, mu_y)
-        return m / mu_x, m / mu_y, 1.0 / (1.0 + m)
-    return 1.0 / (norm * weight), weight / norm, 1.0
-
-
-def _iterations(variant: str, facts: Facts, D_x: float, D_y: float, tol: float) -> float:
-    """Iterations after which the bound on the average is `tol`."""
-    norm, (mu_x, mu_y) = facts.norm, facts.moduli
-    if norm == 0.0 or D_x * D_y == 0.0:
-        return 1.0
-    plain = norm * D_x * D_y / tol
-    if variant == "accelerated":
-        near, far, mu = (D_y, D_x, mu_y) if mu_x == 0.0 else (D_x, D_y, mu_x)
-        tau = near / (norm * far)
-        growth = 2.0 * mu * tau / (2.0 + mu * tau)
-        # T_N >= N + growth N (N - 1) / 2 must reach the plain N: s_n = 1/tau_n grows by at least mu 2 / (2 + mu tau).
-        b = 1.0 - 0.5 * growth
-        return 2.0 * plain / (b + math.sqrt(b * b + 2.0 * growth * plain))
-    if variant == "linear":
-        m = _contraction(norm, mu_x, mu_y)
-        start = 0.5 * (mu_x * D_x**2 + mu_y * D_y**2) / m
-        # T_N = (theta^-N - 1) / (theta^-1 - 1), theta^-1 = 1 + m.
-        return math.log1p(m * start / tol) / math.log1p(m)
-    return plain

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from saddleslide.errors import InputError
 from saddleslide.methods.base import Description, option
-from saddleslide.methods.fewest import fewest_on_bounded
-from saddleslide.methods.field import calls_of
+from saddleslide.methods.field import calls_of, fewest_on_bounded
+from saddleslide.methods.recursive_sliding import METRICS, Sliding, SlidingState, level_recursion, without_idle
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import Psi_of_sizes
 from saddleslide.methods.schedule.request import SHARP
-from saddleslide.methods.sliding.ablation import METRICS, level_recursion, without_idle
-from saddleslide.methods.sliding.stages import Sliding, SlidingState, advance, begin
 from saddleslide.oracles.calls import Calls
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.restarts import Curvature
@@ -52,8 +50,7 @@ class ProvedSliding(Sliding):
     metric: str = option("auto", "norm on bounded domains", METRICS)
 
     def lacks(self, facts: Facts) -> list[str]:
-        found = super().lacks(facts)
-        if found:
+        if found := super().lacks(facts):
             return found
         try:
             # A target as large as this costs next to nothing to plan for.
@@ -69,15 +66,15 @@ class ProvedSliding(Sliding):
         return super().lacks(facts)
 
     def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> SlidingState:
-        known = _is_bounded(facts)
-        distances = (0.0, 0.0) if known else facts.distances_from(oracles, start, proximal=False)
+        bounded = _is_bounded(facts)
+        distances = (0.0, 0.0) if bounded else facts.distances_from(oracles, start, proximal=False)
         plan = self._plan(facts, start, tol, distances)
         assert plan.schedule is not None
         calls = plan.predicted_calls
         promise = f"{plan.theorem} promises a gap of at most {plan.bound:.4g}" if plan.proved else "nothing is promised"
         note = f"{promise} after {calls['f']} calls of f', {calls['g']} of g' and {calls['B']} products"
         stages = tuple(without_idle(stage.levels, oracles.problem) for stage in plan.schedule.stages)
-        return replace(begin(start, tol), stages=stages, note=note)
+        return replace(SlidingState.at(start, tol), stages=stages, note=note)
 
     def step(self, state: SlidingState, oracles: Oracles) -> SlidingState:
         if self.is_finished(state):
@@ -85,13 +82,12 @@ class ProvedSliding(Sliding):
         if state.step == state.stages[state.done][0].T:
             state = replace(state, done=state.done + 1, step=0, within=None)
         levels, z = state.stages[state.done], state.point
-        return advance(state, oracles, lambda: level_recursion(oracles, levels, z), levels)
+        return state.advanced(oracles, lambda: level_recursion(oracles, levels, z), levels)
 
     def is_finished(self, state: SlidingState) -> bool:
         """After the last stage; Psi at the start may be below its target already, and then nothing is left to do."""
-        if not state.stages:
-            return True
-        return state.done + 1 == len(state.stages) and state.step == state.stages[-1][0].T
+        last = state.done + 1 == len(state.stages)
+        return not state.stages or (last and state.step == state.stages[-1][0].T)
 
     def notes(self, state: SlidingState, facts: Facts) -> tuple[str, ...]:
         return (state.note,)

@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.methods.backtracking import backtrack
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.methods.fewest import unpromised
-from saddleslide.methods.field import calls_of
-from saddleslide.methods.primal import Response, primal_smoothness, pull, respond
+from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
+from saddleslide.methods.field import backtrack, calls_of, primal_smoothness, pull, respond, unbounded
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.calls import Calls
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass
@@ -61,7 +55,7 @@ class UniversalGradient(Method):
     accuracy: float | None = option(None, "eps of the backtracking test; by default the target")
     L0: float = option(1.0, "first guess of the curvature")
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> UniversalGradientState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> UniversalGradientState:
         (x, y), eps = start, tol if self.accuracy is None else float(self.accuracy)
         return UniversalGradientState(x, y, x, np.zeros_like(x), x, 0.0, float(self.L0), eps)
 
@@ -69,21 +63,21 @@ class UniversalGradient(Method):
         X, A, x, v = oracles.problem.X, state.A, state.x, state.v
         lift, costly = oracles.whole_f_lift, not oracles.is_zero("f")
 
-        def trial(L: float) -> tuple[bool, tuple[float, float, Response, Array, Array]]:
+        def trial(L: float) -> tuple[bool, tuple[float, float, Array, Array, Array]]:
             """A step, and whether phi(ahead) - its model at middle <= L/2 |ahead - middle|^2 + eps tau / 2."""
             a = (1.0 + math.sqrt(1.0 + 4.0 * L * A)) / (2.0 * L)
             tau = a / (A + a)
             middle = tau * v + (1.0 - tau) * x
-            response = respond(oracles, middle)
+            y, maximum, image = respond(oracles, middle)
             lifted, f_slope = middle, np.zeros_like(x)
             if costly:
                 lifted = lift.lift(middle)
                 f_slope = lift.gradient(middle, lifted)
-            slope = f_slope + pull(oracles, response)
+            slope = f_slope + pull(oracles, y)
             ahead = tau * X.project(v - a * slope) + (1.0 - tau) * x
-            way, beyond = ahead - middle, respond(oracles, ahead)
+            way, (_, beyond, image_ahead) = ahead - middle, respond(oracles, ahead)
             # Of the maximum: its model at middle is <y, B .> - g(y) with the y found there.
-            distance = beyond.value - response.value - float(np.vdot(response.y, beyond.Bx - response.Bx))
+            distance = beyond - maximum - float(np.vdot(y, image_ahead - image))
             if costly:
                 bent = lift.bregman(ahead, lift.lift(ahead), middle, lifted, f_slope)
                 if not math.isfinite(bent):
@@ -91,20 +85,18 @@ class UniversalGradient(Method):
                 distance += bent
             # Distances that overflow prove nothing.
             passed = distance <= 0.5 * L * float(np.vdot(way, way)) + 0.5 * state.eps * tau < math.inf
-            return passed, (a, tau, response, slope, ahead)
+            return passed, (a, tau, y, slope, ahead)
 
-        L, (a, tau, response, slope, ahead) = backtrack(oracles, state.L, trial)
-        slopes = state.slopes + a * slope
-        y = (1.0 - tau) * state.y + tau * response.y
-        return UniversalGradientState(
-            ahead, y, X.project(state.start - slopes), slopes, state.start, A + a, 0.5 * L, state.eps
-        )
+        L, (a, tau, y, slope, ahead) = backtrack(oracles, state.L, trial)
+        slopes, y = state.slopes + a * slope, (1.0 - tau) * state.y + tau * y
+        v = X.project(state.start - slopes)
+        return UniversalGradientState(ahead, y, v, slopes, state.start, A + a, 0.5 * L, state.eps)
 
-    def point(self, state: UniversalGradientState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: UniversalGradientState, oracles: Oracles) -> Point:
         return state.x, state.y
 
     def notes(self, state: UniversalGradientState, facts: Facts) -> tuple[str, ...]:
-        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *unpromised(facts, "X"))
+        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *unbounded(facts, "X"))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         condition, Omega = primal_smoothness(facts), facts.sizes.squared_radii[0]

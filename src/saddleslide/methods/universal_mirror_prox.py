@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.methods.backtracking import backtrack
-from saddleslide.methods.base import Description, State, option
-from saddleslide.methods.fewest import BoundedMethod, unpromised
-from saddleslide.methods.field import Field, Point, Weights, calls_of, metric_option, move, operator
-from saddleslide.methods.mean import Mean
+from saddleslide.methods.base import Calls, Description, Mean, Point, State, option
+from saddleslide.methods.field import BoundedMethod, Field, backtrack, calls_of, move, norm_option, operator, unbounded
 from saddleslide.oracles.calls import SHORTER
 
 if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.calls import Calls
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 
 @dataclass
@@ -32,7 +27,7 @@ class UniversalMirrorProxState(State):
     mean: Mean
     L: float
     eps: float
-    weights: Weights
+    weights: tuple[float, float]
 
 
 @final
@@ -61,25 +56,28 @@ class UniversalMirrorProx(BoundedMethod):
     )
     accuracy: float | None = option(None, "eps of the backtracking test; by default the target")
     L0: float = option(1.0, "first guess of the Lipschitz constant")
-    metric: str = metric_option()
+    metric: str = norm_option()
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> UniversalMirrorProxState:
-        eps, weights = (
-            tol if self.accuracy is None else float(self.accuracy),
-            Field.at(facts, start, self.metric).weights,
-        )
+        eps = tol if self.accuracy is None else float(self.accuracy)
+        weights = Field.at(facts, start, self.metric).weights
         return UniversalMirrorProxState(start, None, Mean(*start), float(self.L0), eps, weights)
 
     def step(self, state: UniversalMirrorProxState, oracles: Oracles) -> UniversalMirrorProxState:
-        z, F_z, L = _begin(state, oracles)
+        z, L, asked, weights = state.z, state.L, state.asked, state.weights
+        found = None if asked is None else oracles.tried(partial(operator, oracles, z))
+        if found is None and asked is not None:
+            # An oracle overflows at z: begin where F was asked last.
+            z, L = asked, SHORTER * L
+        F_z = operator(oracles, z) if found is None else found
 
         def trial(L: float) -> tuple[bool, tuple[Point, Point]]:
             """Both halves of a step, and whether <F(w) - F(z), w - z+> <= L/2 (|w - z|^2 + |w - z+|^2) + eps/2."""
-            w = move(oracles, z, F_z, 1.0 / L, state.weights)
+            w = move(oracles, z, F_z, 1.0 / L, weights)
             F_w = operator(oracles, w)
-            ahead = move(oracles, z, F_w, 1.0 / L, state.weights)
+            ahead = move(oracles, z, F_w, 1.0 / L, weights)
             left = sum(float(np.vdot(b - a, u - v)) for a, b, u, v in zip(F_z, F_w, w, ahead, strict=True))
-            squares = _squared_distance(w, z, state.weights) + _squared_distance(w, ahead, state.weights)
+            squares = _squared_distance(w, z, weights) + _squared_distance(w, ahead, weights)
             # Distances that overflow prove nothing.
             return left <= 0.5 * L * squares + 0.5 * state.eps < math.inf, (w, ahead)
 
@@ -90,7 +88,7 @@ class UniversalMirrorProx(BoundedMethod):
         return state.mean.x, state.mean.y
 
     def notes(self, state: UniversalMirrorProxState, facts: Facts) -> tuple[str, ...]:
-        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *unpromised(facts))
+        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *unbounded(facts))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field = Field.at(facts, facts.problem.start(), self.metric)
@@ -102,16 +100,6 @@ class UniversalMirrorProx(BoundedMethod):
         return calls_of(facts, 3 * N, 3 * N, 6 * N)
 
 
-def _begin(state: UniversalMirrorProxState, oracles: Oracles) -> tuple[Point, Point, float]:
-    """Where the step begins, F there, and L: at z, or where F was asked last if an oracle overflows at z."""
-    if state.asked is None:
-        return state.z, operator(oracles, state.z), state.L
-    found = oracles.tried(partial(operator, oracles, state.z))
-    if found is not None:
-        return state.z, found, state.L
-    return state.asked, operator(oracles, state.asked), SHORTER * state.L
-
-
-def _squared_distance(z: Point, w: Point, weights: Weights) -> float:
+def _squared_distance(z: Point, w: Point, weights: tuple[float, float]) -> float:
     x, y = z[0] - w[0], z[1] - w[1]
     return weights[0] * float(np.vdot(x, x)) + weights[1] * float(np.vdot(y, y))

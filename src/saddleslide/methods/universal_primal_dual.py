@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.methods.base import Description, Method, State, option
-from saddleslide.oracles.calls import Calls
+from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
 
 if TYPE_CHECKING:
-    from saddleslide.arrays.base import Array
-    from saddleslide.facts.facts import Facts
-    from saddleslide.oracles.oracles import Oracles
+    from saddleslide.methods.base import Facts, Oracles
 
 _LARGEST = 1e100
 # Part of the first estimate of the curvature from which the search begins: it only ever grows.
@@ -73,7 +70,7 @@ class UniversalPrimalDual(Method):
             found.append(f"X = {X} is unbounded and f has no strong convexity: the dual may be infinite.")
         return found
 
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> UniversalPrimalDualState:
+    def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> UniversalPrimalDualState:
         y = start[1]
         pull = oracles.adjoint(y)
         value, x = _dual(oracles, pull)
@@ -109,7 +106,7 @@ class UniversalPrimalDual(Method):
             value, x = _dual(oracles, pull + momentum * (pull - state.pull))
         return UniversalPrimalDualState(y, pull, ahead, value, x, oracles.forward(x), mean, weight, t, M, state.eps)
 
-    def point(self, state: UniversalPrimalDualState, oracles: Oracles) -> tuple[Array, Array]:
+    def point(self, state: UniversalPrimalDualState, oracles: Oracles) -> Point:
         return oracles.problem.X.project(state.mean), state.y
 
     def notes(self, state: UniversalPrimalDualState, facts: Facts) -> tuple[str, ...]:

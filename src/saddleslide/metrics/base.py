@@ -260,7 +260,14 @@ class Operator(Metric):
     def attached(self, coupling: operators.Operator) -> Operator:
         """S = c P with c about the largest eigenvalue of P^-1 B^T B, by seeded power iterations."""
         x = np.random.default_rng(0).standard_normal(coupling.x_shape)
-        self._check(x)
+        # Before any work: are these an operator and its inverse?
+        image = self.apply(x)
+        back, size = self._solved(image), float(np.vdot(x, image))
+        if not size > 0.0:
+            raise InputError(f"Operator: <x, P x> is {size:g} for a random x; expected a positive definite P.")
+        error = float(np.linalg.norm(back - x) / np.linalg.norm(x))
+        if not error < 1e-3:
+            raise InputError(f"Operator: solve(apply(x)) differs from x by {error:.1e} relative; expected the inverse.")
         c = 0.0
         for _ in range(_ITERATIONS):
             x = x / np.sqrt(float(np.vdot(x, self.apply(x))))
@@ -270,17 +277,6 @@ class Operator(Metric):
             if not np.any(x):
                 break
         return self.with_numbers(_MARGIN * c)
-
-    def _check(self, x: Array) -> None:
-        """Refuse a pair that is not an operator and its inverse, before any work."""
-        image = self.apply(x)
-        back = self._solved(image)
-        size = float(np.vdot(x, image))
-        if not size > 0.0:
-            raise InputError(f"Operator: <x, P x> is {size:g} for a random x; expected a positive definite P.")
-        error = float(np.linalg.norm(back - x) / np.linalg.norm(x))
-        if not error < 1e-3:
-            raise InputError(f"Operator: solve(apply(x)) differs from x by {error:.1e} relative; expected the inverse.")
 
     def apply(self, X: Array) -> Array:
         return _shaped(NUMPY.handed(self._apply, X), X, "apply")

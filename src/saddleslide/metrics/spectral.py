@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from saddleslide.errors import InputError
 from saddleslide.metrics.base import Symbol
 from saddleslide.operators import Operator
 
+_Indices: TypeAlias = npt.NDArray[np.intp]
 BASES = ("dct", "fft")
 # Smallest fitted eigenvalue relative to the largest: noise of a few probes is of this size.
 _FLOOR = 1e-3
@@ -64,7 +64,8 @@ class Spectral(Symbol):
         return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist(), "basis": self.basis}
 
     def attached(self, coupling: Operator) -> Spectral:
-        return Spectral(self.symbol, _above_gram(coupling, self.basis), self.basis)
+        above = coupling.gram_symbol(self.basis)
+        return Spectral(self.symbol, coupling.norm.upper * coupling.norm.upper if above is None else above, self.basis)
 
     def to_basis(self, x: Array) -> Array:
         return to_coordinates(x, self.basis)
@@ -98,12 +99,6 @@ def from_coordinates(X: Array, basis: str) -> Array:
     return np.asarray(scipy.fft.idctn(X, norm="ortho")) if basis == "dct" else _hartley(X)
 
 
-def _above_gram(coupling: Operator, basis: str) -> Array | float:
-    """Symbol of an S that is at least B^T B."""
-    gram = coupling.gram_symbol(basis)
-    return coupling.norm.upper * coupling.norm.upper if gram is None else gram
-
-
 def _hartley(x: Array) -> Array:
     spectrum = scipy.fft.fftn(x, norm="ortho")
     return np.asarray(spectrum.real - spectrum.imag)
@@ -117,14 +112,9 @@ def _reflected(values: Array) -> Array:
 
 
 def fit_spectral(
-    hessian: Callable[[Array], Array],
-    shape: Shape,
-    coupling: Operator,
-    modulus: float,
-    rng: np.random.Generator,
-    probes: int = 2,
-    basis: str = "dct",
-) -> Spectral:
+    hessian: Callable[[Array], Array], shape: Shape, coupling: Operator, modulus: float, rng: np.random.Generator,
+    probes: int = 2, basis: str = "dct",
+) -> Spectral:  # fmt: skip
     """Fit the diagonal of a Hessian in a fast basis from a few products with random signs.
 
     `hessian` takes a stack of all probes, since one pass over a matrix may serve several of them.
@@ -133,41 +123,28 @@ def fit_spectral(
     """
     signs = 2.0 * rng.integers(0, 2, size=(probes, *shape)) - 1.0
     points = np.stack([from_coordinates(v, basis) for v in signs])
-    images = hessian(points)
-    diagonal = sum(v * to_coordinates(image, basis) for v, image in zip(signs, images, strict=True))
+    diagonal = sum(v * to_coordinates(image, basis) for v, image in zip(signs, hessian(points), strict=True))
     smooth = shell_average(diagonal / probes - modulus, basis)
     symbol = np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus
-    return Spectral(symbol, _above_gram(coupling, basis), basis)
-
-
-@dataclass(frozen=True)
-class Shells:
-    """Between which two radii each frequency lies, and how near to the outer one."""
-
-    inner: npt.NDArray[np.intp]
-    outer: npt.NDArray[np.intp]
-    inner_part: Array
-    outer_part: Array
-    weight: Array
-
-    def sums(self, values: Array) -> Array:
-        """Sums over shells; a frequency between two radii counts for both, in parts."""
-        inside = np.bincount(self.inner, self.inner_part * values, self.weight.size)
-        outside = np.bincount(self.outer, self.outer_part * values, self.weight.size)
-        return np.add(inside, outside, dtype=np.float64)
-
-    def spread(self, profile: Array) -> Array:
-        """Values between radii, linearly interpolated."""
-        return self.inner_part * profile[self.inner] + self.outer_part * profile[self.outer]
+    return Spectral(symbol, basis=basis).attached(coupling)
 
 
 def shell_average(values: Array, basis: str = "dct") -> Array:
     """Average over shells of equal radius in frequency, linearly interpolated between radii."""
-    found = (_kept if values.size <= _MOST_KEPT else _shells)(values.shape, basis)
-    return found.spread(found.sums(values.ravel()) / found.weight).reshape(values.shape)
+    inner, near_outer, weight = (_kept if values.size <= _MOST_KEPT else _shells)(values.shape, basis)
+    profile = _shell_sums(inner, near_outer, values.ravel()) / weight
+    return ((1.0 - near_outer) * profile[inner] + near_outer * profile[inner + 1]).reshape(values.shape)
 
 
-def _shells(shape: Shape, basis: str) -> Shells:
+def _shell_sums(inner: _Indices, near_outer: Array, values: Array) -> Array:
+    """Sums over shells; a frequency between two radii counts for both, in parts."""
+    count = int(inner.max()) + 2
+    inside = np.bincount(inner, (1.0 - near_outer) * values, count)
+    return np.add(inside, np.bincount(inner + 1, near_outer * values, count), dtype=np.float64)
+
+
+def _shells(shape: Shape, basis: str) -> tuple[_Indices, Array, Array]:
+    """The radius just inside of each frequency, how near it is to the next one, and the sums of ones."""
     axes = np.ogrid[tuple(slice(0, n) for n in shape)]
     if basis == "fft":
         # Frequencies k and n - k are the same up to sign, and half as many steps of the cosine basis make one of these.
@@ -175,13 +152,8 @@ def _shells(shape: Shape, basis: str) -> Shells:
     squares = sum((axis / n) ** 2 for axis, n in zip(axes, shape, strict=True))
     radius = np.sqrt(squares).ravel() * max(shape)
     inner = np.floor(radius).astype(np.intp)
-    outer_part = radius - inner
-    made = Shells(inner, inner + 1, 1.0 - outer_part, outer_part, np.zeros(int(inner.max()) + 2))
     # No frequency may lie near the last radius.
-    made = replace(made, weight=np.maximum(made.sums(np.ones(inner.size)), 1e-300))
-    for part in vars(made).values():
-        part.flags.writeable = False
-    return made
+    return inner, radius - inner, np.maximum(_shell_sums(inner, radius - inner, np.ones(inner.size)), 1e-300)
 
 
 _kept = lru_cache(maxsize=8)(_shells)

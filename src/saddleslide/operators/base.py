@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, final
 
 import numpy as np
+import scipy
 
 from saddleslide.arrays.base import Array, Shape, beside
 from saddleslide.arrays.kinds import Built, is_callers
@@ -17,9 +18,9 @@ from saddleslide.operators.spectrum import (
     FACTORISABLE,
     NormBound,
     SmallestSingularValue,
+    as_dense,
     made,
     norm_bound,
-    singular_values,
     smallest_singular_value,
     summation_error,
 )
@@ -61,17 +62,9 @@ class Operator(Built, ABC):
         """Whether `there_and_back` is cheaper than its two products."""
         return False
 
-    def forward_stack(self, stack: Array) -> Array:
-        """B x for every x in a stack."""
-        return np.stack([self.forward(x) for x in stack])
-
-    def adjoint_stack(self, stack: Array) -> Array:
-        """B^T y for every y in a stack."""
-        return np.stack([self.adjoint(y) for y in stack])
-
     def gram_stack(self, stack: Array, weights: Array) -> Array:
         """B^T diag(weights) B x for every x in a stack."""
-        return self.adjoint_stack(weights * self.forward_stack(stack))
+        return np.stack([self.adjoint(weights * self.forward(x)) for x in stack])
 
     def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
         """B x and B^T (B x - shift)."""
@@ -110,8 +103,9 @@ class Operator(Built, ABC):
 
     @cached_property
     def singular_values(self) -> Array:
-        """All singular values, largest first, for operators small enough to be factorised; computed once."""
-        return singular_values(self)
+        """All singular values, largest first, of a small operator; infinite where an entry is not finite."""
+        matrix = as_dense(self)
+        return scipy.linalg.svdvals(matrix) if np.isfinite(matrix).all() else np.full(min(matrix.shape), math.inf)
 
     @property
     def size_bound(self) -> float:
@@ -122,17 +116,18 @@ class Operator(Built, ABC):
     def product_error(self) -> float:
         """C with |computed B x - B x| <= c |x|, the same for B^T; 0 while nothing is known about the size of B."""
         known = self.__dict__.get("norm")
-        longest = max(math.prod(self.x_shape), math.prod(self.y_shape))
-        return 0.0 if known is None else summation_error(longest) * float(known.upper)
+        return 0.0 if known is None else self._summation_error * float(known.upper)
+
+    @property
+    def _summation_error(self) -> float:
+        return summation_error(max(math.prod(self.x_shape), math.prod(self.y_shape)))
 
     def rounding(self, size: float, product: float) -> float:
         """A bound on |computed B x - B x| for |x| = size and |B x| = product, the same for B^T.
 
         Of products whose norm is not known yet, the product itself shows the size.
         """
-        longest = max(math.prod(self.x_shape), math.prod(self.y_shape))
-        shown = summation_error(longest) * product if is_own_code(self) else 0.0
-        return max(self.product_error * size, shown)
+        return max(self.product_error * size, self._summation_error * product if is_own_code(self) else 0.0)
 
     @cached_property
     def adjoint_test(self) -> AdjointTest:
@@ -140,9 +135,9 @@ class Operator(Built, ABC):
         if not is_own_code(self):
             return AdjointTest(0.0, 0.0)
         x = sign_vector(self.x_shape)
-        Bx = made(self, lambda: self.forward(x))
+        Bx = made(self, partial(self.forward, x))
         y = signs_of(Bx)
-        return adjoint_test_from(x, Bx, y, made(self, lambda: self.adjoint(y)))
+        return adjoint_test_from(x, Bx, y, made(self, partial(self.adjoint, y)))
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         """Smallest singular value of B on the x side, or the smallest positive one."""
@@ -179,26 +174,28 @@ def signs_of(Bx: Array) -> Array:
 def adjoint_test_from(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
     """The test from its products. At such signs, <y, E x> has the size of the Frobenius norm of a difference E."""
     difference = unexplained(x, Bx, y, BTy)
-    sizes = float(np.linalg.norm(Bx)) * float(np.linalg.norm(y)), float(np.linalg.norm(BTy)) * float(np.linalg.norm(x))
-    relative = difference / max(*sizes, difference) if difference > 0.0 else 0.0
+    relative = difference / max(_norm(Bx) * _norm(y), _norm(BTy) * _norm(x), difference) if difference > 0.0 else 0.0
     bound = _DOUBT * difference
     if relative > _NOT_DOUBLE:
         # Rounding in single precision shows by chance at one pair, and may be larger at others.
-        bound = max(bound, _SINGLE * max(float(np.linalg.norm(Bx)), float(np.linalg.norm(BTy))))
+        bound = max(bound, _SINGLE * max(_norm(Bx), _norm(BTy)))
     return AdjointTest(relative, bound)
 
 
 def pair_mismatch(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
     """The same bound from products at any pair: no difference is smaller than what it shows there."""
-    sizes = float(np.linalg.norm(x)) * float(np.linalg.norm(y))
+    sizes = _norm(x) * _norm(y)
     return _DOUBT * unexplained(x, Bx, y, BTy) / sizes if 0.0 < sizes < math.inf else 0.0
 
 
 def unexplained(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
     """|<Bx, y> - <x, B^T y>|, or 0 where rounding in double precision explains it."""
     difference = abs(float(np.vdot(Bx, y)) - float(np.vdot(x, BTy)))
-    sizes = float(np.linalg.norm(Bx)) * float(np.linalg.norm(y)) + float(np.linalg.norm(x)) * float(np.linalg.norm(BTy))
-    return difference if difference > _EXPLAINED * sizes else 0.0
+    return difference if difference > _EXPLAINED * (_norm(Bx) * _norm(y) + _norm(x) * _norm(BTy)) else 0.0
+
+
+def _norm(v: Array) -> float:
+    return float(np.linalg.norm(v))
 
 
 def adjoint_mismatch(coupling: Operator, rng: int | np.random.Generator | None = 0) -> float:
@@ -212,15 +209,13 @@ def adjoint_mismatch(coupling: Operator, rng: int | np.random.Generator | None =
     True
     """
     generator = np.random.default_rng(rng)
-    x = generator.standard_normal(coupling.x_shape)
-    y = generator.standard_normal(coupling.y_shape)
+    x, y = generator.standard_normal(coupling.x_shape), generator.standard_normal(coupling.y_shape)
     Bx = coupling.forward(x)
-    size = float(np.linalg.norm(Bx))
-    if size > 0.0:
+    if _norm(Bx) > 0.0:
         # A y that leans towards Bx: an independent one may be orthogonal to it and hide a wrong scale.
-        y += float(np.linalg.norm(y)) / size * Bx
+        y += _norm(y) / _norm(Bx) * Bx
     BTy = coupling.adjoint(y)
-    scale = float(np.linalg.norm(Bx) * np.linalg.norm(y) + np.linalg.norm(x) * np.linalg.norm(BTy))
+    scale = _norm(Bx) * _norm(y) + _norm(x) * _norm(BTy)
     difference = float(np.vdot(Bx, y)) - float(np.vdot(x, BTy))
     return abs(difference) / scale if scale > 0.0 or math.isnan(scale) else 0.0
 
@@ -297,4 +292,5 @@ class Mirrored(Operator):
         return self.original.norm
 
 
+# What scripts called it before.
 Coupling = Operator

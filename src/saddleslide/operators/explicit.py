@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import scipy
@@ -17,8 +17,7 @@ from saddleslide.arrays.remote.products import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.operators.base import Operator
-from saddleslide.operators.odl_operators import is_odl, odl_products
-from saddleslide.operators.sparse import AlikeRows, SparseRows, flat, passes_of, read_sparse
+from saddleslide.operators.sparse import AlikeRows, SparseRows, flat, passes_of, read_sparse, with_small_indices
 from saddleslide.operators.spectrum import DECLARED, NormBound, may_be_dense, summation_error
 
 # Four dense rows of so many columns fill a cache of 1 MB, where they are until they are read again.
@@ -27,6 +26,7 @@ _CACHED_COLUMNS = 2**15
 _LONG = 4000
 # A LinearOperator subclass must override one of these to have an adjoint.
 _ADJOINT_PARTS = ("_rmatvec", "_rmatmat", "_adjoint")
+_Product: TypeAlias = Callable[[Any], Any]
 
 
 @final
@@ -43,15 +43,18 @@ class Matrix(Operator):
     def __init__(
         self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, name: str = "B"
     ) -> None:
-        self.matrix = _read_matrix(matrix, name)
+        self.sparse = scipy.sparse.issparse(matrix)
+        read: Any = read_sparse if self.sparse else as_real
+        self.matrix = read(matrix, name)
+        if self.matrix.ndim != 2:
+            dimensions = f"{self.matrix.ndim} dimensions, shape {self.matrix.shape}"
+            raise InputError(f"{name}: received an array of {dimensions}; expected a matrix.")
         self.x_shape, self.y_shape = _check_sizes(self.matrix.shape, x_shape, y_shape, name)
-        self.sparse = scipy.sparse.issparse(self.matrix)
         # A stored transpose makes the sparse adjoint a row-wise product too.
-        self.transpose = _with_small_indices(self.matrix.T.tocsr()) if self.sparse else self.matrix.T
+        self.transpose = with_small_indices(self.matrix.T.tocsr()) if self.sparse else self.matrix.T
 
     def __repr__(self) -> str:
-        kind = "sparse" if self.sparse else "dense"
-        return f"Matrix({kind}, {self.x_shape} -> {self.y_shape})"
+        return f"Matrix({'sparse' if self.sparse else 'dense'}, {self.x_shape} -> {self.y_shape})"
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
         return ("sparse matrix: SciPy products",) if self.sparse and kind.library not in SPARSE else ()
@@ -90,6 +93,19 @@ class Matrix(Operator):
             return self._columns.product(y, self.x_shape, out)
         return self._product(self.transpose, y, self.x_shape, out)
 
+    def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
+        """The product where v lies: a dense matrix is kept there, and a sparse one where the library has such."""
+        vector: Any = v.ravel()
+        if on_host(v) and out is not None and not self.sparse and out.flags.c_contiguous:
+            np.dot(matrix, vector, out=out.reshape(-1))
+            return out
+        product: Any = matrix @ vector if on_host(v) or not self.sparse else sparse_product(matrix, vector)
+        found: Array = product.reshape(shape)
+        if out is None:
+            return found
+        np.copyto(out, found)
+        return out
+
     @property
     def one_pass(self) -> bool:
         # With fewer rows than columns, adding into the long vector costs more than reading the matrix twice; and
@@ -100,43 +116,32 @@ class Matrix(Operator):
         return self._compiled and rows >= columns and isinstance(self._rows, SparseRows)
 
     def forward_stack(self, stack: Array) -> Array:
-        if not (self._compiled and on_host(stack) and isinstance(self._rows, SparseRows)):
-            return super().forward_stack(stack)
-        return self._rows.products(stack).reshape(len(stack), *self.y_shape)
+        """B x for every x in a stack."""
+        if self._compiled and on_host(stack) and isinstance(self._rows, SparseRows):
+            return self._rows.products(stack).reshape(len(stack), *self.y_shape)
+        return np.stack([self.forward(x) for x in stack])
 
     def adjoint_stack(self, stack: Array) -> Array:
-        if not (self._compiled and on_host(stack) and isinstance(self._columns, SparseRows)):
-            return super().adjoint_stack(stack)
-        return self._columns.products(stack).reshape(len(stack), *self.x_shape)
+        """B^T y for every y in a stack."""
+        if self._compiled and on_host(stack) and isinstance(self._columns, SparseRows):
+            return self._columns.products(stack).reshape(len(stack), *self.x_shape)
+        return np.stack([self.adjoint(y) for y in stack])
 
     def gram_stack(self, stack: Array, weights: Array) -> Array:
-        if not (self.sparse and self.one_pass and on_host(stack) and isinstance(self._rows, SparseRows)):
-            return super().gram_stack(stack, weights)
-        return self._rows.grams(stack, weights).reshape(len(stack), *self.x_shape)
+        if self.sparse and self.one_pass and on_host(stack) and isinstance(self._rows, SparseRows):
+            return self._rows.grams(stack, weights).reshape(len(stack), *self.x_shape)
+        return self.adjoint_stack(weights * self.forward_stack(stack))
 
     def there_and_back(self, x: Array, shift: Array) -> tuple[Array, Array]:
-        if not on_host(x) or not (self.one_pass or self._compiled):
-            return super().there_and_back(x, shift)
-        if not self.sparse:
-            rows, columns = self.matrix.shape
-            out, back, source, minus = np.empty(rows), np.empty(columns), flat(x, columns), flat(shift, rows)
-            load("passes").dense_there_and_back(self.matrix, source, minus, out, back)
-        elif isinstance(self._rows, SparseRows):
+        rows, columns = self.matrix.shape
+        if on_host(x) and not self.sparse and self.one_pass:
+            out, back = np.empty(rows), np.empty(columns)
+            load("passes").dense_there_and_back(self.matrix, flat(x, columns), flat(shift, rows), out, back)
+        elif on_host(x) and self._compiled and isinstance(self._rows, SparseRows):
             out, back = self._rows.there_and_back(x, shift)
         else:
             return super().there_and_back(x, shift)
         return out.reshape(self.y_shape), back.reshape(self.x_shape)
-
-    def _product(self, matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
-        if not on_host(v):
-            return _remote_product(matrix, v, shape, out)
-        if out is None:
-            return np.asarray(matrix @ v.ravel()).reshape(shape)
-        if self.sparse or not out.flags.c_contiguous:
-            out[...] = (matrix @ v.ravel()).reshape(shape)
-        else:
-            np.dot(matrix, v.ravel(), out=out.reshape(-1))
-        return out
 
     @cached_property
     def product_error(self) -> float:
@@ -171,17 +176,6 @@ class Matrix(Operator):
         return matrix
 
 
-def _remote_product(matrix: Any, v: Array, shape: Shape, out: Array | None) -> Array:
-    """The product where v lies: a dense matrix is kept there, and a sparse one where the library has such."""
-    flat: Any = v.ravel()
-    product: Any = sparse_product(matrix, flat) if scipy.sparse.issparse(matrix) else matrix @ flat
-    found: Array = product.reshape(shape)
-    if out is None:
-        return found
-    np.copyto(out, found)
-    return out
-
-
 @final
 class ForeignMatrix(Operator):
     """A dense matrix of PyTorch, JAX, CuPy or another array-API library; its products run there.
@@ -197,12 +191,9 @@ class ForeignMatrix(Operator):
         self, matrix: Any, x_shape: Shape | None = None, y_shape: Shape | None = None, name: str = "B"
     ) -> None:
         self.kind = kind_of(matrix)
+        self.x_shape, self.y_shape = _check_sizes(tuple(matrix.shape), x_shape, y_shape, name)
         # Checked on the host; kept in double precision where it was.
-        values = as_real(matrix, name)
-        self.matrix = self.kind.wrap(values)
-        rows, columns = values.shape
-        self.x_shape = (columns,) if x_shape is None else x_shape
-        self.y_shape = (rows,) if y_shape is None else y_shape
+        self.matrix = self.kind.wrap(as_real(matrix, name))
 
     def __repr__(self) -> str:
         return f"ForeignMatrix({self.kind}, {self.x_shape} -> {self.y_shape})"
@@ -267,20 +258,13 @@ class Products(Operator):
     runs_own_code = True
 
     def __init__(
-        self,
-        forward: Callable[[Any], Any],
-        adjoint: Callable[[Any], Any],
-        x_shape: Shape,
-        y_shape: Shape,
-        kind: ArrayKind = NUMPY,
+        self, forward: _Product, adjoint: _Product, x_shape: Shape, y_shape: Shape, kind: ArrayKind = NUMPY,
         name: str = "B",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._forward, self._adjoint = forward, adjoint
-        # What error messages call it.
-        self._name = name
-        # Arrays of this kind are what the callables take.
-        self.origin = kind
         self.x_shape, self.y_shape = x_shape, y_shape
+        # Arrays of this kind are what the callables take; and what error messages call it.
+        self.origin, self._name = kind, name
 
     def __repr__(self) -> str:
         return f"Products({self.x_shape} -> {self.y_shape})"
@@ -355,12 +339,9 @@ def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind,
     if hasattr(B, "matvec") and hasattr(B, "shape"):
         return _from_linear_operator(B, x_shape, y_shape, name)
     if is_odl(B):
-        forward, transpose, own_x, own_y = odl_products(B, name)
-        # An image and its ravel are the same vector: the shapes asked for win over the spaces' own.
-        _check_sizes((math.prod(own_y), math.prod(own_x)), x_shape or own_x, y_shape or own_y, name)
-        return _reshaped(forward, transpose, x_shape or own_x, y_shape or own_y, name)
+        return _from_odl(B, x_shape, y_shape, name)
     if kind_of(B) != NUMPY and B.ndim == 2:
-        return ForeignMatrix(B, *_check_sizes(tuple(B.shape), x_shape, y_shape, name), name)
+        return ForeignMatrix(B, x_shape, y_shape, name)
     if callable(B) and not hasattr(B, "__array__"):
         raise MissingAdjointError(
             f"{name}: received one callable; expected a pair (forward, adjoint). "
@@ -372,23 +353,19 @@ def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind,
 def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name: str) -> Operator:
     if np.dtype(getattr(operator, "dtype", None) or float).kind == "c":
         raise InputError(f"{name}: dtype is {operator.dtype}; expected a real operator.")
-    rows, columns = operator.shape
-    x_shape, y_shape = _check_sizes((rows, columns), x_shape, y_shape, name)
+    x_shape, y_shape = _check_sizes(operator.shape, x_shape, y_shape, name)
     if not callable(getattr(operator, "rmatvec", None)) or _lacks_rmatvec(operator):
         raise MissingAdjointError(
             f"{name}: {type(operator).__name__} of shape {operator.shape} has no rmatvec; expected "
             "an operator with its adjoint. Pass rmatvec= when building it."
         )
-    return _reshaped(
-        lambda x: operator.matvec(x.ravel()), lambda y: operator.rmatvec(y.ravel()), x_shape, y_shape, name
-    )
+    flat = (lambda x: operator.matvec(x.ravel()), lambda y: operator.rmatvec(y.ravel()))
+    return _reshaped(*flat, x_shape, y_shape, name)
 
 
-def _reshaped(
-    forward: Callable[[Array], Any], adjoint: Callable[[Array], Any], x_shape: Shape, y_shape: Shape, name: str
-) -> Operator:
-    flat = (lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape))
-    return Products(*flat, x_shape, y_shape, name=name)
+def _reshaped(forward: _Product, adjoint: _Product, x_shape: Shape, y_shape: Shape, name: str) -> Operator:
+    shaped = (lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape))
+    return Products(*shaped, x_shape, y_shape, name=name)
 
 
 def _lacks_rmatvec(operator: Any) -> bool:
@@ -396,8 +373,7 @@ def _lacks_rmatvec(operator: Any) -> bool:
 
     Sums, products, multiples and transposes of operators lack it when one of their `args` does.
     """
-    parts = [part for part in getattr(operator, "args", ()) if hasattr(part, "matvec")]
-    if any(_lacks_rmatvec(part) for part in parts):
+    if any(_lacks_rmatvec(part) for part in getattr(operator, "args", ()) if hasattr(part, "matvec")):
         return True
     # The attributes in which SciPy's LinearOperator and PyLops' FunctionOperator keep the adjoint callable.
     for name in ("_CustomLinearOperator__rmatvec_impl", "fc"):
@@ -408,27 +384,83 @@ def _lacks_rmatvec(operator: Any) -> bool:
     return isinstance(operator, plain) and all(inherited)
 
 
-def _read_matrix(matrix: Any, name: str) -> Any:
-    if scipy.sparse.issparse(matrix):
-        return _with_small_indices(read_sparse(matrix, name))
-    array = as_real(matrix, name)
-    if array.ndim != 2:
+def is_odl(operator: Any) -> bool:
+    """Whether something is an operator between spaces, as ODL has them; ODL itself is not imported."""
+    return callable(operator) and all(hasattr(operator, name) for name in ("domain", "range", "is_linear"))
+
+
+def _from_odl(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name: str) -> Operator:
+    """Arrays keep the shape of ODL's spaces, and the weights of its inner products are taken out.
+
+    Its adjoint belongs to the inner products <u, v> = sum w u v of the spaces: the transpose is w_x adjoint(y / w_y).
+    Some of its operators forget the weights, so the one that fits is found by products with one random pair.
+    """
+    if not operator.is_linear:
+        raise InputError(f"{name}: {type(operator).__name__} is not linear; expected a linear operator.")
+    try:
+        adjoint = operator.adjoint
+    except NotImplementedError as missing:
+        raise MissingAdjointError(
+            f"{name}: {type(operator).__name__} has no adjoint; expected an operator with its adjoint."
+        ) from missing
+    own_x, own_y = _odl_shape(operator.domain, name), _odl_shape(operator.range, name)
+    w_x, w_y = _odl_weights(operator.domain, name), _odl_weights(operator.range, name)
+
+    def forward(x: Array) -> Any:
+        return operator(operator.domain.element(x.reshape(own_x))).asarray()
+
+    def plain(y: Array) -> Any:
+        return adjoint(operator.range.element(y.reshape(own_y))).asarray()
+
+    def weighted(y: Array) -> Any:
+        return w_x * plain(y.reshape(own_y) / w_y)
+
+    transposes: list[_Product] = [plain]
+    if not (w_x.size == w_y.size == 1 and float(w_x) == float(w_y)):
+        rng = np.random.default_rng(0)
+        x, y = rng.standard_normal(own_x), rng.standard_normal(own_y)
+        Bx = forward(x)
+        # A y that leans towards Bx: an independent one may be orthogonal to it and hide a wrong scale.
+        y += float(np.linalg.norm(y)) / max(float(np.linalg.norm(Bx)), 1e-300) * Bx
+        pairs = [(each, float(np.vdot(Bx, y)), float(np.vdot(x, each(y)))) for each in (weighted, plain)]
+        transposes = [each for each, left, right in pairs if abs(left - right) <= 1e-5 * max(abs(left), abs(right))]
+    if not transposes:
         raise InputError(
-            f"{name}: received an array of {array.ndim} dimensions, shape {array.shape}; expected a matrix."
+            f"{name}: the adjoint of {type(operator).__name__} is not its transpose, with or without the weights of "
+            "its spaces; expected one of both."
         )
-    return array
+    # An image and its ravel are the same vector: the shapes asked for win over the spaces' own.
+    shapes = _check_sizes((math.prod(own_y), math.prod(own_x)), x_shape or own_x, y_shape or own_y, name)
+    return _reshaped(forward, transposes[0], *shapes, name)
 
 
-def _with_small_indices(rows: Any) -> Any:
-    """Indices of 32 bits where they are enough: products read a quarter less."""
-    if rows.nnz < 2**31 and max(rows.shape) < 2**31:
-        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
-    return rows
+def _odl_shape(space: Any, name: str) -> Shape:
+    shape = tuple(int(n) for n in space.shape)
+    if math.prod(shape) != space.size or not getattr(space, "is_power_space", True):
+        raise InputError(
+            f"{name}: {space!r} joins spaces of different shapes; expected one array, or a power of one space."
+        )
+    return shape
 
 
-def _check_sizes(
-    shape: tuple[int, int], x_shape: Shape | None, y_shape: Shape | None, name: str
-) -> tuple[Shape, Shape]:
+def _odl_weights(space: Any, name: str) -> Any:
+    """The w of the inner product: a number, or an array that broadcasts to the space."""
+    power = bool(getattr(space, "is_power_space", False))
+    parts = [_odl_weights(part, name) for part in space] if power else []
+    weighting = getattr(space, "weighting", None)
+    own = getattr(weighting, "const", None)
+    if own is None:
+        own = getattr(weighting, "array", None)
+    if own is None:
+        raise InputError(f"{name}: {space!r} has an inner product without weights; expected constants or an array.")
+    own = np.asarray(own, dtype=np.float64)
+    if not power:
+        return own
+    each, shape = np.broadcast_to(own, (len(parts),)), _odl_shape(space, name)[1:]
+    return np.stack([np.broadcast_to(weight * part, shape) for weight, part in zip(each, parts, strict=True)])
+
+
+def _check_sizes(shape: Shape, x_shape: Shape | None, y_shape: Shape | None, name: str) -> tuple[Shape, Shape]:
     rows, columns = shape
     x_shape = (columns,) if x_shape is None else x_shape
     y_shape = (rows,) if y_shape is None else y_shape

@@ -1,4 +1,4 @@
-"""SciPy's sparse matrices as callers hand them over: looked at before any compiled code reads them.
+"""SciPy's sparse matrices: looked at as callers hand them over, and laid out as compiled passes take them.
 
 Their arrays are public and can be changed after SciPy has checked them. Neither its conversions nor compiled loops look
 at bounds, so one wrong index reads or writes memory that belongs to others.
@@ -7,7 +7,8 @@ at bounds, so one wrong index reads or writes memory that belongs to others.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from numbers import Integral
 from typing import Any, final
 
@@ -19,7 +20,7 @@ from saddleslide.arrays.base import Array, Shape, as_real
 from saddleslide.errors import InputError
 from saddleslide.kernels.arguments import TILE, Pairs, Patterns, Rows
 from saddleslide.kernels.switch import load
-from saddleslide.kernels.threads import WORTHWHILE, over_rows, together
+from saddleslide.kernels.threads import WORTHWHILE, equal_parts, over_rows, together
 
 
 def read_sparse(matrix: Any, name: str) -> Any:
@@ -29,6 +30,13 @@ def read_sparse(matrix: Any, name: str) -> Any:
     # Now, and not in place when SciPy needs it: compiled passes hold these arrays.
     rows.sum_duplicates()
     as_real(rows.data, name)
+    return with_small_indices(rows)
+
+
+def with_small_indices(rows: Any) -> Any:
+    """Indices of 32 bits where they are enough: products read a quarter less."""
+    if rows.nnz < 2**31 and max(rows.shape) < 2**31:
+        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     return rows
 
 
@@ -68,7 +76,7 @@ def _values(matrix: Any, dimensions: int) -> Any:
     return data
 
 
-def _coordinates(matrix: Any) -> None:
+def _check_coordinates(matrix: Any) -> None:
     count = len(_values(matrix, 1))
     for places, what, side in ((matrix.row, "row", matrix.shape[0]), (matrix.col, "column", matrix.shape[1])):
         found = _whole_numbers(places, f"{what}s")
@@ -77,36 +85,34 @@ def _coordinates(matrix: Any) -> None:
         _inside(found, what, side)
 
 
-def _compressed(matrix: Any, dimensions: int, sides: tuple[int, int]) -> None:
-    """Starts and places of CSR, of CSC, and of blocks; `sides` are those across which and along which they run."""
-    count = len(_values(matrix, dimensions))
+def _check_compressed(matrix: Any) -> None:
+    """Starts and places of CSR, of CSC, and of blocks, by the sides across which and along which they run."""
+    (across, along), blocks = matrix.shape[::-1] if matrix.format == "csc" else matrix.shape, matrix.format == "bsr"
+    data = _values(matrix, 3 if blocks else 1)
+    if blocks:
+        _, high, wide = data.shape
+        if not high or not wide or across % high or along % wide:
+            raise ValueError(f"blocks of {high} x {wide}")
+        across, along = across // high, along // wide
     starts, places = _whole_numbers(matrix.indptr, "starts"), _whole_numbers(matrix.indices, "places")
-    if len(starts) != sides[0] + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
-        raise ValueError(f"its {len(starts)} starts are not {sides[0] + 1} that begin with 0 and never decrease")
-    if starts[-1] > min(count, len(places)) or len(places) != count:
-        raise ValueError(f"{int(starts[-1])} entries from {len(places)} places and {count} values")
-    _inside(places, "place", sides[1])
+    if len(starts) != across + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
+        raise ValueError(f"its {len(starts)} starts are not {across + 1} that begin with 0 and never decrease")
+    if starts[-1] > len(data) or len(places) != len(data):
+        raise ValueError(f"{int(starts[-1])} entries from {len(places)} places and {len(data)} values")
+    _inside(places, "place", along)
 
 
-def _blocks(matrix: Any) -> None:
-    _, high, wide = _values(matrix, 3).shape
-    rows, columns = matrix.shape
-    if not high or not wide or rows % high or columns % wide:
-        raise ValueError(f"blocks of {high} x {wide}")
-    _compressed(matrix, 3, (rows // high, columns // wide))
-
-
-def _diagonals(matrix: Any) -> None:
+def _check_diagonals(matrix: Any) -> None:
     offsets, data = _whole_numbers(matrix.offsets, "offsets"), _values(matrix, 2)
     # A diagonal outside of the matrix is SciPy's own, and left out; it counts them in 32 bits.
     most = max(np.iinfo(np.int32).max, *matrix.shape)
     if len(offsets) and not (-most <= int(offsets.min()) and int(offsets.max()) <= most):
         raise ValueError(f"offsets from {int(offsets.min())} to {int(offsets.max())}")
-    if len(offsets) != len(data) or len(np.unique(offsets)) != len(offsets):
+    if not len(np.unique(offsets)) == len(offsets) == len(data):
         raise ValueError(f"{len(offsets)} offsets, {len(np.unique(offsets))} of them different, for {len(data)} rows")
 
 
-def _lists(matrix: Any) -> None:
+def _check_lists(matrix: Any) -> None:
     rows, columns = matrix.shape
     for part, what in ((matrix.rows, "places"), (matrix.data, "values")):
         if not isinstance(part, np.ndarray) or part.shape != (rows,) or not all(isinstance(one, list) for one in part):
@@ -114,33 +120,26 @@ def _lists(matrix: Any) -> None:
     for places, values in zip(matrix.rows, matrix.data, strict=True):
         if len(places) != len(values):
             raise ValueError(f"{len(places)} places for {len(values)} values")
-        for place, value in zip(places, values, strict=True):
-            _pair((0, place), value, (1, columns))
+        _check_pairs((((0, place), value) for place, value in zip(places, values, strict=True)), (1, columns))
 
 
-def _keys(matrix: Any) -> None:
-    for key, value in matrix.items():
-        _pair(key, value, matrix.shape)
-
-
-def _pair(key: Any, value: Any, shape: tuple[int, int]) -> None:
-    """One entry of a format that keeps Python's own numbers."""
-    if not isinstance(key, tuple) or len(key) != 2 or not all(isinstance(place, Integral) for place in key):
-        raise ValueError(f"the place {key!r}")
-    if not all(0 <= int(place) < side for place, side in zip(key, shape, strict=True)):
-        raise ValueError(f"the place {tuple(int(place) for place in key)} of {shape}")
-    if np.asarray(value).dtype.kind not in "biuf" or np.ndim(value):
-        raise ValueError(f"the value {value!r}")
+def _check_pairs(pairs: Iterable[tuple[Any, Any]], shape: tuple[int, int]) -> None:
+    """Entries of a format that keeps Python's own numbers."""
+    for key, value in pairs:
+        if not isinstance(key, tuple) or len(key) != 2 or not all(isinstance(place, Integral) for place in key):
+            raise ValueError(f"the place {key!r}")
+        if not all(0 <= int(place) < side for place, side in zip(key, shape, strict=True)):
+            raise ValueError(f"the place {tuple(int(place) for place in key)} of {shape}")
+        if np.asarray(value).dtype.kind not in "biuf" or np.ndim(value):
+            raise ValueError(f"the value {value!r}")
 
 
 _CHECKS: dict[str, Callable[[Any], None]] = {
-    "coo": _coordinates,
-    "csr": lambda matrix: _compressed(matrix, 1, matrix.shape),
-    "csc": lambda matrix: _compressed(matrix, 1, matrix.shape[::-1]),
-    "bsr": _blocks,
-    "dia": _diagonals,
-    "lil": _lists,
-    "dok": _keys,
+    "coo": _check_coordinates,
+    **dict.fromkeys(("csr", "csc", "bsr"), _check_compressed),
+    "dia": _check_diagonals,
+    "lil": _check_lists,
+    "dok": lambda matrix: _check_pairs(matrix.items(), matrix.shape),
 }
 
 
@@ -163,18 +162,16 @@ def flat(v: Array, size: int) -> Array:
 def written(v: Array, size: int, shape: Shape, out: Array | None, work: Callable[[Array, Array], None]) -> Array:
     """What `work` makes of v of a size, both flat, in a shape; in `out` where it is given, whatever its strides."""
     source = flat(v, size)
-    target = out if out is not None and _takes(out, shape, source) else np.empty(shape)
+    target = out
+    # A pass writes into `out` itself where that is as many doubles in a row, none of them still read.
+    plain = out is not None and out.flags.c_contiguous and out.dtype == np.float64 and out.size == math.prod(shape)
+    if target is None or not plain or np.may_share_memory(target, source):
+        target = np.empty(shape)
     work(source, target.reshape(-1))
     if out is None or target is out:
         return target
     np.copyto(out, target.reshape(out.shape))
     return out
-
-
-def _takes(out: Array, shape: Shape, source: Array) -> bool:
-    """Whether a pass can write into `out` itself: doubles in a row, as many as it makes, none of them still read."""
-    plain = out.flags.c_contiguous and out.dtype == np.float64
-    return plain and out.size == math.prod(shape) and not np.may_share_memory(out, source)
 
 
 @final
@@ -194,27 +191,21 @@ class SparseRows:
 
     def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
         """The matrix times v, in a shape."""
-        work, rows = self._work("product"), self.rows
-        return written(
-            v, self.shape[1], shape, out, lambda source, into: over_rows(
-                lambda first, last: work(rows, source, into, first, last), rows.starts
-            )
-        )  # fmt: skip
+        work, starts = partial(self._work("product"), self.rows), self.rows.starts
+        return written(v, self.shape[1], shape, out, lambda *vectors: over_rows(partial(work, *vectors), starts))
 
     def products(self, stack: Array) -> Array:
         """The matrix times every row of a stack, two at once; the same bits as one by one."""
-        work, rows = self._work("two_products"), self.rows
-        made = np.empty((len(stack), self.shape[0]))
+        work, made = self._work("two_products"), np.empty((len(stack), self.shape[0]))
         for begin, source in _by_two(stack, self.shape[1]):
             into = np.empty((self.shape[0], 2))
-            over_rows(lambda first, last, s=source, t=into: work(rows, s, t, first, last), rows.starts)  # type: ignore[misc]
+            over_rows(partial(work, self.rows, source, into), self.rows.starts)
             made[begin : begin + 2] = into.T[: len(stack) - begin]
         return made
 
     def there_and_back(self, v: Array, shift: Array) -> tuple[Array, Array]:
         """A v and A^T (A v - shift), flat, in one pass over A."""
-        source, minus = flat(v, self.shape[1]), flat(shift, self.shape[0])
-        out = np.empty(self.shape[0])
+        source, minus, out = flat(v, self.shape[1]), flat(shift, self.shape[0]), np.empty(self.shape[0])
         return out, self._added("there_and_back", (self.shape[1],), source, minus, out)
 
     def grams(self, stack: Array, weights: Array) -> Array:
@@ -232,15 +223,10 @@ class SparseRows:
 
     def _added(self, name: str, shape: Shape, *given: Array) -> Array:
         """What a pass adds up over all rows."""
-        entries = int(self.rows.starts[-1])
-        parts = _PARTS if entries >= WORTHWHILE else 1
-        cuts = np.searchsorted(self.rows.starts, np.arange(1, parts) * (entries / parts)).tolist()
-        edges, back = [0, *cuts, self.shape[0]], np.empty((parts, *shape))
-        work, rows = self._work(name), self.rows
-        together([
-            lambda i=i: work(rows, *given, back[i], edges[i], edges[i + 1])  # type: ignore[misc]
-            for i in range(parts)
-        ])  # fmt: skip
+        parts = _PARTS if self.rows.starts[-1] >= WORTHWHILE else 1
+        edges, back = equal_parts(self.rows.starts, parts), np.empty((parts, *shape))
+        work = partial(self._work(name), self.rows, *given)
+        together([partial(work, back[i], edges[i], edges[i + 1]) for i in range(parts)])
         total: Array = back.sum(axis=0) if parts > 1 else back[0]
         return total
 
@@ -249,13 +235,13 @@ def _pairs(matrix: Any, starts: Any, narrow: np.dtype[Any]) -> Pairs | None:
     """Pairs of neighbouring columns, where there are few enough of them."""
     if matrix.shape[1] < 2 or matrix.nnz == 0:
         return None
-    pair_starts, given = np.empty_like(starts), matrix.indices.astype(np.int32, copy=False)
-    count = load("passes").count_pairs(given, starts, pair_starts)
+    last, pair_starts, given = matrix.shape[1] - 1, np.empty_like(starts), matrix.indices.astype(np.int32, copy=False)
+    pair_up = partial(load("passes", columns=narrow.name).pair_up, given, starts, matrix.data, last, pair_starts)
+    count = pair_up(np.empty(0, narrow), np.empty(0))
     if count > _PAIRED * matrix.nnz:
         return None
     columns, weights = np.empty(count, narrow), np.zeros(2 * count)
-    pair_up = load("passes", columns=narrow.name).pair_up
-    pair_up(given, starts, matrix.data, matrix.shape[1] - 1, columns, weights)
+    pair_up(columns, weights)
     return Pairs(weights, columns, pair_starts)
 
 
@@ -263,9 +249,8 @@ def _by_two(stack: Array, size: int) -> Iterator[tuple[int, Array]]:
     """Two vectors of a stack at a time, side by side, with the number of the first; zeros beside a last one."""
     rows = flat(stack, len(stack) * size).reshape(len(stack), size)
     for begin in range(0, len(stack), 2):
-        some = rows[begin : begin + 2]
         source = np.zeros((size, 2))
-        source[:, : len(some)] = some.T
+        source[:, : len(stack) - begin] = rows[begin : begin + 2].T
         yield begin, source
 
 
@@ -279,34 +264,29 @@ class AlikeRows:
 
     def __init__(self, matrix: Any, begins: npt.NDArray[np.int64]) -> None:
         known: dict[tuple[bytes, bytes], int] = {}
-        kept: list[tuple[npt.NDArray[np.int32], Array]] = []
         numbers = []
         for row in begins.tolist():
             part = slice(matrix.indptr[row], matrix.indptr[row + 1])
-            offsets, weights = matrix.indices[part] - np.int32(row), matrix.data[part]
-            number = known.setdefault((offsets.tobytes(), weights.tobytes()), len(kept))
-            if number == len(kept):
-                kept.append((offsets, weights))
-            numbers.append(number)
+            pattern = (matrix.indices[part] - np.int32(row)).tobytes(), matrix.data[part].tobytes()
+            numbers.append(known.setdefault(pattern, len(known)))
+        offsets = [np.frombuffer(own, np.int32) for own, _ in known]
+        weights = [np.frombuffer(own, np.float64) for _, own in known]
+        starts = np.cumsum([0, *map(len, offsets)], dtype=np.int64)
+        runs = np.append(begins, matrix.shape[0]), np.array(numbers, dtype=np.int64)
         self.columns = matrix.shape[1]
-        self.patterns = Patterns(
-            np.append(begins, matrix.shape[0]),
-            np.array(numbers, dtype=np.int64),
-            np.cumsum([0, *(len(offsets) for offsets, _ in kept)], dtype=np.int64),
-            np.concatenate([offsets for offsets, _ in kept]),
-            np.concatenate([weights for _, weights in kept]),
-        )
+        self.patterns = Patterns(*runs, starts, np.concatenate(offsets), np.concatenate(weights))
         # Entries before every run, to share the runs out.
         self.entries = matrix.indptr[self.patterns.begins].astype(np.int64)
 
     def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
         """The matrix times v, in a shape."""
-        work = load("alike_rows").alike_product
-        return written(
-            v, self.columns, shape, out, lambda source, into: over_rows(
-                lambda first, last: work(self.patterns, source, into, np.empty(TILE), first, last), self.entries
-            )
-        )  # fmt: skip
+        work = load("passes").alike_product
+
+        def make(source: Array, into: Array) -> None:
+            # Every thread sums in a tile of its own.
+            over_rows(lambda *rows: work(self.patterns, source, into, np.empty(TILE), *rows), self.entries)
+
+        return written(v, self.columns, shape, out, make)
 
 
 def alike_rows(matrix: Any) -> AlikeRows | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy
@@ -17,21 +17,22 @@ from saddleslide.arrays.base import Array, Shape
 if TYPE_CHECKING:
     from saddleslide.operators.base import Operator
 
-
 _Answer = TypeVar("_Answer")
 
 
-class Watcher(Protocol):
-    """Who looks after a call: `books.Books`."""
+class Watcher:
+    """Who looks after a call: `books.Books`. This one, outside of any call, counts nothing and ends nothing."""
 
     def late(self) -> bool:
         """Whether the time of the call is up."""
+        return False
 
     def look(self) -> None:
         """End the call where its time is up."""
 
     def made(self, asked: Any, count: float, work: Callable[[], Any]) -> Any:
         """Count the work, do it, and end the call before it where a limit would be passed."""
+        return work()
 
     def lasted(self, seconds: float) -> None:
         """Hear how long a call of an oracle took."""
@@ -40,7 +41,7 @@ class Watcher(Protocol):
         """Count what was made through oracles that belong to no run."""
 
 
-_UNDER_WAY: ContextVar[Watcher | None] = ContextVar("under_way", default=None)
+_UNDER_WAY: ContextVar[Watcher] = ContextVar("under_way", default=Watcher())  # noqa: B039
 
 
 @contextmanager
@@ -55,36 +56,28 @@ def under_way(watcher: Watcher) -> Iterator[None]:
 
 def late() -> bool:
     """Whether the time of the call under way is up."""
-    watcher = _UNDER_WAY.get()
-    return watcher is not None and watcher.late()
+    return _UNDER_WAY.get().late()
 
 
 def look() -> None:
     """End the call under way where its time is up."""
-    watcher = _UNDER_WAY.get()
-    if watcher is not None:
-        watcher.look()
+    _UNDER_WAY.get().look()
 
 
 def lasted(seconds: float) -> None:
     """Tell the call under way how long one of its oracles took."""
-    watcher = _UNDER_WAY.get()
-    if watcher is not None:
-        watcher.lasted(seconds)
+    _UNDER_WAY.get().lasted(seconds)
 
 
 def made(asked: Any, work: Callable[[], _Answer], count: float = 1.0) -> _Answer:
     """Make a product with a linear map, or a call of the oracle "f", "g" or "B", aside from any run."""
-    watcher = _UNDER_WAY.get()
-    answer: _Answer = work() if watcher is None else watcher.made(asked, count, work)
+    answer: _Answer = _UNDER_WAY.get().made(asked, count, work)
     return answer
 
 
 def note(calls: Any) -> None:
     """Put calls into the books of the call under way, that were counted by oracles of nobody's run."""
-    watcher = _UNDER_WAY.get()
-    if watcher is not None:
-        watcher.note(calls)
+    _UNDER_WAY.get().note(calls)
 
 
 # Below this number of columns or rows, the whole matrix is as cheap as the random search, and exact.
@@ -168,19 +161,9 @@ def _at_hand(B: Operator) -> bool:
     return may_be_dense((*B.x_shape, *B.y_shape)) or B.dense() is not None
 
 
-def as_dense(B: Operator) -> Array:
-    """The matrix of an operator, from products with unit vectors of the smaller side when it is not at hand."""
-    matrix = B.dense()
-    if matrix is not None:
-        return matrix
-    columns, rows = math.prod(B.x_shape), math.prod(B.y_shape)
-    if columns <= rows:
-        return np.array([_forward(B, unit).ravel() for unit in _units(B.x_shape)]).reshape(columns, rows).T
-    return np.array([_adjoint(B, unit).ravel() for unit in _units(B.y_shape)]).reshape(rows, columns)
-
-
-def _units(shape: Shape) -> Array:
-    return np.eye(math.prod(shape)).reshape(-1, *shape)
+def _sides(B: Operator) -> tuple[int, int]:
+    """Numbers of columns and of rows."""
+    return math.prod(B.x_shape), math.prod(B.y_shape)
 
 
 def _forward(B: Operator, x: Array) -> Array:
@@ -191,29 +174,36 @@ def _adjoint(B: Operator, y: Array) -> Array:
     return made(B, lambda: B.adjoint(y))
 
 
-def singular_values(B: Operator) -> Array:
-    """All of them, largest first; infinite where an entry is not finite."""
-    matrix = as_dense(B)
-    return scipy.linalg.svdvals(matrix) if np.isfinite(matrix).all() else np.full(min(matrix.shape), math.inf)
+def _units(shape: Shape) -> Array:
+    return np.eye(math.prod(shape)).reshape(-1, *shape)
+
+
+def as_dense(B: Operator) -> Array:
+    """The matrix of an operator, from products with unit vectors of the smaller side when it is not at hand."""
+    matrix, (columns, rows) = B.dense(), _sides(B)
+    if matrix is not None:
+        return matrix
+    if columns <= rows:
+        return np.array([_forward(B, unit).ravel() for unit in _units(B.x_shape)]).reshape(columns, rows).T
+    return np.array([_adjoint(B, unit).ravel() for unit in _units(B.y_shape)]).reshape(rows, columns)
 
 
 def norm_bound(B: Operator) -> NormBound:
     """Exact for small or factorisable operators, else a random Lanczos bound."""
-    columns, rows = math.prod(B.x_shape), math.prod(B.y_shape)
-    smaller = min(columns, rows)
+    smaller, larger = sorted(_sides(B))
     if smaller == 0:
         return NormBound(0.0, 0.0, "empty")
     if smaller <= SMALL and not _at_hand(B):
         return gram_norm_bound(B)
     if smaller <= SMALL or (smaller <= FACTORISABLE and B.dense() is not None):
         estimate = float(B.singular_values[0])
-        return NormBound(estimate * (1.0 + rounding_margin(max(columns, rows))), estimate, "singular values")
+        return NormBound(estimate * (1.0 + rounding_margin(larger)), estimate, "singular values")
     return lanczos_norm_bound(B)
 
 
 def gram_norm_bound(B: Operator) -> NormBound:
     """From all entries of B^T B or B B^T, whichever is smaller: for a long side and a short one."""
-    columns, rows = math.prod(B.x_shape), math.prod(B.y_shape)
+    columns, rows = _sides(B)
     if columns <= rows:
         gram = np.array([_adjoint(B, _forward(B, unit)).ravel() for unit in _units(B.x_shape)])
     else:
@@ -248,8 +238,7 @@ def lanczos_norm_bound(B: Operator, steps: int = LANCZOS_STEPS) -> NormBound:
             break
         previous, v = v, w / beta
     top = float(scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[:-1])[-1]) if diagonal[0] > 0.0 else 0.0
-    estimate = math.sqrt(max(top, 0.0))
-    n = math.prod(B.x_shape)
+    estimate, n = math.sqrt(max(top, 0.0)), math.prod(B.x_shape)
     gap = (math.log(1.648 * math.sqrt(n) / FAILURE_PROBABILITY) / (2 * steps - 1)) ** 2
     upper = estimate / math.sqrt(1.0 - gap) * (1.0 + rounding_margin(n))
     return NormBound(upper, estimate, f"Lanczos, {len(diagonal)} steps", FAILURE_PROBABILITY)
@@ -257,21 +246,19 @@ def lanczos_norm_bound(B: Operator, steps: int = LANCZOS_STEPS) -> NormBound:
 
 def smallest_singular_value(B: Operator, positive: bool) -> SmallestSingularValue:
     """From the singular values when the matrix can be had, else unknown (estimate NaN, bound 0)."""
-    columns, rows = math.prod(B.x_shape), math.prod(B.y_shape)
+    columns, rows = _sides(B)
     if min(columns, rows) > FACTORISABLE:
         return SmallestSingularValue(0.0, math.nan, f"not computed: sides {rows} x {columns} exceed {FACTORISABLE}")
     if min(columns, rows) == 0:
         return SmallestSingularValue(0.0, 0.0, "empty")
     if not _at_hand(B):
-        most = f"{DENSE_ENTRIES:,} entries"
-        return SmallestSingularValue(0.0, math.nan, f"not computed: {rows} x {columns} exceeds {most}")
+        why = f"not computed: {rows} x {columns} exceeds {DENSE_ENTRIES:,} entries"
+        return SmallestSingularValue(0.0, math.nan, why)
     values = B.singular_values
     if not np.isfinite(values).all():
         return SmallestSingularValue(0.0, math.nan, "not computed: a product is not finite")
     error = float(values[0]) * rounding_margin(max(columns, rows))
-    if not positive:
-        smallest = float(values[-1]) if rows >= columns else 0.0
-        return SmallestSingularValue(max(smallest - error, 0.0), smallest, "singular values")
-    above = values[values > 10.0 * error]
-    smallest = float(above[-1]) if above.size else 0.0
+    # Fewer rows than columns leave a kernel.
+    counted = values[values > 10.0 * error] if positive else values[: values.size if rows >= columns else 0]
+    smallest = float(counted[-1]) if counted.size else 0.0
     return SmallestSingularValue(max(smallest - error, 0.0), smallest, "singular values")

@@ -9,10 +9,27 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, as_real, as_shape, blank, frozen
+from saddleslide.arrays.base import Array, Shape, as_real, as_shape, blank, frozen
 from saddleslide.errors import InputError
 from saddleslide.operators.base import Operator
 from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
+
+_CLOSED = "closed form"
+
+
+def _grid(shape: Any, name: str) -> Shape:
+    found = as_shape(shape, name)
+    if len(found) != 2 or 0 in found:
+        raise InputError(f"{name}: shape is {shape!r}; expected (rows, columns), both at least 1.")
+    return found
+
+
+def _norm(exact: float, size: int = 4, method: str = _CLOSED) -> NormBound:
+    return NormBound(exact * (1.0 + rounding_margin(size)), exact, method)
+
+
+def _smallest(exact: float, why: str = "") -> SmallestSingularValue:
+    return SmallestSingularValue(exact * (1.0 - rounding_margin(4)), exact, _CLOSED + why)
 
 
 @final
@@ -30,9 +47,7 @@ class FiniteDifferences(Operator):
     """
 
     def __init__(self, shape: Any) -> None:
-        self.x_shape = as_shape(shape, "FiniteDifferences")
-        if len(self.x_shape) != 2 or 0 in self.x_shape:
-            raise InputError(f"FiniteDifferences: shape is {shape!r}; expected (rows, columns), both at least 1.")
+        self.x_shape = _grid(shape, "FiniteDifferences")
         self.y_shape = (2, *self.x_shape)
 
     def __repr__(self) -> str:
@@ -69,8 +84,7 @@ class FiniteDifferences(Operator):
 
     @cached_property
     def norm(self) -> NormBound:
-        exact = math.sqrt(float(self.eigenvalues(0)[-1] + self.eigenvalues(1)[-1]))
-        return NormBound(exact * (1.0 + rounding_margin(4)), exact, "closed form")
+        return _norm(math.sqrt(float(self.eigenvalues(0)[-1] + self.eigenvalues(1)[-1])))
 
     @property
     def product_error(self) -> float:
@@ -78,9 +92,8 @@ class FiniteDifferences(Operator):
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         if not positive or max(self.x_shape) == 1:
-            return SmallestSingularValue(0.0, 0.0, "closed form: constants are in the kernel")
-        exact = 2.0 * math.sin(math.pi / (2 * max(self.x_shape)))
-        return SmallestSingularValue(exact * (1.0 - rounding_margin(4)), exact, "closed form")
+            return _smallest(0.0, ": constants are in the kernel")
+        return _smallest(2.0 * math.sin(math.pi / (2 * max(self.x_shape))))
 
 
 @final
@@ -95,9 +108,7 @@ class Marginals(Operator):
     """
 
     def __init__(self, shape: Any) -> None:
-        self.x_shape = as_shape(shape, "Marginals")
-        if len(self.x_shape) != 2 or 0 in self.x_shape:
-            raise InputError(f"Marginals: shape is {shape!r}; expected (rows, columns), both at least 1.")
+        self.x_shape = _grid(shape, "Marginals")
         self.y_shape = (sum(self.x_shape),)
 
     def __repr__(self) -> str:
@@ -105,9 +116,8 @@ class Marginals(Operator):
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         out = blank(self.y_shape, x) if out is None else out
-        rows = self.x_shape[0]
-        np.sum(x, axis=1, out=out[:rows])
-        np.sum(x, axis=0, out=out[rows:])
+        np.sum(x, axis=1, out=out[: self.x_shape[0]])
+        np.sum(x, axis=0, out=out[self.x_shape[0] :])
         return out
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
@@ -116,8 +126,7 @@ class Marginals(Operator):
 
     @cached_property
     def norm(self) -> NormBound:
-        exact = math.sqrt(sum(self.x_shape))
-        return NormBound(exact * (1.0 + rounding_margin(4)), exact, "closed form")
+        return _norm(math.sqrt(sum(self.x_shape)))
 
     @property
     def product_error(self) -> float:
@@ -127,9 +136,8 @@ class Marginals(Operator):
         """B B^T has the eigenvalues m + n, n (m - 1 times), m (n - 1 times) and 0."""
         m, n = self.x_shape
         if not positive and min(m, n) > 1:
-            return SmallestSingularValue(0.0, 0.0, "closed form: matrices with zero sums are in the kernel")
-        exact = math.sqrt(min([m + n] + [n] * (m > 1) + [m] * (n > 1)))
-        return SmallestSingularValue(exact * (1.0 - rounding_margin(4)), exact, "closed form")
+            return _smallest(0.0, ": matrices with zero sums are in the kernel")
+        return _smallest(math.sqrt(min([m + n] + [n] * (m > 1) + [m] * (n > 1))))
 
 
 @final
@@ -155,9 +163,23 @@ class Gossip(Operator):
     """
 
     def __init__(self, W: Any, shape: Any) -> None:
-        matrix = as_real(W, "Gossip: W")
-        self.x_shape = self.y_shape = (len(matrix), *as_shape(shape, "Gossip"))
-        self._values, self._root = _square_root(matrix)
+        W = as_real(W, "Gossip: W")
+        self.x_shape = self.y_shape = (len(W), *as_shape(shape, "Gossip"))
+        if W.ndim != 2 or W.shape[0] != W.shape[1] or W.size == 0:
+            raise InputError(f"Gossip: W has shape {W.shape}; expected a square matrix, one row per agent.")
+        scale = float(np.abs(W).max())
+        if float(np.abs(W - W.T).max()) > 1e-12 * scale:
+            raise InputError("Gossip: W is not symmetric; expected a symmetric matrix. Pass (W + W.T) / 2.")
+        sums = float(np.abs(W.sum(axis=1)).max())
+        if sums > 1e-9 * scale:
+            raise InputError(f"Gossip: rows of W sum to up to {sums:.2g}; expected 0, so that W 1 = 0.")
+        values, vectors = scipy.linalg.eigh(W)
+        error = rounding_margin(len(W)) * float(values[-1])
+        if values[0] < -abs(error):
+            raise InputError(f"Gossip: W has the eigenvalue {values[0]:g}; expected a positive semidefinite matrix.")
+        # Rounding in the kernel would leave sqrt(1e-16) = 1e-8 in the root.
+        self._values = np.where(values > error, values, 0.0)
+        self._root = frozen((vectors * np.sqrt(self._values)) @ vectors.T)
 
     def __repr__(self) -> str:
         return f"Gossip({self.x_shape[0]} agents, points of shape {self.x_shape[1:]})"
@@ -174,8 +196,7 @@ class Gossip(Operator):
 
     @cached_property
     def norm(self) -> NormBound:
-        largest = math.sqrt(float(self._values[-1]))
-        return NormBound(largest * (1.0 + rounding_margin(len(self._root))), largest, "eigenvalues of W")
+        return _norm(math.sqrt(float(self._values[-1])), len(self._root), "eigenvalues of W")
 
     @property
     def product_error(self) -> float:
@@ -188,22 +209,3 @@ class Gossip(Operator):
         above = self._values[self._values > error]
         value = float(above[0]) if above.size else 0.0
         return SmallestSingularValue(math.sqrt(max(value - error, 0.0)), math.sqrt(value), "eigenvalues of W")
-
-
-def _square_root(W: Array) -> tuple[Array, Array]:
-    """Eigenvalues of W and its symmetric square root; refuses what is no gossip matrix."""
-    if W.ndim != 2 or W.shape[0] != W.shape[1] or W.size == 0:
-        raise InputError(f"Gossip: W has shape {W.shape}; expected a square matrix, one row per agent.")
-    scale = float(np.abs(W).max())
-    if float(np.abs(W - W.T).max()) > 1e-12 * scale:
-        raise InputError("Gossip: W is not symmetric; expected a symmetric matrix. Pass (W + W.T) / 2.")
-    if float(np.abs(W.sum(axis=1)).max()) > 1e-9 * scale:
-        raise InputError(
-            f"Gossip: rows of W sum to up to {np.abs(W.sum(axis=1)).max():.2g}; expected 0, so that W 1 = 0."
-        )
-    values, vectors = scipy.linalg.eigh(W)
-    if values[0] < -rounding_margin(len(W)) * abs(float(values[-1])):
-        raise InputError(f"Gossip: W has the eigenvalue {values[0]:g}; expected a positive semidefinite matrix.")
-    # Rounding in the kernel would leave sqrt(1e-16) = 1e-8 in the root.
-    values = np.where(values > rounding_margin(len(W)) * float(values[-1]), values, 0.0)
-    return values, frozen((vectors * np.sqrt(values)) @ vectors.T)

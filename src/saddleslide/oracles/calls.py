@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 # A trial step at which an oracle overflows is shortened by this factor, so many times at most.
 SHORTER, MOST_SHORTENED = 16.0, 60
+# Names of oracles where the roles of x and y are exchanged.
+ACROSS = {"f": "g", "g": "f", "B": "B"}
 
 
 def as_count(count: float) -> float:
@@ -41,14 +43,12 @@ class Calls:
 
     @property
     def by_oracle(self) -> dict[str, float]:
-        """The same as a dictionary, as plans have it.
-
-        Examples
-        --------
-        >>> Calls(f=2, B=8).by_oracle
-        {'f': 2, 'g': 0, 'B': 8}
-        """
+        """The same as a dictionary, as plans have it."""
         return {"f": self.f, "g": self.g, "B": self.B}
+
+    def mirrored(self) -> Calls:
+        """The same with the roles of f and g exchanged."""
+        return Calls(self.g, self.f, self.B)
 
     def copy(self) -> Calls:
         """A copy that further calls do not change."""

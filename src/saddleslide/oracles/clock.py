@@ -15,20 +15,7 @@ PHASES = ("plan", "compile", "method", "certificate")
 class Clock:
     """Runs from the moment that it is made; phases do not overlap, and compiling is a phase wherever it happens.
 
-    Parameters
-    ----------
-    began : float, optional
-        A reading of `time.perf_counter`; now when missing.
-    spent : mapping, optional
-        Seconds of each phase before that, of a run that is taken up again.
-
-    Examples
-    --------
-    >>> clock = Clock()
-    >>> with clock.phase("plan"), clock.phase("method"):
-    ...     pass
-    >>> sum(clock.timings.values()) <= clock.elapsed
-    True
+    A run that is taken up again passes a reading of `time.perf_counter` and the seconds of each phase before that.
     """
 
     stored: ClassVar[bool] = False

@@ -10,30 +10,29 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, read_only, zeros
+from saddleslide.arrays.base import Array, Shape, read_only, zeros
 from saddleslide.arrays.kinds import refuse_masked
 from saddleslide.arrays.remote import Remote
 from saddleslide.arrays.state import State
 from saddleslide.domains import Domain
 from saddleslide.errors import explain_read_only
-from saddleslide.functions import Function, TiltedMinimum, Zero, prox, split_simple, tilted_minimum
-from saddleslide.functions.base import runs_own_code
+from saddleslide.functions.base import Function, runs_own_code
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, lifted, linear_models
+from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.remembered import Memory
+from saddleslide.functions.searched import TiltedMinimum, split_simple
+from saddleslide.functions.separable import prox
 from saddleslide.kernels.switch import clock
 from saddleslide.operators.base import is_own_code
 from saddleslide.operators.spectrum import lasted, look
-from saddleslide.oracles.calls import MOST_SHORTENED as MOST_SHORTENED
-from saddleslide.oracles.calls import SHORTER as SHORTER
-from saddleslide.oracles.calls import Calls, NonFiniteAnswer, RunEnded, Seconds, as_count
+from saddleslide.oracles.calls import ACROSS, Calls, NonFiniteAnswer, RunEnded, Seconds, as_count
 from saddleslide.problem import SaddleProblem
 
 if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray
 
 _Answer = TypeVar("_Answer")
-# Names of oracles where the roles of x and y are exchanged.
-_ACROSS = {"f": "g", "g": "f", "B": "B"}
 # Called with the oracle and what the next call counts.
 Gate = Callable[[str, float], None]
 
@@ -49,26 +48,10 @@ def no_limit(name: str) -> float:
 
 
 def is_finite(array: Any) -> bool:
-    """Whether all entries are finite: one pass, a second one only if a sum overflows.
-
-    Examples
-    --------
-    >>> is_finite(np.array([1e308, 1e308])), is_finite(np.array([np.inf, -np.inf]))
-    (True, False)
-    """
+    """Whether all entries are finite: one pass, a second one only if a sum overflows."""
     with np.errstate(all="ignore"):
         total = float(array.sum())
     return math.isfinite(total) or bool(np.isfinite(array).all())
-
-
-@dataclass(frozen=True)
-class Workspace:
-    """Buffers and compiled loops that a method has made for itself, and what they were made for; no part of a state."""
-
-    stored: ClassVar[bool] = False
-
-    key: tuple[object, ...] = ()
-    made: Any = None
 
 
 @dataclass(eq=False, repr=False)
@@ -92,17 +75,7 @@ class Oracles(OraclesState):
     oracle while user code runs, so that an exception can say where it came from. A `dry` instance calls nothing and
     answers with zeros: it builds a run whose state will be restored. A `guarded` one ends the run at the first array
     that is not finite, so that no oracle is ever asked about such a point. `errors` are NumPy's settings for the
-    caller's own code, where they are not those of the moment. `spared` are products that a theorem counts and nobody
-    needed.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> box = ss.domains.Box(-1.0, 1.0, shape=2)
-    >>> q = ss.functions.Quadratic(1.0)
-    >>> oracles = Oracles(ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=box, Y=box))
-    >>> oracles.f_gradient(np.ones(2)), oracles.calls
-    (array([1., 1.]), Calls(f=1, g=0, B=0))
+    caller's own code, where they are not those of the moment.
     """
 
     # The function that is f here, as the problem calls it.
@@ -116,23 +89,22 @@ class Oracles(OraclesState):
         guarded: bool = False,
         errors: Any = None,
     ) -> None:
-        self.problem, self.gate, self.dry, self.guarded = problem, gate, dry, guarded
         super().__init__()
-        self.heard = Memory()
-        self.active = ""
-        self._f_lift: CountedLift | None = None
-        self._workspace = Workspace()
-        self._whole_lift: CountedLift | None = None
+        self.problem, self.gate, self.dry, self.guarded = problem, gate, dry, guarded
+        self.heard, self.active = Memory(), ""
+        self._lifts: dict[str, CountedLift] = {}
+        # What a method has made for itself, and what that was made for.
+        self._workspace: tuple[tuple[object, ...], Any] = ((), None)
+        own = {"f": problem.f.own_code, "g": problem.g.own_code, "B": is_own_code(problem.coupling)}
+        self._ours = {name: guarded and not theirs for name, theirs in own.items()}
         # What NumPy does about overflow in the caller's code is the caller's affair; in ours it ends a run.
-        self._errors: Any = np.geterr()
-        own = problem.f.own_code, problem.g.own_code, is_own_code(problem.coupling)
-        self._ours = {name: guarded and not theirs for name, theirs in zip("fgB", own, strict=True)}
-        asked = self._errors if errors is None else errors
-        self._settings = {name: asked if theirs else self._errors for name, theirs in zip("fgB", own, strict=True)}
+        here: Any = np.geterr()
+        ours, asked = {**here, "over": "raise"} if guarded else here, here if errors is None else errors
+        self._settings = {name: asked if theirs else ours for name, theirs in own.items()}
 
     def restored(self) -> None:
         """The state is what it was: calls are made again, and what stood in for answers is forgotten."""
-        self.dry, self._f_lift, self._whole_lift, self._workspace = False, None, None, Workspace()
+        self.dry, self._lifts, self._workspace = False, {}, ((), None)
 
     def made(
         self,
@@ -154,7 +126,15 @@ class Oracles(OraclesState):
         self.active = name
         self.add(name, count)
         began = clock()
-        answer = self._watched(work) if self._ours[name] else self._as_set(work, self._settings[name])
+        try:
+            with np.errstate(**self._settings[name]):
+                answer = work()
+        except Exception as error:
+            if self._ours[name] and isinstance(error, FloatingPointError):
+                # In functions and products of ours, numbers beyond double precision are an outcome, no fault of theirs.
+                raise RunEnded("NUMERICAL_LIMIT", f"numbers left the range of double precision ({error})") from None
+            explain_read_only(error)
+            raise
         seconds = clock() - began
         setattr(self.seconds, name, getattr(self.seconds, name) + seconds)
         lasted(seconds)
@@ -195,25 +175,13 @@ class Oracles(OraclesState):
                 raise
         return None
 
-    def _as_set(self, work: Callable[[], _Answer], settings: Any) -> _Answer:
-        try:
-            with np.errstate(**settings):
-                return work()
-        except Exception as error:
-            explain_read_only(error)
-            raise
-
-    def _watched(self, work: Callable[[], _Answer]) -> _Answer:
-        """Functions and products of ours: numbers beyond double precision are an outcome and no fault of theirs."""
-        try:
-            with np.errstate(**{**self._errors, "over": "raise"}):
-                return work()
-        except FloatingPointError as error:
-            raise RunEnded("NUMERICAL_LIMIT", f"numbers left the range of double precision ({error})") from None
-
     def add(self, name: str, count: float) -> None:
         """Count calls."""
         setattr(self.calls, name, as_count(getattr(self.calls, name) + count))
+
+    def _block(self, name: str) -> tuple[Function, Domain]:
+        """The function of that name, and its set."""
+        return (self.problem.f, self.problem.X) if name == "f" else (self.problem.g, self.problem.Y)
 
     def gradient(self, name: str, function: Function, x: Array, out: Array | None = None) -> Array:
         """A (sub)gradient of f or g, of a part of it, or of it and a quadratic: one call under its name."""
@@ -229,7 +197,7 @@ class Oracles(OraclesState):
 
     def is_zero(self, name: str) -> bool:
         """Whether f or g is Zero(), of which nothing is ever called."""
-        return isinstance(self.problem.f if name == "f" else self.problem.g, Zero)
+        return isinstance(self._block(name)[0], Zero)
 
     def gradients(self, x: Array, y: Array) -> tuple[Array, Array]:
         """f'(x) and g'(y); nothing is called for Zero()."""
@@ -238,14 +206,12 @@ class Oracles(OraclesState):
 
     def free_gradient(self, name: str, x: Array) -> Array:
         """A gradient of f or g that is no call where the function is ours: it is linear, or a simple term."""
-        function = self.problem.f if name == "f" else self.problem.g
-        if not runs_own_code(function):
-            return function.gradient(x)
-        return self.f_gradient(x) if name == "f" else self.g_gradient(x)
+        function, _ = self._block(name)
+        return self.gradient(name, function, x) if runs_own_code(function) else function.gradient(x)
 
     def closed_minimum(self, name: str, tilt: Array) -> TiltedMinimum:
         """The minimum of f or g plus <tilt, .>, where it has a closed form: no call of a function of ours."""
-        function, domain = (self.problem.f, self.problem.X) if name == "f" else (self.problem.g, self.problem.Y)
+        function, domain = self._block(name)
         if self.dry and runs_own_code(function):
             return TiltedMinimum(zeros(domain.shape, tilt), 0.0, 0.0, "dry")
         return tilted_minimum(function, tilt, domain)
@@ -271,16 +237,16 @@ class Oracles(OraclesState):
     @property
     def f_lift(self) -> CountedLift:
         """The costly rest of f through its lift; made once, but for what stands in for it while nothing is called."""
-        if self._f_lift is None or self.dry:
-            self._f_lift = self.lifted(self.f_parts[0])
-        return self._f_lift
+        if "rest" not in self._lifts or self.dry:
+            self._lifts["rest"] = self.lifted(self.f_parts[0])
+        return self._lifts["rest"]
 
     @property
     def whole_f_lift(self) -> CountedLift:
         """All of f through its lift; the same."""
-        if self._whole_lift is None or self.dry:
-            self._whole_lift = self.lifted(self.problem.f)
-        return self._whole_lift
+        if "whole" not in self._lifts or self.dry:
+            self._lifts["whole"] = self.lifted(self.problem.f)
+        return self._lifts["whole"]
 
     def f_rest_gradient(self, x: Array) -> Array | float:
         """A gradient of the costly rest of f at x: one call of f', none where there is no rest."""
@@ -295,29 +261,21 @@ class Oracles(OraclesState):
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """B x, in the shape of y."""
-        coupling, shape = self.problem.coupling, self.problem.Y.shape
-        target = None if out is None else out.reshape(coupling.y_shape)
-        return self.made(
-            "B",
-            1,
-            lambda: coupling.forward(read_only(x).reshape(coupling.x_shape), target).reshape(shape),
-            lambda: zeros(shape, x),
-            x,
-            self.problem.X,
-        )
+        B, X, Y = self.problem.coupling, self.problem.X, self.problem.Y
+        return self._product(B.forward, x, B.x_shape, X, None if out is None else out.reshape(B.y_shape), Y.shape)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         """B^T y, in the shape of x."""
-        coupling, shape = self.problem.coupling, self.problem.X.shape
-        target = None if out is None else out.reshape(coupling.x_shape)
-        return self.made(
-            "B",
-            1,
-            lambda: coupling.adjoint(read_only(y).reshape(coupling.y_shape), target).reshape(shape),
-            lambda: zeros(shape, y),
-            y,
-            self.problem.Y,
-        )
+        B, X, Y = self.problem.coupling, self.problem.X, self.problem.Y
+        return self._product(B.adjoint, y, B.y_shape, Y, None if out is None else out.reshape(B.x_shape), X.shape)
+
+    def _product(
+        self, product: Callable[..., Array], z: Array, taken: Shape, of: Domain, out: Array | None, shape: Shape
+    ) -> Array:
+        def work() -> Array:
+            return product(read_only(z).reshape(taken), out).reshape(shape)
+
+        return self.made("B", 1, work, lambda: zeros(shape, z), z, of)
 
     def image(self, x: Array) -> Array:
         """B x; that of 0 is 0 and costs nothing."""
@@ -347,10 +305,6 @@ class Oracles(OraclesState):
             self.heard.keep(x, *found)
         return found
 
-    def f_value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        """Value and gradient of f at x: one call of f'."""
-        return self.value_and_gradient("f", self.problem.f, x, out)
-
     def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
         """Value and gradient of (a part of) g at y: one call of g'."""
         return self.value_and_gradient("g", g, y, out)
@@ -374,18 +328,17 @@ class Oracles(OraclesState):
         return all(map(is_finite, arrays))
 
     def workspace(self, make: Callable[[], _Answer], *key: object) -> _Answer:
-        """What a method works with and has no place in a state: made once, and again when the key is another."""
-        key = (*key, self.dry)
-        known = self._workspace.key
+        """Buffers and compiled loops that have no place in a state: made once, and again when the key is another."""
+        key, known = (*key, self.dry), self._workspace[0]
         if len(key) != len(known) or any(a is not b for a, b in zip(key, known, strict=True)):
-            self._workspace = Workspace(key, make())
-        found: _Answer = self._workspace.made
+            self._workspace = (key, make())
+        found: _Answer = self._workspace[1]
         return found
 
     @property
     def last_workspace(self) -> Any:
         """What was made last, as the last step has left it."""
-        return self._workspace.made
+        return self._workspace[1]
 
     def mirrored(self) -> Oracles:
         """The same with the roles of x and y exchanged; calls are made, counted and named here."""
@@ -410,10 +363,10 @@ class MirroredOracles(Oracles):
         at: Array | None = None,
         of: Domain | None = None,
     ) -> _Answer:
-        return self.whole.made(_ACROSS[name], count, work, dry, at, of)
+        return self.whole.made(ACROSS[name], count, work, dry, at, of)
 
     def not_finite(self, name: str, at: Array | None, of: Domain | None = None) -> RunEnded:
-        return self.whole.not_finite(_ACROSS[name], at, of)
+        return self.whole.not_finite(ACROSS[name], at, of)
 
     def tried(self, work: Callable[[], _Answer]) -> _Answer | None:
         return self.whole.tried(work)
@@ -441,20 +394,15 @@ class CountedLift:
 
     def gradient(self, x: Array, q: Array) -> Array:
         """f'(x) from the lift of x."""
-        inner = self._inner
-        return self._oracles.made(
-            "f", inner.gradient_cost, lambda: inner.gradient(read_only(x), q), lambda: zeros(x.shape, x), x
-        )
+        made, inner = self._oracles.made, self._inner
+        return made("f", inner.gradient_cost, lambda: inner.gradient(read_only(x), q), lambda: zeros(x.shape, x), x)
 
     def lift_and_gradient(self, x: Array) -> tuple[Array, Array]:
         """The lift of x, and f'(x)."""
         inner = self._inner
+        cost = inner.lift_cost + inner.gradient_cost
         return self._oracles.made(
-            "f",
-            inner.lift_cost + inner.gradient_cost,
-            lambda: inner.lift_and_gradient(read_only(x)),
-            lambda: (inner.blank(x), np.zeros(x.shape)),
-            x,
+            "f", cost, lambda: inner.lift_and_gradient(read_only(x)), lambda: (inner.blank(x), np.zeros(x.shape)), x
         )
 
     def value(self, x: Array, q: Array) -> float:
@@ -473,11 +421,9 @@ class CountedLift:
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
         """f(x) - f(v) - <f'(v), x - v> from lifts and f'(v)."""
-        inner = self._inner
+        made, inner = self._oracles.made, self._inner
         cost = inner.run_cost(x, v) if inner.own_code else inner.bregman_cost
-        return self._oracles.made(
-            "f", cost, lambda: inner.bregman(read_only(x), q, read_only(v), qv, gradient), lambda: 0.0
-        )
+        return made("f", cost, lambda: inner.bregman(read_only(x), q, read_only(v), qv, gradient), lambda: 0.0)
 
     def hessian(self, q: Array) -> Callable[[Array], Array]:
         """Counted products with the Hessian at the point with this lift; only if `has_hessian`."""

@@ -9,24 +9,17 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.base import Array
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, without_silent_noise
-from saddleslide.functions.base import certain_modulus
+from saddleslide.functions.base import Function, certain_modulus, without_silent_noise
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.holder import Holder
 
 
 @dataclass
 class Samples:
-    """Samples drawn for gradients of f and of g: calls times batch, anchors included; exact gradients draw none.
-
-    Examples
-    --------
-    >>> Samples(f=8) + Samples(f=2, g=3)
-    Samples(f=10, g=3)
-    """
+    """Samples drawn for gradients of f and of g: calls times batch, anchors included; exact gradients draw none."""
 
     f: int = 0
     g: int = 0
@@ -46,27 +39,11 @@ class Samples:
 
 @final
 class Drawn(Function):
-    """A sampled function as a run sees it: its gradient is a fresh draw. It has no values: it proves nothing.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> counts = Samples()
-    >>> f = Drawn(ss.functions.Noisy(ss.functions.Quadratic(1.0), 0.1), "f", np.random.default_rng(0), counts)
-    >>> f.gradient(np.ones(2)).shape, counts
-    ((2,), Samples(f=1, g=0))
-    """
+    """A sampled function as a run sees it: its gradient is a fresh draw. It has no values: it proves nothing."""
 
     def __init__(self, function: Function, name: str, rng: np.random.Generator, counts: Samples) -> None:
         self._function, self._name, self._rng, self._counts = function, name, rng, counts
-
-    @property
-    def shape(self) -> Shape | None:
-        return self._function.shape
-
-    @property
-    def has_value(self) -> bool:
-        return False
+        self.shape, self.has_value = function.shape, False
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         setattr(self._counts, self._name, getattr(self._counts, self._name) + self._function.batch)
@@ -86,73 +63,36 @@ class Drawn(Function):
 
 
 def is_sampled(problem: SaddleProblem) -> bool:
-    """Whether f or g has a sampled gradient.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=2)
-    >>> is_sampled(ss.SaddleProblem(f=q, g=ss.functions.Noisy(q, 0.1), B=np.eye(2), X=box, Y=box))
-    True
-    """
+    """Whether f or g has a sampled gradient."""
     return problem.f.sampled or problem.g.sampled
 
 
 def quiet_problem(problem: SaddleProblem) -> SaddleProblem:
-    """The problem without wrappers that never draw: it is the deterministic one, so it is solved with the same bits.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=2)
-    >>> quiet_problem(ss.SaddleProblem(f=q, g=ss.functions.Noisy(q, 0.0), B=np.eye(2), X=box, Y=box)).g is q
-    True
-    """
+    """The problem without wrappers that never draw: it is the deterministic one, so it is solved with the same bits."""
     f, g = without_silent_noise(problem.f), without_silent_noise(problem.g)
-    if f is problem.f and g is problem.g:
-        return problem
-    return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
+    return problem if f is problem.f and g is problem.g else _with_functions(problem, f, g)
 
 
 def drawn_problem(problem: SaddleProblem, rng: np.random.Generator, counts: Samples) -> SaddleProblem:
-    """The problem with every sampled function replaced by its draws; the problem itself when there is none.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> q, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=2)
-    >>> exact = ss.SaddleProblem(f=q, g=q, B=np.eye(2), X=box, Y=box)
-    >>> drawn_problem(exact, np.random.default_rng(0), Samples()) is exact
-    True
-    """
+    """The problem with every sampled function replaced by its draws; the problem itself when there is none."""
     if not is_sampled(problem):
         return problem
-    f, g = (
-        Drawn(function, name, rng, counts) if function.sampled else function
-        for name, function in (("f", problem.f), ("g", problem.g))
-    )
+    f = Drawn(problem.f, "f", rng, counts) if problem.f.sampled else problem.f
+    g = Drawn(problem.g, "g", rng, counts) if problem.g.sampled else problem.g
+    return _with_functions(problem, f, g)
+
+
+def _with_functions(problem: SaddleProblem, f: Function, g: Function) -> SaddleProblem:
     return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
 
 
 def as_seed(rng: int | np.random.Generator) -> int:
-    """A seed drawn from a generator, so that a plan can record it; anything else as it is.
-
-    Examples
-    --------
-    >>> as_seed(3), as_seed(np.random.default_rng(0)) == as_seed(np.random.default_rng(0))
-    (3, True)
-    """
+    """A seed drawn from a generator, so that a plan can record it; anything else as it is."""
     return int(rng.integers(2**63)) if isinstance(rng, np.random.Generator) else rng
 
 
 def as_generator(rng: Any, name: str) -> np.random.Generator:
-    """A generator from a seed >= 0, or the given one.
-
-    Examples
-    --------
-    >>> int(as_generator(0, "run").integers(10))
-    8
-    """
+    """A generator from a seed >= 0, or the given one."""
     if isinstance(rng, np.random.Generator):
         return rng
     if isinstance(rng, bool) or not isinstance(rng, Integral) or int(rng) < 0:

@@ -16,14 +16,8 @@ from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, Linear, Noisy, Power, Quadratic, Zero
 from saddleslide.gallery import phantom, synthetic, tomography
 from saddleslide.gallery.projectors import projector
-from saddleslide.gallery.tomography import (
-    BETA,
-    HOLDER_COEFFICIENT,
-    HOLDER_EXPONENT,
-    NONLOCAL,
-    RIDGE,
-    nonlocal_laplacian,
-)
+from saddleslide.gallery.tomography import BETA, HOLDER_COEFFICIENT, HOLDER_EXPONENT, NONLOCAL, RIDGE
+from saddleslide.gallery.tomography import nonlocal_laplacian as laplacian_of
 from saddleslide.operators import as_coupling
 from saddleslide.problem import SaddleProblem
 
@@ -67,14 +61,9 @@ def instance(data: dict[str, Any]) -> Instance:
 
 @lru_cache(maxsize=2)
 def _tomography(
-    regime: str = "standard",
-    seed: int = 1,
-    picture: int = 0,
-    n: int = 64,
-    power: float = 1.0,
-    without_g: bool = False,
+    regime: str = "standard", seed: int = 1, picture: int = 0, n: int = 64, power: float = 1.0, without_g: bool = False,
     free: bool = False,
-) -> Instance:
+) -> Instance:  # fmt: skip
     """The paper's benchmark with the norms that it declares; `power` scales c.
 
     `without_g` hides g from the method, `free` the ball of x, which is never active. The gap is the whole problem's.
@@ -85,7 +74,7 @@ def _tomography(
     f = LeastSquares(A, bare.f.b, ridge=RIDGE)
     g: Function = Quadratic(BETA)
     if regime != "standard":
-        laplacian = NONLOCAL * nonlocal_laplacian(n)
+        laplacian = NONLOCAL * laplacian_of(n)
         g = g + Quadratic(as_coupling(laplacian, (2, n, n), (2, n, n), norm=2.0 * NONLOCAL))
     if regime == "holder":
         g = g + Power(HOLDER_EXPONENT, weight=power * HOLDER_COEFFICIENT)
@@ -98,20 +87,10 @@ def _tomography(
 
 
 def _curved(
-    nu_x: float = 1.0,
-    nu_y: float = 1.0,
-    seed: int = 0,
-    d: int = 20,
-    alpha: float = 1.0,
-    mu_x: float = 1.0,
-    mu_y: float = 1.0,
-    kappa_x: float = 1.0,
-    kappa_y: float = 1.0,
-    kappa_xy: float = 4.0,
-    bounded: bool = True,
-    times_x: float = 1.0,
-    times_y: float = 1.0,
-) -> Instance:
+    nu_x: float = 1.0, nu_y: float = 1.0, seed: int = 0, d: int = 20, alpha: float = 1.0, mu_x: float = 1.0,
+    mu_y: float = 1.0, kappa_x: float = 1.0, kappa_y: float = 1.0, kappa_xy: float = 4.0, bounded: bool = True,
+    times_x: float = 1.0, times_y: float = 1.0,
+) -> Instance:  # fmt: skip
     """Powers (weights alpha times_x, alpha times_y) plus quadratics with spectra [mu, kappa mu], |B|^2 = kappa_xy."""
     rng = np.random.default_rng(seed)
     U, V = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))

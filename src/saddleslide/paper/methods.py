@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, final
 
@@ -18,16 +19,15 @@ from saddleslide.functions import tilted_minimum
 from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, TV_WEIGHT
 from saddleslide.methods.base import Description, Revision, option
 from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.recursive_sliding import Ablation, SlidingState, problem_terms, whole_levels
 from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.methods.sliding.ablation import Ablation, problem_terms, whole_levels
-from saddleslide.methods.sliding.stages import SlidingState
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.paper.instances import Instance
 from saddleslide.paper.spec import Run, loops_of
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
-from saddleslide.theory import Level, Plan, budget, place
+from saddleslide.theory import Level, Plan, Schedule, budget, place
 from saddleslide.theory.restarts import CONTRACTION
 
 # Inner solves of a relative gap stop at this part of the gap at the start: four digits below the smallest target.
@@ -82,36 +82,31 @@ def intended_plan(given: Instance, run: Run) -> Plan:
         asked["Psi0"] = given.Psi(*given.problem.start())
     if settings.get("all_stages", False):
         return replace(theorem_plan(given.problem, settings["tol"], **asked), tol=NEVER_MET)
-    loops = loops_of(run.problem, settings)
-    if loops is not None:
+    if (loops := loops_of(run.problem, settings)) is not None:
         asked["loops"] = loops
     return theorem_plan(given.problem, settings.get("tol"), **asked)
 
 
-def _has_restarts(intended: Plan) -> bool:
-    """Whether a plan has stages; else it is one run of the recursion."""
-    return intended.schedule is not None and intended.schedule.has_restarts
+def schedule_of(intended: Plan) -> Schedule:
+    """The schedule that every plan of the recursion has."""
+    assert intended.schedule is not None
+    return intended.schedule
 
 
 def describe(intended: Plan, steps: int) -> dict[str, Any]:
     """What a table may ask of a plan: budgets R_i, or stages planned and made and the calls of all of them."""
-    assert intended.schedule is not None
-    stages, tol = intended.schedule.stages, intended.tol
-    if not _has_restarts(intended):
-        levels = intended.schedule.levels
-        return {} if tol is None else {"budgets": {level.term.name: budget(level.term, tol) for level in levels}}
-    made = total = 0
-    for stage in stages:
-        made, total = made + (total < steps), total + stage.levels[0].T
-    planned = intended.predicted_calls
-    count = max(len(stages), 1)
-    last = stages[-1] if stages else None
+    schedule, planned, tol = schedule_of(intended), intended.predicted_calls, intended.tol
+    if not schedule.has_restarts:
+        return {} if tol is None else {"budgets": {one.term.name: budget(one.term, tol) for one in schedule.levels}}
+    stages = schedule.stages
+    # Outer steps before each stage: those that begin within the steps of the run were made.
+    begins = [0, *itertools.accumulate(stage.levels[0].T for stage in stages)][:-1]
     return {
-        "stages": {"planned": len(stages), "made": made},
+        "stages": {"planned": len(stages), "made": sum(begin < steps for begin in begins)},
         "planned": planned,
-        "per_restart": {name: calls / count for name, calls in planned.items()},
-        "anchor_batch": last.anchor_batch if last else 0,
-        "floor": last.anchor_error / (1.0 - CONTRACTION) if last else 0.0,
+        "per_restart": {name: calls / max(len(stages), 1) for name, calls in planned.items()},
+        "anchor_batch": stages[-1].anchor_batch if stages else 0,
+        "floor": stages[-1].anchor_error / (1.0 - CONTRACTION) if stages else 0.0,
     }
 
 
@@ -154,30 +149,29 @@ def _recursion(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     Counts are those of the paper, with the few products that the run spares.
     """
     intended = intended_plan(given, run)
-    curve: Curve = []
+    schedule, curve, seconds = schedule_of(intended), Curve(), []
     inspect = int(run.settings.get("inspect", 0))
 
     def look(result: Result) -> None:
         if result.nit % inspect == 0:
             curve.append(gaps.point(result.counted, result.x, result.y))
 
-    seconds = []
     for _ in range(int(run.settings.get("repeats", 1))):
         curve.clear()
         result = ss.run(given.problem, intended, callback=look if inspect else None)
-        if not _has_restarts(intended) and result.counted.by_oracle != intended.predicted_calls:
+        if not schedule.has_restarts and result.counted.by_oracle != intended.predicted_calls:
             # Cut short, it is no evidence of its counts.
             raise RuntimeError(f"{result.nit} of {intended.loops[0]} outer steps were made: {result.message}")
         seconds.append(result.timings["method"])
     more = {"status_of_run": result.status.name, **describe(intended, result.nit)}
-    data = None if _has_restarts(intended) else intended.to_dict()
+    data = None if schedule.has_restarts else intended.to_dict()
     return Outcome(result.x, result.y, result.counted, seconds, data, intended.order, _bound(intended), curve, more)
 
 
 def _bound(intended: Plan) -> float:
     """The bound as printed; of restarts that of the plan."""
-    assert intended.schedule is not None
-    return intended.bound if _has_restarts(intended) else intended.schedule.printed_bound
+    schedule = schedule_of(intended)
+    return intended.bound if schedule.has_restarts else schedule.printed_bound
 
 
 def _plan_only(run: Run, given: Instance, gaps: Gaps) -> Outcome:
@@ -191,13 +185,13 @@ def _sampled(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """`draws` runs of one plan: means with their standard errors beside what the theory promises of them."""
     intended = intended_plan(given, run)
     draws = range(int(run.settings["draws"]))
-    if not _has_restarts(intended):
-        results = [ss.run(given.problem, intended, rng=draw) for draw in draws]
-        measured = compare_means([[result.gap] for result in results], [intended.bound])
-    else:
+    if schedule_of(intended).has_restarts:
         pairs = [_trace_stages(given, replace(intended, tol=NEVER_MET), draw) for draw in draws]
         results = [result for result, _ in pairs]
         measured = compare_means([trace for _, trace in pairs], promises(intended))
+    else:
+        results = [ss.run(given.problem, intended, rng=draw) for draw in draws]
+        measured = compare_means([[result.gap] for result in results], [intended.bound])
     last, planned = results[-1], (intended.predicted_calls, intended.predicted_samples)
     more = {
         **describe(intended, last.nit),
@@ -222,14 +216,12 @@ def compare_means(found: Sequence[Sequence[float]], promised: Sequence[float]) -
 
 def promises(intended: Plan) -> list[float]:
     """What E[Psi] shall be at most at the end of every stage: 3/4 Gamma_s + C_anc Delta_anc / b."""
-    assert intended.schedule is not None
-    return [CONTRACTION * stage.Omega + stage.anchor_error for stage in intended.schedule.stages]
+    return [CONTRACTION * stage.Omega + stage.anchor_error for stage in schedule_of(intended).stages]
 
 
 def _trace_stages(given: Instance, intended: Plan, draw: int) -> tuple[Result, list[float]]:
     """The run, and Psi at the end of every stage."""
-    assert intended.schedule is not None
-    ends = set(np.cumsum([stage.levels[0].T for stage in intended.schedule.stages]).tolist())
+    ends = set(itertools.accumulate(stage.levels[0].T for stage in schedule_of(intended).stages))
     trace: list[float] = []
 
     def look(result: Result) -> None:
@@ -306,16 +298,10 @@ def _other(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     return Outcome(x, y, oracles.calls, seconds, curve=curve, more={"notes": list(notes)})
 
 
-_SPECIAL_METHODS: dict[str, Callable[[Run, Instance, Gaps], Outcome]] = {
-    "recursion": _recursion,
-    "plan": _plan_only,
-    "sampled": _sampled,
-    "saddleslide": _adaptive,
-    "without coupling": _without_coupling,
-    "diagnostics": _diagnostics,
-}
-
-
 def apply_method(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """The run as its method wants it: in a way of its own, or as one of the library's other methods."""
-    return _SPECIAL_METHODS.get(run.method, _other)(run, given, gaps)
+    own = {
+        "recursion": _recursion, "plan": _plan_only, "sampled": _sampled, "saddleslide": _adaptive,
+        "without coupling": _without_coupling, "diagnostics": _diagnostics,
+    }  # fmt: skip
+    return own.get(run.method, _other)(run, given, gaps)

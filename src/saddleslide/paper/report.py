@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import platform
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -38,37 +39,35 @@ def write_report(
     rows: Mapping[str, Row],
 ) -> Path:
     """Write the page into the folder; figures are read from there and put inside."""
-    flat = [table for several in tables.values() for table in several]
-    found = agreement(flat)
+    found = agreement([table for several in tables.values() for table in several])
     marks = "".join(f"<span><b>{mark}</b> {escape(text)}</span> " for mark, text in MARKS.values())
     names = [("summary", "Agreement"), *((e.name, e.name) for e in experiments), ("environment", "Environment")]
+    style, page = (
+        (files("saddleslide.paper") / name).read_text(encoding="utf-8") for name in ("report.css", "report.html")
+    )
     parts = {
-        "style": _asset("report.css"),
+        "style": style,
         "version": escape(versions()["saddleslide"]),
         "tiles": _tiles(found, rows),
         "contents": "".join(f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text in names),
-        "summary": _summary(experiments, found),
+        "summary": _summary(experiments, found["experiments"]),
         "legend": f"<span>small: the paper's value</span> {marks}",
-        "differing": _differing(found),
+        "differing": _differing(found["differing"]),
         "sections": "\n".join(_section(e, tables[e.name], figures[e.name], folder) for e in experiments),
         "environment": _environment(rows),
     }
     path = folder / FILE
-    path.write_text(Template(_asset("report.html")).substitute(parts), encoding="utf-8")
+    path.write_text(Template(page).substitute(parts), encoding="utf-8")
     return path
 
 
-def _asset(name: str) -> str:
-    return (files("saddleslide.paper") / name).read_text(encoding="utf-8")
-
-
 def _tiles(found: Mapping[str, int], rows: Mapping[str, Row]) -> str:
-    judged = found["agrees"] + found["differs"] + found["failed"]
+    wrong = found["differs"] + found["failed"]
     done = sum(row["status"] == "done" for row in rows.values())
     minutes = sum(row.get("total_seconds", 0.0) for row in rows.values()) / 60.0
     tiles = (
-        (f"{found['agrees']} of {judged}", "judged cells agree with the paper"),
-        (str(found["differs"] + found["failed"]), "differ"),
+        (f"{found['agrees']} of {found['agrees'] + wrong}", "judged cells agree with the paper"),
+        (str(wrong), "differ"),
         (str(found["measured"] + found["ours"]), "measured, or not in print"),
         (str(found["partial"] + found["not run"]), "not run here"),
         (str(done), f"runs, {minutes:.0f} min of work"),
@@ -76,69 +75,42 @@ def _tiles(found: Mapping[str, int], rows: Mapping[str, Row]) -> str:
     return "".join(f'<div class="tile"><b>{escape(big)}</b><span>{escape(small)}</span></div>' for big, small in tiles)
 
 
-def _summary(experiments: Sequence[Experiment], found: Mapping[str, dict[str, dict[str, int]]]) -> str:
+def _summary(experiments: Sequence[Experiment], found: Mapping[str, Mapping[str, int]]) -> str:
     lines = []
     for experiment in experiments:
-        counts = found["experiments"].get(experiment.name, {})
-        judged = sum(counts.get(verdict.value, 0) for verdict in Verdict if verdict.is_judged)
-        share = 100.0 * counts.get("agrees", 0) / judged if judged else 0.0
+        counts = Counter(found.get(experiment.name, {}))
+        judged = sum(counts[verdict.value] for verdict in Verdict if verdict.is_judged)
+        share = 100.0 * counts["agrees"] / judged if judged else 0.0
         bar = f'<span class="bar"><i style="width: {share:.0f}%"></i></span>' if judged else ""
-        missing = counts.get("partial", 0) + counts.get("not run", 0)
         lines.append(
             f'<tr><th><a href="#{experiment.name}">{escape(experiment.name)}</a></th>'
-            f'<td class="words">{escape(experiment.title)}</td>'
-            f"<td>{counts.get('agrees', 0)} of {judged}</td>"
-            f'<td class="bars">{bar}</td><td>{missing or ""}</td></tr>'
+            f'<td class="words">{escape(experiment.title)}</td><td>{counts["agrees"]} of {judged}</td>'
+            f'<td class="bars">{bar}</td><td>{counts["partial"] + counts["not run"] or ""}</td></tr>'
         )
-    heads = (
-        '<th>experiment</th><th class="words">what it shows</th><th>agree</th><th class="bars"></th><th>not run</th>'
-    )
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    heads = '<th>experiment</th><th class="words">what it shows</th><th>agree</th><th class="bars"></th>'
+    return f"<table><thead><tr>{heads}<th>not run</th></tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def _differing(found: Mapping[str, list[dict[str, str]]]) -> str:
-    if not found["differing"]:
+def _differing(cells: Sequence[Mapping[str, str]]) -> str:
+    if not cells:
         return "<p>No judged cell differs.</p>"
     items = "".join(
         f"<li>{escape(cell['table'])}, {escape(cell['row'])}, {escape(cell['column'])}: paper {escape(cell['paper'])}, "
         f"ours {escape(cell['ours'])}. {escape(cell['note'] or UNEXPLAINED)}</li>"
-        for cell in found["differing"]
+        for cell in cells
     )
     return f"<h3>Cells that differ</h3><ul>{items}</ul>"
 
 
 def _section(experiment: Experiment, tables: Sequence[Table], figures: Mapping[str, str], folder: Path) -> str:
-    pictures = "".join(
-        _figure(figure, folder / figures[figure["name"]]) for figure in experiment.figures if figure["name"] in figures
-    )
-    grids = "".join(_table(table) for table in tables)
-    return (
-        f'<section id="{experiment.name}"><h2>{_title(experiment)}</h2>'
-        f'<p class="about">{escape(experiment.about)}</p>{grids}{pictures}</section>'
-    )
-
-
-def _figure(figure: Mapping[str, str], path: Path) -> str:
-    data = base64.b64encode(path.read_bytes()).decode()
-    where = f" ({figure['label']})" if figure.get("label") else ""
-    caption = escape(figure["caption"] + where)
-    image = f'<img src="data:image/svg+xml;base64,{data}" alt="{caption}">'
-    return f'<figure><div class="scroll">{image}</div><figcaption>{caption}</figcaption></figure>'
-
-
-def _table(table: Table) -> str:
-    title = f"<h3>{_title(table)}</h3>"
-    if all(cell.verdict is Verdict.NOT_RUN for cell in table.cells()):
-        return f'{title}<p class="note">Not run here. {escape(table.note)}</p>'
-    heads = "".join(f"<th>{escape(head)}</th>" for head in table.heads)
-    body = "".join(
-        f"<tr><th>{escape(name)}</th>{''.join(_cell(cell) for cell in line)}</tr>" for name, line in table.lines.items()
-    )
-    note = "".join(f'<p class="note">{escape(text)}</p>' for text in _notes(table))
-    kind = ' class="wide"' if len(table.heads) >= WIDE else ""
-    head = f"<thead><tr><th>{escape(table.row_head)}</th>{heads}</tr></thead>"
-    grid = f'<div class="scroll"><table{kind}>{head}<tbody>{body}</tbody></table></div>'
-    return f"{title}{grid}{note}"
+    grids, pictures = "".join(_table(table) for table in tables), ""
+    for figure in (figure for figure in experiment.figures if figure["name"] in figures):
+        data = base64.b64encode((folder / figures[figure["name"]]).read_bytes()).decode()
+        caption = escape(figure["caption"] + (f" ({figure['label']})" if figure.get("label") else ""))
+        image = f'<img src="data:image/svg+xml;base64,{data}" alt="{caption}">'
+        pictures += f'<figure><div class="scroll">{image}</div><figcaption>{caption}</figcaption></figure>'
+    about = f'<p class="about">{escape(experiment.about)}</p>'
+    return f'<section id="{experiment.name}"><h2>{_title(experiment)}</h2>{about}{grids}{pictures}</section>'
 
 
 def _title(shown: Experiment | Table) -> str:
@@ -147,13 +119,24 @@ def _title(shown: Experiment | Table) -> str:
     return f"{escape(shown.title)}{where}"
 
 
-def _notes(table: Table) -> list[str]:
-    """The note of the table, and those of its columns: equal ones once, with all their columns."""
-    heads: dict[str, dict[str, None]] = {}
+def _table(table: Table) -> str:
+    title = f"<h3>{_title(table)}</h3>"
+    if all(cell.verdict is Verdict.NOT_RUN for cell in table.cells()):
+        return f'{title}<p class="note">Not run here. {escape(table.note)}</p>'
+    heads = "".join(f"<th>{escape(head)}</th>" for head in (table.row_head, *table.heads))
+    body = "".join(
+        f"<tr><th>{escape(name)}</th>{''.join(_cell(cell) for cell in line)}</tr>" for name, line in table.lines.items()
+    )
+    # Below it its note, and those of its columns: equal ones once, with all their columns.
+    noted: dict[str, dict[str, None]] = {}
     for cell in table.cells():
         if cell.note:
-            heads.setdefault(cell.note, {})[cell.head] = None
-    return ([table.note] if table.note else []) + [f"{', '.join(own)}: {note}." for note, own in heads.items()]
+            noted.setdefault(cell.note, {})[cell.head] = None
+    notes = ([table.note] if table.note else []) + [f"{', '.join(own)}: {note}." for note, own in noted.items()]
+    below = "".join(f'<p class="note">{escape(text)}</p>' for text in notes)
+    kind = ' class="wide"' if len(table.heads) >= WIDE else ""
+    grid = f"<table{kind}><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f'{title}<div class="scroll">{grid}</div>{below}'
 
 
 def _cell(cell: Cell) -> str:
@@ -161,8 +144,7 @@ def _cell(cell: Cell) -> str:
     paper = f"<small>{escape(cell.paper)}</small>" if cell.paper else ""
     title = escape(f"{says}. {cell.note}" if cell.note else says)
     kind = cell.verdict.value.replace(" ", "-")
-    ours = escape(cell.ours) if cell.verdict is not Verdict.NOT_RUN else ""
-    return f'<td class="{kind}" title="{title}"><span class="mark">{mark}</span>{ours}{paper}</td>'
+    return f'<td class="{kind}" title="{title}"><span class="mark">{mark}</span>{escape(cell.ours)}{paper}</td>'
 
 
 def _environment(rows: Mapping[str, Row]) -> str:
@@ -178,8 +160,6 @@ def _environment(rows: Mapping[str, Row]) -> str:
 def machine() -> str:
     """The processor, in the words of the system."""
     known = Path("/proc/cpuinfo")
-    if known.exists():
-        for line in known.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine() or "unknown"
+    lines = known.read_text(encoding="utf-8", errors="replace").splitlines() if known.exists() else []
+    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return next(iter(named), "") or platform.processor() or platform.machine() or "unknown"

@@ -22,25 +22,20 @@ Row = dict[str, Any]
 
 def append_row(folder: Path, row: Row) -> None:
     """Add a row and make sure that it is on the disk."""
-    path = folder / FILE
-    with path.open("a+b") as file:
+    with (folder / FILE).open("a+b") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - 1, 0))
         # A line that an interrupt cut off must not swallow the next one.
         broken = size > 0 and file.read(1) != b"\n"
-        line = ("\n" if broken else "") + json.dumps(plain(row), allow_nan=False) + "\n"
-        file.write(line.encode())
+        file.write((("\n" if broken else "") + json.dumps(plain(row), allow_nan=False) + "\n").encode())
         file.flush()
         os.fsync(file.fileno())
 
 
 def read_rows(folder: Path) -> dict[str, Row]:
     """The last row of every key; lines that are not complete rows are left out."""
-    path = folder / FILE
-    found: dict[str, Row] = {}
-    if not path.exists():
-        return found
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    path, found = folder / FILE, dict[str, Row]()
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
         try:
             row = json.loads(line)
         except json.JSONDecodeError:
@@ -54,12 +49,10 @@ def read_rows(folder: Path) -> dict[str, Row]:
 
 def require_rows(folder: Path) -> dict[str, Row]:
     """The rows of a folder, or an error that says how to make some."""
-    found = read_rows(folder)
-    if not found:
-        raise InputError(
-            f"paper: {str(folder / FILE)!r} holds no rows; expected what `saddleslide paper run NAME --out DIR` wrote."
-        )
-    return found
+    if found := read_rows(folder):
+        return found
+    expected = "expected what `saddleslide paper run NAME --out DIR` wrote"
+    raise InputError(f"paper: {str(folder / FILE)!r} holds no rows; {expected}.")
 
 
 def field_of(row: Row, dotted: str) -> Any:
@@ -78,23 +71,18 @@ def pack(picture: Array) -> dict[str, Any]:
 
 def unpack(packed: dict[str, Any]) -> Array:
     """The picture that `pack` wrote."""
-    flat = np.frombuffer(base64.b64decode(packed["float32"]), dtype="<f4")
-    return flat.astype(np.float64).reshape(packed["shape"])
+    return np.frombuffer(base64.b64decode(packed["float32"]), dtype="<f4").astype(float).reshape(packed["shape"])
 
 
 def plain(value: Any) -> Any:
     """JSON has no word for an unknown number but null, and none for NumPy's types."""
     if isinstance(value, dict):
         return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, str) or value is None:
-        return value
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, Iterable):
-        return [plain(part) for part in value]
-    return value
+    return [plain(part) for part in value] if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 def share_prices(rows: Mapping[str, Row]) -> dict[str, Row]:

@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -36,6 +37,7 @@ CLOCK = time.process_time if _FINE else time.perf_counter
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # Seconds of hinted work after which the measured pace weighs as much as the hints.
 TRUST = 10.0
+Task = Callable[[Any], Any]
 
 
 def perform(run: Run) -> Row:
@@ -53,12 +55,8 @@ def perform(run: Run) -> Row:
 
 def versions() -> dict[str, str]:
     """Versions that a number may depend on."""
-    return {
-        "saddleslide": saddleslide.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-    }
+    own, python = saddleslide.__version__, platform.python_version()
+    return {"saddleslide": own, "python": python, "numpy": np.__version__, "scipy": scipy.__version__}
 
 
 def _measure(run: Run) -> Row:
@@ -66,16 +64,8 @@ def _measure(run: Run) -> Row:
     given = instance(run.problem)
     gaps = Gaps(given, bool(run.settings.get("relative", False)))
     found = apply_method(run, given, gaps)
-    row: Row = {
-        "calls": vars(found.calls),
-        "gap": gaps(found.x, found.y),
-        "seconds": statistics.median(found.seconds),
-        "curve": found.curve,
-        "plan": found.plan,
-        "order": found.order,
-        "bound": found.bound,
-        **found.more,
-    }
+    measured = {"calls": vars(found.calls), "gap": gaps(found.x, found.y), "seconds": statistics.median(found.seconds)}
+    row: Row = measured | {name: getattr(found, name) for name in ("curve", "plan", "order", "bound")} | found.more
     if given.truth is not None:
         row["psnr"] = psnr(found.x, given.truth)
     if run.settings.get("prices", False):
@@ -88,9 +78,8 @@ def _measure(run: Run) -> Row:
 def prices(given: Instance) -> dict[str, float]:
     """Median isolated latencies of f', g' and one product, in seconds of the processor."""
     oracles = Oracles(given.problem)
-    rng = np.random.default_rng(0)
-    x = given.problem.X.project(rng.standard_normal(given.problem.X.shape))
-    y = given.problem.Y.project(rng.standard_normal(given.problem.Y.shape))
+    rng, domains = np.random.default_rng(0), (given.problem.X, given.problem.Y)
+    x, y = (domain.project(rng.standard_normal(domain.shape)) for domain in domains)
     into_x, into_y = np.empty_like(x), np.empty_like(y)
     calls = {
         "f": [lambda: oracles.f_gradient(x, into_x)],
@@ -109,68 +98,21 @@ def latency(call: Callable[[], Any]) -> float:
 
 @dataclass
 class _Worker:
-    """A process, the pipe to it, and the position of the job it is at."""
+    """A process, the pipe to it, and the job it is at."""
 
     process: Any
     pipe: Connection
-    job: int = -1
+    job: Any = None
+
+    def give(self, jobs: list[Any]) -> None:
+        """The next job, if there is one."""
+        self.job = jobs.pop() if jobs else None
+        # One that died at birth is noticed by the reader of the pipe.
+        with suppress(OSError):
+            self.pipe.send(self.job)
 
 
-def _serve(task: Callable[[Any], Any], pipe: Connection) -> None:
-    """Answer jobs until None comes. Interrupts are for the parent to deal with; without a parent there is no work."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    while (job := pipe.recv()) is not None:
-        pipe.send(task(job))
-
-
-def _end_with_parent() -> None:
-    """A parent that was killed can not stop its workers: they see its end themselves."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def in_processes(
-    task: Callable[[Any], Any],
-    jobs: Sequence[Any],
-    count: int,
-    lost: Callable[[Any, str], Any],
-    waiting: Callable[[], None] = lambda: None,
-) -> Iterator[Any]:
-    """Answers of `task` to the jobs, in the order in which they finish; a job whose process died is answered by `lost`.
-
-    `waiting` is called a few times a second. However the loop ends, no process stays behind.
-    """
-    todo = list(range(len(jobs)))[::-1]
-    workers = [_start(task) for _ in range(min(count, len(jobs)))]
-    try:
-        for worker in workers:
-            _next_job(worker, jobs, todo)
-        while any(worker.job >= 0 for worker in workers):
-            waiting()
-            ready = wait([worker.pipe for worker in workers if worker.job >= 0], timeout=0.2)
-            for number, worker in enumerate(workers):
-                if worker.pipe not in ready:
-                    continue
-                try:
-                    answer = worker.pipe.recv()
-                except (EOFError, OSError):
-                    worker.process.join()
-                    answer = lost(jobs[worker.job], f"its process ended with code {worker.process.exitcode}")
-                    worker = workers[number] = _start(task)
-                _next_job(worker, jobs, todo)
-                yield answer
-    finally:
-        for worker in workers:
-            worker.process.terminate()
-        for worker in workers:
-            worker.process.join()
-            worker.pipe.close()
-
-
-def _start(task: Callable[[Any], Any]) -> _Worker:
+def _start(task: Task) -> _Worker:
     # Fresh interpreters: threads and memory of the parent do not come along, and the setting of threads is read anew.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -188,14 +130,54 @@ def _start(task: Callable[[Any], Any]) -> _Worker:
     return _Worker(process, ours)
 
 
-def _next_job(worker: _Worker, jobs: Sequence[Any], todo: list[int]) -> None:
-    worker.job = todo.pop() if todo else -1
-    if worker.job >= 0:
-        try:
-            worker.pipe.send(jobs[worker.job])
-        except OSError:
-            # It died at birth; the reader of the pipe will notice.
-            return
+def _serve(task: Task, pipe: Connection) -> None:
+    """Answer jobs until None comes. Interrupts are for the parent to deal with; without a parent there is no work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while (job := pipe.recv()) is not None:
+        pipe.send(task(job))
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed can not stop its workers: they see its end themselves."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def in_processes(
+    task: Task, jobs: list[Any], count: int, lost: Callable[[Any, str], Any], waiting: Callable[[], None] = lambda: None
+) -> Iterator[Any]:
+    """Answers of `task` to the jobs, in the order in which they finish; a job whose process died is answered by `lost`.
+
+    `waiting` is called a few times a second. However the loop ends, no process stays behind.
+    """
+    todo = list(reversed(jobs))
+    workers = [_start(task) for _ in range(min(count, len(jobs)))]
+    try:
+        for worker in workers:
+            worker.give(todo)
+        while busy := [worker.pipe for worker in workers if worker.job is not None]:
+            waiting()
+            ready = wait(busy, timeout=0.2)
+            for number, worker in enumerate(workers):
+                if worker.pipe not in ready:
+                    continue
+                try:
+                    answer = worker.pipe.recv()
+                except (EOFError, OSError):
+                    worker.process.join()
+                    answer = lost(worker.job, f"its process ended with code {worker.process.exitcode}")
+                    worker = workers[number] = _start(task)
+                worker.give(todo)
+                yield answer
+    finally:
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.process.join()
+            worker.pipe.close()
 
 
 @dataclass(frozen=True)
@@ -210,13 +192,9 @@ class Step:
 
 def missing(runs: Sequence[Run], rows: dict[str, Row]) -> list[Run]:
     """Runs without a finished row of this version of the package, the short ones first."""
-    own = versions()["saddleslide"]
-
-    def is_finished(run: Run) -> bool:
-        row = rows.get(run.key, {})
-        return row.get("status") == "done" and row.get("versions", {}).get("saddleslide") == own
-
-    return sorted((run for run in runs if not is_finished(run)), key=lambda run: run.seconds)
+    done = {key: row.get("versions", {}).get("saddleslide") for key, row in rows.items() if row["status"] == "done"}
+    left = (run for run in runs if done.get(run.key) != versions()["saddleslide"])
+    return sorted(left, key=lambda run: run.seconds)
 
 
 def prepare_folder(folder: Path) -> None:
@@ -238,35 +216,23 @@ def run_missing(
     if jobs > 1:
         # The long ones first, so that no process is left alone with one at the end.
         todo.reverse()
-    clock = _Clock(todo, jobs, len(runs))
-    tick(clock.step(None))
-    for row in in_processes(perform, todo, jobs, _row_of_lost, lambda: tick(clock.step(None))):
-        append_row(folder, row)
-        tick(clock.finish(row))
-    return read_rows(folder)
+    left = {run.key: run.seconds for run in todo}
+    whole, began = sum(left.values()), time.monotonic()
+    last = began
 
-
-def _row_of_lost(run: Run, reason: str) -> Row:
-    """The row of a run whose process died."""
-    return {"key": run.key, **run.identity(), "status": "failed", "error": reason, "versions": versions()}
-
-
-class _Clock:
-    """Time left: what the hints say of the runs that are left, in the measure of those that are done."""
-
-    def __init__(self, todo: Sequence[Run], jobs: int, total: int) -> None:
-        self.left = {run.key: run.seconds for run in todo}
-        self.all, self.jobs, self.total = sum(self.left.values()), jobs, total
-        self.began = self.last = time.monotonic()
-
-    def finish(self, row: Row) -> Step:
-        self.left.pop(row["key"], None)
-        self.last = time.monotonic()
-        return self.step(row)
-
-    def step(self, row: Row | None) -> Step:
-        rest = sum(self.left.values())
+    def tell(row: Row | None = None) -> None:
         # The hints stand at first; the pace of what is done takes over. The clock runs down between two runs.
-        pace = (self.last - self.began + TRUST / self.jobs) / (self.all - rest + TRUST)
-        left = max(rest * pace - (time.monotonic() - self.last), 0.0)
-        return Step(self.total - len(self.left), self.total, row, left)
+        rest = sum(left.values())
+        pace = (last - began + TRUST / jobs) / (whole - rest + TRUST)
+        tick(Step(len(runs) - len(left), len(runs), row, max(rest * pace - (time.monotonic() - last), 0.0)))
+
+    def row_of_lost(run: Run, reason: str) -> Row:
+        return {"key": run.key, **run.identity(), "status": "failed", "error": reason, "versions": versions()}
+
+    tell()
+    for row in in_processes(perform, todo, jobs, row_of_lost, tell):
+        append_row(folder, row)
+        left.pop(row["key"], None)
+        last = time.monotonic()
+        tell(row)
+    return read_rows(folder)

@@ -39,40 +39,33 @@ class Run:
     @property
     def key(self) -> str:
         """The same for the same experiment, method, problem and settings, whatever the order of their names."""
-        text = json.dumps(self.identity(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:16]
 
     def identity(self) -> dict[str, Any]:
         """Everything that defines the result."""
-        names = ("experiment", "group", "method", "problem", "settings")
-        return {name: getattr(self, name) for name in names}
+        return {name: value for name, value in vars(self).items() if name != "seconds"}
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A specification: what is run and what is shown of it."""
+    """A specification: what is run and what is shown of it.
+
+    A figure has the name of its drawing, a caption, and the label of the paper's.
+    """
 
     name: str
     title: str
     label: str
     about: str
-    data: dict[str, Any]
+    groups: list[dict[str, Any]]
+    tables: list[dict[str, Any]]
+    figures: list[dict[str, str]]
 
     def runs(self, quick: bool = False, seeds: Collection[int] | None = None, optional: bool = False) -> list[Run]:
         """All runs: of the quick part, with other seeds, with the optional groups."""
-        groups = [group for group in self.data["runs"] if optional or not group.get("optional", False)]
+        groups = [group for group in self.groups if optional or not group.get("optional", False)]
         groups = [group for group in groups if not quick or group.get("quick") is not False]
         return [run for group in groups for run in _expand(self.name, group, quick, seeds)]
-
-    @property
-    def tables(self) -> list[dict[str, Any]]:
-        """Definitions of the tables."""
-        return list(self.data.get("tables", []))
-
-    @property
-    def figures(self) -> list[dict[str, str]]:
-        """Figures: the name of the drawing, a caption, the label of the paper's."""
-        return list(self.data.get("figures", []))
 
 
 @cache
@@ -80,9 +73,9 @@ def load(name: str) -> Experiment:
     """The specification with this name."""
     if name not in NAMES:
         raise InputError(f"paper: experiment is {name!r}; expected one of {', '.join(NAMES)}, or all.")
-    text = (files("saddleslide.paper") / "specs" / f"{name}.toml").read_text(encoding="utf-8")
-    data = tomllib.loads(text)
-    return Experiment(name, data["title"], data.get("label", ""), data["about"].strip(), data)
+    data = tomllib.loads((files("saddleslide.paper") / "specs" / f"{name}.toml").read_text(encoding="utf-8"))
+    shown = data["runs"], data.get("tables", []), data.get("figures", [])
+    return Experiment(name, data["title"], data.get("label", ""), data["about"].strip(), *shown)
 
 
 def choose(names: Collection[str]) -> list[Experiment]:
@@ -95,16 +88,19 @@ def choose(names: Collection[str]) -> list[Experiment]:
 
 def _expand(experiment: str, group: Mapping[str, Any], quick: bool, seeds: Collection[int] | None) -> Iterator[Run]:
     """Every combination of the axes of a group; an axis "a, b" moves two settings together."""
-    axes = dict(group.get("grid", {}))
-    if quick and isinstance(group.get("quick"), dict):
-        axes |= group["quick"]
-    if seeds is not None:
-        axes = {name: _replace_seeds(name, values, seeds) for name, values in axes.items()}
+    quick_grid = group["quick"] if quick and isinstance(group.get("quick"), dict) else {}
+    grid = group.get("grid", {}) | quick_grid
+    axes = {tuple(part.strip() for part in axis.split(",")): values for axis, values in grid.items()}
+    for names, values in axes.items():
+        # A pure axis of seeds is replaced; one that ties the seed to something else keeps what was asked for.
+        if seeds is not None and names == (SEED,):
+            axes[names] = sorted(set(seeds))
+        elif seeds is not None and SEED in names:
+            axes[names] = [value for value in values if value[names.index(SEED)] in seeds]
     for values in itertools.product(*axes.values()):
         named: dict[str, Any] = {}
-        for axis, value in zip(axes, values, strict=True):
-            names = [part.strip() for part in axis.split(",")]
-            named |= dict(zip(names, value, strict=True)) if len(names) > 1 else {names[0]: value}
+        for names, value in zip(axes, values, strict=True):
+            named |= zip(names, value if len(names) > 1 else [value], strict=True)
         parts = {"problem": dict(group["problem"]), "settings": dict(group.get("settings", {}))}
         method = str(named.pop("method", group.get("method", "recursion")))
         for dotted, value in named.items():
@@ -115,16 +111,6 @@ def _expand(experiment: str, group: Mapping[str, Any], quick: bool, seeds: Colle
         if "step_seconds" in group and loops is not None:
             seconds = float(group["step_seconds"]) * math.prod(loops) + 0.02
         yield Run(experiment, group["name"], method, parts["problem"], parts["settings"], seconds)
-
-
-def _replace_seeds(axis: str, values: list[Any], seeds: Collection[int]) -> list[Any]:
-    """A pure axis of seeds is replaced; one that ties the seed to something else keeps what was asked for."""
-    names = [part.strip() for part in axis.split(",")]
-    if names == [SEED]:
-        return sorted(set(seeds))
-    if SEED in names:
-        return [value for value in values if value[names.index(SEED)] in set(seeds)]
-    return values
 
 
 def loops_of(problem: Mapping[str, Any], settings: Mapping[str, Any]) -> list[int] | None:

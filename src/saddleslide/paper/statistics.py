@@ -32,8 +32,15 @@ def extremes(values: Iterable[float]) -> tuple[float, float]:
 
 def values(rows: Iterable[Row], column: Column) -> list[Any]:
     """The column's field in every row that has it."""
-    found = (field_of(row, column["field"]) for row in rows)
-    return [value for value in found if value is not None]
+    return [value for row in rows if (value := field_of(row, column["field"])) is not None]
+
+
+def group_medians(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+    """Medians of the second entries, by the first ones in rising order."""
+    found: dict[Any, list[float]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: median(found[name]) for name in sorted(found)}
 
 
 def predicted_exponent(nu: float) -> float:
@@ -47,25 +54,14 @@ def crossover(rows: Sequence[Row], column: Column, cells: Cells) -> float:
     return (ours_products - theirs_products) / (theirs_gradients - ours_gradients)
 
 
-def violations(rows: Sequence[Row], column: Column, cells: Cells) -> str:
-    """How many runs ended above a limit: the row's own bound, or a number."""
-    limit = column.get("limit")
-    over = [row for row in rows if row["gap"] > (row["bound"] if limit is None else limit)]
-    return f"{len(over)} of {len(rows)}"
-
-
 def median_gaps(rows: Sequence[Row], column: Column) -> list[tuple[float, float]]:
     """(count, median gap) for every count, in rising order."""
-    counts: dict[float, list[float]] = {}
-    for row in rows:
-        counts.setdefault(float(field_of(row, column["field"])), []).append(float(row["gap"]))
-    return [(count, median(counts[count])) for count in sorted(counts)]
+    return list(group_medians((float(field_of(row, column["field"])), float(row["gap"])) for row in rows).items())
 
 
 def slope(rows: Sequence[Row], column: Column) -> float:
     """Exponent of a count in one over the gap: medians over the seeds, largest budgets alone."""
-    last = int(column.get("fitted", FITTED_BUDGETS))
-    counts, gaps = np.array(median_gaps(rows, column)[-last:]).T
+    counts, gaps = np.array(median_gaps(rows, column)[-FITTED_BUDGETS:]).T
     return float(np.polyfit(-np.log(gaps), np.log(counts), 1)[0])
 
 
@@ -122,11 +118,8 @@ def weighted_seconds(row: Row) -> float:
 
 def ranking(rows: Sequence[Row], column: Column, cells: Cells) -> str:
     """Methods from the cheapest to the dearest by weighted cost."""
-    costs: dict[str, list[float]] = {}
-    for row in rows:
-        costs.setdefault(row["method"], []).append(weighted_seconds(row))
-    names = column["names"]
-    return " < ".join(names.get(name, name) for name in sorted(costs, key=lambda name: median(costs[name])))
+    costs = group_medians((row["method"], weighted_seconds(row)) for row in rows)
+    return " < ".join(column["names"].get(name, name) for name in sorted(costs, key=lambda name: costs[name]))
 
 
 def selected(rows: Sequence[Row], column: Column, cells: Cells) -> str | None:
@@ -137,14 +130,12 @@ def selected(rows: Sequence[Row], column: Column, cells: Cells) -> str | None:
 
 def power_law(points: Sequence[tuple[float, float]]) -> float:
     """Slope of log y against log x, with the median of y where an x comes more than once."""
-    found: dict[float, list[float]] = {}
-    for x, y in points:
-        found.setdefault(x, []).append(y)
+    found = group_medians(points)
     if len(found) < 2:
         raise ValueError("an exponent needs two points")
-    if min(min(found), *map(median, found.values())) <= 0:
+    if min(*found, *found.values()) <= 0:
         raise ValueError("an exponent needs positive numbers")
-    logs = np.log([[x, median(found[x])] for x in sorted(found)])
+    logs = np.log([*found.items()])
     # Counts that do not grow have exponent 0, not the rounding error of a fit.
     return round(float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0]), 12) + 0.0
 
@@ -169,25 +160,19 @@ def slope_in_target(rows: Sequence[Row], column: Column, cells: Cells) -> float:
 
 def growth(rows: Sequence[Row], column: Column, cells: Cells) -> float:
     """Exponent of a count in the setting that the runs name: calls made or planned of their oracle, or per restart."""
-    points = []
+    points, counts = [], column["counts"]
     for row in rows:
-        oracle, counts = row["settings"]["oracle"], column["counts"]
+        oracle, cause = row["settings"]["oracle"], row["settings"]["grows_with"]
         made = counts == "per restart made"
         calls = row["calls"][oracle] / row["stages"]["made"] if made else row[counts][oracle]
-        points.append((float(row["problem"][row["settings"]["grows_with"]]), float(calls)))
+        points.append((float(row["problem"][cause]), float(calls)))
     return power_law(points)
 
 
-def as_planned(rows: Sequence[Row]) -> str:
-    """How many runs made exactly the calls that were planned."""
-    good = sum(all(row["calls"][name] == row["planned"][name] for name in "fgB") for row in rows)
-    return f"{good} of {len(rows)}"
-
-
-def mean_to_target(rows: Sequence[Row]) -> float:
-    """Largest mean over the draws, two standard errors added, as a part of the target."""
-    found = ((row["monte_carlo"], row["settings"]["tol"]) for row in rows)
-    return max(float((one["mean"][-1] + 2.0 * one["standard_error"][-1]) / tol) for one, tol in found)
+def mean_to_target(row: Row) -> float:
+    """The mean over the draws, two standard errors added, as a part of the target."""
+    found = row["monte_carlo"]
+    return float((found["mean"][-1] + 2.0 * found["standard_error"][-1]) / row["settings"]["tol"])
 
 
 def _of_field(of: Callable[[list[Any]], Any]) -> Statistic:
@@ -207,7 +192,8 @@ STATISTICS: dict[str, Statistic] = {
     "predicted_exponent": _of_field(lambda found: predicted_exponent(float(found[0]))),
     "quotient": lambda rows, column, cells: float(cells[column["of"][0]]) / float(cells[column["of"][1]]),
     "crossover": crossover,
-    "violations": violations,
+    # Runs that ended above their own bound.
+    "violations": _of_rows(lambda rows: f"{sum(row['gap'] > row['bound'] for row in rows)} of {len(rows)}"),
     "gap_to_bound": _of_rows(lambda rows: extremes(row["gap"] / row["bound"] for row in rows)),
     "gap_to_target": _of_rows(lambda rows: max(float(row["gap"] / row["settings"]["tol"]) for row in rows)),
     "gradients": _of_rows(lambda rows: only(row["calls"]["f"] + row["calls"]["g"] for row in rows)),
@@ -225,11 +211,12 @@ STATISTICS: dict[str, Statistic] = {
     "exponent": exponent,
     "slope_in_target": slope_in_target,
     "growth": growth,
-    "as_planned": _of_rows(as_planned),
+    # Runs that made exactly the planned calls.
+    "as_planned": _of_rows(lambda rows: f"{sum(row['calls'] == row['planned'] for row in rows)} of {len(rows)}"),
     # Draws that made exactly the planned calls and drew exactly the planned samples.
     "draws_as_planned": _of_rows(
         lambda rows: f"{sum(int(row['exact_draws']) for row in rows)} of {sum(int(row['draws']) for row in rows)}"
     ),
-    "mean_to_target": _of_rows(mean_to_target),
+    "mean_to_target": _of_rows(lambda rows: max(map(mean_to_target, rows))),
     "last_mean": _of_rows(lambda rows: float(median(row["monte_carlo"]["mean"][-1] for row in rows))),
 }

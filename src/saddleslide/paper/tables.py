@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
@@ -18,9 +17,9 @@ from typing import Any
 
 from saddleslide.paper.rows import Row, field_of, share_prices
 from saddleslide.paper.spec import Experiment, Run
-from saddleslide.paper.statistics import STATISTICS
+from saddleslide.paper.statistics import STATISTICS, Column
 
-SUMMARY = "summary.json"
+SUMMARY, SAFE_BAR = "summary.json", "\\|"
 _NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -80,41 +79,35 @@ class Table:
 @cache
 def printed_values() -> dict[str, dict[str, dict[str, str]]]:
     """Values as the paper prints them: label of the table, row, column."""
-    text = (files("saddleslide.paper") / "printed.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads((files("saddleslide.paper") / "printed.toml").read_text(encoding="utf-8"))
 
 
 def tables_of(experiment: Experiment, rows: Mapping[str, Row], seeds: Collection[int] | None = None) -> list[Table]:
     """All tables of an experiment from the rows at hand."""
-    rows = share_prices(rows)
-    return [_fill_table(experiment, data, rows, seeds) for data in experiment.tables]
-
-
-def _fill_table(
-    experiment: Experiment, data: dict[str, Any], rows: Mapping[str, Row], seeds: Collection[int] | None
-) -> Table:
-    groups, label = data["groups"], data.get("label", "")
-    belongs = [run for run in experiment.runs(optional=True) if run.group in groups]
-    selected = [run for run in experiment.runs(seeds=seeds, optional=True) if run.group in groups]
-    paper = printed_values().get(label, {})
-    names = dict.fromkeys(name for run in selected if (name := _line_name(run, data)))
-    lines = {name: _fill_line(name, data, (belongs, selected), rows, paper.get(name, {})) for name in names}
-    heads = tuple(column["head"] for column in data["columns"] if not column.get("hidden", False))
-    notes = data.get("row_head", ""), data.get("note", "")
-    return Table(experiment.name, data["name"], label, data["title"], heads, lines, *notes)
+    rows, tables = share_prices(rows), []
+    for data in experiment.tables:
+        label, heads = data.get("label", ""), [one["head"] for one in data["columns"] if not one.get("hidden", False)]
+        in_paper = [run for run in experiment.runs(optional=True) if run.group in data["groups"]]
+        asked = [run for run in experiment.runs(seeds=seeds, optional=True) if run.group in data["groups"]]
+        lines = {}
+        for name in dict.fromkeys(name for run in asked if (name := _line_name(run, data))):
+            paper = printed_values().get(label, {}).get(name, {})
+            lines[name] = _fill_line(name, data, in_paper, asked, rows, paper)
+        notes = data.get("row_head", ""), data.get("note", "")
+        tables.append(Table(experiment.name, data["name"], label, data["title"], tuple(heads), lines, *notes))
+    return tables
 
 
 def _line_name(run: Run, data: Mapping[str, Any]) -> str:
     """The name of the line that a run belongs to; empty when it has none of its own."""
     parts = [field_of(run.identity(), name) for name in data.get("by", [])]
-    if None in parts:
-        return ""
     names = data.get("names", {})
-    return str(data.get("row_format", "all")).format(*(names.get(str(part), part) for part in parts))
+    form = "" if None in parts else str(data.get("row_format", "all"))
+    return form.format(*(names.get(str(part), part) for part in parts))
 
 
 def _fill_line(
-    name: str, data: Mapping[str, Any], runs: Sequence[list[Run]], rows: Mapping[str, Row], paper: Mapping[str, str]
+    name: str, data: Column, in_paper: list[Run], asked: list[Run], rows: Mapping[str, Row], paper: Mapping[str, str]
 ) -> tuple[Cell, ...]:
     """The cells of a line, from the runs that the paper has and those that are asked for.
 
@@ -124,20 +117,20 @@ def _fill_line(
     cells = []
     for column in data["columns"]:
 
-        def belongs(run: Run, column: Mapping[str, Any] = column) -> bool:
+        def belongs(run: Run, column: Column = column) -> bool:
             where = column.get("where", {}).items()
             matches = all(field_of(run.identity(), field) == value for field, value in where)
             return matches and bool(column.get("everywhere") or _line_name(run, data) == name)
 
-        wanted, there = (list(filter(belongs, several)) for several in runs)
-        found = [rows[run.key] for run in there if run.key in rows]
+        wanted = {run.key for run in filter(belongs, in_paper)}
+        found = [rows[run.key] for run in filter(belongs, asked) if run.key in rows]
         cell = _fill_cell(column, wanted, found, values, paper.get(column["head"], column.get("paper", "")))
         if not column.get("hidden", False):
             cells.append(cell)
     return tuple(cells)
 
 
-def _fill_cell(column: dict[str, Any], wanted: list[Run], found: list[Row], values: dict[str, Any], paper: str) -> Cell:
+def _fill_cell(column: Column, wanted: set[str], found: list[Row], values: dict[str, Any], paper: str) -> Cell:
     blank = Cell(column["head"], paper, "", "", Verdict.NOT_RUN, column.get("note", ""), column.get("timed", False))
     failed = [row for row in found if row["status"] != "done"]
     if failed:
@@ -149,14 +142,13 @@ def _fill_cell(column: dict[str, Any], wanted: list[Run], found: list[Row], valu
     except (KeyError, ZeroDivisionError, ValueError, IndexError, TypeError):
         # A statistic that needs runs which are not there yet.
         return blank
-    complete = {run.key for run in wanted} == {row["key"] for row in found} or column.get("any_run", False)
+    complete = wanted == {row["key"] for row in found} or column.get("any_run", False)
     if value is None:
         return replace(blank, ours="never", verdict=Verdict.DIFFERS if complete and paper else Verdict.PARTIAL)
     values[column["head"]] = value
     ours = format_value(value, column.get("format", "{}"))
-    verdict = _verdict(column, value, ours, paper, complete)
     apart = "0" if ours == paper and numbers(paper) else difference(value, paper)
-    return replace(blank, ours=ours, difference=apart, verdict=verdict)
+    return replace(blank, ours=ours, difference=apart, verdict=_verdict(column, value, ours, paper, complete))
 
 
 def format_value(value: Any, form: str) -> str:
@@ -173,23 +165,25 @@ def format_value(value: Any, form: str) -> str:
 
 def numbers(text: str) -> list[float]:
     """Numbers in a printed value."""
-    bracketed = re.sub(r",\s", " ", text)
-    found = [float(part.replace(",", "")) for part in _NUMBER.findall(bracketed)]
+    found = [float(part.replace(",", "")) for part in _NUMBER.findall(re.sub(r",\s", " ", text))]
     return [part / 100.0 for part in found] if text.endswith("%") else found
+
+
+def _pairs(value: Any, paper: str) -> list[tuple[float, float]]:
+    """Our numbers beside those in print; empty where there are none, or not as many."""
+    ours, theirs = value if isinstance(value, tuple) else (value,), numbers(paper)
+    if len(ours) != len(theirs) or any(isinstance(part, str) for part in ours):
+        return []
+    return [(float(a), b) for a, b in zip(ours, theirs, strict=True)]
 
 
 def difference(value: Any, paper: str) -> str:
     """Ours minus the paper's, for numbers; the larger of the two for a range."""
-    theirs = numbers(paper)
-    ours = list(value) if isinstance(value, tuple) else [value]
-    if not theirs or len(theirs) != len(ours) or any(isinstance(part, str) for part in ours):
-        return ""
-    gaps = [float(a) - b for a, b in zip(ours, theirs, strict=True)]
-    worst = max(gaps, key=abs)
-    return "0" if worst == 0.0 else f"{worst:+.2g}"
+    worst = max((a - b for a, b in _pairs(value, paper)), key=abs, default=None)
+    return "" if worst is None else "0" if worst == 0.0 else f"{worst:+.2g}"
 
 
-def _verdict(column: Mapping[str, Any], value: Any, ours: str, paper: str, complete: bool) -> Verdict:
+def _verdict(column: Column, value: Any, ours: str, paper: str, complete: bool) -> Verdict:
     if column.get("measured", False):
         return Verdict.MEASURED
     if "at_most" in column:
@@ -200,19 +194,11 @@ def _verdict(column: Mapping[str, Any], value: Any, ours: str, paper: str, compl
         return Verdict.OURS
     if not complete:
         return Verdict.PARTIAL
-    return Verdict.AGREES if _agrees(column, value, ours, paper) else Verdict.DIFFERS
-
-
-def _agrees(column: Mapping[str, Any], value: Any, ours: str, paper: str) -> bool:
     if "tolerance" not in column and "relative" not in column:
-        return ours == paper
-    theirs = numbers(paper)
-    mine = list(value) if isinstance(value, tuple) else [value]
-    allowed = [float(column.get("tolerance", 0.0)) + float(column.get("relative", 0.0)) * abs(b) for b in theirs]
-    return len(theirs) == len(mine) and all(
-        abs(float(a) - b) <= limit * (1.0 + 1e-12) + 1e-15 and math.isfinite(float(a))
-        for a, b, limit in zip(mine, theirs, allowed, strict=True)
-    )
+        return Verdict.AGREES if ours == paper else Verdict.DIFFERS
+    tolerance, relative, pairs = column.get("tolerance", 0.0), column.get("relative", 0.0), _pairs(value, paper)
+    near = (abs(a - b) <= (tolerance + relative * abs(b)) * (1.0 + 1e-12) + 1e-15 for a, b in pairs)
+    return Verdict.AGREES if pairs and all(near) else Verdict.DIFFERS
 
 
 def as_csv(table: Table) -> str:
@@ -228,24 +214,19 @@ def as_csv(table: Table) -> str:
 
 def as_markdown(table: Table) -> str:
     """The table as people read it: ours, and the paper's value wherever it is not the same."""
-    lines = [f"### {table.title}", "", f"| {table.row_head} | {' | '.join(map(_safe, table.heads))} |"]
-    lines.append(f"|---|{'---|' * len(table.heads)}")
-    for name, line in table.lines.items():
-        lines.append(f"| {_safe(name)} | {' | '.join(_safe(_markdown(cell)) for cell in line)} |")
-    if table.note:
-        lines += ["", table.note]
-    return "\n".join(lines) + "\n"
 
+    def text(cell: Cell) -> str:
+        ours = f"**{cell.ours}**" if cell.verdict.is_wrong else cell.ours
+        if cell.verdict is Verdict.NOT_RUN:
+            ours = "not run"
+        return f"{ours} (paper {cell.paper})" if cell.paper and cell.ours != cell.paper else ours
 
-def _safe(text: str) -> str:
-    return text.replace("|", "\\|")
+    def line_of(parts: Iterable[str]) -> str:
+        return f"| {' | '.join(part.replace('|', SAFE_BAR) for part in parts)} |"
 
-
-def _markdown(cell: Cell) -> str:
-    if cell.verdict is Verdict.NOT_RUN:
-        return f"not run{f' (paper {cell.paper})' if cell.paper else ''}"
-    ours = f"**{cell.ours}**" if cell.verdict.is_wrong else cell.ours
-    return ours if cell.ours == cell.paper or not cell.paper else f"{ours} (paper {cell.paper})"
+    lines = [f"### {table.title}", "", line_of([table.row_head, *table.heads]), f"|---|{'---|' * len(table.heads)}"]
+    lines += [line_of([name, *map(text, line)]) for name, line in table.lines.items()]
+    return "\n".join(lines + (["", table.note] if table.note else [])) + "\n"
 
 
 def write_tables(folder: Path, tables: Sequence[Table]) -> None:
@@ -255,8 +236,7 @@ def write_tables(folder: Path, tables: Sequence[Table]) -> None:
     for table in tables:
         (where / f"{table.experiment}_{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
         (where / f"{table.experiment}_{table.name}.md").write_text(as_markdown(table), encoding="utf-8")
-    text = json.dumps(agreement(tables), indent=1)
-    (folder / SUMMARY).write_text(text + "\n", encoding="utf-8")
+    (folder / SUMMARY).write_text(json.dumps(agreement(tables), indent=1) + "\n", encoding="utf-8")
 
 
 def agreement(tables: Sequence[Table]) -> dict[str, Any]:

@@ -62,11 +62,9 @@ class Allowance:
             self.limit = PATIENCE * predict_adaptive(self._facts, found.target, self._costs).cost
         seen = [(weighted_cost(row.calls.by_oracle, self._costs), row.gap) for row in found.history]
         cost, gap = seen[-1]
-        if cost > self.limit:
-            return True
         before = [known for spent, known in seen if spent <= 0.5 * cost]
         still = bool(before) and cost > _TRIAL * self.limit and not gap <= _PROGRESS * before[-1]
-        return still and not self._patient
+        return cost > self.limit or (still and not self._patient)
 
     def following(self, found: Result, cut: bool) -> Plan | None:
         if len(found.plans) > 1 or found.gap <= found.target or not (cut or found.status in _UNFINISHED):
@@ -76,11 +74,9 @@ class Allowance:
             return None
         first = found.plans[0]
         why = "it had used up its allowance or stood still" if cut else f"it ended with {found.status.name}"
-        reason = f"{first.method} had a gap of {found.gap:.4g} when {why}"
-        start = found.x, found.y
-        request = SolveRequest(found.target, start=start, costs=self._costs, seed=first.seed)
+        request = SolveRequest(found.target, start=(found.x, found.y), costs=self._costs, seed=first.seed)
         plan = adaptive_plan(Facts(self._facts.problem), request)
-        return replace(plan, reasons=(*plan.reasons, reason))
+        return replace(plan, reasons=(*plan.reasons, f"{first.method} had a gap of {found.gap:.4g} when {why}"))
 
 
 class Accuracies:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -21,12 +21,12 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.facts import Facts, FunctionFacts
 from saddleslide.functions.base import gradient_aside
 from saddleslide.methods.base import Method
-from saddleslide.methods.catalogue import by_name, named_method
+from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.metric_choice import METRICS
 from saddleslide.methods.restarted_primal_dual import CHUNK
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.metrics import Metric
-from saddleslide.operators import Coupling, FiniteDifferences, ForeignMatrix, Matrix
+from saddleslide.operators import FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.plan import weighted_cost
@@ -34,13 +34,7 @@ from saddleslide.theory.plan import weighted_cost
 
 @dataclass(frozen=True)
 class SolveRequest:
-    """The arguments that `ss.solve` and `ss.plan` share; `ss.solve` documents them.
-
-    Examples
-    --------
-    >>> SolveRequest(1e-3).method
-    'auto'
-    """
+    """The arguments that `ss.solve` and `ss.plan` share; `ss.solve` documents them."""
 
     tol: float | None = None
     rtol: float | None = None
@@ -78,22 +72,15 @@ SHARES: dict[str, dict[str, float]] = {
     "both costly": {ADAPTIVE: 0.166, "apdg": 0.110},
     "one costly": {ADAPTIVE: 0.364, "opapc": 0.0764},
     "simple, curved": {
-        ADAPTIVE: 0.277,
-        "pdhg": 0.594,
-        "admm": 0.00425,
-        "l-bfgs": 0.0847,
-        "universal-primal-dual": 0.0788,
+        ADAPTIVE: 0.277, "pdhg": 0.594, "admm": 0.00425, "l-bfgs": 0.0847, "universal-primal-dual": 0.0788
     },
     "one costly, rough": {ADAPTIVE: 8.78e-6},
     "both costly, rough": {
-        ADAPTIVE: 0.197,
-        "universal-mirror-prox": 0.000416,
-        "recursive-sliding": 0.158,
-        "two-level-sliding": 0.485,
+        ADAPTIVE: 0.197, "universal-mirror-prox": 0.000416, "recursive-sliding": 0.158, "two-level-sliding": 0.485,
         "lockstep": 0.291,
     },
     "simple, flat": {ADAPTIVE: 0.0110, "pdhg": 0.0101, "accelerated-mirror-prox": 0.00298},
-}
+}  # fmt: skip
 # What these predict is no bound of what they run: they count only where it was measured.
 _STAND_INS = ("admm", "l-bfgs", "recursive-sliding", "two-level-sliding", "lockstep")
 # Operations that finding out the singular values of B may take.
@@ -104,70 +91,46 @@ _MOST_CONDITION = 100.0
 
 
 def kind_of(facts: Facts) -> str:
-    """What the shares depend on.
-
-    How many of f and g are costly, whether one of these has no Lipschitz gradient ("rough"), and whether there is
-    curvature where none is costly.
-    """
-    # An unknown exponent counts as smooth.
+    """What the shares depend on: how many of f and g are costly, and if these are rough, or the others curved."""
+    # Rough is what has no Lipschitz gradient; an unknown exponent counts as smooth.
     found = [rest.exponent for rest in (facts.f.rest, facts.g.rest) if not rest.is_zero]
-    if found:
-        rough = any(nu < 1.0 for nu in found)
-        return ("one costly", "both costly")[len(found) - 1] + (", rough" if rough else "")
-    return "simple, flat" if pdhg_variant(facts) == "plain" else "simple, curved"
-
-
-def pdhg_variant(facts: Facts) -> str:
-    """The bound of PDHG that the moduli allow."""
-    return ("plain", "accelerated", "linear")[sum(modulus > 0.0 for modulus in facts.moduli)]
+    if not found:
+        return "simple, flat" if max(facts.moduli) == 0.0 else "simple, curved"
+    return ("one costly", "both costly")[len(found) - 1] + (", rough" if any(nu < 1.0 for nu in found) else "")
 
 
 def rivals_on(facts: Facts) -> list[str]:
     """Methods with a measured share that apply, and whose assumptions are not known to fail; no oracle is called."""
-    measured = [name for name in SHARES[kind_of(facts)] if name != ADAPTIVE]
-    return [name for name in measured if _worth_asking(name, facts)]
+    return [name for name in SHARES[kind_of(facts)] if name != ADAPTIVE and _is_worth_asking(name, facts)]
 
 
 def promised_on(facts: Facts) -> list[str]:
     """All other methods that apply and have a bound of their own, with which they count as a whole."""
     known = (*SHARES[kind_of(facts)], *_STAND_INS)
-    return [name for name in by_name if name not in known and _worth_asking(name, facts)]
+    return [name for name in by_name if name not in known and _is_worth_asking(name, facts)]
 
 
-def free_distances(facts: Facts) -> bool:
-    """Whether the distances from the start, on which all bounds rest, are known without calling a costly function."""
-    return max(facts.moduli) == 0.0 or (facts.f.rest.is_zero and facts.g.rest.is_zero)
-
-
-def _worth_asking(name: str, facts: Facts) -> bool:
-    problem = facts.problem
-    if name == "opapc" and not (
-        problem.g.linear and _well_conditioned(facts) and _solvable(problem) and _known_spectrum(problem.coupling)
-    ):
+def _is_worth_asking(name: str, facts: Facts) -> bool:
+    if name == "opapc" and not _may_do_for_opapc(facts):
         return False
     return not by_name[name]().lacks_at_a_glance(facts)
 
 
-def _well_conditioned(facts: Facts) -> bool:
-    """Whether f is, by its declared constants, where the share of OPAPC was measured or not far from it."""
-    return facts.f.holder is not None and _MOST_CONDITION * facts.f.modulus >= facts.f.holder.H
-
-
-def _solvable(problem: SaddleProblem) -> bool:
-    """Whether Bx = b may have a solution for g = <b, y>: a multiplier inside Y needs one."""
-    b = gradient_aside(problem.g, np.zeros(problem.Y.shape))
-    return not b.any() or problem.Y.size <= problem.X.size
-
-
-def _known_spectrum(coupling: Coupling) -> bool:
-    """Whether the singular values come without products, and at little work."""
+def _may_do_for_opapc(facts: Facts) -> bool:
+    """Whether the share of OPAPC counts, its assumption is not known to fail, and its constants come at little work."""
+    problem, coupling = facts.problem, facts.problem.coupling
+    if not (problem.g.linear and (known := facts.f.holder) and _MOST_CONDITION * facts.f.modulus >= known.H):
+        return False
+    # A multiplier inside Y needs a solution of Bx = b, where g = <b, y>.
+    if gradient_aside(problem.g, np.zeros(problem.Y.shape)).any() and problem.Y.size > problem.X.size:
+        return False
     if not isinstance(coupling, Matrix | ForeignMatrix):
         return isinstance(coupling, FiniteDifferences)
     sides = math.prod(coupling.y_shape), math.prod(coupling.x_shape)
     return math.prod(sides) * min(sides) <= _MOST_FACTORING
 
 
-Prices = tuple[float, float, float]
+Costs = tuple[float, float, float]
 PAPER = "paper"
 # Coupling steps per outer step of adaptive sliding, two products each; gradients that a certificate may always take.
 _INNER_STEPS, _FEWEST_GRADIENTS = 12, 25
@@ -180,42 +143,24 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a method is expected to need on a problem.
+    """What a method ("adaptive", "paper", or a name in `ss.methods`) is expected to need: calls, and their cost.
 
-    Parameters
-    ----------
-    method : str
-        "adaptive", "paper", or a name in `ss.methods`.
-    bound : Calls or None
-        Calls that its own bound asks for; None where it promises nothing.
-    share : float
-        Part of the bound that is expected to be used.
-    judging : Calls
-        Expected calls of certificates on the way.
-    cost : float
-        Weighted cost of both at the prices given; infinite without a bound.
-    why_not : tuple of str
-        What the method lacks on this problem; empty where it applies.
-
-    Examples
-    --------
-    >>> Prediction("mirror-prox", Calls(4, 4, 8), 0.5, Calls(), 12.0).expected
-    Calls(f=2, g=2, B=4)
+    A share of the calls that its own `bound` asks for, None where it promises nothing, and what certificates take.
     """
 
     method: str
-    bound: Calls | None
-    share: float
-    judging: Calls
-    cost: float
+    bound: Calls | None = None
+    share: float = 1.0
+    judging: Calls = field(default_factory=Calls)
+    cost: float = math.inf
+    # What the method lacks on the problem.
     why_not: tuple[str, ...] = ()
 
     @property
     def expected(self) -> Calls | None:
         """Calls without judging."""
-        if self.bound is None:
-            return None
-        return Calls(self.share * self.bound.f, self.share * self.bound.g, math.ceil(self.share * self.bound.B))
+        share, bound = self.share, self.bound
+        return None if bound is None else Calls(share * bound.f, share * bound.g, math.ceil(share * bound.B))
 
     @property
     def applies(self) -> bool:
@@ -223,35 +168,38 @@ class Prediction:
         return not self.why_not
 
 
-def predictions(facts: Facts, tol: float, costs: Prices) -> tuple[Prediction, ...]:
+def predictions(facts: Facts, tol: float, costs: Costs) -> tuple[Prediction, ...]:
     """Every method and the paper's schedule, cheapest first; last those that promise nothing or lack something."""
-    tol = attainable(facts, tol)
-    rows = [predict_adaptive(facts, tol, costs), predict_plan(facts, tol, costs)]
+    tol = within_scale(tol, start_scale(facts))
+    rows = [predict_adaptive(facts, tol, costs), _predict_paper(facts, tol, costs)]
     rows += [predict(name, facts, tol, costs) for name in by_name]
     return tuple(sorted(rows, key=lambda row: (not row.applies, row.cost)))
 
 
-def predict(name: str, facts: Facts, tol: float, costs: Prices) -> Prediction:
+def predict(name: str, facts: Facts, tol: float, costs: Costs) -> Prediction:
     """One method of `ss.methods`."""
     method = by_name[name]()
     why_not = tuple(method.lacks(facts))
-    if why_not:
-        return Prediction(name, None, 1.0, Calls(), math.inf, why_not)
-    return foretell(method, facts, tol, costs)
+    return Prediction(name, why_not=why_not) if why_not else foretell(method, facts, tol, costs)
 
 
-def foretell(method: Method, facts: Facts, tol: float, costs: Prices) -> Prediction:
+def foretell(method: Method, facts: Facts, tol: float, costs: Costs) -> Prediction:
     """One method that is known to apply."""
-    name = method.description.name
-    bound, share = _bound(method, facts, tol), SHARES[kind_of(facts)].get(name, 1.0)
-    # Shares come from longer runs, and say nothing about the first steps.
-    share = share if bound is None else max(share, min(1.0, _FEWEST_PRODUCTS / max(bound.B, 1)))
-    return _priced(name, bound, share, _judging(facts, bound, share), costs)
+    name, bound, judging = method.description.name, _bound(method, facts, tol), Calls()
+    share = SHARES[kind_of(facts)].get(name, 1.0)
+    if bound is not None:
+        # Shares come from longer runs, and say nothing about the first steps.
+        share = max(share, min(1.0, _FEWEST_PRODUCTS / max(bound.B, 1)))
+        # Certificates of a named method solve for a costly function as often as the method calls it, or 25 times.
+        f = 0.0 if facts.f.rest.is_zero else max(share * bound.f, _FEWEST_GRADIENTS)
+        g = 0.0 if facts.g.rest.is_zero else max(share * bound.g, _FEWEST_GRADIENTS)
+        judging = Calls(f, g, math.ceil(0.1 * share * bound.B))
+    return _with_cost(name, bound, share, costs, judging)
 
 
-def at_least(method: Method, facts: Facts, tol: float, costs: Prices) -> Prediction:
+def at_least(method: Method, facts: Facts, tol: float, costs: Costs) -> Prediction:
     """What a method that applies and counts with its whole bound is sure to ask for, quickly found."""
-    return _priced(method.description.name, method.fewest_calls(facts, tol), 1.0, Calls(), costs)
+    return _with_cost(method.description.name, method.fewest_calls(facts, tol), 1.0, costs)
 
 
 def _bound(method: Method, facts: Facts, tol: float) -> Calls | None:
@@ -264,56 +212,47 @@ def _bound(method: Method, facts: Facts, tol: float) -> Calls | None:
         return None
 
 
-def predict_plan(facts: Facts, tol: float, costs: Prices) -> Prediction:
+def _predict_paper(facts: Facts, tol: float, costs: Costs) -> Prediction:
     """The schedule of `ss.plan(..., regime="paper")`: the paper's recursion, or its restarts."""
     try:
         made = theorem_plan(facts.problem, tol, costs=costs)
     except InputError as error:
-        return Prediction(PAPER, None, 1.0, Calls(), math.inf, (str(error).splitlines()[0],))
+        return Prediction(PAPER, why_not=(str(error).splitlines()[0],))
     calls = made.predicted_calls
-    return _priced(PAPER, Calls(calls["f"], calls["g"], int(calls["B"])), made.expected_share, Calls(), costs)
+    return _with_cost(PAPER, Calls(calls["f"], calls["g"], int(calls["B"])), made.expected_share, costs)
 
 
-def predict_adaptive(facts: Facts, tol: float, costs: Prices) -> Prediction:
+def predict_adaptive(facts: Facts, tol: float, costs: Costs) -> Prediction:
     """What `solve` does by itself: adaptive sliding, or restarted primal-dual steps where f and g are simple."""
     f_rest, g_rest, share = facts.f.rest, facts.g.rest, SHARES[kind_of(facts)][ADAPTIVE]
     if f_rest.is_zero and g_rest.is_zero:
-        bound = _bound(named_method("pdhg", {"variant": pdhg_variant(facts)}), facts, tol)
+        bound = _bound(by_name["pdhg"](), facts, tol)
         # Nothing is judged before the first stretch of steps.
         share = share if bound is None else max(share, _FEWEST_PRODUCTS / max(bound.B, 1))
-        return _priced(ADAPTIVE, bound, share, Calls(), costs)
+        return _with_cost(ADAPTIVE, bound, share, costs)
     D_x, D_y = facts.distances
     f, g = _gradients(f_rest, D_x, tol), _gradients(g_rest, D_y, tol)
     if not math.isfinite(f + g):
-        return _priced(ADAPTIVE, None, 1.0, Calls(), costs)
+        return Prediction(ADAPTIVE)
     outer = math.ceil(g if f_rest.is_zero else f)
     # A costly g inside is linearised at least once an outer step.
     inner_g = 0 if g_rest.is_zero else max(outer, math.ceil(g))
     calls = Calls(0 if f_rest.is_zero else outer, inner_g, 2 * _INNER_STEPS * outer)
-    return _priced(ADAPTIVE, calls, share, Calls(), costs)
+    return _with_cost(ADAPTIVE, calls, share, costs)
 
 
-def _priced(name: str, bound: Calls | None, share: float, judging: Calls, costs: Prices) -> Prediction:
+def _with_cost(name: str, bound: Calls | None, share: float, costs: Costs, judging: Calls | None = None) -> Prediction:
+    judging = judging or Calls()
     if bound is None:
-        return Prediction(name, None, share, judging, math.inf)
+        return Prediction(name, None, share, judging)
     total = {"f": share * bound.f + judging.f, "g": share * bound.g + judging.g, "B": share * bound.B + judging.B}
     return Prediction(name, bound, share, judging, weighted_cost(total, costs))
-
-
-def _judging(facts: Facts, bound: Calls | None, share: float) -> Calls:
-    """Certificates of a named method solve for a costly function as often as the method calls it, or 25 times."""
-    if bound is None:
-        return Calls()
-    f = 0.0 if facts.f.rest.is_zero else max(share * bound.f, _FEWEST_GRADIENTS)
-    g = 0.0 if facts.g.rest.is_zero else max(share * bound.g, _FEWEST_GRADIENTS)
-    return Calls(f, g, math.ceil(0.1 * share * bound.B))
 
 
 def _gradients(rest: FunctionFacts, D: float, tol: float) -> float:
     """Gradients that an accelerated scheme needs: the smaller of sqrt(2 L D^2 / eps) and sqrt(L / mu) log(L D^2 / eps).
 
-    With a Hölder gradient, (H D^(1 + nu) / eps)^(2 / (1 + 3 nu)). A relative target at an optimal start is 0: no number
-    of gradients is known to reach that.
+    With a Hölder gradient, (H D^(1 + nu) / eps)^(2 / (1 + 3 nu)). None are known to reach an eps of 0.
     """
     if rest.is_zero:
         return 0.0
@@ -327,13 +266,8 @@ def _gradients(rest: FunctionFacts, D: float, tol: float) -> float:
     return max(rate, 1.0)
 
 
-def attainable(facts: Facts, tol: float) -> float:
-    """The target, between rounding and the scale of the gap at the start: no bound has a meaning beyond these."""
-    return within_scale(tol, start_scale(facts))
-
-
 def within_scale(tol: float, scale: float) -> float:
-    """The target, between rounding and a scale."""
+    """The target, between rounding and the scale of the gap at the start: no bound has a meaning beyond these."""
     return min(max(tol, _ROUNDING * scale), scale) if 0.0 < scale < math.inf else tol
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,15 @@ def plan(
             made = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
         else:
             chosen = ADAPTIVE if regime == ADAPTIVE and chosen == AUTO else chosen
-            _check_exact(problem, asked, chosen)
+            if asked.theorem_settings:
+                raise InputError(
+                    f"plan: {', '.join(asked.theorem_settings)} are settings of the theorems; expected none of them "
+                    "for adaptive sliding. Name a regime of the paper, or leave them out."
+                )
+            if isinstance(problem, SaddleProblem) and is_sampled(problem):
+                raise InputError(
+                    f"plan: method {chosen!r} needs exact gradients; expected a regime of the paper for sampled ones."
+                )
             norm: Any = metric
             request = SolveRequest(tol, rtol, chosen, norm, start, costs, as_seed(rng), "plan")
             request.targets(problem)
@@ -188,47 +197,32 @@ def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, rtol: float | N
     return not judged and method == AUTO
 
 
-def _check_exact(problem: SaddleProblem, asked: Request, method: str | Method) -> None:
-    if asked.theorem_settings:
-        raise InputError(
-            f"plan: {', '.join(asked.theorem_settings)} are settings of the theorems; expected none of them for "
-            "adaptive sliding. Name a regime of the paper, or leave them out."
-        )
-    if isinstance(problem, SaddleProblem) and is_sampled(problem):
-        raise InputError(
-            f"plan: method {method!r} needs exact gradients; expected a regime of the paper for sampled ones."
-        )
-
-
 def solve_plan(facts: Facts, request: SolveRequest) -> Plan:
     """What `solve` begins with: the one answer of `plan`, `solve`, `compare` and the command line."""
-    problem = facts.problem
-    targets, method = request.targets(problem), request.method
+    problem, targets, method = facts.problem, request.targets(facts.problem), request.method
     # All that can be wrong is refused before any oracle is called.
     problem.start(request.start)
     plain = isinstance(request.metric, str) and request.metric == AUTO
-    if method == AUTO and plain:
-        return _cheapest(facts, request, targets)
-    if isinstance(method, str):
+    if not isinstance(method, str):
+        complaint = f"metric is {request.metric!r}; expected 'auto' with a named method."
+        raise_all(request.caller, [complaint] * (not plain))
+        return replace(method_plan(facts, method, *targets), seed=request.seed)
+    if method != AUTO or not plain:
         # A metric that was asked for belongs to adaptive sliding.
         return adaptive_plan(facts, request)
-    complaint = f"metric is {request.metric!r}; expected 'auto' with a named method."
-    raise_all(request.caller, [complaint] * (not plain))
-    return replace(method_plan(facts, method, *targets), seed=request.seed)
-
-
-def _cheapest(facts: Facts, request: SolveRequest, targets: tuple[float, float]) -> Plan:
-    """What `method="auto"` stands for."""
-    prices = chosen_costs(facts.problem, request.costs, request.caller)
-    estimated = request.costs is None
-    choice = choose(facts, *targets, prices, estimated, request.start)
+    costs, estimated = chosen_costs(problem, request.costs, request.caller), request.costs is None
+    choice = choose(facts, *targets, costs, estimated, request.start)
     if choice.method == ADAPTIVE:
         # What was measured is not measured again.
-        made = adaptive_plan(facts, replace(request, costs=None if estimated else prices))
+        made = adaptive_plan(facts, replace(request, costs=None if estimated else costs))
     else:
         distances = zip(DISTANCES, facts.distances, strict=True)
         known = {name: Constant(D, "seen from the start") for name, D in distances if math.isfinite(D)}
         made = method_plan(facts, by_name[choice.method](), *targets)
         made = replace(made, seed=request.seed, constants=known, on_allowance=True)
-    reasons = (choice.reason, *made.reasons)
-    return replace(made, costs=prices, reasons=reasons, predicted=choice.predicted, alternatives=choice.alternatives)
+    # Calls that the method is expected to take, judging included; other methods with their costs, cheapest first.
+    calls = [row.expected + row.judging for row in choice.rows if row.method == choice.method and row.expected]
+    predicted = {name: float(count) for name, count in calls[0].by_oracle.items()} if calls else None
+    others = [(row.method, row.cost) for row in choice.rows if row.method != choice.method and row.cost < math.inf]
+    alternatives, reasons = tuple(sorted(others, key=itemgetter(1))), (choice.reason, *made.reasons)
+    return replace(made, costs=costs, reasons=reasons, predicted=predicted, alternatives=alternatives)

@@ -22,48 +22,30 @@ from typing import Any
 import numpy as np
 import scipy
 
-from saddleslide.arrays.arguments import as_path, check_npz
+from saddleslide.arrays.arguments import check_npz
 from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
-from saddleslide.errors import CheckpointError, InputError
+from saddleslide.errors import CheckpointError
 from saddleslide.problem import SaddleProblem
 
-FORMAT, VERSION = "saddleslide checkpoint", 4
+FORMAT, VERSION = "saddleslide checkpoint", 5
 _DIGEST = 64
 _PART = ".part"
 _LONGEST_PID = 9
 
 
-def check_place(path: Any, name: str) -> Path:
-    """The path of a checkpoint that can be written, refused before any work otherwise.
-
-    Examples
-    --------
-    >>> check_place("run.npz", "solve").name
-    'run.npz'
-    """
-    place = as_path(path, f"{name}: checkpoint", "run.npz").absolute()
-    if not place.parent.is_dir() or place.is_dir():
-        raise InputError(f"{name}: checkpoint is {str(path)!r}; expected a file in a folder that exists.")
-    return place
-
-
 def write_checkpoint(path: Path, header: Mapping[str, Any], arrays: Sequence[np.ndarray[Any, Any]]) -> None:
-    """Write header and arrays; a crash at any moment leaves the old file or the new one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_checkpoint(Path(folder) / "run.npz", {"step": 3}, [np.ones(2)])
-    ...     read_checkpoint(Path(folder) / "run.npz")
-    ({'step': 3}, [array([1., 1.])])
-    """
-    content = _packed({"format": FORMAT, "version": VERSION, **header}, arrays)
+    """Write header and arrays; a crash at any moment leaves the old file or the new one."""
+    text = json.dumps({"format": FORMAT, "version": VERSION, **header}, allow_nan=False).encode()
+    buffer = io.BytesIO()
+    named: dict[str, Any] = {f"a{i}": array for i, array in enumerate(arrays)}
+    np.savez(buffer, header=np.frombuffer(text, np.uint8), **named)
+    # An npz ends with the length of its comment, which is 0: the hash becomes the comment.
+    body = buffer.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")
     _clear_away(path)
     handle, name = tempfile.mkstemp(prefix=f"{_prefix(path)}{os.getpid()}-", suffix=_PART, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.write(body + _hash(body))
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
@@ -71,7 +53,14 @@ def write_checkpoint(path: Path, header: Mapping[str, Any], arrays: Sequence[np.
         Path(name).unlink(missing_ok=True)
         error.add_note(f"saddleslide: while the checkpoint {str(path)!r} was written.")
         raise
-    _sync_folder(path.parent)
+    # The new name must reach the disk too; not every system can do that for folders.
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+    except OSError:
+        return
+    with suppress(OSError):
+        os.fsync(folder)
+    os.close(folder)
 
 
 def _prefix(path: Path) -> str:
@@ -105,10 +94,10 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[
         content = Path(path).read_bytes()
     except OSError as error:
         raise CheckpointError(f"checkpoint {os.fspath(path)!r} can not be read: {error.strerror}.") from error
-    return unpacked(content, os.fspath(path))
+    return unpack_checkpoint(content, os.fspath(path))
 
 
-def unpacked(content: bytes, name: str) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
+def unpack_checkpoint(content: bytes, name: str) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
     """Header and arrays from the bytes of a checkpoint, after their hash has been checked."""
     body, digest = content[:-_DIGEST], content[-_DIGEST:]
     if not body or _hash(body) != digest:
@@ -135,53 +124,17 @@ def unpacked(content: bytes, name: str) -> tuple[dict[str, Any], list[np.ndarray
     return header, arrays
 
 
-def _packed(header: Mapping[str, Any], arrays: Sequence[np.ndarray[Any, Any]]) -> bytes:
-    text = json.dumps(header, allow_nan=False).encode()
-    buffer = io.BytesIO()
-    named: dict[str, Any] = {f"a{i}": array for i, array in enumerate(arrays)}
-    np.savez(buffer, header=np.frombuffer(text, np.uint8), **named)
-    # An npz ends with the length of its comment, which is 0: the hash becomes the comment.
-    body = buffer.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")
-    return body + _hash(body)
-
-
 def _hash(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def _sync_folder(folder: Path) -> None:
-    """The new name must reach the disk too; not every system can do that for folders."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    with suppress(OSError):
-        os.fsync(handle)
-    os.close(handle)
-
-
 def fingerprint(problem: SaddleProblem) -> str:
-    """A hash of shapes, kinds and all stored numbers of a problem; of the user's own functions, their `fingerprint`.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> one, other = ss.gallery.synthetic(seed=0), ss.gallery.synthetic(seed=1)
-    >>> fingerprint(one) == fingerprint(ss.gallery.synthetic(seed=0)), fingerprint(one) == fingerprint(other)
-    (True, False)
-    """
+    """A hash of shapes, kinds and all stored numbers of a problem; of the user's own functions, their `fingerprint`."""
     return digest_of(problem.f, problem.g, problem.coupling, problem.X, problem.Y)
 
 
 def digest_of(*values: Any) -> str:
-    """A hash of kinds and stored numbers.
-
-    Examples
-    --------
-    >>> import saddleslide as ss
-    >>> digest_of(ss.functions.Quadratic(1.0)) == digest_of(ss.functions.Quadratic(2.0))
-    False
-    """
+    """A hash of kinds and stored numbers."""
     digest = hashlib.sha256()
     for value in values:
         _feed(digest, value)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from saddleslide.errors import OutputLostError
 from saddleslide.runs.result import Result
@@ -53,7 +52,11 @@ class Progress:
     ) -> None:
         self._open = False
         self._then, self._every = then, every
-        self._console = _standard_error() if console is None else console
+        if console is None:
+            from saddleslide.runs.terminal import Terminal
+
+            console = Terminal(stderr=True, highlight=False)
+        self._console = console
         self._live = self._console.is_terminal and not self._console.is_jupyter and not self._console.is_dumb_terminal
         self._shown = self._live or always
         self._began = time.perf_counter()
@@ -73,13 +76,11 @@ class Progress:
             self._then(result)
 
     def _write(self, line: str) -> None:
-        from rich.control import Control
-        from rich.segment import ControlType
         from rich.text import Text
 
         text = Text(line, no_wrap=True, overflow="ellipsis")
         if self._live:
-            self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+            self._erase()
             # The last column stays free: a full line would make some terminals wrap.
             text.truncate(max(self._console.width - 1, 1), overflow="ellipsis")
             self._open = True
@@ -88,18 +89,19 @@ class Progress:
     def close(self) -> None:
         """Erase the live line, so that what follows starts on a clean one."""
         if self._open:
-            from rich.control import Control
-            from rich.segment import ControlType
-
             self._open = False
-            self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+            self._erase()
+
+    def _erase(self) -> None:
+        from rich.control import Control
+        from rich.segment import ControlType
+
+        self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
 
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def __del__(self) -> None:
@@ -107,44 +109,15 @@ class Progress:
             self.close()
 
 
-def _standard_error() -> Any:
-    from saddleslide.runs.terminal import Terminal
-
-    return Terminal(stderr=True, highlight=False)
-
-
 def progress_line(result: Result, elapsed: float) -> str:
-    """What the line says.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> point, calls = np.zeros(1), ss.Calls(1.5, 0, 8)
-    >>> running = ss.Result(point, point, ss.Status.RUNNING, ss.Certificate(0.0, 0.25), calls, 0.1, ())
-    >>> progress_line(running, 2.0)
-    "step 0 | f' 1.5  g' 0  B 8 | gap 0.25 | 2.0 s"
-    """
-    calls = result.calls
-    gap = f"{result.gap:.3g}" if math.isfinite(result.gap) else "not known yet"
-    target = result.known_target
-    parts = [
-        f"step {result.nit:,}",
-        f"f' {_count(calls.f)}  g' {_count(calls.g)}  B {_count(calls.B)}",
-        f"gap {gap}" + (f", target {target:.3g}" if math.isfinite(target) else ""),
-        f"{elapsed:.1f} s" + _time_left(result, elapsed),
-    ]
-    return " | ".join(parts)
-
-
-def _time_left(result: Result, elapsed: float) -> str:
-    """If the logarithm of the gap goes on falling as it has since the first finite one."""
+    """What the line says; with the time that is left if the logarithm of the gap goes on falling as it has so far."""
+    calls, target = result.calls, result.known_target
+    counts = "  ".join(f"{name} {count:,.12g}" for name, count in (("f'", calls.f), ("g'", calls.g), ("B", calls.B)))
+    gap = f"gap {result.gap:.3g}" if math.isfinite(result.gap) else "gap not known yet"
+    gap += f", target {target:.3g}" if math.isfinite(target) else ""
+    seconds = f"{elapsed:.1f} s"
     gaps = [moment.gap for moment in result.history if math.isfinite(moment.gap) and moment.gap > 0.0]
-    target = result.known_target
-    if len(gaps) < 2 or not 0.0 < target < gaps[-1] < gaps[0]:
-        return ""
-    left = elapsed * math.log(gaps[-1] / target) / math.log(gaps[0] / gaps[-1])
-    return f", about {left:.1f} s left"
-
-
-def _count(calls: float) -> str:
-    return f"{calls:,.12g}"
+    if len(gaps) > 1 and 0.0 < target < gaps[-1] < gaps[0]:
+        left = elapsed * math.log(gaps[-1] / target) / math.log(gaps[0] / gaps[-1])
+        seconds += f", about {left:.1f} s left"
+    return " | ".join([f"step {result.nit:,}", counts, gap, seconds])

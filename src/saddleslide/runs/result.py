@@ -17,19 +17,13 @@ from saddleslide.errors import InputError, OutcomeError
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.clock import PHASES
 from saddleslide.oracles.sampling import Samples
-from saddleslide.plots import Panel, draw_convergence
+from saddleslide.plots import draw_convergence
 from saddleslide.theory import Plan
 
 
 @dataclass(frozen=True)
 class Moment:
-    """One row of the history: what had been spent after an outermost step.
-
-    Examples
-    --------
-    >>> Moment(step=1, calls=Calls(1, 2, 8), seconds=0.1).calls.g
-    2
-    """
+    """One row of the history: what had been spent after an outermost step."""
 
     step: int
     calls: Calls
@@ -141,15 +135,6 @@ class Result:
         """The method's own calls as the theorem of a plan counts them, with the products that the run spared.
 
         The two products of `check_adjoint=True`, which no theorem counts, are here as they are in `calls`.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> f, box = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3)
-        >>> problem = ss.SaddleProblem(f=f, g=f, B=np.eye(3), X=box, Y=box)
-        >>> plan = ss.plan(problem, order="fgB", loops=(4, 2, 3))
-        >>> vars(ss.run(problem, plan).counted) == plan.predicted_calls
-        True
         """
         return self.method_calls + Calls(B=self.spared)
 
@@ -175,16 +160,7 @@ class Result:
 
     @property
     def simple_terms(self) -> tuple[str, ...]:
-        """What was minimised in the projection or proximal steps, at no oracle call.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-        >>> game = ss.SaddleProblem(f=zero, g=ss.functions.Quadratic(0.1), B=np.eye(3), X=simplex, Y=simplex)
-        >>> ss.solve(game, tol=1e-6).simple_terms
-        ('g = Quadratic(diagonal, any shape) by its proximal step',)
-        """
+        """What was minimised in the projection or proximal steps, at no oracle call."""
         return self.plans[-1].simple_terms if self.plans else ()
 
     @property
@@ -195,15 +171,7 @@ class Result:
         return self.status in (Status.SOLVED, Status.EXPECTED)
 
     def or_raise(self) -> Result:
-        """The result itself, or an OutcomeError that carries it where it is not a success.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> point = np.zeros(1)
-        >>> ss.Result(point, point, Status.SOLVED, Certificate(0.0, 0.1), Calls(), 0.1, ()).or_raise().success
-        True
-        """
+        """The result itself, or an OutcomeError that carries it where it is not a success."""
         if not self.success:
             raise OutcomeError(f"{self.status.name}: {self.message}", self)
         return self
@@ -211,31 +179,22 @@ class Result:
     @property
     def message(self) -> str:
         """What happened, what the numbers mean, what to try; what no bound speaks of, and what the bounds rest on."""
-        assumes = self.certificate.assumes
-        detail = f"{self.detail}." if self.detail else ""
-        seen = f"Seen: {self.certificate.reason}." if self.status is Status.BOUND_REACHED else ""
-        parts = [str(self.status.value), detail, seen, self._unjudged(), f"Assumed: {assumes}." if assumes else ""]
-        return " ".join(part for part in parts if part)
-
-    def _unjudged(self) -> str:
-        """Which block is the method's own last one because no bound says anything of it."""
-        if self.status in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING):
-            # These say themselves what their point is.
-            return ""
-        missing = [
-            (block, bound)
-            for block, bound, value in (("x", "upper", self.upper), ("y", "lower", self.lower))
-            if not math.isfinite(value)
-        ]
-        if not missing:
-            return ""
-        blocks, bounds = (" and ".join(names) for names in zip(*missing, strict=True))
-        verb = "are" if len(missing) > 1 else "is"
-        # A method that was stopped for having gone astray says itself which of its points this is.
-        which = "" if self.status is Status.COMPLETED and self.detail else " last"
-        return (
-            f"No {bounds} bound is known: {blocks} {verb} the method's own{which} point, and nothing is proved of it."
-        )
+        known = (("x", "upper", self.upper), ("y", "lower", self.lower))
+        unknown = [(block, bound) for block, bound, value in known if not math.isfinite(value)]
+        parts = [str(self.status.value)]
+        if self.detail:
+            parts.append(f"{self.detail}.")
+        if self.status is Status.BOUND_REACHED:
+            parts.append(f"Seen: {self.certificate.reason}.")
+        if unknown and self.status not in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING):
+            # These three say themselves what their point is, and so does a method that was stopped for going astray.
+            which = "point" if self.status is Status.COMPLETED and self.detail else "last point"
+            blocks, bounds = (" and ".join(names) for names in zip(*unknown, strict=True))
+            own = f"{blocks} {'are' if len(unknown) > 1 else 'is'} the method's own {which}"
+            parts.append(f"No {bounds} bound is known: {own}, and nothing is proved of it.")
+        if self.certificate.assumes:
+            parts.append(f"Assumed: {self.certificate.assumes}.")
+        return " ".join(parts)
 
     @property
     def nit(self) -> int:
@@ -243,16 +202,7 @@ class Result:
         return len(self.history)
 
     def of_kind(self, kind: ArrayKind) -> Result:
-        """The same result with x and y as arrays of a kind: see the `arrays` of a problem.
-
-        Examples
-        --------
-        >>> import saddleslide as ss
-        >>> game = ss.gallery.matrix_game([[1.0, -1.0], [-1.0, 1.0]])
-        >>> result = ss.solve(game, tol=1e-9)
-        >>> result.of_kind(game.arrays) is result
-        True
-        """
+        """The same result with x and y as arrays of a kind: see the `arrays` of a problem."""
         return self if kind == NUMPY else replace(self, x=kind.wrap(self.x), y=kind.wrap(self.y))
 
     def __repr__(self) -> str:
@@ -267,38 +217,29 @@ class Result:
         return f"<table><tbody>{rows}</tbody></table>"
 
     def _rows(self) -> list[tuple[str, str]]:
-        drawn = [("samples", f"f' {self.samples.f:,}   g' {self.samples.g:,}")] if self.samples.total else []
-        bound = [("expected", f"{self.expected_gap:.4g} (bound on the expected gap)")] * (
-            not math.isnan(self.expected_gap)
-        )
-        return [
+        remote, spared = kind_of(self.x) != NUMPY, f" ({self.spared} more are in the plan, not needed)"
+        rows = [
             ("status", self.status.name.lower()),
             ("gap", f"{self.gap:.4g} ({self.certificate.kind})"),
             ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
-            *bound,
-            *([("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)")] if self.floor > 0.0 else []),
-            ("calls", _listed(self.calls) + f" ({self.spared} more are in the plan, not needed)" * (self.spared > 0)),
-            *drawn,
-            *([("simple", "; ".join(self.simple_terms))] if self.simple_terms else []),
+            ("expected", f"{self.expected_gap:.4g} (bound on the expected gap)" * (not math.isnan(self.expected_gap))),
+            ("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)" * (self.floor > 0.0)),
+            ("calls", _listed(self.calls) + spared * (self.spared > 0)),
+            ("samples", f"f' {self.samples.f:,}   g' {self.samples.g:,}" * (self.samples.total > 0)),
+            ("simple", "; ".join(self.simple_terms)),
             ("judging", _listed(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g} in all, {self.timings['method']:.3g} of them in the method"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
-            *self._whereabouts(),
+            ("arrays", f"{kind_of(self.x)}, {self.transfers:,} copied to or from the host" * remote),
+            ("on host", "; ".join(self.on_host) * remote),
             ("message", self.message),
         ]
-
-    def _whereabouts(self) -> list[tuple[str, str]]:
-        """Where the arrays lie, if not on the host."""
-        kind = kind_of(self.x)
-        if kind == NUMPY:
-            return []
-        rows = [("arrays", f"{kind}, {self.transfers:,} copied to or from the host")]
-        return rows + [("on host", "; ".join(self.on_host))] * bool(self.on_host)
+        return [(name, text) for name, text in rows if text]
 
     def plot(
         self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None
     ) -> Any:
-        """Draw the gap against calls of f', calls of g', products and seconds, from the history alone.
+        """A figure of the gap against calls of f', calls of g', products and seconds: rows with a finite gap.
 
         Parameters
         ----------
@@ -308,30 +249,19 @@ class Result:
             Where to save the figure; the suffix sets the format.
         costs : (c_f, c_g, c_B), optional
             Prices of one call each; adds a panel with the weighted cost.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Rows without a finite gap are left out.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-        >>> figure = ss.solve(game, tol=1e-6).plot(costs=(1.0, 1.0, 0.1))
-        >>> [axes.get_xlabel() for axes in figure.axes][-1]
-        'weighted cost'
         """
         calls = [moment.calls for moment in self.history]
-        panels = [
-            Panel("calls of f'", [float(c.f) for c in calls]),
-            Panel("calls of g'", [float(c.g) for c in calls]),
-            Panel("products with B and B$^T$", [float(c.B) for c in calls]),
-            Panel("seconds", [moment.seconds for moment in self.history]),
-        ]
+        panels = {
+            "calls of f'": [float(c.f) for c in calls],
+            "calls of g'": [float(c.g) for c in calls],
+            "products with B and B$^T$": [float(c.B) for c in calls],
+            "seconds": [moment.seconds for moment in self.history],
+        }
         if costs is not None:
-            panels.append(Panel("weighted cost", _weighted(calls, costs)))
+            usable = isinstance(costs, Sequence) and len(costs) == 3 and all(isinstance(c, Real) for c in costs)
+            if not usable or not all(math.isfinite(c) and c >= 0.0 for c in costs):
+                raise InputError(f"plot: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
+            panels["weighted cost"] = [costs[0] * c.f + costs[1] * c.g + costs[2] * c.B for c in calls]
         return draw_convergence(panels, [moment.gap for moment in self.history], self.known_target, ax, path)
 
     @property
@@ -346,10 +276,3 @@ class Result:
 
 def _listed(calls: Calls) -> str:
     return f"f' {calls.f:,.12g}   g' {calls.g:,.12g}   B {calls.B:,.12g}"
-
-
-def _weighted(calls: Sequence[Calls], costs: tuple[float, float, float]) -> list[float]:
-    usable = isinstance(costs, Sequence) and len(costs) == 3 and all(isinstance(c, Real) for c in costs)
-    if not usable or not all(math.isfinite(c) and c >= 0.0 for c in costs):
-        raise InputError(f"plot: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
-    return [costs[0] * c.f + costs[1] * c.g + costs[2] * c.B for c in calls]

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -26,29 +26,19 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import CheckpointError
-from saddleslide.functions import LowerModel
-from saddleslide.methods.sliding.innermost import Anchors
+from saddleslide.functions.minimum import LowerModel
+from saddleslide.methods.sliding.anchors import Anchors
 from saddleslide.oracles.calls import Calls, Seconds
 from saddleslide.oracles.sampling import Samples
 from saddleslide.runs.result import Moment, Past
 from saddleslide.theory import Constant, Level, Plan, Term
 from saddleslide.theory.holder import Holder
 
-_KEPT = (
-    Anchors,
-    Calls,
-    Candidate,
-    Certificate,
-    Constant,
-    Holder,
-    Level,
-    Linearisation,
-    LowerModel,
-    Moment,
-    Past,
-    Samples,
-)
-_LISTED: dict[str, Any] = {record.__name__: record for record in (*_KEPT, Seconds, Term)}
+_RECORDS = (
+    Anchors, Calls, Candidate, Certificate, Constant, Holder, Level, Linearisation, LowerModel, Moment, Past, Samples,
+    Seconds, Term,
+)  # fmt: skip
+_LISTED: dict[str, Any] = {record.__name__: record for record in _RECORDS}
 _ARRAYS = (np.ndarray, Remote)
 _GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     kind.__name__: kind
@@ -56,24 +46,16 @@ _GENERATORS: dict[str, type[np.random.BitGenerator]] = {
 }
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A tree of plain data and the arrays that it refers to."""
-
-    tree: dict[str, Any]
-    arrays: list[np.ndarray[Any, Any]]
-
-
-def snapshot(run: object) -> Snapshot:
-    """The present state of a run; later steps do not change it."""
+def snapshot(run: object) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
+    """The present state of a run as a tree and the arrays that it refers to; later steps do not change it."""
     writer = _Writer()
-    return Snapshot(writer.node(run), writer.arrays)
+    return writer.node(run), writer.arrays
 
 
-def restore(run: Any, kept: Snapshot, kind: ArrayKind = NUMPY) -> None:
+def restore(run: Any, tree: Any, arrays: list[np.ndarray[Any, Any]], kind: ArrayKind = NUMPY) -> None:
     """Put a state into a fresh run of the same problem and plan; `kind` is that of the problem's arrays."""
     try:
-        if _Reader(kept.arrays, kind, run).value(kept.tree, run) is not run:
+        if _Reader(arrays, kind, run).value(tree, run) is not run:
             raise TypeError(f"no {type(run).__name__} is stored")
     except Exception as error:
         raise CheckpointError(f"the checkpoint does not fit this problem and version: {error!r}.") from error
@@ -103,11 +85,6 @@ def _stays(kind: type[Any]) -> bool:
     return issubclass(kind, State) and "__dataclass_fields__" not in vars(kind)
 
 
-def _row(moment: Moment) -> list[float]:
-    calls, samples = moment.calls, moment.samples
-    return [moment.step, calls.f, calls.g, calls.B, moment.seconds, moment.gap, samples.f, samples.g]
-
-
 class _Writer:
     def __init__(self) -> None:
         self.arrays: list[np.ndarray[Any, Any]] = []
@@ -123,7 +100,10 @@ class _Writer:
         if isinstance(value, np.generic):
             return {"k": "scalar", "v": self._array(np.asarray(value))}
         if type(value) is list and value and all(type(item) is Moment for item in value):
-            return {"k": "history", "v": self._array(np.array([_row(moment) for moment in value]))}
+            rows = [
+                (m.step, m.calls.f, m.calls.g, m.calls.B, m.seconds, m.gap, m.samples.f, m.samples.g) for m in value
+            ]
+            return {"k": "history", "v": self._array(np.array(rows))}
         if type(value) in (tuple, list):
             return {"k": type(value).__name__, "v": [self.node(item) for item in value]}
         if type(value) is dict:
@@ -133,10 +113,8 @@ class _Writer:
         if id(value) in self.seen:
             # A second reference to the same array or state stays one.
             return {"k": "again", "v": self.seen[id(value)][0]}
-        self.seen[id(value)] = (len(self.seen), value)
-        return self._shared(value, len(self.seen) - 1)
-
-    def _shared(self, value: Any, number: int) -> Any:
+        number = len(self.seen)
+        self.seen[id(value)] = (number, value)
         if isinstance(value, Remote):
             return {"k": "remote", "n": number, "v": self._array(value.host())}
         if type(value) is np.ndarray and value.dtype.kind in "biuf":
@@ -168,7 +146,7 @@ class _Reader:
     def value(self, node: Any, fresh: Any = None, place: str = "") -> Any:
         """The value of a node; `fresh` is what the fresh run has in its place, `place` the annotation of that."""
         self.exchanged ^= "Mirrored" in place
-        made = _READERS[node["k"]](self, node, fresh, place) if isinstance(node, dict) else node
+        made = self._made(node, fresh, place) if isinstance(node, dict) else node
         if made is not None and made is not fresh:
             self._check(made, fresh, place)
         self.exchanged ^= "Mirrored" in place
@@ -199,74 +177,66 @@ class _Reader:
 
     def _check_array(self, made: Any, fresh: Any, place: str) -> None:
         """Whether an array may stand where the fresh run has `fresh`."""
-        is_array, known = isinstance(made, _ARRAYS), isinstance(fresh, _ARRAYS)
-        if known:
-            if not (is_array and made.shape == fresh.shape and _type_of(made) == _type_of(fresh)):
+        if isinstance(fresh, _ARRAYS):
+            if not (isinstance(made, _ARRAYS) and made.shape == fresh.shape and _type_of(made) == _type_of(fresh)):
                 raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}")
             return
         x, y = self.run.problem.X.shape, self.run.problem.Y.shape
-        x, y = (y, x) if self.exchanged else (x, y)
-        fitting = _fitting(place, x, y)
+        fitting = _fitting(place, y, x) if self.exchanged else _fitting(place, x, y)
         # A number may stand where nothing has been computed yet.
         if not (fresh is None or type(fresh) is float) or made.shape not in fitting or made.dtype.kind != "f":
             raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}; expected a shape of {fitting}")
         if isinstance(made, np.ndarray) and made.dtype != np.float64:
             raise ValueError(f"{_told(made)} is stored; expected float64")
 
-    def fresh(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
-        return fresh
+    def _made(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
+        content: Any = node.get("v")
+        match node["k"]:
+            case "fresh":
+                return fresh
+            case "float":
+                return float.fromhex(content)
+            case "scalar":
+                return self.arrays[content][()]
+            case "history":
+                return [
+                    Moment(int(step), Calls(f, g, int(B)), seconds, gap, Samples(int(f_drawn), int(g_drawn)))
+                    for step, f, g, B, seconds, gap, f_drawn, g_drawn in self.arrays[content].tolist()
+                ]
+            case "tuple" | "list" as kind:
+                stored = tuple(content) if kind == "tuple" else content
+                parts, old = _parts(place, stored), _items(fresh, len(stored))
+                items = [self.value(item, before, part) for item, before, part in zip(stored, old, parts, strict=True)]
+                return tuple(items) if kind == "tuple" else items
+            case "dict":
+                known = fresh if isinstance(fresh, dict) else {}
+                pairs = [(self.value(key), item) for key, item in content]
+                # Under the names of f and g stands what belongs to their blocks.
+                places = {"f": "XArray", "whole f": "XArray", "g": "YArray", "whole g": "YArray"}
+                return {key: self.value(item, known.get(key), places.get(key, place)) for key, item in pairs}
+            case "plan":
+                return Plan.from_dict(self.value(content))
+            case "again":
+                return self.seen[content]
+            case "array":
+                # In the order of its entries that a run gives its own arrays.
+                array = np.array(self.arrays[content], order="C")
+                array.flags.writeable = bool(node["w"])
+                self.seen[node["n"]] = array
+                return array
+            case "remote":
+                self.seen[node["n"]] = placed = self.kind.placed(self.arrays[content])
+                return placed
+            case "generator":
+                # In place: sampled functions of the fresh run draw from this very generator.
+                fresh.bit_generator.state = self.value(content, fresh.bit_generator.state)
+                self.seen[node["n"]] = fresh
+                return fresh
+            case "record":
+                return self._record(node, fresh, place)
+        raise KeyError(node["k"])
 
-    def number(self, node: Mapping[str, Any], fresh: Any, place: str) -> float:
-        return float.fromhex(node["v"])
-
-    def scalar(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
-        return self.arrays[node["v"]][()]
-
-    def history(self, node: Mapping[str, Any], fresh: Any, place: str) -> list[Moment]:
-        rows = self.arrays[node["v"]].tolist()
-        return [
-            Moment(int(step), Calls(f, g, int(B)), seconds, gap, Samples(int(f_drawn), int(g_drawn)))
-            for step, f, g, B, seconds, gap, f_drawn, g_drawn in rows
-        ]
-
-    def sequence(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
-        stored = tuple(node["v"]) if node["k"] == "tuple" else node["v"]
-        parts, old = _parts(place, stored), _items(fresh, len(stored))
-        items = [self.value(item, before, part) for item, before, part in zip(stored, old, parts, strict=True)]
-        return tuple(items) if node["k"] == "tuple" else items
-
-    def mapping(self, node: Mapping[str, Any], fresh: Any, place: str) -> dict[Any, Any]:
-        old = fresh if isinstance(fresh, dict) else {}
-        pairs = [(self.value(key), item) for key, item in node["v"]]
-        # Under the names of f and g stands what belongs to their blocks.
-        places = {"f": "XArray", "whole f": "XArray", "g": "YArray", "whole g": "YArray"}
-        return {key: self.value(item, old.get(key), places.get(key, place)) for key, item in pairs}
-
-    def again(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
-        return self.seen[node["v"]]
-
-    def array(self, node: Mapping[str, Any], fresh: Any, place: str) -> np.ndarray[Any, Any]:
-        # In the order of its entries that a run gives its own arrays.
-        array = np.array(self.arrays[node["v"]], order="C")
-        array.flags.writeable = bool(node["w"])
-        self.seen[node["n"]] = array
-        return array
-
-    def remote(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
-        array = self.kind.placed(self.arrays[node["v"]])
-        self.seen[node["n"]] = array
-        return array
-
-    def generator(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
-        # In place: sampled functions of the fresh run draw from this very generator.
-        fresh.bit_generator.state = self.value(node["v"], fresh.bit_generator.state)
-        self.seen[node["n"]] = fresh
-        return fresh
-
-    def plan(self, node: Mapping[str, Any], fresh: Any, place: str) -> Plan:
-        return Plan.from_dict(self.value(node["v"]))
-
-    def record(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
+    def _record(self, node: Mapping[str, Any], fresh: Any, place: str) -> Any:
         kind = _record_of(node["t"])
         if _stays(kind) and type(fresh) is not kind:
             raise TypeError(f"{node['t']} is stored where the run has {_told(fresh)}")
@@ -332,20 +302,3 @@ def _told(value: Any) -> str:
 
 def _type_of(array: Any) -> Any:
     return array.dtype if isinstance(array, np.ndarray) else array.dtype.kind
-
-
-_READERS: dict[str, Callable[[_Reader, Mapping[str, Any], Any, str], Any]] = {
-    "fresh": _Reader.fresh,
-    "float": _Reader.number,
-    "scalar": _Reader.scalar,
-    "history": _Reader.history,
-    "tuple": _Reader.sequence,
-    "list": _Reader.sequence,
-    "dict": _Reader.mapping,
-    "again": _Reader.again,
-    "array": _Reader.array,
-    "remote": _Reader.remote,
-    "generator": _Reader.generator,
-    "plan": _Reader.plan,
-    "record": _Reader.record,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from saddleslide.certificates.certificate import certified, feasible, judged
 from saddleslide.certificates.guards import PairGuard
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import UnknownConstantError, UnreachableError
-from saddleslide.functions import LowerModel
+from saddleslide.functions.minimum import LowerModel
 from saddleslide.functions.remembered import Remembered
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.oracles import Oracles
@@ -42,25 +42,34 @@ class StageState(State):
 class StageJudge(StageState):
     """The certificate of the last point that was judged; unlike `Judge` it keeps no bound of an earlier one.
 
-    Parameters
-    ----------
-    problem : SaddleProblem
-        The problem.
-    tol : float or None
-        Target; without one nothing but the end of the method ends the run.
-    start : (x, y)
-        Where the run begins.
-    control, watch : Control and Watch
-        Books and clock of the call, and the settings of its caller's code.
+    It answers the questions of a `Judge` and of its inspector. `tol` is the target, if there is one; `own` are the
+    method's oracles.
     """
 
+    # A schedule goes on to its end, whatever rounding does.
+    at_rounding = False
+
     def __init__(
-        self, problem: SaddleProblem, tol: float | None, start: tuple[Array, Array], control: Control, watch: Watch
+        self,
+        problem: SaddleProblem,
+        tol: float | None,
+        start: tuple[Array, Array],
+        own: Oracles,
+        control: Control,
+        watch: Watch,
     ) -> None:
         super().__init__(start, Certificate(reason="not judged yet"))
-        self.problem, self.tol, self.start = problem, tol, start
+        self.problem, self.start, self.own = problem, start, own
+        # The gap that ends the run; NaN without one.
+        self.target = math.nan if tol is None else tol
         self._control, self._watch = control, watch
         self.oracles = Oracles(problem)
+
+    def open(self, *start: object) -> None:
+        """Nothing: no start is judged."""
+
+    def doubt(self, mismatch: float) -> None:
+        """Nothing: certificates trust the adjoint that was tested."""
 
     @property
     def calls(self) -> Calls:
@@ -71,11 +80,6 @@ class StageJudge(StageState):
     def gap(self) -> float:
         """Certified gap of the last point that was judged."""
         return self.seen.gap
-
-    @property
-    def target(self) -> float:
-        """The gap that ends the run; NaN without one."""
-        return math.nan if self.tol is None else self.tol
 
     @property
     def solved(self) -> bool:
@@ -123,7 +127,7 @@ class StageJudge(StageState):
             self.seen = replace(self.seen, calls=before + oracles.calls + books.take())
             books.calls = aside
 
-    def confirm(self, own: Calls) -> None:
+    def confirm(self) -> None:
         """Own code that the method has hardly called is probed before a success is claimed; part of judging."""
         problem, before = self.problem, self.calls
         self.oracles = oracles = Oracles(problem, errors=self._watch.errors)
@@ -132,56 +136,42 @@ class StageJudge(StageState):
             for (name, function, domain), point, began in zip(sides, self.latest, self.start, strict=True):
                 # The recursion has compared its own calls, which were all at one point where it never left the start.
                 guard = PairGuard(name, function, domain)
-                guard.seen = 0 if np.array_equal(point, began) else int(getattr(own, name))
+                guard.seen = 0 if np.array_equal(point, began) else int(getattr(self.own.calls, name))
                 guard.probe(oracles, point, math.inf)
         finally:
             self.seen = replace(self.seen, calls=before + oracles.calls)
 
-    def distrust(self, reason: str) -> None:
-        """Oracles have contradicted each other: no bound is left."""
-        self.seen = Certificate(reason=reason, calls=self.calls)
-
     def return_to_judged(self) -> None:
         """Back to the point that was judged last; a block that no bound speaks of stays where it is."""
         if self.judged_point is not None:
-            (x, y), (old_x, old_y) = self.latest, self.judged_point
-            self.latest = (
-                old_x if math.isfinite(self.seen.upper) else x,
-                old_y if math.isfinite(self.seen.lower) else y,
-            )
+            (x, y), (old_x, old_y), seen = self.latest, self.judged_point, self.seen
+            self.latest = (old_x if math.isfinite(seen.upper) else x, old_y if math.isfinite(seen.lower) else y)
 
-    def go_back(self, own: Oracles, models: Mapping[str, LowerModel]) -> None:
+    def go_back(self, models: Mapping[str, LowerModel]) -> None:
         """Oracles are out of reach: back to the last point that was judged, or can be from what was heard of f."""
-        if self.judged_point is None:
+        heard, f, X = self.own.heard, self.problem.f, self.problem.X
+        if self.judged_point is None and heard.point is not None and "f" in models:
+            # The last point where f was called: its value is known, and the lower model of all calls so far.
             try:
-                self._judge_from_memory(own, models)
+                point = X.project(heard.point), self.latest[1]
+                known = replace(self.problem, f=Remembered(f, heard, X), B=self.problem.coupling)
+                found = judged(known, *point, models=models)
             except (UnreachableError, UnknownConstantError):
                 # g or B is out of reach as well, or a constant of f was never asked.
                 return
+            if found.kind != "none":
+                self.seen, self.judged_point = found, point
         self.return_to_judged()
 
-    def _judge_from_memory(self, own: Oracles, models: Mapping[str, LowerModel]) -> None:
-        """Judge the last point where f was called: its value is known, and the lower model of all calls so far."""
-        if own.heard.point is None or "f" not in models:
-            return
-        remembered = Remembered(self.problem.f, own.heard, self.problem.X)
-        point = self.problem.X.project(own.heard.point), self.latest[1]
-        found = judged(replace(self.problem, f=remembered, B=self.problem.coupling), *point, models=models)
-        if found.kind != "none":
-            self.seen, self.judged_point = found, point
-
-    def take_up(self, offered: tuple[tuple[Array, Array], ...]) -> None:
+    def take_up(self, offered: Sequence[tuple[Array, Array]]) -> None:
         """Cut short in the first step: what no bound judges is taken from a step that was not finished."""
-        known, sides = (
-            (math.isfinite(self.seen.upper), math.isfinite(self.seen.lower)),
-            (self.problem.X, self.problem.Y),
-        )
+        known = math.isfinite(self.seen.upper), math.isfinite(self.seen.lower)
         if all(known):
             return
+        sides = self.problem.X, self.problem.Y
         for found in offered:
             moved = any(not np.array_equal(new, old) for new, old in zip(found, self.latest, strict=True))
-            inside = all(domain.contains(part, 1e-9) for domain, part in zip(sides, found, strict=True))
-            if moved and inside:
+            if moved and all(domain.contains(part, 1e-9) for domain, part in zip(sides, found, strict=True)):
                 x, y = (old if kept else new for old, new, kept in zip(self.latest, found, known, strict=True))
                 self.latest = x, y
                 return

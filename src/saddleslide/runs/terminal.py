@@ -16,16 +16,7 @@ EXIT_CLOSED_PIPE = 141
 
 
 class Terminal(Console):
-    r"""A console that says at once where its output can not be written.
-
-    Examples
-    --------
-    >>> import io
-    >>> page = io.StringIO()
-    >>> Terminal(file=page).print("solved")
-    >>> page.getvalue()
-    'solved\n'
-    """
+    """A console that says at once where its output can not be written."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print, and see to it that it arrives."""

@@ -9,8 +9,9 @@ from saddleslide.theory.bounds import (
     sharp_bound,
     sorted_by_budget,
 )
+from saddleslide.theory.hypotheses import Constant
 from saddleslide.theory.levels import Level, Term, alpha, alpha_sequence, place
-from saddleslide.theory.plan import Constant, Plan
+from saddleslide.theory.plan import Plan
 from saddleslide.theory.schedule import Schedule
 
 __all__ = [

@@ -4,93 +4,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from saddleslide.errors import InputError
 from saddleslide.theory.levels import Level, Term, last_alpha, sum_of_inverse_squares
 
 
-@dataclass(frozen=True)
-class Noise:
-    """Noise of one level in the bound: (sigma^2 / 2 tau) spread + sqrt(Omega) sigma sqrt(squares)."""
+def noise_weights(levels: Sequence[Level]) -> list[tuple[float, float]]:
+    """(spread, squares) of each level: the sums over nodes in the proof of Theorem VI_sliding_stochastic_uniform.
 
-    spread: float
-    squares: float
-
-
-def noise_weights(levels: Sequence[Level]) -> tuple[Noise, ...]:
-    """The sums over nodes in the proof of Theorem VI_sliding_stochastic_uniform, with the actual alphas.
-
-    spread = prod alpha_{T-1}^2 sum_t alpha_t^-2 (at most the number of calls) and squares = prod alpha_{T-1}^4 sum_t
-    alpha_t^-2 (at most 2^k over the number of calls).
-
-    Examples
-    --------
-    >>> from saddleslide.theory.holder import Holder
-    >>> from saddleslide.theory.levels import Term, place
-    >>> noise_weights(place([Term("f", Holder(1.0, 1.0))], loops=(1,)))
-    (Noise(spread=1.0, squares=1.0),)
+    With the actual alphas spread = prod alpha_{T-1}^2 sum_t alpha_t^-2 (at most the number of calls) and squares = prod
+    alpha_{T-1}^4 sum_t alpha_t^-2 (at most 2^k over the number of calls).
     """
     found, spread, squares = [], 1.0, 1.0
     for level in levels:
         a, total = last_alpha(level.T), sum_of_inverse_squares(level.T)
         spread *= a**2 * total
         squares *= a**4 * total
-        found.append(Noise(spread, squares))
-    return tuple(found)
+        found.append((spread, squares))
+    return found
+
+
+def drift(level: Level, spread: float) -> float:
+    """sigma^2 spread / (2 tau); infinite without a tau."""
+    return level.term.variance * spread / (2.0 * level.term.tau) if level.term.tau > 0.0 else math.inf
+
+
+def is_felt(level: Level) -> bool:
+    """Whether there is noise; it moves nothing on a single point."""
+    return level.term.variance > 0.0 and level.term.Omega > 0.0
 
 
 def noise_bound(levels: Sequence[Level]) -> float:
     """What sampled gradients add to the sharp bound: last two sums of Theorem VI_sliding_stochastic_uniform.
 
     Its sup is split by levels, so every level may have its own norm and Omega (docs/stochastic.md).
-
-    Examples
-    --------
-    >>> from saddleslide.theory.levels import Term, place
-    >>> from saddleslide.theory.noise import steadied
-    >>> noise_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,)))
-    4.0
     """
     return math.fsum(
-        deviation(level, noise.spread) + math.sqrt(level.term.variance * level.term.Omega * noise.squares)
-        for level, noise in zip(levels, noise_weights(levels), strict=True)
-        if felt(level)
+        drift(level, spread) + math.sqrt(level.term.variance * level.term.Omega * squares)
+        for level, (spread, squares) in zip(levels, noise_weights(levels), strict=True)
+        if is_felt(level)
     )
 
 
 def printed_noise_bound(levels: Sequence[Level]) -> float:
-    """The same two sums as printed: sigma_i^2 A_i / (2 tau_i) and 2^(i/2) sigma_i sqrt(Omega / A_i).
-
-    Examples
-    --------
-    >>> from saddleslide.theory.levels import Term, place
-    >>> from saddleslide.theory.noise import steadied
-    >>> round(printed_noise_bound(place(steadied([Term("f", variance=1.0, Omega=4.0)], (1,)), (1,))), 4)
-    4.8284
-    """
+    """The same two sums as printed: sigma_i^2 A_i / (2 tau_i) and 2^(i/2) sigma_i sqrt(Omega / A_i)."""
     return math.fsum(
-        deviation(level, level.N) + math.sqrt(2.0**i * level.term.variance * level.term.Omega / level.N)
+        drift(level, level.N) + math.sqrt(2.0**i * level.term.variance * level.term.Omega / level.N)
         for i, level in enumerate(levels, start=1)
-        if felt(level)
+        if is_felt(level)
     )
-
-
-def felt(level: Level) -> bool:
-    """Noise moves nothing on a single point."""
-    return level.term.variance > 0.0 and level.term.Omega > 0.0
-
-
-def deviation(level: Level, spread: float) -> float:
-    """sigma^2 spread / (2 tau); infinite without a tau.
-
-    Examples
-    --------
-    >>> from saddleslide.theory.levels import Term, place
-    >>> deviation(place([Term("f", variance=4.0, tau=2.0)], (1,))[0], 3.0)
-    3.0
-    """
-    return level.term.variance * spread / (2.0 * level.term.tau) if level.term.tau > 0.0 else math.inf
 
 
 # Corollary 3.6 proves kappa_n = 2^(2n+2); the paper's tables use 1.
@@ -120,12 +82,10 @@ def budget(term: Term, eps: float) -> float:
     """
     if not (eps > 0.0 and math.isfinite(eps)):
         raise InputError(f"budget: eps is {eps!r}; expected a finite number > 0.")
-    smooth, operator = 0.0, 0.0
-    if term.smoothness is not None and term.smoothness.H > 0.0:
-        nu = term.smoothness.nu
-        smooth = (term.smoothness.H * term.Omega ** ((1.0 + nu) / 2.0) / eps) ** (2.0 / (1.0 + 3.0 * nu))
-    if term.M > 0.0:
-        operator = term.M * term.Omega / eps
+    smooth, p = 0.0, term.smoothness
+    if p is not None and p.H > 0.0:
+        smooth = (p.H * term.Omega ** ((1.0 + p.nu) / 2.0) / eps) ** (2.0 / (1.0 + 3.0 * p.nu))
+    operator = term.M * term.Omega / eps if term.M > 0.0 else 0.0
     noise = term.variance * term.Omega / eps**2 if term.variance > 0.0 else 0.0
     return max(smooth, operator, noise, 1.0)
 
@@ -154,10 +114,8 @@ def loop_counts(terms: Sequence[Term], eps: float, kappa: float = PRACTICAL_KAPP
     for term in terms:
         calls = kappa * budget(term, eps)
         if not math.isfinite(calls):
-            raise InputError(
-                f"component {term.name}: the domain is unbounded; expected a bounded one (Corollary 3.6), "
-                "or explicit loops=."
-            )
+            expected = "expected a bounded one (Corollary 3.6), or explicit loops="
+            raise InputError(f"component {term.name}: the domain is unbounded; {expected}.")
         loops.append(max(1, math.ceil(calls / N)))
         N *= loops[-1]
     return tuple(loops)
@@ -209,19 +167,14 @@ def printed_holder_bound(levels: Sequence[Level]) -> float:
     >>> printed_holder_bound(place([Term("f", Holder(1.0, 8.0), Omega=1.0)], loops=(4,)))
     1.0
     """
-    return math.fsum(
-        _holder_part(i, level) + _times(2.0 ** (i - 1) * level.term.M / level.N, level)
-        for i, level in enumerate(levels, start=1)
-    )
-
-
-def _holder_part(i: int, level: Level) -> float:
-    smoothness = level.term.smoothness
-    if smoothness is None or smoothness.H == 0.0:
-        return 0.0
-    nu = smoothness.nu
-    scale = 2.0 ** (i * (1.0 + nu)) * smoothness.H * level.term.Omega ** ((1.0 + nu) / 2.0)
-    return float(scale / ((1.0 + nu) * level.N ** ((1.0 + 3.0 * nu) / 2.0)))
+    parts = []
+    for i, level in enumerate(levels, start=1):
+        p, smooth = level.term.smoothness, 0.0
+        if p is not None and p.H > 0.0:
+            scale = 2.0 ** (i * (1.0 + p.nu)) * p.H * level.term.Omega ** ((1.0 + p.nu) / 2.0)
+            smooth = float(scale / ((1.0 + p.nu) * level.N ** ((1.0 + 3.0 * p.nu) / 2.0)))
+        parts.append(smooth + _times(2.0 ** (i - 1) * level.term.M / level.N, level))
+    return math.fsum(parts)
 
 
 def _times(coefficient: float, level: Level) -> float:

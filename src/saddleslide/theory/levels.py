@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
-from typing import Any
 
 from saddleslide.errors import InputError
 from saddleslide.theory.holder import Holder
@@ -48,29 +47,18 @@ def alpha(t: int) -> float:
 
 
 def last_alpha(T: int) -> float:
-    """Give alpha_{T-1}, what a level with T iterations contributes to the bounds.
-
-    Examples
-    --------
-    >>> last_alpha(1)
-    1.0
-    """
+    """Give alpha_{T-1}, what a level with T iterations contributes to the bounds."""
     return _at(T)[0]
 
 
 def sum_of_inverse_squares(T: int) -> float:
-    """Sum of alpha_t^-2 over the T iterations of a level, at most alpha_{T-1}^-3 (Lemma alpha_properties).
-
-    Examples
-    --------
-    >>> round(sum_of_inverse_squares(2), 4)
-    3.618
-    """
+    """Sum of alpha_t^-2 over the T iterations of a level, at most alpha_{T-1}^-3 (Lemma alpha_properties)."""
     return _at(T)[1]
 
 
 @lru_cache(maxsize=1024)
 def _at(T: int) -> tuple[float, float]:
+    """(alpha_{T-1}, sum of alpha_t^-2 for t < T)."""
     with _growing:
         while len(_alphas) < min(T, _KEPT):
             a = 2.0 / (1.0 + math.sqrt(1.0 + 4.0 / _alphas[-1] ** 2))
@@ -79,23 +67,16 @@ def _at(T: int) -> tuple[float, float]:
             _alphas.append(a)
     if T <= _KEPT:
         return _alphas[T - 1], _inverse_squares[T - 1]
-    return _far(T)
-
-
-def _far(T: int) -> tuple[float, float]:
-    """Beyond the kept ones u = 1/alpha grows by 1/2 + 1/(8u) a step; what is left out is below 1e-12 relative."""
-    first, kept = 1.0 / _alphas[-1], _inverse_squares[-1]
+    # Beyond the kept ones u = 1/alpha grows by 1/2 + 1/(8u) a step; what is left out is below 1e-12 relative.
+    first = 1.0 / _alphas[-1]
     u = first + 0.5 * (T - _KEPT)
     # Euler and Maclaurin's sums of 1/(8u) and of u^2, where du/dt = 1/2 + 1/(8u) + 1/(32u^2) takes these steps.
     for _ in range(8):
         grown = 0.25 * math.log((4.0 * u + 1.0) / (4.0 * first + 1.0)) + 0.0625 * (1.0 / first - 1.0 / u)
         u = first + 0.5 * (T - _KEPT) + grown
-    area = _area(u) - _area(first) + 0.5 * (u * u - first * first) + (u - first) / 12.0
-    return 1.0 / u, kept + area
-
-
-def _area(u: float) -> float:
-    return 2.0 * u**3 / 3.0 - u * u / 4.0
+    upper, lower = (2.0 * end**3 / 3.0 - end * end / 4.0 for end in (u, first))
+    area = upper - lower + 0.5 * (u * u - first * first) + (u - first) / 12.0
+    return 1.0 / u, _inverse_squares[-1] + area
 
 
 @dataclass(frozen=True)
@@ -168,16 +149,13 @@ def check_loops(loops: Sequence[int], levels: int) -> tuple[int, ...]:
         raise InputError(f"loops is {loops!r}; expected {levels} numbers, one per level.") from None
     if len(counts) != levels:
         raise InputError(f"loops is {counts}; expected {levels} numbers, one per level.")
-    if not all(_is_count(T) for T in counts):
+    try:
+        whole = all(not isinstance(T, bool) and bool(int(T) == T and T >= 1) for T in counts)
+    except (TypeError, ValueError, OverflowError):
+        whole = False
+    if not whole:
         raise InputError(f"loops is {counts}; expected whole numbers >= 1.")
     return tuple(int(T) for T in counts)
-
-
-def _is_count(T: Any) -> bool:
-    try:
-        return not isinstance(T, bool) and bool(int(T) == T and T >= 1)
-    except (TypeError, ValueError, OverflowError):
-        return False
 
 
 def place(terms: Sequence[Term], loops: Sequence[int]) -> tuple[Level, ...]:
@@ -193,25 +171,19 @@ def place(terms: Sequence[Term], loops: Sequence[int]) -> tuple[Level, ...]:
     for position, (term, T) in enumerate(zip(terms, check_loops(loops, len(terms)), strict=True), start=1):
         N *= T
         last_alphas *= last_alpha(T)
-        L, delta = _oracle(term, position, N)
+        delta, L, p = 0.0, 0.0, term.smoothness
+        if term.inexact is not None:
+            delta, L = term.inexact
+        elif p is not None and p.H > 0.0:
+            if p.nu < 1.0 and not math.isfinite(term.Omega):
+                raise InputError(
+                    f"component {term.name}: nu is {p.nu} and the domain is unbounded; expected a bounded domain, "
+                    "nu = 1, or a declared (delta, L) oracle (Theorem 3.5 needs Omega < inf)."
+                )
+            delta = 0.0 if p.nu == 1.0 else p.best_delta(position, N, term.Omega)
+            L = p.L(delta)
         levels.append(Level(term, T, N, L, delta, last_alphas))
     return tuple(levels)
-
-
-def _oracle(term: Term, position: int, N: int) -> tuple[float, float]:
-    if term.inexact is not None:
-        return term.inexact[1], term.inexact[0]
-    if term.smoothness is None or term.smoothness.H == 0.0:
-        return 0.0, 0.0
-    if term.smoothness.nu == 1.0:
-        return term.smoothness.H, 0.0
-    if not math.isfinite(term.Omega):
-        raise InputError(
-            f"component {term.name}: nu is {term.smoothness.nu} and the domain is unbounded; expected a bounded "
-            "domain, nu = 1, or a declared (delta, L) oracle (Theorem 3.5 needs Omega < inf)."
-        )
-    delta = term.smoothness.best_delta(position, N, term.Omega)
-    return term.smoothness.L(delta), delta
 
 
 def levelwise_terms(
@@ -219,33 +191,16 @@ def levelwise_terms(
 ) -> list[Term]:
     """Terms for `place`, in any order: f in the seminorm diag(1, 0), g in diag(0, 1), B in the norm diag(w, 1/w).
 
-    In these norms the constants of f, g and B are the Euclidean ones, and B has M = L_xy for every w.
-
-    Parameters
-    ----------
-    f, g : Holder
-        Euclidean Hölder conditions of f on X and of g on Y.
-    L_xy : float
-        Upper bound on the norm of B; 0 only for B = 0.
-    Omega_x, Omega_y : float
-        Largest squared Euclidean distances from the start within X and within Y; infinite when unbounded.
-    w : float, optional
-        Weight of the coupling norm; `best_w` unless given.
-
-    Examples
-    --------
-    >>> f, g, B = levelwise_terms(Holder(1.0, 3.0), Holder(0.5, 1.0), L_xy=2.0, Omega_x=100.0, Omega_y=0.01)
-    >>> f.weights, g.weights, B.weights
-    ((1.0, 0.0), (0.0, 1.0), (0.01, 100.0))
-    >>> f.Omega, g.Omega, B.Omega, B.M
-    (100.0, 0.01, 2.0, 2.0)
+    In these norms the constants of f, g and B are the Euclidean ones, and B has M = L_xy for every w; `best_w` unless
+    given. Each Omega is a largest squared Euclidean distance from the start, infinite when unbounded.
     """
     for name, value in (("L_xy", L_xy), ("Omega_x", Omega_x), ("Omega_y", Omega_y)):
         if not value >= 0.0:
             raise InputError(f"levelwise_terms: {name} is {value!r}; expected a number >= 0.")
     if not math.isfinite(L_xy):
         raise InputError(f"levelwise_terms: L_xy is {L_xy!r}; expected a finite number >= 0.")
-    f, g = _on_set(f, Omega_x), _on_set(g, Omega_y)
+    # On a single point every Hölder condition holds; one with nu = 1 and H > 0 keeps the steps finite.
+    f, g = (Holder(1.0, p.H or 1.0) if Omega == 0.0 else p for p, Omega in ((f, Omega_x), (g, Omega_y)))
     for name, smoothness, block in (("f", f, "x"), ("g", g, "y")):
         if L_xy == 0.0 and smoothness.H == 0.0:
             raise InputError(
@@ -267,22 +222,10 @@ def best_w(Omega_x: float, Omega_y: float) -> float:
     """The w = D_y / D_x that minimises w D_x^2 + D_y^2 / w; the minimum is 2 D_x D_y.
 
     A set that is a single point has no size to balance: then w = 1, one valid choice among all.
-
-    Examples
-    --------
-    >>> best_w(100.0, 0.01)
-    0.01
     """
     if not (math.isfinite(Omega_x) and math.isfinite(Omega_y)):
         raise InputError(
             f"levelwise_terms: the squared radii are {Omega_x} and {Omega_y}; expected bounded domains, or w=, "
             "about |y - y_in| / |x - x_in| at the solution."
         )
-    if Omega_x == 0.0 or Omega_y == 0.0:
-        return 1.0
-    return math.sqrt(Omega_y) / math.sqrt(Omega_x)
-
-
-def _on_set(smoothness: Holder, Omega: float) -> Holder:
-    """On a single point every Hölder condition holds; one with nu = 1 and H > 0 keeps the steps finite."""
-    return Holder(1.0, smoothness.H or 1.0) if Omega == 0.0 else smoothness
+    return 1.0 if Omega_x == 0.0 or Omega_y == 0.0 else math.sqrt(Omega_y) / math.sqrt(Omega_x)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from saddleslide.errors import InputError, raise_all
-from saddleslide.theory.hypotheses import Hypothesis, hypotheses_from_data, hypotheses_to_data
-from saddleslide.theory.noise import samples_of
-from saddleslide.theory.schedule import Schedule, metric_to_data
+from saddleslide.theory.bounds import sharp_bound
+from saddleslide.theory.explanation import plan_lines
+from saddleslide.theory.hypotheses import Constant, Hypothesis, all_hold
+from saddleslide.theory.noise import is_noisy, rests_on_estimate
+from saddleslide.theory.restarts import CONTRACTION, lengthened
+from saddleslide.theory.schedule import PRIMAL_DUAL, Schedule, as_data
 
 # Inspections of a named method come 10 % apart: at most a tenth of the work is done after the target was met.
 GROWTH = 1.1
@@ -20,20 +23,10 @@ ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL = "adaptive sliding", "restarted primal-
 RECURSIVE_SLIDING = "recursive sliding"
 # Constants of a plan: upper bounds on the distances from the start to the solution.
 DISTANCES = ("D_x", "D_y")
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A number the plan relies on, and where it came from.
-
-    Examples
-    --------
-    >>> Constant(2.0, "declared").origin
-    'declared'
-    """
-
-    value: float
-    origin: str
+# What a practical stage is expected to leave of the gap: measured on quadratics, 0.1 to 0.3.
+PRACTICAL_CONTRACTION = 0.25
+# Psi is at least so many gaps (Bregman part of eq. Psi_s), and the certificate stops a run at the gap itself.
+PSI_PER_GAP = 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,24 +156,69 @@ class Plan:
         return () if self.schedule is None else self.schedule.loops
 
     @property
+    def sampled(self) -> bool:
+        """Whether a gradient is sampled, so that every bound is in expectation."""
+        if self.schedule is None:
+            return False
+        if any(is_noisy(level.term for level in stage.levels) for stage in self.schedule.stages):
+            return True
+        names = ("sigma2_x", "sigma2_y") if self.schedule.has_restarts else ()
+        return any(self.constants[name].value > 0.0 for name in names if name in self.constants)
+
+    @property
     def bound(self) -> float:
-        """Bound on the gap that a theorem promises, of sampled gradients on average; infinite where none does."""
-        return math.inf if self.schedule is None else self.schedule.bound(self)
+        """Bound on the gap that a theorem promises, of sampled gradients on average; infinite where none does.
+
+        Of one run that of Theorem 3.5, of restarts the target. So it is infinite on unbounded domains without restarts,
+        and where a floor of anchors lies above the target.
+        """
+        schedule = self.schedule
+        if schedule is None:
+            return math.inf
+        if not schedule.has_restarts:
+            return sharp_bound(schedule.levels)
+        known = schedule.proof_constants and schedule.transfers and self._is_founded()
+        Psi_end = self.constants["Psi_end"].value if "Psi_end" in self.constants else math.inf
+        reached = self.Psi_bound <= Psi_end * (1.0 + 1e-9)
+        return float(self.tol) if known and reached and self.tol is not None else math.inf
+
+    @property
+    def Psi_bound(self) -> float:
+        """What the proved constants of restarts promise for Psi at the end; infinite for practical ones."""
+        if self.schedule is None or not self.schedule.proof_constants or not self._is_founded(for_gap=False):
+            return math.inf
+        if not self.schedule.stages:
+            return self.constants["Psi0"].value
+        return CONTRACTION * self.schedule.stages[-1].Omega + self.schedule.stages[-1].anchor_error
+
+    @property
+    def proved(self) -> bool:
+        """Whether a theorem promises the target (any bound without one); elsewhere the certificate is the proof."""
+        if self.schedule is None or not self._is_founded():
+            return False
+        return self.bound <= (math.inf if self.tol is None else self.tol) and math.isfinite(self.bound)
+
+    def _is_founded(self, for_gap: bool = True) -> bool:
+        """Whether every constant is a bound and every hypothesis is known to hold."""
+        return not rests_on_estimate(self.constants) and all_hold(self.hypotheses, for_gap)
 
     @property
     def theorem(self) -> str:
         """The statement behind `bound`."""
-        return "none: the certificate is the proof" if self.schedule is None else self.schedule.theorem(self)
-
-    @property
-    def proved(self) -> bool:
-        """Whether a theorem promises the target; elsewhere the certificate is the proof."""
-        return self.schedule is not None and self.schedule.is_proved(self)
-
-    @property
-    def sampled(self) -> bool:
-        """Whether a gradient is sampled, so that every bound is in expectation."""
-        return self.schedule is not None and self.schedule.is_sampled(self)
+        schedule = self.schedule
+        if schedule is None:
+            return "none: the certificate is the proof"
+        if schedule.has_restarts:
+            if self.sampled:
+                return "Appendix stochastic_strongly_convex, in expectation"
+            return "Corollary mixed_gap_complexity" if schedule.regime == "mixed" else "Theorem 4.4, Corollary 4.5"
+        if not math.isfinite(self.bound):
+            return "none: the domain is unbounded"
+        if self.sampled:
+            return "Theorem VI_sliding_stochastic_uniform, in expectation"
+        declared = any(level.term.inexact is not None for level in schedule.levels)
+        named = "Theorem 3.3 with the declared oracles" if declared else "Theorem 3.5"
+        return named + (", primal-dual steps" if schedule.coupling_step == PRIMAL_DUAL else "")
 
     @property
     def simple_terms(self) -> tuple[str, ...]:
@@ -196,13 +234,24 @@ class Plan:
 
     @property
     def expected_share(self) -> float:
-        """Part of the predicted calls that a run is expected to need."""
-        return 1.0 if self.schedule is None else self.schedule.expected_share(self)
+        """Part of the predicted calls that a run is expected to need: a certificate stops it before Psi is proved."""
+        schedule = self.schedule
+        if schedule is None or not schedule.has_restarts or schedule.proof_constants or not schedule.stages:
+            return 1.0
+        Psi0 = self.constants["Psi0"].value if "Psi0" in self.constants else math.inf
+        ratio = Psi0 / (PSI_PER_GAP * self.tol) if self.tol else math.inf
+        if not math.isfinite(ratio):
+            return 1.0
+        needed = math.log(max(ratio, 1.0)) / math.log(1.0 / PRACTICAL_CONTRACTION)
+        return min(max(math.ceil(needed), 1) / len(schedule.stages), 1.0)
 
     @property
     def predicted_samples(self) -> dict[str, int]:
         """Samples per oracle, anchors included: calls times batch for sampled gradients, 0 for exact ones."""
-        return samples_of(self.predicted_calls, self.constants) if self.schedule is not None else {"f": 0, "g": 0}
+        if self.schedule is None:
+            return {"f": 0, "g": 0}
+        calls, batches = self.predicted_calls, {"f": self.constants.get("batch_x"), "g": self.constants.get("batch_y")}
+        return {name: 0 if batch is None else int(calls[name] * batch.value) for name, batch in batches.items()}
 
     @property
     def distances(self) -> tuple[float, float]:
@@ -216,9 +265,11 @@ class Plan:
         return max(step + 1, math.floor(GROWTH * step)) if every is None else step + every
 
     def raised(self, first: int, factor: float = 2.0) -> Plan:
-        """The plan with longer stages from number `first` on."""
+        """Longer stages from number `first` on: what a run does when a practical stage gained too little."""
         assert self.schedule is not None
-        return replace(self, schedule=self.schedule.raised(first, factor))
+        stages = self.schedule.stages
+        later = tuple(lengthened(stage, factor) for stage in stages[first:])
+        return replace(self, schedule=replace(self.schedule, stages=stages[:first] + later))
 
     def explain(self) -> str:
         """The plan as readable lines.
@@ -233,87 +284,32 @@ class Plan:
           target   gap at most 0.001
           inspect  every 10 % more iterations
         """
-        known = [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
+        lines = plan_lines(self)
+        lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
         if self.schedule is not None:
-            assumed = [one.line for one in self.hypotheses]
-            return "\n".join([*self.schedule.lines(self), *known, *assumed, *self._cost_lines(self.expected_share)])
-        lines = self._adaptive_lines() if self.is_adaptive else self._method_lines()
-        lines += known + [f"  because  {why}" for why in (*self.reasons, *self.notes)]
-        if self.predicted:
+            lines += [one.line for one in self.hypotheses]
+        else:
+            lines += [f"  because  {why}" for why in (*self.reasons, *self.notes)]
+        if self.schedule is None and self.predicted:
             f, g, B = (self.predicted[name] for name in "fgB")
-            lines += [f"  calls    about f' {f:,.3g}   g' {g:,.3g}   B and B^T {B:,.3g}", *self._cost_lines()]
+            lines.append(f"  calls    about f' {f:,.3g}   g' {g:,.3g}   B and B^T {B:,.3g}")
+        if self.costs is not None and (self.schedule is not None or self.predicted):
+            c_f, c_g, c_B = self.costs
+            cost = self.expected_share * weighted_cost(self.predicted_calls, self.costs)
+            lines.append(f"  cost     {cost:.4g} expected, at prices f' {c_f:.4g}, g' {c_g:.4g}, B {c_B:.4g}")
+            lines += [f"  instead  {name}: {cost:.4g}" for name, cost in self.alternatives]
         return "\n".join(lines)
 
-    def _target(self) -> str:
-        words = [f"gap at most {self.tol:g}"] if self.tol else []
-        return " or ".join(words + ([f"{self.rtol:g} of the gap at the start"] if self.rtol > 0.0 else []))
-
-    def _method_lines(self) -> list[str]:
-        chosen = [f", {name} {value}" for name, value in self.settings.items() if value is not None]
-        then = "  then     adaptive sliding, where it costs more than that is predicted to, or stands still"
-        return [
-            f"Plan: {self.method}{''.join(chosen)}",
-            f"  target   {self._target()}",
-            f"  inspect  every {'10 % more' if self.every is None else self.every} iterations",
-            *([then] if self.on_allowance else []),
-        ]
-
-    def _adaptive_lines(self) -> list[str]:
-        lines = [
-            f"Plan: {self.method}, levels {self.order}, metric {self.metric}",
-            f"  target   {self._target()}",
-            "  bound    none in advance: the certificate is the proof",
-        ]
-        if self.method == ADAPTIVE_SLIDING:
-            of = self.settings
-            if of["g_steps"] > 0:
-                lines.append(f"  inside   at most {of['g_steps']} steps on g per gradient of f")
-            steps, name = (of["steps_per_g"], " of g") if of["g_steps"] > 0 else (of["inner_steps"], "")
-            lines.append(f"  inner    at most {steps} coupling steps (2 products each) per gradient{name}")
-            lines.append(f"  start    curvature {of['curvature']:.4g} in the metric, then by backtracking")
-        return lines + [f"  simple   {term}" for term in self.simple_terms]
-
-    def _cost_lines(self, share: float = 1.0) -> list[str]:
-        """Expected cost and rejected alternatives; `share` is the part of the calls expected to be needed."""
-        if self.costs is None:
-            return []
-        c_f, c_g, c_B = self.costs
-        cost = share * weighted_cost(self.predicted_calls, self.costs)
-        lines = [f"  cost     {cost:.4g} expected, at prices f' {c_f:.4g}, g' {c_g:.4g}, B {c_B:.4g}"]
-        return lines + [f"  instead  {name}: {cost:.4g}" for name, cost in self.alternatives]
-
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON; `Plan.from_dict` reads them back.
-
-        Examples
-        --------
-        >>> import numpy as np, saddleslide as ss
-        >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-        >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-        >>> ss.plan(game, tol=1e-3).to_dict()["tol"]
-        0.001
-        """
+        """Plain numbers and strings, for JSON; `Plan.from_dict` reads them back."""
         if self.own is not None:
             raise InputError(
                 f"Plan.to_dict: the method {self.own!r} is a class of your own, which a file can not hold; expected a "
                 "method of ss.methods."
             )
-        plain = ("method", "tol", "rtol", "seed", "mirrored", "every", "on_allowance")
-        return {
-            **{name: getattr(self, name) for name in plain},
-            "settings": {name: metric_to_data(v) if name == "given" else v for name, v in self.settings.items()},
-            "schedule": None if self.schedule is None else self.schedule.to_dict(),
-            "constants": {name: [constant.value, constant.origin] for name, constant in self.constants.items()},
-            "hypotheses": hypotheses_to_data(self.hypotheses),
-            "reasons": list(self.reasons),
-            "costs": None if self.costs is None else list(self.costs),
-            "alternatives": [list(pair) for pair in self.alternatives],
-            "predicted": None if self.predicted is None else dict(self.predicted),
-            "shapes": None if self.shapes is None else [list(shape) for shape in self.shapes],
-            "proximal": list(self.proximal),
-            "notes": list(self.notes),
-            "spent": list(self.spent),
-        }
+        data = {entry.name: as_data(getattr(self, entry.name)) for entry in fields(self) if entry.name != "own"}
+        # Settings stay as they are, but for the metric.
+        return data | {"settings": {name: as_data(v) if name == "given" else v for name, v in self.settings.items()}}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
@@ -333,32 +329,24 @@ class Plan:
         if not isinstance(data, Mapping):
             raise InputError(f"Plan.from_dict: received {type(data).__name__}; expected what a plan's to_dict wrote.")
         if "method" not in data or "schedule" not in data:
-            raise InputError(
-                f"Plan.from_dict: the data has {sorted(map(str, data))}; expected what to_dict wrote, with 'method' "
-                "and 'schedule'."
-            )
+            expected = "expected what to_dict wrote, with 'method' and 'schedule'"
+            raise InputError(f"Plan.from_dict: the data has {sorted(map(str, data))}; {expected}.")
         try:
-            return cls(**_arguments(data))
+            costs, shapes, schedule = data["costs"], data["shapes"], data["schedule"]
+            plain = ("method", "settings", "tol", "rtol", "predicted", "seed", "mirrored", "every", "on_allowance")
+            kept: dict[str, Any] = {name: data[name] for name in plain}
+            kept |= {name: tuple(data[name]) for name in ("reasons", "proximal", "notes", "spent")}
+            return cls(
+                **kept,
+                schedule=None if schedule is None else Schedule.from_dict(schedule),
+                constants={name: Constant(*pair) for name, pair in data["constants"].items()},
+                hypotheses=tuple(Hypothesis(*one) for one in data["hypotheses"]),
+                costs=None if costs is None else tuple(costs),
+                alternatives=tuple((str(name), float(cost)) for name, cost in data["alternatives"]),
+                shapes=None if shapes is None else (tuple(shapes[0]), tuple(shapes[1])),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"Plan.from_dict: {error!r} in the data; expected what to_dict wrote.") from error
-
-
-def _arguments(data: Mapping[str, Any]) -> dict[str, Any]:
-    costs, shapes, schedule = data["costs"], data["shapes"], data["schedule"]
-    plain = ("method", "settings", "tol", "rtol", "predicted", "seed", "mirrored", "every", "on_allowance")
-    return {
-        **{name: data[name] for name in plain},
-        "schedule": None if schedule is None else Schedule.from_dict(schedule),
-        "constants": {name: Constant(*pair) for name, pair in data["constants"].items()},
-        "hypotheses": hypotheses_from_data(data["hypotheses"]),
-        "reasons": tuple(data["reasons"]),
-        "costs": None if costs is None else tuple(costs),
-        "alternatives": tuple((str(name), float(cost)) for name, cost in data["alternatives"]),
-        "shapes": None if shapes is None else (tuple(shapes[0]), tuple(shapes[1])),
-        "proximal": tuple(data["proximal"]),
-        "notes": tuple(data["notes"]),
-        "spent": tuple(data["spent"]),
-    }
 
 
 def weighted_cost(calls: Mapping[str, float], costs: Sequence[float]) -> float:

@@ -13,15 +13,17 @@ import math
 import operator
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from saddleslide.arrays.remote.namespaces import Namespace, namespace
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.kinds import ArrayKind
 
 
 @dataclass
@@ -49,16 +51,6 @@ def traffic() -> Traffic:
     return Traffic(COUNTS.down, COUNTS.up)
 
 
-class Kind(Protocol):
-    """What is needed of a library and a device: see `ArrayKind`."""
-
-    @property
-    def library(self) -> str: ...
-    def uploaded(self, array: Any) -> Any: ...
-    def downloaded(self, native: Any) -> Any: ...
-    def scope(self) -> AbstractContextManager[Any]: ...
-
-
 # By the owner's id and what was made of it, with a reference that tells when the owner is gone.
 _KEPT: dict[Hashable, tuple[Any, Any]] = {}
 
@@ -72,40 +64,28 @@ def kept(owner: Any, key: Hashable, make: Callable[[], Any]) -> Any:
     return found[1]
 
 
-def brought(kind: Kind, array: Any) -> Any:
-    """A new array of the library with the values of one of the host; counted."""
-    COUNTS.up += 1
-    return kind.uploaded(array)
-
-
-def constant(kind: Kind, array: Any) -> Any:
+def constant(kind: ArrayKind, array: Any) -> Any:
     """An array of the host on the other side: brought there once where it can not change, else at every use."""
     owner = array
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     if array.flags.writeable or owner.flags.writeable or owner.base is not None:
-        return brought(kind, array)
+        return kind.uploaded(array)
     key = (kind, array.ctypes.data, array.shape, array.strides)
-    return kept(owner, key, lambda: brought(kind, array))
+    return kept(owner, key, lambda: kind.uploaded(array))
 
 
 def plain_key(key: Any, ndim: int) -> Any:
     """A key with all axes named, or an ellipsis for the rest of them; integers are Python's."""
-    parts = [_index(part) for part in (key if isinstance(key, tuple) else (key,))]
-    open_ended = any(part is Ellipsis for part in parts)
-    named = sum(part is not None for part in parts)
-    return tuple(parts) if open_ended or named >= ndim else (*parts, ...)
 
+    def plain(part: Any) -> Any:
+        if isinstance(part, slice):
+            return slice(*(None if end is None else operator.index(end) for end in (part.start, part.stop, part.step)))
+        return operator.index(part) if isinstance(part, np.integer) else part
 
-def of_integers(key: Any) -> bool:
-    """Whether a key names one index per axis and nothing else."""
-    return all(isinstance(part, int | np.integer) for part in (key if isinstance(key, tuple) else (key,)))
-
-
-def _index(part: Any) -> Any:
-    if isinstance(part, slice):
-        return slice(*(None if end is None else operator.index(end) for end in (part.start, part.stop, part.step)))
-    return operator.index(part) if isinstance(part, np.integer) else part
+    parts = [plain(part) for part in (key if isinstance(key, tuple) else (key,))]
+    whole = any(part is Ellipsis for part in parts) or sum(part is not None for part in parts) >= ndim
+    return tuple(parts) if whole else (*parts, ...)
 
 
 # Functions of a remote array and of the arguments, by name and by function; `functions.py` fills them in.
@@ -115,26 +95,19 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 @final
 class Remote(NDArrayOperatorsMixin):
-    """A remote array; `native` is the library's own.
+    """A remote array of a kind; `native` is the library's own, of float64 or truth values, which nobody else writes to.
 
-    Parameters
-    ----------
-    kind : ArrayKind
-        Library and device.
-    native : array of that library
-        Values, float64 or truth values. Nobody else may write to it.
+    A slice or another shape of an array is read from its `parent` when it is asked for: the whole may be written to.
     """
 
     __slots__ = ("__weakref__", "_key", "_native", "_parent", "kind", "shape", "writeable")
 
     def __init__(
-        self, kind: Kind, native: Any, parent: Remote | None = None, key: Any = None, writeable: bool = True
+        self, kind: ArrayKind, native: Any, parent: Remote | None = None, key: Any = None, writeable: bool = True
     ) -> None:
-        self.kind, self._native, self._parent, self._key, self.writeable = kind, native, parent, key, writeable
+        self.kind, self._parent, self._key, self.writeable = kind, parent, key, writeable
+        self._native: Any = native if parent is None else None
         self.shape: tuple[int, ...] = tuple(int(n) for n in native.shape)
-        if parent is not None:
-            # Read again when it is asked for: the whole may have been written to.
-            self._native = None
 
     @property
     def space(self) -> Namespace:
@@ -171,7 +144,8 @@ class Remote(NDArrayOperatorsMixin):
     @property
     def T(self) -> Remote:
         """All axes in the opposite order; a copy."""
-        return self.made(self.space.transposed, self.native)
+        axes = tuple(range(self.ndim))[::-1]
+        return self.made(self.space.function("permute_dims", "permute", "transpose"), self.native, axes)
 
     def made(self, function: Callable[..., Any], *arguments: Any) -> Remote:
         """A new array from a function of the library."""
@@ -220,8 +194,10 @@ class Remote(NDArrayOperatorsMixin):
         with self.kind.scope():
             native = self.native
             found = self.space.xp.reshape(native, tuple(int(n) for n in lengths))
-        if self.space.shares and self._parent is None and self.space.contiguous(native):
-            return Remote(self.kind, found, writeable=self.writeable)
+        if self.space.shares and self._parent is None:
+            is_contiguous = native.is_contiguous() if self.kind.library == "torch" else native.flags.c_contiguous
+            if is_contiguous:
+                return Remote(self.kind, found, writeable=self.writeable)
         return Remote(self.kind, found, self, None, self.writeable)
 
     def ravel(self) -> Remote:
@@ -242,10 +218,10 @@ class Remote(NDArrayOperatorsMixin):
                 value = space.xp.broadcast_to(value, self.shape)
             if self._parent is not None:
                 whole = self._parent
-                key = self._key
-                whole.write(
-                    space.xp.reshape(value, whole.shape) if key is None else space.replaced(whole.native, key, value)
-                )
+                if self._key is None:
+                    whole.write(space.xp.reshape(value, whole.shape))
+                else:
+                    whole.write(space.replaced(whole.native, self._key, value))
             elif not space.shares:
                 self._native = value
             elif value is not self._native:
@@ -253,24 +229,24 @@ class Remote(NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice) and key == slice(None, None, -1):
-            return self.made(self.space.flip, self.native)
+            return self.made(self.space.xp.flip, self.native, *([(0,)] if self.kind.library == "torch" else []))
+        key = plain_key(key, self.ndim)
         with self.kind.scope():
-            native = self.native
-            found = native[plain_key(key, self.ndim)]
-        if self.ndim and not tuple(found.shape) and of_integers(key):
+            found = self.native[key]
+        if self.ndim and not tuple(found.shape) and all(isinstance(part, int) for part in key):
             return self.number(found)
         if self.space.shares and self._parent is None:
             return Remote(self.kind, found, writeable=self.writeable)
-        return Remote(self.kind, found, self, plain_key(key, self.ndim), self.writeable)
+        return Remote(self.kind, found, self, key, self.writeable)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        key = plain_key(key, self.ndim)
         with self.kind.scope():
             given = self.native_of(value)
             if isinstance(given, bool | int | float):
                 given = self.space.full((), given, self.native)
-            target = self.native[plain_key(key, self.ndim)]
-            given = self.space.xp.broadcast_to(given, tuple(target.shape))
-            changed = self.space.replaced(self.native, plain_key(key, self.ndim), given)
+            given = self.space.xp.broadcast_to(given, tuple(self.native[key].shape))
+            changed = self.space.replaced(self.native, key, given)
         self.write(changed)
 
     def __len__(self) -> int:
@@ -355,14 +331,14 @@ def stored(answer: Any, out: Any) -> Any:
 
 def on_host(near: Remote, function: Any, args: Any, kwargs: Any, out: Any = None) -> Any:
     """What no table knows: computed on the host, arrays brought back afterwards."""
-    answer = function(*_down(args), **{name: _down(value) for name, value in kwargs.items()})
+
+    def down(value: Any) -> Any:
+        if isinstance(value, Remote):
+            return value.host()
+        return type(value)(map(down, value)) if isinstance(value, tuple | list) else value
+
+    answer = function(*down(args), **{name: down(value) for name, value in kwargs.items()})
     target = out[0] if isinstance(out, tuple) else out
     if isinstance(answer, np.ndarray) and answer.ndim and answer.dtype.kind in "bf":
-        answer = Remote(near.kind, brought(near.kind, answer))
+        answer = Remote(near.kind, near.kind.uploaded(answer))
     return answer if target is None else stored(answer, target)
-
-
-def _down(value: Any) -> Any:
-    if isinstance(value, Remote):
-        return value.host()
-    return type(value)(_down(item) for item in value) if isinstance(value, tuple | list) else value

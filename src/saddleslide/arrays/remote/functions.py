@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,11 @@ def _arithmetic(operation: Callable[..., Any]) -> Native:
     """An operator; truth values count as 0 and 1."""
 
     def run(here: Remote, *values: Any) -> Any:
-        space = here.space
-        return operation(*(space.as_float(v) if _is_bool(here, v) else v for v in values))
+        def as_number(value: Any) -> Any:
+            is_truth = not isinstance(value, bool | int | float) and here.space.is_bool(value)
+            return here.space.as_float(value) if is_truth else value
+
+        return operation(*map(as_number, values))
 
     return run
 
@@ -29,9 +32,8 @@ def _named(name: str) -> Native:
     """A function of the library; numbers become arrays first."""
 
     def run(here: Remote, *values: Any) -> Any:
-        shape = next(tuple(v.shape) for v in values if not isinstance(v, float | int))
         like = next(v for v in values if not isinstance(v, float | int))
-        full = (here.space.full(shape, v, like) if isinstance(v, float | int) else v for v in values)
+        full = (here.space.full(like.shape, v, like) if isinstance(v, float | int) else v for v in values)
         return here.space.function(name)(*full)
 
     return run
@@ -40,54 +42,31 @@ def _named(name: str) -> Native:
 def _extreme(name: str) -> Native:
     """Largest or smallest of two; against a number it is a clip, which makes no second array."""
 
-    def run(here: Remote, first_value: Any, second: Any) -> Any:
-        if isinstance(first_value, float | int):
-            first_value, second = second, first_value
-        if not isinstance(second, float | int):
-            return getattr(here.space.xp, name)(first_value, second)
-        limits = (float(second), None) if name == "maximum" else (None, float(second))
-        return here.space.xp.clip(first_value, *limits)
+    def run(here: Remote, one: Any, other: Any) -> Any:
+        if isinstance(one, float | int):
+            one, other = other, one
+        if not isinstance(other, float | int):
+            return getattr(here.space.xp, name)(one, other)
+        return here.space.xp.clip(one, *((float(other), None) if name == "maximum" else (None, float(other))))
 
     return run
 
 
-def _is_bool(here: Remote, value: Any) -> bool:
-    return not isinstance(value, bool | int | float) and here.space.is_bool(value)
-
-
 _OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "power": operator.pow,
-    "negative": operator.neg,
-    "absolute": operator.abs,
-    "matmul": operator.matmul,
-}
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "power": operator.pow, "negative": operator.neg, "absolute": operator.abs, "matmul": operator.matmul,
+}  # fmt: skip
 _COMPARISONS: dict[str, Callable[..., Any]] = {
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "logical_and": operator.and_,
-    "logical_or": operator.or_,
-    "invert": operator.invert,
+    "greater": operator.gt, "greater_equal": operator.ge, "less": operator.lt, "less_equal": operator.le,
+    "equal": operator.eq, "not_equal": operator.ne, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "logical_and": operator.and_, "logical_or": operator.or_, "invert": operator.invert,
     "logical_not": operator.invert,
-}
+}  # fmt: skip
 _NAMES = ("sqrt", "exp", "expm1", "log", "log1p", "sign", "isfinite", "isnan", "isinf", "copysign", "logaddexp")
-_UFUNCS: dict[str, Native] = {
-    **{name: _arithmetic(operation) for name, operation in _OPERATORS.items()},
-    **{name: lambda here, *values, run=operation: run(*values) for name, operation in _COMPARISONS.items()},
-    **{name: _named(name) for name in _NAMES},
-    "maximum": _extreme("maximum"),
-    "minimum": _extreme("minimum"),
-    "square": lambda here, x: x * x,
-}
+UFUNCS.update({name: _arithmetic(operation) for name, operation in _OPERATORS.items()})
+UFUNCS.update({name: lambda here, *values, run=run: run(*values) for name, run in _COMPARISONS.items()})
+UFUNCS.update({name: _named(name) for name in _NAMES})
+UFUNCS.update({name: _extreme(name) for name in ("maximum", "minimum")}, square=lambda here, x: x * x)
 
 
 def _array(here: Remote, value: Any) -> Any:
@@ -96,40 +75,32 @@ def _array(here: Remote, value: Any) -> Any:
     return here.space.full((), native, here.native) if isinstance(native, bool | int | float) else native
 
 
-def _reduced(here: Remote, native: Any, axis: Any, out: Any = None) -> Any:
-    """A number for a whole array, an array for an axis."""
-    if axis is None:
-        return here.number(native)
-    made = Remote(here.kind, native)
-    return made if out is None else stored(made, out)
+def _told(here: Remote, native: Any, out: Any = None) -> Any:
+    """An array of the library as a remote one, in `out` where it is given."""
+    return Remote(here.kind, native) if out is None else stored(Remote(here.kind, native), out)
 
 
 def _sum(here: Remote, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-    return _reduced(here, here.space.sum(_array(here, a), axis), axis, out)
+    space, native = here.space, _array(here, a)
+    native = space.as_float(native) if space.is_bool(native) else native
+    # PyTorch takes `axis` for its `dim`, here and below.
+    return here.number(space.xp.sum(native)) if axis is None else _told(here, space.xp.sum(native, axis=axis), out)
 
 
-def _mean(here: Remote, a: Any, axis: Any = None) -> Any:
-    count = a.size if axis is None else a.shape[axis]
-    return _sum(here, a, axis) / count
+def _extremal(name: str) -> Native:
+    """Largest or smallest entry ("max", "min"), or where it is ("argmax", "argmin")."""
 
-
-def _largest(name: str) -> Native:
     def run(here: Remote, a: Any, axis: Any = None, out: Any = None, initial: float | None = None) -> Any:
         if axis is not None:
-            return _reduced(here, here.space.extreme(name, _array(here, a), axis), axis, out)
+            # Along an axis, PyTorch's max also tells where.
+            return _told(here, here.space.function(f"a{name}", name)(_array(here, a), axis=axis), out)
         if a.size == 0 and initial is not None:
             return initial
-        found = here.number(here.space.extreme(name, _array(here, a)))
+        found = here.number(getattr(here.space.xp, name)(_array(here, a)))
+        if name.startswith("arg"):
+            return int(found)
         better = max if name == "max" else min
         return found if initial is None or math.isnan(found) else better(found, initial)
-
-    return run
-
-
-def _where_extreme(name: str) -> Native:
-    def run(here: Remote, a: Any, axis: Any = None) -> Any:
-        found = here.space.extreme(name, _array(here, a), axis)
-        return int(here.number(found)) if axis is None else Remote(here.kind, found)
 
     return run
 
@@ -145,16 +116,12 @@ def _norm(here: Remote, x: Any, ord: Any = None, axis: Any = None) -> Any:
     return math.sqrt(_vdot(here, x, x))
 
 
-def _dot(here: Remote, a: Any, b: Any, out: Any = None) -> Any:
-    product = Remote(here.kind, _array(here, a) @ _array(here, b))
-    return product if out is None else stored(product, out)
-
-
 def _where(here: Remote, condition: Any, x: Any, y: Any) -> Any:
     chosen, *native = (here.native_of(part) for part in (condition, x, y))
     if isinstance(chosen, bool | int | float):
         chosen = here.space.full((), float(chosen), here.native) != 0.0
-    return Remote(here.kind, here.space.where(chosen, *native))
+    x, y = (here.space.full((), part, chosen) if isinstance(part, float | int) else part for part in native)
+    return Remote(here.kind, here.space.xp.where(chosen, x, y))
 
 
 def _clip(here: Remote, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:
@@ -162,20 +129,38 @@ def _clip(here: Remote, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:
     return clipped if out is None else stored(clipped, out)
 
 
-def _concatenate(here: Remote, arrays: Sequence[Any], axis: int = 0) -> Any:
-    join = here.space.function("concat", "concatenate")
-    return Remote(here.kind, join([_array(here, part) for part in arrays]))
+def _joined(*names: str) -> Native:
+    """A function of several arrays, along an axis."""
+
+    def run(here: Remote, arrays: Any, axis: int = 0) -> Any:
+        return _told(here, here.space.function(*names)([_array(here, part) for part in arrays], axis=axis))
+
+    return run
+
+
+def _take_along_axis(here: Remote, arr: Any, indices: Any, axis: int) -> Any:
+    take = here.space.function("take_along_dim", "take_along_axis")
+    return _told(here, take(_array(here, arr), _array(here, indices), axis=axis))
+
+
+def _sort(here: Remote, a: Any) -> Any:
+    found = here.space.xp.sort(_array(here, a))
+    return _told(here, found.values if here.kind.library == "torch" else found)
+
+
+def _cumsum(here: Remote, a: Any) -> Any:
+    return _told(here, here.space.function("cumulative_sum", "cumsum")(_array(here, a), axis=0))
 
 
 _FUNCTIONS: dict[Any, Native] = {
     np.sum: _sum,
-    np.mean: _mean,
-    np.max: _largest("max"),
-    np.min: _largest("min"),
-    np.argmax: _where_extreme("argmax"),
-    np.argmin: _where_extreme("argmin"),
+    np.mean: lambda here, a, axis=None: _sum(here, a, axis) / (a.size if axis is None else a.shape[axis]),
+    np.max: _extremal("max"),
+    np.min: _extremal("min"),
+    np.argmax: _extremal("argmax"),
+    np.argmin: _extremal("argmin"),
     np.vdot: _vdot,
-    np.dot: _dot,
+    np.dot: lambda here, a, b, out=None: _told(here, _array(here, a) @ _array(here, b), out),
     np.linalg.norm: _norm,
     np.where: _where,
     np.copyto: lambda here, dst, src: stored(src, dst),
@@ -184,18 +169,14 @@ _FUNCTIONS: dict[Any, Native] = {
     np.zeros_like: lambda here, a, dtype=None: here.new(a.shape),
     np.ones_like: lambda here, a, dtype=None: here.new(a.shape, 1.0),
     np.full_like: lambda here, a, fill_value, dtype=None: here.new(a.shape, fill_value),
-    np.concatenate: _concatenate,
-    np.stack: lambda here, arrays, axis=0: here.made(here.space.stack, [_array(here, part) for part in arrays], axis),
-    np.take_along_axis: lambda here, arr, indices, axis: here.made(
-        here.space.take_along, _array(here, arr), _array(here, indices), axis
-    ),
-    np.sort: lambda here, a: here.made(here.space.sort, _array(here, a)),
-    np.cumsum: lambda here, a: here.made(here.space.cumulative_sum, _array(here, a)),
-    np.count_nonzero: lambda here, a: int(here.number(here.space.sum(_array(here, a)))),
+    np.concatenate: _joined("concat", "concatenate"),
+    np.stack: _joined("stack"),
+    np.take_along_axis: _take_along_axis,
+    np.sort: _sort,
+    np.cumsum: _cumsum,
+    np.count_nonzero: lambda here, a: int(_sum(here, a)),
     np.array_equal: lambda here, a1, a2: np.shape(a1) == np.shape(a2) and bool((a1 == a2).all()),
-    np.broadcast_to: lambda here, array, shape: here.made(
-        here.space.xp.broadcast_to, _array(here, array), tuple(shape)
-    ),
+    np.broadcast_to: lambda here, array, shape: here.made(here.space.xp.broadcast_to, array.native, tuple(shape)),
     np.any: lambda here, a: a.any(),
     np.all: lambda here, a: a.all(),
     np.shape: lambda here, a: a.shape,
@@ -205,9 +186,4 @@ _FUNCTIONS: dict[Any, Native] = {
     np.reshape: lambda here, a, shape: a.reshape(shape),
     np.isneginf: lambda here, x: x == -math.inf,
 }
-
-
-def fill_in() -> None:
-    """Let remote arrays find these functions."""
-    UFUNCS.update(_UFUNCS)
-    FUNCTIONS.update(_FUNCTIONS)
+FUNCTIONS.update(_FUNCTIONS)

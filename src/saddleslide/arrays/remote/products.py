@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.remote.array import Remote, brought, constant, kept
+from saddleslide.arrays.remote.array import Remote, constant, kept
 
 # Libraries with sparse matrices of their own.
 SPARSE = ("torch", "jax", "cupy")
@@ -18,15 +17,15 @@ SPARSE = ("torch", "jax", "cupy")
 def sparse_product(matrix: Any, v: Remote) -> Remote:
     """Matrix times vector: on the vector's side, or on the host where the library has no sparse matrices."""
     if v.kind.library not in SPARSE:
-        return Remote(v.kind, brought(v.kind, np.asarray(matrix @ v.host())))
+        return Remote(v.kind, v.kind.uploaded(np.asarray(matrix @ v.host())))
     with v.kind.scope():
-        there = kept(matrix, repr(v.kind), lambda: _brought(v, matrix.tocoo()))
+        there = kept(matrix, repr(v.kind), lambda: _sparse(v, matrix.tocoo()))
         return Remote(v.kind, there @ v.native)
 
 
-def _brought(v: Remote, entries: Any) -> Any:
+def _sparse(v: Remote, entries: Any) -> Any:
     """The entries of a matrix as a sparse matrix of the library, on the device of v."""
-    library, values = v.kind.library, brought(v.kind, entries.data)
+    library, values = v.kind.library, v.kind.uploaded(entries.data)
     if library == "torch":
         torch = v.space.xp
         places = torch.tensor(np.stack([entries.row, entries.col]).astype(np.int64), device=values.device)
@@ -43,7 +42,9 @@ def _brought(v: Remote, entries: Any) -> Any:
 
 def cosine_transform(x: Remote, inverse: bool = False) -> Remote:
     """The orthonormal DCT-II along all axes, or its inverse."""
-    return _along_axes(x, lambda n: _cosines(n, inverse))
+    for axis, n in enumerate(x.shape):
+        x = _along(x, _cosines(n, inverse), axis)
+    return x
 
 
 def hartley_transform(x: Remote) -> Remote:
@@ -59,18 +60,11 @@ def hartley_transform(x: Remote) -> Remote:
     return real if imaginary is None else real - imaginary
 
 
-def _along_axes(x: Remote, matrix: Callable[[int], Any]) -> Remote:
-    for axis, n in enumerate(x.shape):
-        x = _along(x, matrix(n), axis)
-    return x
-
-
 def _along(x: Remote, matrix: Any, axis: int) -> Remote:
     """Matrix times x along one axis: x as (before, n, after)."""
     before = int(np.prod(x.shape[:axis]))
     stacked = x.reshape(before, x.shape[axis], -1) if x.size else x
-    product = x.made(lambda v: constant(x.kind, matrix) @ v, stacked.native)
-    return product.reshape(x.shape)
+    return x.made(lambda v: constant(x.kind, matrix) @ v, stacked.native).reshape(x.shape)
 
 
 @cache
@@ -79,15 +73,15 @@ def _cosines(n: int, inverse: bool) -> Any:
     # Angles modulo a whole turn are small, hence exact.
     matrix = np.sqrt(2.0 / n) * np.cos(np.pi * (k * (2 * j + 1) % (4 * n)) / (2 * n))
     matrix[:1] /= np.sqrt(2.0)
-    return _closed(matrix.T.copy() if inverse else matrix)
+    matrix = matrix.T.copy() if inverse else matrix
+    # What can not change is brought to the other side once.
+    matrix.flags.writeable = False
+    return matrix
 
 
 @cache
 def _waves(n: int, name: str) -> Any:
     angles = 2.0 * np.pi * (np.outer(np.arange(n), np.arange(n)) % n) / n
-    return _closed((np.cos(angles) if name == "cos" else np.sin(angles)) / np.sqrt(n))
-
-
-def _closed(matrix: Any) -> Any:
+    matrix = (np.cos(angles) if name == "cos" else np.sin(angles)) / np.sqrt(n)
     matrix.flags.writeable = False
     return matrix

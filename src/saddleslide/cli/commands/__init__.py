@@ -4,7 +4,7 @@ from saddleslide.cli.commands.benchmarks import SYNTHETIC, TOMOGRAPHY
 from saddleslide.cli.commands.matrices import CONSENSUS, CONSTRAINED, GAME, INVERSE, TRANSPORT
 from saddleslide.cli.commands.own_file import FILE
 from saddleslide.cli.commands.restoration import DEBLUR, DENOISE, INPAINT
-from saddleslide.cli.commands.tasks import EXIT_CODES, Entry, whole
+from saddleslide.cli.commands.tasks import Entry
 from saddleslide.cli.reporting import SOLUTION_FILES
 
 PROBLEMS: dict[str, Entry] = {
@@ -14,4 +14,4 @@ PROBLEMS: dict[str, Entry] = {
     )
 }  # fmt: skip
 
-__all__ = ["EXIT_CODES", "PROBLEMS", "SOLUTION_FILES", "Entry", "whole"]
+__all__ = ["PROBLEMS", "SOLUTION_FILES"]

@@ -7,17 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.cli.commands.tasks import (
-    Entry,
-    Task,
-    absolute,
-    by_plan,
-    on_cluster,
-    papers_plan,
-    positive,
-    relative,
-    whole,
-)
+from saddleslide.cli.commands.tasks import Entry, positive, whole
 from saddleslide.errors import InputError
 from saddleslide.gallery import choose_weight, realistic_tomography, reconstruct, synthetic, tomography
 from saddleslide.gallery.files import read_archive, read_array, read_dense
@@ -38,13 +28,6 @@ def _add_synthetic(one: Any) -> None:
 
 def _synthetic(chosen: argparse.Namespace) -> SaddleProblem:
     return synthetic(chosen.nu_x, chosen.nu_y, seed=chosen.seed)
-
-
-def _synthetic_task(chosen: argparse.Namespace) -> Task:
-    if chosen.adaptive:
-        return absolute(_synthetic)(chosen)
-    problem = on_cluster(_synthetic(chosen), chosen)
-    return by_plan(problem, papers_plan(problem, chosen.tol), chosen.tol)
 
 
 def _add_tomography(one: Any) -> None:
@@ -80,60 +63,38 @@ def _tomography(chosen: argparse.Namespace) -> SaddleProblem:
 def _own_sinogram(chosen: argparse.Namespace) -> SaddleProblem:
     stored = read_archive(chosen.sinogram)
     sinogram = stored["sinogram"] if "sinogram" in stored else read_dense(chosen.sinogram)
-    angles = _angles(chosen, stored, np.shape(sinogram))
+    if chosen.angles is None and "angles" not in stored:
+        rows = np.shape(sinogram)[0] if np.shape(sinogram) else 0
+        angles: Any = np.arange(rows) * np.pi / max(rows, 1)
+    else:
+        angles = stored["angles"] if chosen.angles is None else read_array(chosen.angles)
+        angles = np.deg2rad(angles) if chosen.degrees else angles
     settings: dict[str, Any] = {
         "shape": chosen.size, "spacing": chosen.spacing, "huber": chosen.huber, "intensity": chosen.intensity,
     }  # fmt: skip
-    truth = stored.get("truth")
+    truth, weight = stored.get("truth"), chosen.weight
     if truth is not None and (chosen.size is None or np.shape(truth) == (chosen.size, chosen.size)):
         settings |= {"truth": truth, "shape": np.shape(truth)}
-    weight = chosen.weight
     if weight is None:
         weight = choose_weight(lambda w: reconstruct(sinogram, angles, w, **settings), noise=chosen.noise).weight
     return reconstruct(sinogram, angles, weight, **settings)
 
 
-def _angles(chosen: argparse.Namespace, stored: dict[str, Any], shape: tuple[int, ...]) -> Any:
-    if chosen.angles is not None:
-        angles = read_array(chosen.angles)
-    elif "angles" in stored:
-        angles = stored["angles"]
-    else:
-        rows = shape[0] if shape else 0
-        return np.arange(rows) * np.pi / max(rows, 1)
-    return np.deg2rad(angles) if chosen.degrees else angles
-
-
 SYNTHETIC = Entry(
-    "synthetic",
-    "Hölder powers on boxes, coupled by a matrix (the paper's instances)",
-    """  saddleslide {command} synthetic
-  saddleslide {command} synthetic --nu-x 1 --nu-y 0.5 --tol 0.25 --seed 2
-  saddleslide {command} synthetic --adaptive --tol 1e-3
-""",
-    "  saddleslide solve synthetic --out synthetic\n",
-    0.5,
-    _add_synthetic,
-    _synthetic_task,
-)
+    "synthetic", "Hölder powers on boxes, coupled by a matrix (the paper's instances)", 0.5, _add_synthetic, _synthetic,
+    examples=("", "--nu-x 1 --nu-y 0.5 --tol 0.25 --seed 2", "--adaptive --tol 1e-3"),
+    report="--out synthetic",
+)  # fmt: skip
 TOMOGRAPHY = Entry(
-    "tomography",
-    "a picture from its projections, with (Huber) total variation",
-    """  saddleslide {command} tomography --size 32
-  saddleslide {command} tomography --regime nonlocal --picture 1 --seed 2 --size 16
-  saddleslide {command} tomography --instance sparse_view --size 32
-""",
-    """  saddleslide solve tomography --instance low_dose --size 32 --out low_dose
+    "tomography", "a picture from its projections, with (Huber) total variation", 1e-5, _add_tomography, _tomography,
+    examples=("--size 32", "--regime nonlocal --picture 1 --seed 2 --size 16", "--instance sparse_view --size 32"),
+    report="""--instance low_dose --size 32 --out low_dose
 
 your own projections, here those that the line above has written, with the weight chosen by the noise:
   saddleslide solve tomography --sinogram low_dose/arrays.npz --out mine
-  saddleslide solve tomography --sinogram low_dose/arrays.npz:sinogram --weight 2.5e-4 --size 32
-""",
-    1e-5,
-    _add_tomography,
-    relative(_tomography),
-    relative=True,
+  saddleslide solve tomography --sinogram low_dose/arrays.npz:sinogram --weight 2.5e-4 --size 32""",
     own="""--sinogram takes a .npz with `sinogram`, `angles` and perhaps `truth`, or an array in a .npy, .csv, .txt or
 .npz file (name.npz:key picks one of several arrays)
 """,
-)
+    relative=True,
+)  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.cli.commands.tasks import Entry, absolute, positive, whole
+from saddleslide.cli.commands.tasks import Entry, positive, whole
 from saddleslide.domains import NonNegative
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Linear, Quadratic
@@ -123,68 +123,39 @@ def _pair(
     return A, A @ rng.random(A_shape[-1]) if feasible else rng.standard_normal(b_shape)
 
 
+_FILES = "a .csv, .txt, .npy, .npz or .mtx file"
 GAME = Entry(
-    "game",
-    "value and strategies of a zero-sum matrix game",
-    """  saddleslide {command} game
-  saddleslide {command} game --rows 5 --columns 8 --seed 3 --tol 1e-3
-  saddleslide {command} game --regularise 0.1
-""",
-    "  saddleslide solve game --out game\n",
-    1e-6,
-    _add_game,
-    absolute(_game),
-    own="""your own matrix: --payoff with a .csv, .txt, .npy, .npz or .mtx file (name.npz:key picks one of several
-arrays)
-""",
-)
+    "game", "value and strategies of a zero-sum matrix game", 1e-6, _add_game, _game,
+    examples=("", "--rows 5 --columns 8 --seed 3 --tol 1e-3", "--regularise 0.1"),
+    report="--out game",
+    own=f"your own matrix: --payoff with {_FILES} (name.npz:key picks one of several\narrays)\n",
+)  # fmt: skip
 TRANSPORT = Entry(
-    "transport",
-    "plan and potentials of an optimal transport",
-    """  saddleslide {command} transport
-  saddleslide {command} transport --size 20 --regularisation 0.5 --tol 1e-3
-""",
-    "  saddleslide solve transport --size 20 --out transport\n",
-    1e-6,
-    _add_transport,
-    absolute(_transport),
-    own="your own data: --costs, --source and --target, each a .csv, .txt, .npy, .npz or .mtx file\n",
-)
+    "transport", "plan and potentials of an optimal transport", 1e-6, _add_transport, _transport,
+    examples=("", "--size 20 --regularisation 0.5 --tol 1e-3"),
+    report="--size 20 --out transport",
+    own=f"your own data: --costs, --source and --target, each {_FILES}\n",
+)  # fmt: skip
 CONSENSUS = Entry(
-    "consensus",
-    "least squares by agents on a graph, with rounds of communication counted",
-    """  saddleslide {command} consensus
-  saddleslide {command} consensus --agents 6 --ridge 1.0 --tol 1e-3
-""",
-    "  saddleslide solve consensus --out consensus\n",
-    1e-6,
-    _add_consensus,
-    absolute(_consensus),
+    "consensus", "least squares by agents on a graph, with rounds of communication counted", 1e-6,
+    _add_consensus, _consensus,
+    examples=("", "--agents 6 --ridge 1.0 --tol 1e-3"),
+    report="--out consensus",
     own="""your own data: --graph with a matrix, --A with (agents, samples, d) and --b with (agents, samples) numbers,
 such as data.npz:A and data.npz:b
 """,
-)
+)  # fmt: skip
 CONSTRAINED = Entry(
-    "constrained",
-    "min <x, Q x> / 2 + <c, x> with A x = b: x, multipliers, feasibility",
-    """  saddleslide {command} constrained
-  saddleslide {command} constrained --nonnegative --seed 1 --tol 1e-3
-""",
-    "  saddleslide solve constrained --out constrained\n",
-    1e-6,
-    _add_constrained,
-    absolute(_constrained),
-    own="your own data: --A, --b, --Q and --c, each a .csv, .txt, .npy, .npz or .mtx file\n",
-)
+    "constrained", "min <x, Q x> / 2 + <c, x> with A x = b: x, multipliers, feasibility", 1e-6,
+    _add_constrained, _constrained,
+    examples=("", "--nonnegative --seed 1 --tol 1e-3"),
+    report="--out constrained",
+    own=f"your own data: --A, --b, --Q and --c, each {_FILES}\n",
+)  # fmt: skip
 INVERSE = Entry(
-    "inverse",
-    "min |A x - b|^2 / 2 + weight/p sum |D x|^p, D the differences of neighbours",
-    """  saddleslide {command} inverse
-  saddleslide {command} inverse --p 4 --weight 0.5 --tol 1e-3
-""",
-    "  saddleslide solve inverse --out inverse\n",
-    1e-6,
-    _add_inverse,
-    absolute(_inverse),
-    own="your own data: --A and --b, each a .csv, .txt, .npy, .npz or .mtx file\n",
-)
+    "inverse", "min |A x - b|^2 / 2 + weight/p sum |D x|^p, D the differences of neighbours", 1e-6,
+    _add_inverse, _inverse,
+    examples=("", "--p 4 --weight 0.5 --tol 1e-3"),
+    report="--out inverse",
+    own=f"your own data: --A and --b, each {_FILES}\n",
+)  # fmt: skip

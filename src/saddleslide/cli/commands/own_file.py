@@ -9,13 +9,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from saddleslide.cli.commands.tasks import Entry, absolute
+from saddleslide.cli.commands.tasks import Entry
 from saddleslide.errors import InputError
 from saddleslide.problem import SaddleProblem
-
-
-def _add_file(one: Any) -> None:
-    one.add_argument("target", metavar="my_file.py:problem", help="a file and the name of what it makes")
 
 
 def _from_file(chosen: Any) -> SaddleProblem:
@@ -31,7 +27,16 @@ def _from_file(chosen: Any) -> SaddleProblem:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     found = getattr(module, name, None)
-    made = found(*_arguments(found, chosen)) if callable(found) else found
+    made = found
+    if callable(found):
+        client, parameters = getattr(chosen, "client", None), inspect.signature(found).parameters.values()
+        takes = [one.name for one in parameters if one.default is inspect.Parameter.empty]
+        if takes and client is None:
+            raise InputError(
+                f"{chosen.target!r} takes {', '.join(takes)}; expected --scheduler ADDRESS with it, for the client of "
+                "a cluster."
+            )
+        made = found(client) if takes else found()
     if not isinstance(made, SaddleProblem):
         raise InputError(
             f"{chosen.target!r} is {type(made).__name__}; expected a SaddleProblem, or a function that makes one."
@@ -53,30 +58,14 @@ def own_lines(chosen: Any, error: Exception) -> str | None:
     return None if step is None else "".join(traceback.format_exception(error.with_traceback(step))).rstrip()
 
 
-def _arguments(make: Any, chosen: Any) -> tuple[Any, ...]:
-    """The client of --scheduler, for a function that takes one argument."""
-    client = getattr(chosen, "client", None)
-    takes = [one for one in inspect.signature(make).parameters.values() if one.default is inspect.Parameter.empty]
-    if takes and client is None:
-        raise InputError(
-            f"{chosen.target!r} takes {', '.join(one.name for one in takes)}; expected --scheduler ADDRESS with it, "
-            "for the client of a cluster."
-        )
-    return (client,) if takes else ()
-
-
 FILE = Entry(
-    "file",
-    "a problem of your own: my_file.py:problem",
-    "",
-    "",
-    1e-6,
-    _add_file,
-    absolute(_from_file),
+    "file", "a problem of your own: my_file.py:problem", 1e-6,
+    lambda one: one.add_argument("target", metavar="my_file.py:problem", help="a file and the name of what it makes"),
+    _from_file,
     own="""the file makes a SaddleProblem, or has a function without arguments that returns one:
   import saddleslide as ss
   problem = ss.gallery.matrix_game([[3.0, 0.0], [1.0, 2.0]])
 with these lines in my_file.py, `saddleslide {command} my_file.py:problem` is the command; with `solve --scheduler
 ADDRESS` the function may take the client of that cluster as its argument
 """,
-)
+)  # fmt: skip

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.cli.commands.tasks import Entry, absolute, positive, whole
+from saddleslide.cli.commands.tasks import Entry, positive, whole
 from saddleslide.errors import InputError
 from saddleslide.gallery import blur, deblur, denoise, inpaint, shaded_phantom
 from saddleslide.gallery.files import read_dense
@@ -53,7 +52,12 @@ def _denoise(chosen: Any) -> SaddleProblem:
 
 
 def _deblur(chosen: Any) -> SaddleProblem:
-    kernel = _gaussian(chosen.blur) if chosen.kernel is None else read_dense(chosen.kernel)
+    if chosen.kernel is None:
+        reach = max(1, int(np.ceil(3.0 * chosen.blur)))
+        bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / chosen.blur) ** 2)
+        kernel = np.outer(bell, bell) / bell.sum() ** 2
+    else:
+        kernel = read_dense(chosen.kernel)
     picture = _picture(chosen, lambda head: blur(kernel, head.shape).forward(head))
     return deblur(picture, kernel, chosen.weight, huber=chosen.huber or 0.0)
 
@@ -73,46 +77,22 @@ def _inpaint(chosen: Any) -> SaddleProblem:
     return inpaint(picture, known, chosen.weight, huber=chosen.huber or 0.0)
 
 
-def _gaussian(width: float) -> Array:
-    reach = max(1, int(np.ceil(3.0 * width)))
-    bell = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-    kernel: Array = np.outer(bell, bell) / bell.sum() ** 2
-    return kernel
-
-
 DENOISE = Entry(
-    "denoise",
-    "a picture without its noise, by (Huber) total variation",
-    """  saddleslide {command} denoise --size 32
-  saddleslide {command} denoise --size 32 --weight 0.2 --huber 0.01
-""",
-    "  saddleslide solve denoise --size 32 --out clean\n",
-    1e-2,
-    lambda one: _add_picture(one, "denoise"),
-    absolute(_denoise),
+    "denoise", "a picture without its noise, by (Huber) total variation", 1e-2,
+    lambda one: _add_picture(one, "denoise"), _denoise,
+    examples=("--size 32", "--size 32 --weight 0.2 --huber 0.01"),
+    report="--size 32 --out clean",
     own=f"your own picture: --picture with {_PICTURES}\n",
-)
+)  # fmt: skip
 DEBLUR = Entry(
-    "deblur",
-    "a picture without its blur, by (Huber) total variation",
-    """  saddleslide {command} deblur --size 32
-  saddleslide {command} deblur --size 32 --blur 1 --weight 2e-3 --huber 0.01
-""",
-    "  saddleslide solve deblur --size 32 --out sharp\n",
-    1e-3,
-    _add_deblur,
-    absolute(_deblur),
+    "deblur", "a picture without its blur, by (Huber) total variation", 1e-3, _add_deblur, _deblur,
+    examples=("--size 32", "--size 32 --blur 1 --weight 2e-3 --huber 0.01"),
+    report="--size 32 --out sharp",
     own=f"your own picture: --picture with {_PICTURES}; --kernel with an array\n",
-)
+)  # fmt: skip
 INPAINT = Entry(
-    "inpaint",
-    "a picture without its holes, by (Huber) total variation",
-    """  saddleslide {command} inpaint --size 32
-  saddleslide {command} inpaint --size 32 --missing 0.3 --huber 0.01
-""",
-    "  saddleslide solve inpaint --size 32 --out whole\n",
-    1e-2,
-    _add_inpaint,
-    absolute(_inpaint),
+    "inpaint", "a picture without its holes, by (Huber) total variation", 1e-2, _add_inpaint, _inpaint,
+    examples=("--size 32", "--size 32 --missing 0.3 --huber 0.01"),
+    report="--size 32 --out whole",
     own=f"your own picture: --picture with {_PICTURES}; --known with a mask, white where the picture is known\n",
-)
+)  # fmt: skip

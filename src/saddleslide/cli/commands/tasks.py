@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -32,71 +32,32 @@ _COMPARED = 1e-2
 @final
 @dataclass(frozen=True)
 class Task:
-    """A problem, and how to explain, solve and compare it."""
+    """A problem, the target and the settings for it, and a plan of the theorems where one is to be carried out."""
 
     problem: SaddleProblem
-    explain: Callable[[], str]
-    solve: Callable[..., Result]
-    compare: Callable[[bool], Comparison]
+    asked: Mapping[str, Any]
+    intended: Plan | None = None
+
+    def explain(self) -> str:
+        """What would be done."""
+        return (self.intended or plan(self.problem, **self.asked)).explain()
+
+    def solve(self, **control: Any) -> Result:
+        """Do it."""
+        if self.intended is not None:
+            return run(self.problem, self.intended, **control)
+        return solve(self.problem, **self.asked, **control)
+
+    def compare(self, really: bool) -> Comparison:
+        """All methods; a relative target is one of the gap at the start."""
+        tol = self.asked.get("tol") or self.asked["rtol"] * certify(self.problem, *self.problem.start()).gap
+        return compare(self.problem, tol, run=really)
 
 
-def on_cluster(problem: SaddleProblem, chosen: argparse.Namespace) -> SaddleProblem:
-    """The problem with its f on the cluster that --scheduler names; itself without one, or if f is there already."""
-    client = getattr(chosen, "client", None)
-    if client is None or isinstance(problem.f, DaskSum | AgentFunctions):
-        return problem
-    return spread(problem, client, chosen.parts)
-
-
-def absolute(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[argparse.Namespace], Task]:
-    """Tasks with the target --tol."""
-
-    def task(chosen: argparse.Namespace) -> Task:
-        problem = on_cluster(make(chosen), chosen)
-        return Task(
-            problem,
-            lambda: plan(problem, chosen.tol).explain(),
-            lambda **control: solve(problem, chosen.tol, **control),
-            lambda really: compare(problem, chosen.tol, run=really),
-        )
-
-    return task
-
-
-def relative(make: Callable[[argparse.Namespace], SaddleProblem]) -> Callable[[argparse.Namespace], Task]:
-    """Tasks with the target --rtol, or --tol in its place, and the option --metric."""
-
-    def task(chosen: argparse.Namespace) -> Task:
-        problem = on_cluster(make(chosen), chosen)
-        target = {"rtol": chosen.rtol} if chosen.tol is None else {"tol": chosen.tol}
-        asked = target | {"metric": chosen.metric}
-
-        def gap_at_start() -> float:
-            return certify(problem, *problem.start()).gap
-
-        return Task(
-            problem,
-            lambda: plan(problem, **asked).explain(),
-            lambda **control: solve(problem, **asked, **control),
-            lambda really: compare(problem, chosen.tol or chosen.rtol * gap_at_start(), run=really),
-        )
-
-    return task
-
-
-def by_plan(problem: SaddleProblem, intended: Plan, tol: float) -> Task:
-    """A task that carries a plan of the theorems out."""
-    return Task(
-        problem,
-        intended.explain,
-        lambda **control: run(problem, intended, **control),
-        lambda really: compare(problem, tol, run=really),
-    )
-
-
-def papers_plan(problem: SaddleProblem, tol: float) -> Plan:
-    """The plan of the paper's synthetic experiments."""
-    return plan(problem, tol, regime="degenerate", metric="identity")
+def add_parser(parsers: Any, name: str, says: str, page: str) -> Any:
+    """The parser of a command or of a problem, with lines of our own below its arguments."""
+    as_written = argparse.RawDescriptionHelpFormatter
+    return parsers.add_parser(name, help=says, description=says, epilog=page, formatter_class=as_written)
 
 
 def whole(least: int) -> Callable[[str], int]:
@@ -128,37 +89,47 @@ def positive(text: str) -> float:
 @final
 @dataclass(frozen=True)
 class Entry:
-    """A problem of the command line: its words, its arguments, and what they ask for.
+    """A problem of the command line: its words, its target, its arguments, and the problem that they ask for.
 
-    `examples` are lines for every command, with {command} in place of it; `report` is lines for `solve` alone.
+    `examples` are arguments that go with every command, `reports` with `solve` alone; `own` says how to bring data of
+    one's own. A problem with a `relative` target takes --rtol and --metric.
     """
 
     name: str
     says: str
-    examples: str
-    report: str
     tol: float
     add: Callable[[Any], None]
-    task: Callable[[argparse.Namespace], Task]
-    relative: bool = False
+    make: Callable[[argparse.Namespace], SaddleProblem]
+    examples: tuple[str, ...] = ()
+    report: str = ""
     own: str = ""
+    relative: bool = False
+
+    def task(self, chosen: argparse.Namespace) -> Task:
+        """What the arguments ask for; with --scheduler, f is put on that cluster unless it is there already."""
+        problem, client = self.make(chosen), getattr(chosen, "client", None)
+        if client is not None and not isinstance(problem.f, DaskSum | AgentFunctions):
+            problem = spread(problem, client, chosen.parts)
+        if self.relative:
+            target = {"rtol": chosen.rtol} if chosen.tol is None else {"tol": chosen.tol}
+            return Task(problem, target | {"metric": chosen.metric})
+        # The paper's instances are solved by the paper's plan unless --adaptive is given.
+        papers = not getattr(chosen, "adaptive", True)
+        intended = plan(problem, chosen.tol, regime="degenerate", metric="identity") if papers else None
+        return Task(problem, {"tol": chosen.tol}, intended)
 
     def page(self, command: str) -> str:
         """What stands below the arguments on the page of a command."""
-        parts = ["examples:\n" + self.examples.format(command=command)] * bool(self.examples)
-        parts += [f"with a report:\n{self.report}"] * (command == "solve" and bool(self.report))
+        lines = "".join(f"  saddleslide {command} {self.name} {example}".rstrip() + "\n" for example in self.examples)
+        parts = ["examples:\n" + lines] * bool(lines)
+        report = f"with a report:\n  saddleslide solve {self.name} {self.report}\n"
+        parts += [report] * (command == "solve" and bool(self.report))
         parts += [self.own.format(command=command)] * bool(self.own)
         return "\n".join([*parts, EXIT_CODES])
 
     def add_to(self, problems: Any, command: str) -> None:
         """Add the problem to the parsers of a command: solve, plan or compare."""
-        one = problems.add_parser(
-            self.name,
-            help=self.says,
-            description=self.says,
-            epilog=self.page(command),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        one = add_parser(problems, self.name, self.says, self.page(command))
         self.add(one)
         target = max(_COMPARED, self.tol) if command == "compare" else self.tol
         if self.relative:

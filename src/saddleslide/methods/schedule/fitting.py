@@ -8,7 +8,7 @@ from dataclasses import replace
 from saddleslide.arrays.base import Array, key_of
 from saddleslide.errors import InputError
 from saddleslide.facts.metric_constants import noise_in
-from saddleslide.methods.schedule.settings import Setting
+from saddleslide.methods.schedule.planner import Setting
 from saddleslide.metrics import Metric, from_dict
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Level, Plan, Schedule
@@ -33,7 +33,7 @@ def fitted(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Pl
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
     if not schedule.has_restarts:
         squares = Setting(problem, schedule.simple, metric_of(schedule, problem), start, {}).squares
-        stage = replace(schedule.stages[0], levels=tuple(_measured_from(level, squares) for level in levels))
+        stage = replace(schedule.stages[0], levels=tuple(_level_from(squares, level) for level in levels))
         return replace(plan, schedule=replace(schedule, stages=(stage,)))
     if schedule.given is not None and any(stage.beta_x > 0.0 or stage.beta_y > 0.0 for stage in schedule.stages):
         raise InputError("run: the plan has anchors and a metric; expected one of them. Plan with anchors=False.")
@@ -56,22 +56,20 @@ def expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array])
     if schedule.has_restarts and _starts_away(schedule, start):
         return math.inf
     sides = (("sigma2_x", problem.f, problem.X, start[0]), ("sigma2_y", problem.g, problem.Y, start[1]))
-    noise = {
-        name: Constant(function.variance(domain, point).value, "")
-        for name, function, domain, point in sides
-        if function.sampled
-    }
-    known = noise_in(metric_of(schedule, problem), noise, problem.X.shape)
-    planned = {name: plan.constants[name].value if name in plan.constants else 0.0 for name in known}
-    kept = all(constant.value <= planned[name] * (1.0 + 1e-9) for name, constant in known.items())
-    return plan.bound if kept else math.inf
+    drawn = [(name, function.variance(domain, point)) for name, function, domain, point in sides if function.sampled]
+    noise = {name: Constant(variance.value, "") for name, variance in drawn}
+    for name, constant in noise_in(metric_of(schedule, problem), noise, problem.X.shape).items():
+        planned = plan.constants[name].value if name in plan.constants else 0.0
+        if not constant.value <= planned * (1.0 + 1e-9):
+            return math.inf
+    return plan.bound
 
 
 def _starts_away(schedule: Schedule, start: tuple[Array, Array]) -> bool:
     return schedule.start_key not in ("", key_of(*start))
 
 
-def _measured_from(level: Level, squares: tuple[float, float]) -> Level:
+def _level_from(squares: tuple[float, float], level: Level) -> Level:
     """The level with the Omega of another start. Its steps stay, so its (delta, L)-oracle is frozen."""
     Omega = float(sum(w * square for w, square in zip(level.term.weights, squares, strict=True) if w > 0.0))
     if Omega == level.term.Omega or math.isclose(Omega, level.term.Omega, rel_tol=1e-12):

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from saddleslide.arrays.base import key_of
+from saddleslide.arrays.base import Array, key_of
+from saddleslide.domains import Ball
 from saddleslide.errors import InputError, raise_all
+from saddleslide.facts import metric_constants
 from saddleslide.facts.costs import chosen_costs
-from saddleslide.facts.facts import CONSTANT_NAMES, SMOOTHNESS_NAMES
-from saddleslide.facts.metric_constants import block_norms, noise_in, oracles_in, terms_in, usable_norms
+from saddleslide.facts.facts import CONSTANT_NAMES, SMOOTHNESS_NAMES, plan_constants
+from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms, constants_in, noise_in, squared_radius_in
 from saddleslide.facts.noise import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
 from saddleslide.facts.requirements import run_hypotheses
+from saddleslide.functions.entrywise import Zero
+from saddleslide.methods.metric_choice import built_metric, choose_metric
 from saddleslide.methods.schedule.regimes import restarted_plan
 from saddleslide.methods.schedule.request import SHARP, Request
-from saddleslide.methods.schedule.settings import Setting, settings
+from saddleslide.methods.sliding.view import view_of
+from saddleslide.metrics import Metric
+from saddleslide.operators.spectrum import note
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
@@ -27,41 +34,116 @@ from saddleslide.theory.noise import ESTIMATE, is_noisy, proved_accuracy, steadi
 from saddleslide.theory.plan import RECURSIVE_SLIDING, weighted_cost
 from saddleslide.theory.schedule import EXTRAGRADIENT, PRIMAL_DUAL, one_stage
 
-Prices = tuple[float, float, float]
+Costs = tuple[float, float, float]
 # Description, plan, and what decides: the predicted cost, or the bound of explicit loops.
 Candidate = tuple[str, Plan, float]
 
 
 def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: Any) -> Plan:
-    """The plan of `ss.plan` where a theorem is asked for; the options are the fields of `Request`.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(3), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.eye(3), X=simplex, Y=simplex)
-    >>> theorem_plan(game, 0.1, simple=("f", "g"), regime="degenerate").order
-    'B'
-    """
+    """The plan of `ss.plan` where a theorem is asked for; the options are the fields of `Request`."""
     # Everything that costs no oracle call is checked first; the norm of B costs products.
     request = Request(tol, **options)
     request.check(problem)
     check_anchor_batch(request.anchor_batch, request.anchors, None)
-    prices = chosen_costs(problem, request.costs, "plan")
-    found = list(_candidates(problem, request, prices))
-    # A proof that was asked for comes before the price.
+    costs = chosen_costs(problem, request.costs, "plan")
+    found = list(_candidates(problem, request, costs))
+    # A proof that was asked for comes before the cost.
     promised = [entry for entry in found if request.proved and tol is not None and entry[1].bound <= tol]
     _, chosen, _ = min(promised or found, key=lambda entry: entry[2])
     check_anchor_batch(request.anchor_batch, request.anchors, chosen.constants)
     others = tuple((name, cost) for name, made, cost in found if made is not chosen)
     shapes = (problem.X.shape, problem.Y.shape)
-    return replace(chosen, costs=prices, alternatives=others if request.loops is None else (), shapes=shapes)
+    return replace(chosen, costs=costs, alternatives=others if request.loops is None else (), shapes=shapes)
 
 
-def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Iterator[Candidate]:
-    origin, plain = problem.start(request.start), request.plain_metric
-    automatic = plain and request.regime == "auto" and not (request.narrowed or is_sampled(problem))
-    for setting in settings(problem, request.metric, request.simple, origin, request.declared, automatic):
+@dataclass(frozen=True)
+class Setting:
+    """What a plan may vary besides regime, order and loops: simple terms, and the norm of the x block."""
+
+    problem: SaddleProblem
+    simple: tuple[str, ...]
+    metric: Metric | None
+    start: tuple[Array, Array]
+    declared: Mapping[str, float]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Names that have a level: a function that is simple as a whole has none."""
+        rest = view_of(self.problem, self.simple).problem
+        gone = {name for name, part in (("f", rest.f), ("g", rest.g)) if name in self.simple and isinstance(part, Zero)}
+        return tuple(name for name in "fgB" if name not in gone)
+
+    @property
+    def label(self) -> str:
+        """For people, in the list of alternatives."""
+        metric = "" if self.metric is None else f", {self.metric.name} metric of x"
+        return metric + (f", {' and '.join(self.simple)} simple" if self.simple else "")
+
+    @property
+    def squares(self) -> tuple[float, float]:
+        """Largest squared distances from the start on X and Y."""
+        (x, y), X, Y = self.start, self.problem.X, self.problem.Y
+        return X.squared_radius(x) if self.metric is None else squared_radius_in(self.metric, X, x), Y.squared_radius(y)
+
+    def constants(self, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
+        """The constants of what has a level, in the norm of the metric; a proof can not rest on estimates."""
+        alone, rest = list(regimes) == ["degenerate"], view_of(self.problem, self.simple).problem
+        used = plan_constants(rest, self.declared, SMOOTHNESS_NAMES if alone else CONSTANT_NAMES)
+        if self.metric is not None:
+            used = constants_in(self.metric, rest, used, self.declared)
+        names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
+        if proved and names:
+            raise InputError(
+                f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare."
+            )
+        if is_sampled(self.problem) and alone:
+            refuse_unbounded(self.problem)
+        return used | noise_in(self.metric, noise_constants(self.problem, self.start), self.problem.X.shape)
+
+
+def _settings(problem: SaddleProblem, request: Request) -> list[Setting]:
+    """The settings to compare: those asked for, or where nothing is asked for also what may be cheaper."""
+    start, simple, declared = problem.start(request.start), request.simple, request.declared
+    plain, sampled = request.plain_metric, is_sampled(problem)
+    automatic = plain and request.regime == "auto" and not (request.narrowed or sampled)
+    norms: list[Metric | None] = [_metric_asked_for(problem, request.metric, start)]
+    if automatic and choose_metric(problem, problem.f, "auto")[0] == "diagonal":
+        # Where the curvatures of the entries differ much; it is read off at no call.
+        norms.append(built_metric("diagonal", Oracles(problem), problem.f, start[0], 0))
+    kinds = [tuple(name for name in "fg" if name in simple)] if simple != "auto" else [()]
+    if automatic and simple == "auto":
+        # Functions with a simple part. A declared H is that of the whole function.
+        whole = view_of(problem, "fg")
+        parts = (("f", "H_x", whole.f_simple), ("g", "H_y", whole.g_simple))
+        able = tuple(name for name, H, part in parts if H not in declared and not isinstance(part, Zero))
+        kinds += [able] if able else []
+    found = [Setting(problem, names, norm, start, declared) for norm in norms for names in kinds]
+    idle = problem.coupling.norm.upper == 0.0
+    return [setting for setting in found if not (idle and setting.simple)] or found[:1]
+
+
+def _metric_asked_for(problem: SaddleProblem, metric: Any, start: tuple[Array, Array]) -> Metric | None:
+    """The norm of x that was asked for: None where it is a number."""
+    if not isinstance(metric, Metric) and not (isinstance(metric, str) and metric in BUILT_METRICS):
+        return None
+    choose_metric(problem, problem.f, metric)
+    if isinstance(problem.X, Ball):
+        name = metric.name if isinstance(metric, Metric) else metric
+        raise InputError(
+            f"plan: metric {name!r} can not be used in a plan of the theorems: X is {problem.X}, whose projection "
+            "mixes with it. Use a free X, or ss.solve, which watches whether the constraint is active."
+        )
+    if isinstance(metric, Metric):
+        return metric.attached(problem.coupling)
+    oracles = Oracles(problem)
+    try:
+        return built_metric(metric, oracles, problem.f, start[0], seed=0)
+    finally:
+        note(oracles.calls)
+
+
+def _candidates(problem: SaddleProblem, request: Request, costs: Costs) -> Iterator[Candidate]:
+    for setting in _settings(problem, request):
         bounded = all(map(math.isfinite, setting.squares))
         if setting.simple and not bounded and request.loops is None:
             if request.simple == "auto":
@@ -70,128 +152,87 @@ def _candidates(problem: SaddleProblem, request: Request, prices: Prices) -> Ite
                 f"plan: simple={setting.simple} needs bounded domains, but X is {problem.X} and Y is {problem.Y}; "
                 "expected both bounded, or regime='adaptive', which takes simple terms anywhere."
             )
-        # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
-        asked = request.narrowed or bool(setting.simple) or not (plain or setting.metric is not None)
-        regimes = _regimes(request.regime, problem, request.declared, bounded, asked)
+        regimes = _regimes(setting, request, bounded)
         _check_setting(setting, regimes, request)
-        used = _used(setting, regimes, bool(request.proved))
+        used = setting.constants(regimes, bool(request.proved))
         if "degenerate" in regimes:
-            yield from _degenerate(setting, request, used, prices)
+            yield from _degenerate(setting, request, used, costs)
         # The automatic diagonal norm is for one run of the recursion.
-        if not (setting.metric is not None and plain):
-            for name in regimes:
-                if name != "degenerate":
-                    yield _restarted(setting, request, used, prices, name, len(regimes) > 1)
+        if setting.metric is not None and request.plain_metric:
+            continue
+        for regime in [name for name in regimes if name != "degenerate"]:
+            made = restarted_plan(setting, request, used, regime, without_calls=len(regimes) > 1)
+            assert made.schedule is not None
+            placed = replace(made.schedule, given=setting.metric, start_key=key_of(*setting.start))
+            merit = made.expected_share * weighted_cost(made.predicted_calls, costs)
+            yield regime + setting.label, replace(made, schedule=placed), merit
 
 
-def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], prices: Prices) -> Iterator[Candidate]:
-    for name, weights in usable_norms(block_norms(request.metric, setting.squares), used):
-        terms = with_variances(terms_in(used, weights, setting.squares), used)
-        terms = [term for term in terms if term.name in setting.levels]
-        terms = _with_oracles(terms, oracles_in(setting.metric, request.oracles, setting.problem.X.shape))
+def _regimes(setting: Setting, request: Request, bounded: bool) -> list[str]:
+    """The regimes to compare; the mixed one, pessimistic by orders of magnitude, only where nothing else applies."""
+    if request.regime != "auto":
+        return [request.regime]
+    # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
+    if request.narrowed or setting.simple or not (request.plain_metric or setting.metric is not None):
+        return ["degenerate"]
+    problem, declared = setting.problem, request.declared
+    curved = [
+        declared.get("mu_x", problem.f.strong_convexity(problem.X)) > 0.0,
+        declared.get("mu_y", problem.g.strong_convexity(problem.Y)) > 0.0,
+    ]
+    other = {2: ["restarts"], 1: ["mixed"], 0: []}[sum(curved)]
+    if not bounded:
+        return other or ["degenerate"]
+    return ["degenerate", *(other if other == ["restarts"] else [])]
+
+
+def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -> None:
+    order, metric, simple, complaints = request.order, setting.metric, setting.simple, []
+    if order is not None and sorted(order) != sorted(setting.levels):
+        raise InputError(
+            f"plan: order is {order!r}; expected a permutation of {''.join(setting.levels)!r}, outermost level first."
+        )
+    if request.loops is not None:
+        check_loops(request.loops, len(setting.levels))
+    if metric is not None and "mixed" in regimes:
+        complaints.append(f"regime 'mixed' regularises in the Euclidean norm; received metric {metric.name!r}.")
+    if metric is not None and request.anchors:
+        complaints.append(f"anchors are Euclidean; received metric {metric.name!r}. Use anchors=False.")
+    drawn = [name for name in simple if getattr(setting.problem, name).sampled]
+    if drawn:
+        complaints.append(f"simple has {drawn}, whose gradients are sampled; a proximal step would use exact values.")
+    if simple and list(regimes) != ["degenerate"]:
+        complaints.append(f"simple terms are for regime 'degenerate'; received simple={simple} with {regimes}.")
+    raise_all("plan", complaints)
+
+
+def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], costs: Costs) -> Iterator[Candidate]:
+    oracles = metric_constants.oracles_in(setting.metric, request.oracles, setting.problem.X.shape)
+    norms = metric_constants.usable_norms(block_norms(request.metric, setting.squares), used)
+    for name, weights in norms:
+        terms = with_variances(metric_constants.terms_in(used, weights, setting.squares), used)
+        terms = [_with_oracle(term, oracles) for term in terms if term.name in setting.levels]
         hypotheses = run_hypotheses(setting.problem, used, setting.squares, tuple(request.oracles))
-        made = replace(_fixed_plan(terms, used, name, request), hypotheses=hypotheses)
+        made = replace(_one_run(terms, used, name, request), hypotheses=hypotheses)
         assert made.schedule is not None
         schedule = replace(made.schedule, simple=setting.simple, given=setting.metric)
         for step in _coupling_steps(made, setting, request):
             stepped = replace(made, schedule=replace(schedule, coupling_step=step))
-            merit = stepped.bound if request.loops is not None else weighted_cost(stepped.predicted_calls, prices)
+            merit = stepped.bound if request.loops is not None else weighted_cost(stepped.predicted_calls, costs)
             label = f", {step} steps" if step != EXTRAGRADIENT else ""
             yield f"degenerate, metric {name}{setting.label}{label}", stepped, merit
 
 
-def _coupling_steps(made: Plan, setting: Setting, request: Request) -> tuple[str, ...]:
-    """The steps to compare: the one asked for, or the paper's, and where all is left to the plan also the other."""
-    # The outermost loop is seen step by step, so a coupling alone keeps the paper's step.
-    assert made.schedule is not None
-    levels = made.schedule.levels
-    inside = len(levels) > 1 and made.order.endswith("B")
-    able = inside and levels[-1].term.M > 0.0 and not is_sampled(setting.problem)
-    if request.coupling_step == PRIMAL_DUAL and not able:
-        raise InputError(
-            "plan: coupling_step 'primal-dual' needs exact gradients and a coupling inside other levels; the order is "
-            f"{made.order!r}. Use order=, or coupling_step='extragradient'."
-        )
-    if request.coupling_step != "auto":
-        return (request.coupling_step,)
-    free = not request.theorem_settings and request.regime == "auto" and request.plain_metric
-    return (EXTRAGRADIENT, PRIMAL_DUAL) if able and free else (EXTRAGRADIENT,)
+def _with_oracle(term: Term, oracles: Mapping[str, tuple[float, float]]) -> Term:
+    """A declared (delta, L)-oracle in the norm of its term; L alone sets the budget, delta enters the bound."""
+    if term.name not in oracles:
+        return term
+    delta, L = oracles[term.name]
+    L /= term.weights["fg".index(term.name)]
+    return replace(term, smoothness=Holder(1.0, L), inexact=(delta, L))
 
 
-def _restarted(
-    setting: Setting, request: Request, used: dict[str, Constant], prices: Prices, regime: str, without_calls: bool
-) -> Candidate:
-    assert request.tol is not None
-    made = restarted_plan(
-        setting.problem,
-        request.tol,
-        regime,
-        start=request.start,
-        proved=bool(request.proved),
-        anchors=request.anchors,
-        factor=request.factor,
-        range_conditions=request.range_conditions,
-        interior=request.interior,
-        Psi0=request.Psi0,
-        constants=used,
-        squares=setting.squares,
-        without_calls=without_calls,
-        anchor_batch=request.anchor_batch,
-    )
-    merit = made.expected_share * weighted_cost(made.predicted_calls, prices)
-    assert made.schedule is not None
-    placed = replace(made.schedule, given=setting.metric, start_key=key_of(*setting.start))
-    return regime + setting.label, replace(made, schedule=placed), merit
-
-
-def _used(setting: Setting, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
-    """The constants of a setting; a proof can not rest on estimates."""
-    used = setting.constants(SMOOTHNESS_NAMES if list(regimes) == ["degenerate"] else CONSTANT_NAMES)
-    names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
-    if proved and names:
-        raise InputError(f"plan: proved=True needs declared or computed constants, but {names} are estimates; declare.")
-    if is_sampled(setting.problem) and list(regimes) == ["degenerate"]:
-        refuse_unbounded(setting.problem)
-    return used | noise_in(setting.metric, noise_constants(setting.problem, setting.start), setting.problem.X.shape)
-
-
-def _check_levels(levels: Sequence[str], order: str | None, loops: Sequence[int] | None) -> None:
-    if order is not None and sorted(order) != sorted(levels):
-        raise InputError(
-            f"plan: order is {order!r}; expected a permutation of {''.join(levels)!r}, outermost level first."
-        )
-    if loops is not None:
-        check_loops(loops, len(levels))
-
-
-def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -> None:
-    _check_levels(setting.levels, request.order, request.loops)
-    complaints = []
-    if setting.metric is not None and "mixed" in regimes:
-        complaints.append(f"regime 'mixed' regularises in the Euclidean norm; received metric {setting.metric.name!r}.")
-    if setting.metric is not None and request.anchors:
-        complaints.append(f"anchors are Euclidean; received metric {setting.metric.name!r}. Use anchors=False.")
-    drawn = [name for name in setting.simple if getattr(setting.problem, name).sampled]
-    if drawn:
-        complaints.append(f"simple has {drawn}, whose gradients are sampled; a proximal step would use exact values.")
-    if setting.simple and list(regimes) != ["degenerate"]:
-        complaints.append(f"simple terms are for regime 'degenerate'; received simple={setting.simple} with {regimes}.")
-    raise_all("plan", complaints)
-
-
-def _with_oracles(terms: list[Term], oracles: Mapping[str, tuple[float, float]]) -> list[Term]:
-    """Declared (delta, L)-oracles in the norm of each term; L alone sets the budget, delta enters the bound."""
-    placed = []
-    for term in terms:
-        if term.name in oracles:
-            delta, L = oracles[term.name]
-            L /= term.weights["fg".index(term.name)]
-            term = replace(term, smoothness=Holder(1.0, L), inexact=(delta, L))
-        placed.append(term)
-    return placed
-
-
-def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, request: Request) -> Plan:
+def _one_run(terms: list[Term], used: dict[str, Constant], metric: str, request: Request) -> Plan:
     """One run of Algorithm 1 (Theorem 3.5), with what is missing of order and loops from Corollary 3.6."""
     tol, order, loops, kappa, proved = request.tol, request.order, request.loops, request.kappa, request.proved
     eps = math.nan if tol is None else (tol / len(terms) if proved else tol)
@@ -210,19 +251,19 @@ def _fixed_plan(terms: list[Term], used: dict[str, Constant], metric: str, reque
     return Plan(method=RECURSIVE_SLIDING, schedule=schedule, constants=used, tol=tol)
 
 
-def _regimes(
-    wanted: str, problem: SaddleProblem, declared: Mapping[str, float], bounded: bool, explicit: bool
-) -> list[str]:
-    """The regimes to compare; the mixed one, pessimistic by orders of magnitude, only where nothing else applies."""
-    if wanted != "auto":
-        return [wanted]
-    if explicit:
-        return ["degenerate"]
-    curved = [
-        declared.get("mu_x", problem.f.strong_convexity(problem.X)) > 0.0,
-        declared.get("mu_y", problem.g.strong_convexity(problem.Y)) > 0.0,
-    ]
-    other = {2: ["restarts"], 1: ["mixed"], 0: []}[sum(curved)]
-    if not bounded:
-        return other or ["degenerate"]
-    return ["degenerate", *(other if other == ["restarts"] else [])]
+def _coupling_steps(made: Plan, setting: Setting, request: Request) -> tuple[str, ...]:
+    """The steps to compare: the one asked for, or the paper's, and where all is left to the plan also the other."""
+    # The outermost loop is seen step by step, so a coupling alone keeps the paper's step.
+    assert made.schedule is not None
+    levels = made.schedule.levels
+    inside = len(levels) > 1 and made.order.endswith("B")
+    able = inside and levels[-1].term.M > 0.0 and not is_sampled(setting.problem)
+    if request.coupling_step == PRIMAL_DUAL and not able:
+        raise InputError(
+            "plan: coupling_step 'primal-dual' needs exact gradients and a coupling inside other levels; the order is "
+            f"{made.order!r}. Use order=, or coupling_step='extragradient'."
+        )
+    if request.coupling_step != "auto":
+        return (request.coupling_step,)
+    free = not request.theorem_settings and request.regime == "auto" and request.plain_metric
+    return (EXTRAGRADIENT, PRIMAL_DUAL) if able and free else (EXTRAGRADIENT,)

@@ -30,13 +30,7 @@ SHARP = "sharp"
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of `ss.plan`, which documents them.
-
-    Examples
-    --------
-    >>> Request(0.1).theorem_settings, Request(0.1, proved=True).theorem_settings
-    ((), ('proved',))
-    """
+    """The arguments of `ss.plan`, which documents them."""
 
     tol: float | None = None
     order: str | None = None
@@ -61,8 +55,12 @@ class Request:
     @property
     def theorem_settings(self) -> tuple[str, ...]:
         """Names of the settings that were changed and mean nothing to adaptive sliding."""
+
+        def differs(value: Any, default: Any) -> bool:
+            return not (value is default or (isinstance(value, type(default)) and value == default))
+
         given = [entry for entry in fields(self) if entry.name not in SHARED]
-        return tuple(entry.name for entry in given if _differs(getattr(self, entry.name), entry.default))
+        return tuple(entry.name for entry in given if differs(getattr(self, entry.name), entry.default))
 
     @property
     def plain_metric(self) -> bool:
@@ -109,9 +107,49 @@ class Request:
         problem.start(self.start)
         block_norms(self.metric, (1.0, 1.0))
         self._check_names()
-        self._check_coupling_step()
         self._check_idle()
         assert isinstance(self.declared, dict) and isinstance(self.oracles, dict)
+
+    def _check_target(self, problem: SaddleProblem) -> None:
+        tol, order, complaints = self.tol, self.order, []
+        # With simple terms there may be fewer than three levels.
+        fewer = not isinstance(self.simple, str) and bool(self.simple)
+        if not isinstance(problem, SaddleProblem):
+            complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
+        if tol is None and (order is None or self.loops is None):
+            complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
+        try:
+            positive = tol is None or (isinstance(tol, Real) and math.isfinite(tol) and float(tol) > 0.0)
+        except OverflowError:
+            # A whole number beyond double precision.
+            positive = False
+        if not positive:
+            complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
+        sharp = isinstance(self.proved, str) and self.proved == SHARP
+        if not isinstance(self.proved, bool) and not sharp:
+            complaints.append(f"proved is {self.proved!r}; expected True, False or {SHARP!r}.")
+        if sharp and self.kappa is not None:
+            complaints.append(
+                f"kappa is {self.kappa!r}; expected none with proved={SHARP!r}, which looks at the bound."
+            )
+        letters = isinstance(order, str) and len(set(order)) == len(order) and set(order) <= set("fgB")
+        if order is not None and not (letters and (len(order) == len("fgB") or fewer)):
+            complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
+        raise_all("plan", complaints)
+        if self.loops is not None and not fewer:
+            check_loops(self.loops, len("fgB"))
+        if self.kappa is not None and as_number(self.kappa, "plan: kappa", 0.0) == 0.0:
+            raise InputError("plan: kappa is 0; expected a number > 0.")
+
+    def _check_regime(self) -> None:
+        regime = self.regime
+        as_flag(self.anchors, "plan: anchors")
+        if not isinstance(regime, str) or regime not in ("auto", *REGIMES):
+            raise InputError(f"plan: regime is {regime!r}; expected 'auto', 'adaptive' or one of {REGIMES}.")
+        if regime in ("restarts", "mixed") and (self.tol is None or self.order is not None or self.loops is not None):
+            raise InputError(
+                f"plan: regime {regime!r} chooses order and loops itself; expected tol and neither of them."
+            )
 
     def _check_names(self) -> None:
         for name, given in (("range_conditions", self.range_conditions), ("interior", self.interior)):
@@ -127,8 +165,6 @@ class Request:
             nu, H, mu = (self.declared.get(f"{letter}_{side}") for letter in ("nu", "H", "mu"))
             if H is not None and mu is not None and (nu or 1.0) == 1.0 and mu > H:
                 raise InputError(f"plan: mu_{side} is {mu:g} and H_{side} is {H:g}; expected mu <= H.")
-
-    def _check_coupling_step(self) -> None:
         as_word(self.coupling_step, "plan: coupling_step", ("auto", *COUPLING_STEPS))
         if self.coupling_step == PRIMAL_DUAL and self.order is not None and not self.order.endswith("B"):
             raise InputError(
@@ -138,66 +174,14 @@ class Request:
     def _check_idle(self) -> None:
         """A setting that the regime asked for does not have is a mistake, not a wish."""
         named = isinstance(self.metric, str) and self.metric in ("auto", "blocks", "identity", *BUILT_METRICS)
-        plain = named or isinstance(self.metric, Metric)
-        idle = []
+        idle = {}
         if self.regime in ("restarts", "mixed"):
-            idle += ["kappa"] * (self.kappa is not None) + ["metric"] * (not plain)
-            idle += ["coupling_step"] * (self.coupling_step == PRIMAL_DUAL)
+            idle = {
+                "kappa": self.kappa is not None,
+                "metric": not (named or isinstance(self.metric, Metric)),
+                "coupling_step": self.coupling_step == PRIMAL_DUAL,
+            }
         if self.regime == "degenerate":
-            idle += ["anchors"] * self.anchors + ["factor"] * (self.factor is not None)
-            idle += ["Psi0"] * (self.Psi0 is not None)
-        raise_all("plan", [f"{name} has no meaning in regime {self.regime!r}; leave it out." for name in idle])
-
-    def _check_target(self, problem: SaddleProblem) -> None:
-        tol, order, complaints = self.tol, self.order, []
-        if not isinstance(problem, SaddleProblem):
-            complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
-        if tol is None and (order is None or self.loops is None):
-            complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
-        if tol is not None and not _is_target(tol):
-            complaints.append(f"tol is {tol!r}; expected a finite number > 0.")
-        known = isinstance(self.proved, bool) or (isinstance(self.proved, str) and self.proved == SHARP)
-        if not known:
-            complaints.append(f"proved is {self.proved!r}; expected True, False or {SHARP!r}.")
-        if known and self.proved == SHARP and self.kappa is not None:
-            complaints.append(
-                f"kappa is {self.kappa!r}; expected none with proved={SHARP!r}, which looks at the bound."
-            )
-        if order is not None and not self._is_order(order):
-            complaints.append(f"order is {order!r}; expected a permutation of 'fgB', outermost level first.")
-        raise_all("plan", complaints)
-        if self.loops is not None and not self._leaves_levels_out:
-            check_loops(self.loops, len("fgB"))
-        if self.kappa is not None and as_number(self.kappa, "plan: kappa", 0.0) == 0.0:
-            raise InputError("plan: kappa is 0; expected a number > 0.")
-
-    @property
-    def _leaves_levels_out(self) -> bool:
-        """Whether simple terms are asked for, so that there may be fewer than three levels."""
-        return not isinstance(self.simple, str) and bool(self.simple)
-
-    def _is_order(self, order: Any) -> bool:
-        if not isinstance(order, str) or len(set(order)) < len(order) or set(order) - set("fgB"):
-            return False
-        return len(order) == len("fgB") or self._leaves_levels_out
-
-    def _check_regime(self) -> None:
-        regime, complaints = self.regime, []
-        as_flag(self.anchors, "plan: anchors")
-        if not isinstance(regime, str) or regime not in ("auto", *REGIMES):
-            complaints.append(f"regime is {regime!r}; expected 'auto', 'adaptive' or one of {REGIMES}.")
-        elif regime in ("restarts", "mixed") and (self.tol is None or self.order is not None or self.loops is not None):
-            complaints.append(f"regime {regime!r} chooses order and loops itself; expected tol and neither of them.")
-        raise_all("plan", complaints)
-
-
-def _differs(value: Any, default: Any) -> bool:
-    return not (value is default or (isinstance(value, type(default)) and value == default))
-
-
-def _is_target(tol: Any) -> bool:
-    try:
-        return isinstance(tol, Real) and math.isfinite(tol) and float(tol) > 0.0
-    except OverflowError:
-        # A whole number beyond double precision.
-        return False
+            idle = {"anchors": self.anchors, "factor": self.factor is not None, "Psi0": self.Psi0 is not None}
+        given = [name for name, is_given in idle.items() if is_given]
+        raise_all("plan", [f"{name} has no meaning in regime {self.regime!r}; leave it out." for name in given])

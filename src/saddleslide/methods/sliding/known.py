@@ -16,7 +16,7 @@ from saddleslide.operators.structured import FiniteDifferences
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array, Shape
     from saddleslide.domains import Domain
-    from saddleslide.functions import Function
+    from saddleslide.functions.base import Function
     from saddleslide.functions.separable import SeparableForm
     from saddleslide.methods.sliding.view import View
     from saddleslide.metrics import Metric

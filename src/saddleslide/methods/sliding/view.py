@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from saddleslide.arrays.base import Array, split
-from saddleslide.functions import Function, Zero, prox, split_simple
-from saddleslide.methods.sliding.component import Writer
+from saddleslide.arrays.base import Array, Shape, split
+from saddleslide.functions.base import Function
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.searched import split_simple
+from saddleslide.functions.separable import prox
+from saddleslide.methods.sliding.recursion import Base, Writer
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.problem import SaddleProblem
 
-# Turns centres into minimisers, in place; the second argument has one weight per block.
-Base = Callable[[Array, Array], None]
-# The same for one block and its weight.
+# Turns the centre of one block into its minimiser, in place, for a weight.
 BlockBase = Callable[[Array, float], None]
 
 
@@ -21,25 +22,9 @@ BlockBase = Callable[[Array, float], None]
 class View:
     """A problem without its simple terms, which the base case minimises together with the quadratic of the step.
 
-    Parameters
-    ----------
-    problem : SaddleProblem
-        What is left of f and g costs a level each.
-    f_simple, g_simple : Function
-        Terms with a proximal step (docs/theory.md, simple terms).
-    metric : Metric, optional
-        The norm |x|_P of the x block; Euclidean when missing.
-    primal_dual : bool
-        Whether an innermost coupling makes primal-dual steps, two products each, in place of the paper's four.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> box, l1 = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Power(0.0)
-    >>> problem = ss.SaddleProblem(f=ss.functions.Logistic(np.eye(2), [1, -1]) + l1, g=l1, B=np.eye(2), X=box, Y=box)
-    >>> view = view_of(problem, simple=("f", "g"))
-    >>> view.problem.f, view.f_simple is l1, view.problem.g
-    (Logistic((2,) -> (2,), ridge=0), True, Zero())
+    What is left of f and g costs a level each. `f_simple` and `g_simple` have a proximal step (docs/theory.md, simple
+    terms); `metric` is the norm |x|_P of the x block, Euclidean when missing; `primal_dual` says whether an innermost
+    coupling makes primal-dual steps, two products each, in place of the paper's four.
     """
 
     problem: SaddleProblem
@@ -48,21 +33,25 @@ class View:
     metric: Metric | None = None
     primal_dual: bool = False
 
+    @property
+    def shapes(self) -> list[Shape]:
+        """Those of x and y."""
+        return [self.problem.X.shape, self.problem.Y.shape]
+
     def base(self) -> Base | None:
         """The base case with simple terms; None where it is a projection."""
         if isinstance(self.f_simple, Zero) and isinstance(self.g_simple, Zero):
             return None
-        shapes, (primal, dual) = [self.problem.X.shape, self.problem.Y.shape], self.blocks()
+        shapes, blocks = self.shapes, self.blocks()
 
         def minimise(centers: Array, weights: Array) -> None:
-            x, y = split(centers, shapes)
-            primal(x, float(weights[0]))
-            dual(y, float(weights[1]))
+            for block, part, weight in zip(blocks, split(centers, shapes), weights, strict=True):
+                block(part, float(weight))
 
         return minimise
 
     def blocks(self) -> tuple[BlockBase, BlockBase]:
-        """The base case of each block: turns centres into minimisers, in place."""
+        """The base case of each block."""
         problem, metric = self.problem, self.metric
         entries = metric.weight(1.0, 0.0) if isinstance(metric, Entrywise) else 1.0
 
@@ -76,10 +65,9 @@ class View:
 
     def dual(self, write: Writer) -> Writer:
         """A writer of slopes with its x part as P^-1 of it: the recursion then works in the norm of the metric."""
-        metric = self.metric
+        metric, shapes = self.metric, self.shapes
         if metric is None:
             return write
-        shapes = [self.problem.X.shape, self.problem.Y.shape]
 
         def write_dual(z: Array, out: Array) -> None:
             write(z, out)
@@ -87,25 +75,11 @@ class View:
 
         return write_dual
 
-    def slope(self, dual: Array) -> Array:
-        """The slope behind what `dual` wrote on the x block."""
-        metric = self.metric
-        return dual if metric is None else metric.product(dual)
-
 
 def view_of(
     problem: SaddleProblem, simple: Collection[str] = (), metric: Metric | None = None, primal_dual: bool = False
 ) -> View:
-    """The view with the simple terms of the functions named, and a norm of the x block.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> zero, free = ss.functions.Zero(), ss.domains.FullSpace(2)
-    >>> problem = ss.SaddleProblem(f=zero, g=zero, B=np.eye(2), X=free, Y=free)
-    >>> view_of(problem).problem is problem
-    True
-    """
+    """The view with the simple terms of the functions named, and a norm of the x block."""
     f, f_simple = split_simple(problem.f, problem.X) if "f" in simple else (problem.f, Zero())
     g, g_simple = split_simple(problem.g, problem.Y) if "g" in simple else (problem.g, Zero())
     if f is problem.f and g is problem.g:

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from typing import final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, zeros
+from saddleslide.arrays.base import Array, split, zeros
 from saddleslide.kernels.switch import updates
-from saddleslide.methods.sliding.innermost import Anchors
 from saddleslide.oracles.oracles import Oracles
+
+if TYPE_CHECKING:
+    from saddleslide.arrays.state import XVector, YVector
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """What the anchor terms p_3 = beta_x/2 |Bx - at_g|^2 + beta_y/2 |B^T y + at_f|^2 need; off where beta is 0."""
+
+    beta_x: float
+    beta_y: float
+    at_f: XVector
+    at_g: YVector
+
+    @property
+    def active(self) -> int:
+        """How many of the two terms are there."""
+        return (self.beta_x > 0.0) + (self.beta_y > 0.0)
 
 
 @final
-class Images:
-    """Q at the points of an anchored level, wherever among the levels the coupling stands.
+class AnchorTerms:
+    """p_3 at the points of a level, wherever among the levels the coupling stands.
 
-    The gradient of p_3 = beta_x/2 |Bx - at_g|^2 + beta_y/2 |B^T y + at_f|^2 is taken at a z + b average + base. Q(z) is
-    part of the step, and so is Q(z~), of which the average is made. Q(base) takes one product per active anchor at
-    every entry of the level. So the gradient costs one product per active anchor, not two.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> q, free = ss.functions.Zero(), ss.domains.FullSpace(1)
-    >>> oracles = Oracles(ss.SaddleProblem(f=q, g=q, B=[[2.0]], X=free, Y=free))
-    >>> images = Images(oracles, Anchors(1.0, 0.0, np.zeros(1), np.ones(1)), np.zeros(2))
-    >>> images.enter(np.zeros(2), first=True)
-    >>> out = np.zeros(2)
-    >>> images.write_gradient(1.0, np.array([0.0, -6.0]), 0.0, out)
-    >>> out, oracles.calls.B
-    (array([10.,  0.]), 1)
+    Its gradient is taken at a z + b average + base. Q(z) is part of the step, and so is Q(z~), of which the average is
+    made. Q(base) takes one product per active anchor at every entry of the level. So the gradient costs one product per
+    active anchor, not two. `average`, `base` and `point` hold Q of what they are called after.
     """
 
     def __init__(self, oracles: Oracles, anchors: Anchors, near: Array) -> None:
         problem = oracles.problem
         self.oracles, self.anchors, self.kernels = oracles, anchors, updates(near)
-        self.n, self.shapes = problem.X.size, (problem.X.shape, problem.Y.shape)
+        self.shapes = [problem.X.shape, problem.Y.shape]
         size = problem.X.size + problem.Y.size
         self.average, self.base, self.point, self.scratch = (zeros(size, near) for _ in range(4))
 
@@ -46,7 +52,7 @@ class Images:
             self.base[:] = 0.0
             self.oracles.spare(self.anchors.active)
             return
-        (x, y), (out_x, out_y) = self._blocks(base), self._blocks(self.base)
+        (x, y), (out_x, out_y) = split(base, self.shapes), split(self.base, self.shapes)
         if self.anchors.beta_x > 0.0:
             self.oracles.forward(x, out_y)
             np.negative(out_y, out=out_y)
@@ -58,7 +64,7 @@ class Images:
         p_3, point = self.anchors, self.point
         self.kernels.combine(point, b, self.average, 1.0, self.base, self.scratch)
         self.kernels.combine(point, a, here, 1.0, point, self.scratch)
-        (of_y, of_x), (out_x, out_y) = self._blocks(point), self._blocks(out)
+        (of_y, of_x), (out_x, out_y) = split(point, self.shapes), split(out, self.shapes)
         if p_3.beta_x > 0.0:
             of_x += p_3.at_g.reshape(self.shapes[1])
             of_x *= -p_3.beta_x
@@ -71,6 +77,3 @@ class Images:
     def follow(self, alpha: float, ahead: Array) -> None:
         """The running average with z~, where `ahead` is Q(z~)."""
         self.kernels.combine(self.average, alpha, ahead, 1.0 - alpha, self.average, self.scratch)
-
-    def _blocks(self, z: Array) -> tuple[Array, Array]:
-        return z[: self.n].reshape(self.shapes[0]), z[self.n :].reshape(self.shapes[1])
