@@ -128,12 +128,15 @@ def value_of(f, g, matrix, X, Y):
     """The saddle value by many extragradient steps; only values, gradients and projections are used."""
     matrix, x, y, step = np.asarray(matrix), X.project(np.zeros(X.shape)), Y.project(np.zeros(Y.shape)), 0.03
     for _ in range(8000):
+        before = x, y
         u = X.project(x - step * (f.gradient(x) + matrix.T @ y))
         v = Y.project(y - step * (g.gradient(y) - matrix @ x))
         x, y = (
             X.project(x - step * (f.gradient(u) + matrix.T @ v)),
             Y.project(y - step * (g.gradient(v) - matrix @ u)),
         )
+        if all(np.abs(new - old).max(initial=0.0) <= 1e-16 for new, old in zip((x, y), before, strict=True)):
+            break
     return f.value(x) + y @ (matrix @ x) - g.value(y)
 
 
