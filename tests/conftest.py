@@ -5,9 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from saddleslide.kernels import switch
 
 # The same examples in every run, and no time limits: what fails does so again, on a busy machine too.
 # `pytest --hypothesis-profile=random` draws others.
@@ -31,3 +35,28 @@ def _ctrl_c_is_heard():
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_kernel_is_compiled_twice():
+    """Test processes that run side by side need the same kernels: one compiles, the others wait and read the disk."""
+    if importlib.util.find_spec("fcntl") is None:
+        yield
+        return
+    import fcntl
+
+    path = Path(tempfile.gettempdir()) / f"saddleslide-tests-{os.getuid()}.lock"
+    made = switch.Kernels.__getattr__
+
+    def one_at_a_time(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        with path.open("w") as lock:
+            # Waiting is no work of a method.
+            with switch._stopped():
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            return made(self, name)
+
+    switch.Kernels.__getattr__ = one_at_a_time
+    yield
+    switch.Kernels.__getattr__ = made

@@ -11,7 +11,7 @@ from planted import planted
 from saddleslide.certificates.guards import ENOUGH
 
 CHUNK = 20
-CHUNKS = 12
+CHUNKS = 5
 
 
 def check(seed):

@@ -118,7 +118,7 @@ PROBLEMS = {
     ),
 }
 # One operation takes JAX as long as a whole step takes the others: fewer problems and steps are enough.
-STEPS = {"torch": 12, "jax": 2, "array_api_strict": 12}
+STEPS = {"torch": 6, "jax": 2, "array_api_strict": 6}
 ON_JAX = {"adaptive": ["least squares, full space"], "plan": ["picture, box"]}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import math
 import re
@@ -20,12 +21,12 @@ from support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "saddleslide"
-# Every example with the arguments that make it small; a new example must be added here.
+# Every example with arguments that keep it short and give the numbers of the pages; a new one must be added here.
 EXAMPLES = {
     "quickstart.py": [],
-    "oracle_counts.py": ["--out", "small.png", "--tol", "8", "4"],
-    "tomography.py": ["--out", "small.png", "--size", "16", "--reduction", "1e-2"],
-    "sampled_digits.py": ["--out", "small.png", "--tol", "0.5", "0.3"],
+    "oracle_counts.py": ["--out", "picture.png"],
+    "tomography.py": ["--out", "picture.png", "--reduction", "1e-6"],
+    "sampled_digits.py": ["--out", "picture.png", "--tol", "0.1", "0.05", "0.025"],
     "shards.py": ["--workers", "1", "--tol", "1e-2"],
 }
 # Packages that an example imports beside matplotlib; the extra `test` has them.
@@ -40,11 +41,21 @@ def blocks(name: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text(name), flags=re.DOTALL | re.MULTILINE)
 
 
-def run_example(name: str, arguments: list[str], folder: Path) -> str:
-    command = [sys.executable, "-W", "error", str(ROOT / "examples" / name), *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1200, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture(scope="module")
+def run_example(tmp_path_factory):
+    """Runs an example, once: its folder and what it printed."""
+
+    @functools.cache
+    def run(name: str) -> tuple[Path, str]:
+        if name in NEEDS:
+            need(NEEDS[name])
+        folder = tmp_path_factory.mktemp("example")
+        command = [sys.executable, "-W", "error", str(ROOT / "examples" / name), *EXAMPLES[name]]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1200, check=False)
+        assert done.returncode == 0, done.stderr
+        return folder, done.stdout
+
+    return run
 
 
 def test_every_example_is_listed():
@@ -52,16 +63,15 @@ def test_every_example_is_listed():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_example_runs_and_writes_only_what_it_was_told_to(name, tmp_path):
-    if name in NEEDS:
-        need(NEEDS[name])
+def test_example_runs_and_writes_only_what_it_was_told_to(name, run_example):
     before = {path: path.stat().st_mtime_ns for path in (ROOT / "docs" / "pictures").iterdir()}
-    assert run_example(name, EXAMPLES[name], tmp_path)
-    expected = {"small.png"} if "small.png" in EXAMPLES[name] else set()
-    assert {path.name for path in tmp_path.iterdir()} == expected
+    folder, out = run_example(name)
+    assert out
+    expected = {"picture.png"} if "picture.png" in EXAMPLES[name] else set()
+    assert {path.name for path in folder.iterdir()} == expected
     assert before == {path: path.stat().st_mtime_ns for path in (ROOT / "docs" / "pictures").iterdir()}
     if expected:
-        assert (tmp_path / "small.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_readme_example_is_the_quickstart_and_solves_its_problem(capsys):
@@ -80,8 +90,8 @@ def test_readme_example_is_the_quickstart_and_solves_its_problem(capsys):
     assert result.upper == pytest.approx(0.5 * result.x @ result.x + sum(huber), rel=1e-12)
 
 
-def test_numbers_of_the_method_page_come_from_the_example(tmp_path):
-    out = run_example("oracle_counts.py", ["--out", "full.png"], tmp_path)
+def test_numbers_of_the_method_page_come_from_the_example(run_example):
+    _, out = run_example("oracle_counts.py")
     rows = [line.split() for line in out.splitlines()[1:]]
     sorted_rows = [row for row in rows if row[0] == "sorted"]
     lockstep_rows = [row for row in rows if row[0] == "lockstep"]
@@ -94,9 +104,8 @@ def test_numbers_of_the_method_page_come_from_the_example(tmp_path):
     assert f"{g} against {same[-2]} of g', and {B} against {same[-1]} products" in prose
 
 
-def test_numbers_of_the_page_on_sampling_come_from_the_example(tmp_path):
-    need("sklearn")
-    out = run_example("sampled_digits.py", ["--out", "full.png", "--tol", "0.1", "0.05", "0.025"], tmp_path)
+def test_numbers_of_the_page_on_sampling_come_from_the_example(run_example):
+    _, out = run_example("sampled_digits.py")
     rows = [line.split() for line in out.splitlines()[1:]]
     # Loops are printed as (1, 56, 15), three words; gap, bound, images and products come after them.
     found = {kind: [(float(r[-4]), float(r[-2])) for r in rows if r[0] == kind] for kind in ("sampled", "full")}
@@ -115,8 +124,8 @@ def test_numbers_of_the_page_on_sampling_come_from_the_example(tmp_path):
 @pytest.mark.skipif(
     not jit_enabled(), reason="compiled passes give the gradient with every product: a repeated step counts a whole f'"
 )
-def test_readme_numbers_come_from_the_example(tmp_path):
-    out = run_example("tomography.py", ["--out", "full.png", "--reduction", "1e-6"], tmp_path)
+def test_readme_numbers_come_from_the_example(run_example):
+    _, out = run_example("tomography.py")
     calls = {row[0]: row[3] for row in (line.split() for line in out.splitlines()[1:]) if row[-1] == "solved"}
     prose = " ".join(text("README.md").split())
     assert f"relative gap of 1e-6 takes {calls['auto']} calls of f'" in prose

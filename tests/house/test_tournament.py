@@ -135,6 +135,8 @@ def test_a_cell_is_measured_tuned_and_shown(instances, tmp_path):
 def test_what_an_absent_program_says_is_a_reason(tmp_path):
     missing = Worker([sys.executable, "-c", "raise SystemExit('no such peer')"], tmp_path)
     assert missing.note == "no such peer"
+    # Its pipes close a moment before it is gone.
+    missing.process.wait()
     assert "failed" in missing.run({"seconds": 0.0})
     missing.close()
 

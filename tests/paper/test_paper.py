@@ -33,7 +33,7 @@ JUDGED_IN_QUICK = 156
 def quick(tmp_path_factory):
     """What `saddleslide paper run all --quick` writes, and its exit code."""
     folder = tmp_path_factory.mktemp("paper")
-    return folder, main(["paper", "run", "all", "--quick", "--jobs", "2", "--out", str(folder)])
+    return folder, main(["paper", "run", "all", "--quick", "--jobs", "1", "--out", str(folder)])
 
 
 def cells_of(folder, name):

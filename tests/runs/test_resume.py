@@ -64,7 +64,7 @@ def test_adaptive_runs_resume_to_the_same_bits(name, target, tmp_path):
     problem = PROBLEMS[name]
 
     def start(**control):
-        return ss.solve(problem, method="adaptive", max_steps=60, **{target: 1e-5}, **control)
+        return ss.solve(problem, method="adaptive", max_steps=20, **{target: 1e-5}, **control)
 
     assert check(start, problem, tmp_path / "run.npz", (1, 2, 5, 12))
 
@@ -74,7 +74,7 @@ def test_methods_resume_to_the_same_bits(name, tmp_path):
     problem = PROBLEMS[METHODS[name]]
 
     def start(**control):
-        return ss.solve(problem, 1e-3, method=name, max_steps=25, **control)
+        return ss.solve(problem, 1e-3, method=name, max_steps=10, **control)
 
     assert set(METHODS) == set(ss.methods.by_name)
     assert check(start, problem, tmp_path / "run.npz", (1, 3, 7))
