@@ -8,10 +8,15 @@ import signal
 import tempfile
 from pathlib import Path
 
-import pytest
-from hypothesis import HealthCheck, settings
+# Before NumPy is loaded, and for the programs that tests start. On small matrices the threads of BLAS mostly wait for
+# each other, and beside other test processes that takes many times the work itself.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from saddleslide.kernels import switch
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+from saddleslide.kernels import switch  # noqa: E402
 
 # The same examples in every run, and no time limits: what fails does so again, on a busy machine too.
 # `pytest --hypothesis-profile=random` draws others.
