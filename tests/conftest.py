@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
 import tempfile
+import time
 from pathlib import Path
 
 # Before NumPy is loaded, and for the programs that tests start. On small matrices the threads of BLAS mostly wait for
@@ -57,9 +59,13 @@ def _no_kernel_is_compiled_twice():
         if name.startswith("_"):
             raise AttributeError(name)
         with path.open("w") as lock:
-            # Waiting is no work of a method.
+            # Waiting is no work of a method; who has waited long compiles for itself.
             with switch._stopped():
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                for _ in range(600):
+                    with contextlib.suppress(BlockingIOError):
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    time.sleep(0.1)
             return made(self, name)
 
     switch.Kernels.__getattr__ = one_at_a_time
