@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import signal
 import tempfile
+import time
 from pathlib import Path
 
-import pytest
-from hypothesis import HealthCheck, settings
+# Before NumPy is loaded, and for the programs that tests start. On small matrices the threads of BLAS mostly wait for
+# each other, and beside other test processes that takes many times the work itself.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from saddleslide.kernels import switch
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+from saddleslide.kernels import switch  # noqa: E402
 
 # The same examples in every run, and no time limits: what fails does so again, on a busy machine too.
 # `pytest --hypothesis-profile=random` draws others.
@@ -52,9 +59,13 @@ def _no_kernel_is_compiled_twice():
         if name.startswith("_"):
             raise AttributeError(name)
         with path.open("w") as lock:
-            # Waiting is no work of a method.
+            # Waiting is no work of a method; who has waited long compiles for itself.
             with switch._stopped():
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                for _ in range(600):
+                    with contextlib.suppress(BlockingIOError):
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    time.sleep(0.1)
             return made(self, name)
 
     switch.Kernels.__getattr__ = one_at_a_time
