@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import signal
-import tempfile
-import time
-from pathlib import Path
 
 # Before NumPy is loaded, and for the programs that tests start. On small matrices the threads of BLAS mostly wait for
 # each other, and beside other test processes that takes many times the work itself.
@@ -17,8 +13,6 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
-
-from saddleslide.kernels import switch  # noqa: E402
 
 # The same examples in every run, and no time limits: what fails does so again, on a busy machine too.
 # `pytest --hypothesis-profile=random` draws others.
@@ -42,32 +36,3 @@ def _ctrl_c_is_heard():
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_kernel_is_compiled_twice():
-    """Test processes that run side by side need the same kernels: one compiles, the others wait and read the disk."""
-    if importlib.util.find_spec("fcntl") is None:
-        yield
-        return
-    import fcntl
-
-    path = Path(tempfile.gettempdir()) / f"saddleslide-tests-{os.getuid()}.lock"
-    made = switch.Kernels.__getattr__
-
-    def one_at_a_time(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        with path.open("w") as lock:
-            # Waiting is no work of a method; who has waited long compiles for itself.
-            with switch._stopped():
-                for _ in range(600):
-                    with contextlib.suppress(BlockingIOError):
-                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        break
-                    time.sleep(0.1)
-            return made(self, name)
-
-    switch.Kernels.__getattr__ = one_at_a_time
-    yield
-    switch.Kernels.__getattr__ = made

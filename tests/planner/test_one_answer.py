@@ -32,7 +32,7 @@ def replayed(make, asked):
 
 def test_plan_solve_and_run_are_one_answer_on_random_problems_of_all_kinds():
     methods = set()
-    for seed in range(40):
+    for seed in range(72):
         case = planted(seed, largest=16)
         target = {"reduction": case.reduction} if seed % 2 else {"tol": 10.0 ** -(seed % 5), "reduction": 1e-4}
         asked = {**target, "costs": PRICES[seed % 4], "rng": seed}
