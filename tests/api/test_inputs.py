@@ -233,7 +233,7 @@ EXPLICIT = {"order": "fgB", "loops": (2, 2, 2)}
 PLANS = {
     "a regime alone": ({"regime": "degenerate"}, r"^plan: tol is missing; expected a target gap, or both order= and"),
     "order alone": ({"order": "fgB"}, r"^plan: tol is missing; expected"),
-    "tol 0": ({"tol": 0.0}, r"^plan: all targets are 0; expected tol, reduction or reduction > 0"),
+    "tol 0": ({"tol": 0.0}, r"^plan: all targets are 0; expected tol, rtol or reduction > 0"),
     "tol negative": ({"tol": -1.0}, r"^plan: tol is -1\.0; expected"),
     "tol NaN": ({"tol": NAN}, r"^plan: tol is nan; expected"),
     "tol of another kind": ({"tol": "small"}, r"^plan: tol is 'small'; expected"),

@@ -88,7 +88,7 @@ ENDINGS = {
 def test_the_methods_own_point_comes_back_in_every_status(status, monkeypatch):
     monkeypatch.setattr(time, "perf_counter", HANDS)
     asked = dict(ENDINGS[status])
-    result = ss.solve(constraints(asked.pop("f", None)), tol=1e-8, method="adaptive", **asked)
+    result = ss.solve(constraints(asked.pop("f", None)), tol=1e-8, radius=0.0, method="adaptive", **asked)
     assert (result.status.name, result.upper) == (status, np.inf)
     assert missed(result) < 1e-3
     assert "No upper bound is known: x is the method's own last point" in result.message
@@ -97,7 +97,7 @@ def test_the_methods_own_point_comes_back_in_every_status(status, monkeypatch):
 @pytest.mark.parametrize("method", ["auto", "adaptive"])
 @pytest.mark.parametrize("X", [FREE, ss.domains.Box(-5.0, 5.0, shape=6)], ids=["free", "box"])
 def test_the_same_with_the_blocks_exchanged(method, X):
-    result = ss.solve(constraints(mirrored=True, X=X), tol=1e-8, method=method)
+    result = ss.solve(constraints(mirrored=True, X=X), tol=1e-8, radius=0.0, method=method)
     assert result.lower == -np.inf
     assert missed(result, mirrored=True) < 1e-6
     assert "No lower bound is known: y is the method's own last point" in result.message

@@ -141,22 +141,22 @@ class Result:
     @property
     def gap(self) -> float:
         """Certified gap at (x, y), within `radius` where the status says so; infinite when unknown."""
-        return self.upper - self.lower if self.status is Status.SOLVED_WITHIN else self.certificate.gap
+        return self.certificate.within_gap if self._is_within else self.certificate.gap
 
     @property
     def radius(self) -> float:
         """How far the claim reaches, as a multiple of the size of the point; infinite where it holds on whole sets."""
-        return self.plans[-1].radius if self.status is Status.SOLVED_WITHIN and self.plans else math.inf
+        return self.plans[-1].radius if self._is_within and self.plans else math.inf
 
     @property
     def lower(self) -> float:
         """Certified lower bound on the saddle value; with SOLVED_WITHIN if a saddle point lies within the radii."""
-        return self.certificate.within[0] if self.status is Status.SOLVED_WITHIN else self.certificate.lower
+        return self.certificate.within[0] if self._is_within else self.certificate.lower
 
     @property
     def upper(self) -> float:
         """Certified upper bound on the saddle value; with SOLVED_WITHIN if a saddle point lies within the radii."""
-        return self.certificate.within[1] if self.status is Status.SOLVED_WITHIN else self.certificate.upper
+        return self.certificate.within[1] if self._is_within else self.certificate.upper
 
     @property
     def certificate_calls(self) -> Calls:
@@ -189,7 +189,7 @@ class Result:
         parts = [str(self.status.value)]
         if self.detail:
             parts.append(f"{self.detail}.")
-        if self.status is Status.SOLVED_WITHIN:
+        if self._is_within:
             lengths = zip("xy", self.certificate.radii, strict=True)
             parts.append(f"Radii: {', '.join(f'{r:.4g} around {block}' for block, r in lengths if r < math.inf)}.")
         if self.status is Status.BOUND_REACHED:
@@ -245,10 +245,14 @@ class Result:
         return [(name, text) for name, text in rows if text]
 
     @property
+    def _is_within(self) -> bool:
+        """Whether the claim is one within a radius."""
+        claims, seen = (Status.SOLVED_WITHIN, Status.MET_AS_DECLARED), self.certificate
+        return self.status in claims and seen.within_gap < seen.gap
+
+    @property
     def _kind(self) -> str:
-        return (
-            f"within {self.radius:g} times its size" if self.status is Status.SOLVED_WITHIN else self.certificate.kind
-        )
+        return f"within {self.radius:g} times its size" if self._is_within else self.certificate.kind
 
     def plot(
         self, ax: Any = None, *, path: str | Path | None = None, costs: tuple[float, float, float] | None = None
