@@ -4,15 +4,19 @@ from saddleslide.functions.base import Function, Scaled, Sum, Variance
 from saddleslide.functions.base import check_sample as check_sample
 from saddleslide.functions.base import without_silent_noise as without_silent_noise
 from saddleslide.functions.blockwise import Blockwise
+from saddleslide.functions.composed import Composed
+from saddleslide.functions.conjugate import Conjugate, Translated
 from saddleslide.functions.constants import bounding_modulus as bounding_modulus
 from saddleslide.functions.constants import estimated_smoothness
 from saddleslide.functions.constants import hessian_diagonal as hessian_diagonal
 from saddleslide.functions.constants import rests_on_declaration as rests_on_declaration
 from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
+from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.entrywise import Huber, Linear, Power, Zero
 from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import LowerModel as LowerModel
 from saddleslide.functions.minimum import tilted_minimum
+from saddleslide.functions.norms import L1, L2
 from saddleslide.functions.parts import Partitioned, PartSum
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, SampledParts
@@ -24,8 +28,13 @@ from saddleslide.functions.separable import has_prox, prox
 
 # What people call. The machinery that is imported above under its own name serves the other rooms.
 __all__ = [
+    "L1",
+    "L2",
     "Blockwise",
+    "Composed",
+    "Conjugate",
     "Custom",
+    "DirectSum",
     "Function",
     "Huber",
     "LeastSquares",
@@ -43,6 +52,7 @@ __all__ = [
     "Scaled",
     "Sum",
     "TiltedMinimum",
+    "Translated",
     "Variance",
     "Zero",
     "estimated_smoothness",

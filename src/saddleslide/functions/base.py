@@ -7,19 +7,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeGuard, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number
+from saddleslide.arrays.base import Array, Shape, as_number, beside
 from saddleslide.arrays.kinds import ArrayKind, Built, is_callers
-from saddleslide.domains import Domain
+from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError
-from saddleslide.functions.roundings import FEW, OWN_CODE, Errors, Rounding, inner_error
-from saddleslide.functions.separable import SeparableForm
+from saddleslide.functions.roundings import EPS, FEW, OWN_CODE, Errors, Rounding, inner_error
+from saddleslide.functions.separable import SeparableForm, free_step
 from saddleslide.operators import Operator
 from saddleslide.operators.spectrum import made
 from saddleslide.theory.holder import Holder
+
+if TYPE_CHECKING:
+    from saddleslide.functions.searched import TiltedMinimum
 
 _Answer = TypeVar("_Answer")
 _Kind = TypeVar("_Kind")
@@ -66,7 +69,11 @@ EXACT = Variance(0.0, "exact gradients")
 
 
 class Function(Built, ABC):
-    """A convex function with (sub)gradients. Add them with `+`, scale them with a number >= 0.
+    """A convex function: what it can do decides how it is used. Add them with `+`, scale them with a number >= 0.
+
+    Values and (sub)gradients make it a level of sliding; a proximal step (`prox`) makes it a simple term, which costs
+    no calls; a conjugate (`conjugate`, `dual`) lets it stand behind an operator, as in `f @ K`; a closed minimum with a
+    tilt (`closed_minimum`) makes certificates exact. A class of one's own offers what it has.
 
     Three structural facts let exact gaps be computed: `separable` (a sum over entries), `quadratic` (constant
     Hessian) and `linear` (constant gradient). They may be promised only when true on the whole space.
@@ -91,6 +98,8 @@ class Function(Built, ABC):
     batch: int = 0
     # How many of its terms a call takes, and of how many: the part of a gradient that a sample is.
     drawn: tuple[int, int] = (1, 1)
+    # Whether `prox` takes a step per entry, as those of sums over entries do.
+    has_entry_steps: bool = False
 
     @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
@@ -194,6 +203,81 @@ class Function(Built, ABC):
         """The function entry by entry, where it is one of the known shapes; else None."""
         return None
 
+    @property
+    def is_proximable(self) -> bool:
+        """Whether `prox` is exact: of a class of its own, or of an entrywise form."""
+        return type(self).prox is not Function.prox or self.separable_form() is not None
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        """The point x that minimises f(x) + |x - center|^2 / (2 step); (center - x) / step is a subgradient there.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> ss.functions.Huber(0.5).prox(np.array([3.0, 0.5]), 1.0).round(3)
+        array([2.   , 0.167])
+        """
+        form = self.separable_form()
+        if form is None:
+            raise InputError(
+                f"{type(self).__name__}: has no proximal step; expected a function of ss.functions with one, or "
+                "Custom(prox=...)."
+            )
+        return free_step(form.beside(center), center, np.divide(1.0, step))
+
+    def can_prox(self, domain: Domain) -> bool:
+        """Whether a proximal step on the domain is exact: on the whole space, and entry by entry on a box."""
+        return self.is_proximable and (isinstance(domain, FullSpace) or (self.separable and isinstance(domain, Box)))
+
+    def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
+        """The point of the domain that minimises f(x) + weight/2 |x - center|^2, where `can_prox`."""
+        # Of one variable, the convex function is smallest on an interval at the point nearest to its free minimiser.
+        found: Array = domain.project(self.prox(center, np.divide(1.0, weight) if np.ndim(weight) else 1.0 / weight))
+        return found
+
+    def conjugate(self) -> Function:
+        """f*(y) = sup over x of <y, x> - f(x), with its proximal step by Moreau's identity.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> ss.functions.L2().conjugate().prox(np.array([3.0, 4.0]), 1.0)
+        array([0.6, 0.8])
+        """
+        from saddleslide.functions.conjugate import Conjugate
+
+        return Conjugate(self)
+
+    def conjugate_value(self, y: Array) -> float:
+        """f*(y), infinite outside its domain; NaN where no closed form is known."""
+        return math.nan
+
+    def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
+        """(factor f)* as a function g on the set Y where it is finite, for arrays of a shape: what `f @ K` becomes."""
+        scaled = self if factor == 1.0 else factor * self
+        return scaled.conjugate(), FullSpace(shape)
+
+    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
+        """The minimum of f(x) + <c, x> over the domain with a certified error, where a closed form is known."""
+        return None
+
+    def can_minimise(self, domain: Domain) -> bool:
+        """Whether `closed_minimum` has an answer on the domain."""
+        return False
+
+    def translated(self, b: Any) -> Function:
+        """f(x - b).
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> ss.functions.L1().translated([1.0, 2.0]).value(np.array([1.0, 0.0]))
+        2.0
+        """
+        from saddleslide.functions.conjugate import Translated
+
+        return Translated(self, b)
+
     def hessian_product(self, v: Array) -> Array:
         """Hessian times v, for quadratic functions only."""
         raise InputError(f"{type(self).__name__}: has no constant Hessian.")
@@ -214,6 +298,12 @@ class Function(Built, ABC):
         return Scaled(factor, self)
 
     __rmul__ = __mul__
+
+    def __matmul__(self, K: Any) -> Function:
+        """f(K x): a term behind an operator."""
+        from saddleslide.functions.composed import Composed
+
+        return Composed(self, K)
 
     def __radd__(self, other: object) -> Function:
         # So that sum([f1, f2]) works: it starts from 0.
@@ -417,6 +507,53 @@ class Sum(Composite):
         first, second = (part.separable_form() for part in self.parts)
         return None if first is None or second is None else first.plus(second)
 
+    @cached_property
+    def _bowl(self) -> tuple[Function, SeparableForm] | None:
+        """A part with a proximal step beside one that is q/2 |x|^2 + <b, x>; None where there is no such pair.
+
+        The step of any other sum is not that of one part after the other.
+        """
+        for part, other in (self.parts, self.parts[::-1]):
+            form = other.separable_form()
+            if form is not None and form.isotropic and part.is_proximable:
+                return part, form
+        return None
+
+    @property
+    def is_proximable(self) -> bool:
+        return self.separable_form() is not None or self._bowl is not None
+
+    @property
+    def has_entry_steps(self) -> bool:  # type: ignore[override]
+        return all(part.has_entry_steps or part.separable_form() is not None for part in self.parts)
+
+    def can_prox(self, domain: Domain) -> bool:
+        return self._bowl is not None and self._bowl[0].can_prox(domain)
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        if self._bowl is None:
+            return super().prox(center, step)
+        part, form = self._bowl
+        stiffness = 1.0 + step * form.quadratic
+        return part.prox((center - step * beside(center, form.linear)) / stiffness, step / stiffness)
+
+    def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
+        assert self._bowl is not None
+        part, form = self._bowl
+        total = weight + form.quadratic
+        return part.prox_on(domain, (weight * center - beside(center, form.linear)) / total, total)
+
+    def can_minimise(self, domain: Domain) -> bool:
+        return any(one.linear and other.can_minimise(domain) for one, other in (self.parts, self.parts[::-1]))
+
+    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
+        for linear, other in (self.parts, self.parts[::-1]):
+            if linear.linear and other.can_minimise(domain) and not runs_own_code(linear):
+                slope = linear.gradient(np.zeros_like(c))
+                found = other.closed_minimum(slope + c, domain)
+                return None if found is None else found.shifted(FEW * (np.abs(slope) + np.abs(c)))
+        return None
+
     def hessian_product(self, v: Array) -> Array:
         return self.parts[0].hessian_product(v) + self.parts[1].hessian_product(v)
 
@@ -486,6 +623,40 @@ class Wrapper(Composite):
     def separable_form(self) -> SeparableForm | None:
         form = self.function.separable_form()
         return form if form is None or self.factor == 1.0 else form.times(self.factor)
+
+    @property
+    def is_proximable(self) -> bool:
+        return not is_own_class(self) and self.function.is_proximable
+
+    @property
+    def has_entry_steps(self) -> bool:  # type: ignore[override]
+        return self.function.has_entry_steps
+
+    def can_prox(self, domain: Domain) -> bool:
+        return not is_own_class(self) and self.function.can_prox(domain)
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        return self.function.prox(center, self.factor * step) if self.factor > 0.0 else center.copy()
+
+    def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
+        if self.factor == 0.0:
+            return domain.project(center)
+        return self.function.prox_on(domain, center, weight / self.factor)
+
+    def conjugate_value(self, y: Array) -> float:
+        if self.factor == 0.0:
+            return math.inf if y.any() else 0.0
+        return self.factor * self.function.conjugate_value(y / self.factor)
+
+    def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
+        return self.function.dual(shape, factor * self.factor)
+
+    def can_minimise(self, domain: Domain) -> bool:
+        return not is_own_class(self) and self.factor > 0.0 and self.function.can_minimise(domain)
+
+    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
+        found = self.function.closed_minimum(c / self.factor, domain) if self.factor > 0.0 else None
+        return None if found is None else found.times(self.factor, EPS * np.abs(c) / self.factor)
 
     def hessian_product(self, v: Array) -> Array:
         return self.factor * self.function.hessian_product(v)

@@ -132,6 +132,9 @@ def tilted_minimum(
         raise NoExactMinimumError(f"{type(f).__name__}: its value is not known. Pass value= to bound the gap.")
     if f.linear:
         return _linear_minimum(f, c, domain)
+    closed = f.closed_minimum(c, domain)
+    if closed is not None:
+        return closed
     form = form_beside(f, c)
     # Projecting the free minimiser is exact only where the scaling commutes with the projection.
     commutes = form is not None and (isinstance(domain, Box | FullSpace) or form.isotropic)
@@ -179,7 +182,11 @@ def minimiser_reach(
 def has_closed_minimum(f: Function, domain: Domain) -> bool:
     """Whether `tilted_minimum` needs no gradients: linear, separable on plain domains, or by one multiplier."""
     form = f.separable_form()
-    if f.linear or ((f.separable or form is not None) and isinstance(domain, Box | FullSpace)):
+    if (
+        f.linear
+        or f.can_minimise(domain)
+        or ((f.separable or form is not None) and isinstance(domain, Box | FullSpace))
+    ):
         return True
     if form is None:
         return False

@@ -84,6 +84,11 @@ class SeparableForm:
         return float(np.sum(terms))
 
 
+def shift_form(form: SeparableForm, b: Array) -> SeparableForm | None:
+    """The form of the function at x - b up to a constant; None where it has kinks or bends, which stay at 0."""
+    return None if form.curved else SeparableForm(form.quadratic, form.linear - form.quadratic * b)
+
+
 # Forms with remote arrays, one per function and kind of arrays; dropped with the function.
 _PLACED: WeakKeyDictionary[Function, dict[object, SeparableForm | None]] = WeakKeyDictionary()
 
@@ -112,9 +117,9 @@ def has_prox(f: Function, domain: Domain) -> bool:
     False
     """
     form = f.separable_form()
-    if form is None:
-        return False
-    return form.isotropic or isinstance(domain, Box | FullSpace | Ball | Simplex)
+    if form is not None and (form.isotropic or isinstance(domain, Box | FullSpace | Ball | Simplex)):
+        return True
+    return f.can_prox(domain)
 
 
 def prox(f: Function, center: Array, weight: Array | float, domain: Domain, out: Array | None = None) -> Array:
@@ -127,17 +132,19 @@ def prox(f: Function, center: Array, weight: Array | float, domain: Domain, out:
     array([2., 0.])
     """
     form = form_beside(f, center)
-    assert form is not None
-    if isinstance(domain, Box | FullSpace) or form.isotropic:
-        return domain.project(_free_point(form, center, weight), out=out)
-    found, _ = multiplier_step(form, center, float(weight), domain)
+    if form is not None and (isinstance(domain, Box | FullSpace) or form.isotropic):
+        return domain.project(free_step(form, center, weight), out=out)
+    if form is not None and isinstance(domain, Ball | Simplex):
+        found, _ = multiplier_step(form, center, float(weight), domain)
+    else:
+        found = f.prox_on(domain, center, weight)
     if out is None:
         return found
     np.copyto(out, found)
     return out
 
 
-def _free_point(form: SeparableForm, center: Array, weight: Array | float) -> Array:
+def free_step(form: SeparableForm, center: Array, weight: Array | float) -> Array:
     """The step on the full space, entry by entry; clipping it to a box is the step on the box."""
     pull = weight * center - form.linear
     stiffness = weight + form.quadratic
@@ -202,7 +209,7 @@ def _ball_step(form: SeparableForm, center: Array, weight: float, domain: Ball) 
 
     def at(multiplier: float) -> Array:
         total = weight + multiplier
-        return _free_point(form, center * (weight / total) + middle * (multiplier / total), total)
+        return free_step(form, center * (weight / total) + middle * (multiplier / total), total)
 
     def excess(multiplier: float) -> float:
         return float(np.linalg.norm(at(multiplier) - middle)) - domain.ball_radius
@@ -221,7 +228,7 @@ def _simplex_step(form: SeparableForm, center: Array, weight: float, domain: Dom
     box = Box(0.0, 1.0, shape=domain.shape)
 
     def at(shift: float) -> Array:
-        return box.project(_free_point(form, center - shift, weight))
+        return box.project(free_step(form, center - shift, weight))
 
     def excess(shift: float) -> float:
         return float(at(shift).sum()) - 1.0

@@ -1,0 +1,98 @@
+"""A function behind an operator, h(K x): by its gradient, or, in `ss.minimize`, as a block of y."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, final
+
+from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.kinds import ArrayKind
+from saddleslide.domains import Domain, FullSpace
+from saddleslide.errors import InputError
+from saddleslide.functions.base import Composite, Function, is_own_class
+from saddleslide.functions.roundings import OWN_CODE, Rounding
+from saddleslide.operators import Operator, as_operator
+from saddleslide.operators.base import is_own_code
+from saddleslide.theory.holder import Holder
+
+
+@final
+class Composed(Composite):
+    """h(K x); written `h @ K`.
+
+    Parameters
+    ----------
+    function : Function
+        h, of K x.
+    K : array, sparse matrix, LinearOperator, pair of callables or Operator
+        Anything `ss.operators.as_operator` takes.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> total_variation = ss.functions.L1() @ ss.operators.FiniteDifferences((2, 2))
+    >>> total_variation.value(np.array([[1.0, 2.0], [5.0, 9.0]]))
+    16.0
+    """
+
+    def __init__(self, function: Function, K: Any) -> None:
+        if not isinstance(function, Function):
+            raise InputError(f"h @ K: h is {type(function).__name__}; expected a function from ss.functions.")
+        super().__init__(function)
+        self.function, self.K = function, as_operator(K, None, function.shape, name="h @ K: K")
+        self.shape: Shape | None = self.K.x_shape
+        self.separable = False
+
+    def __repr__(self) -> str:
+        return f"{self.function!r} @ {self.K!r}"
+
+    def __matmul__(self, K: Any) -> Function:
+        # (h @ K) @ L is h of K L; operators multiply themselves.
+        return Composed(self.function, self.K @ K)
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return (*super().stays_on_host(kind), *self.K.stays_on_host(kind))
+
+    @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return (self.function,)
+
+    @property
+    def operators(self) -> tuple[tuple[Operator, float], ...]:
+        return ((self.K, 1.0),)
+
+    @property
+    def own_code(self) -> bool:
+        return super().own_code or is_own_code(self.K)
+
+    def value(self, x: Array) -> float:
+        return self.function.value(self.K.forward(x))
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        value, slope = self.function.value_and_gradient(self.K.forward(x))
+        return value, self.K.adjoint(slope, out)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        """|K^T (h'(K x) - h'(K v))| <= |K|^(1 + nu) H |x - v|^nu."""
+        inside = self.function.smoothness(FullSpace(self.K.y_shape))
+        return Holder(inside.nu, float(self.K.norm.upper ** (1.0 + inside.nu)) * inside.H)
+
+    def exponent(self, domain: Domain) -> float:
+        return self.function.smoothness(FullSpace(self.K.y_shape)).nu
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return 0.0
+
+    def hessian_product(self, v: Array) -> Array:
+        return self.K.adjoint(self.function.hessian_product(self.K.forward(v)))
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return OWN_CODE
+
+    def conjugate(self) -> Function:
+        raise InputError(f"{self!r}: has no closed conjugate; expected the function alone, without its operator.")
+
+    @property
+    def convex_on_trust(self) -> bool:
+        return is_own_class(self.function) or self.function.convex_on_trust

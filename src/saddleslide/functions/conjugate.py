@@ -1,0 +1,269 @@
+"""Conjugates, with proximal steps by Moreau's identity, and translations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, TypeVar, final
+
+import numpy as np
+
+from saddleslide.arrays.base import Array, Shape, as_real, beside
+from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide.errors import InputError, NoExactMinimumError
+from saddleslide.functions.base import (
+    Composite,
+    Function,
+    Wrapper,
+    errors_at,
+    is_own_class,
+    rounding_of,
+    run_aside,
+    runs_own_code,
+)
+from saddleslide.functions.entrywise import Linear, Zero
+from saddleslide.functions.roundings import EPS, FEW, OWN_CODE, Rounding, inner_error
+from saddleslide.functions.searched import TiltedMinimum
+from saddleslide.functions.separable import SeparableForm, shift_form
+from saddleslide.theory.holder import Holder
+
+_Answer = TypeVar("_Answer")
+# Points whose values are known from their own proximal steps.
+_KEPT = 8
+
+
+@final
+class Conjugate(Composite):
+    """h*(y) = sup over x of <y, x> - h(x).
+
+    Its proximal step is Moreau's identity, y = center - step prox_h(center / step, 1 / step). With p that point of h, y
+    is a subgradient of h at p, so that h*(y) = <y, p> - h(p): a value is known at every point that a step has found,
+    also where h has no closed conjugate.
+
+    Parameters
+    ----------
+    function : Function
+        h, with a proximal step.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> g = ss.functions.L2().conjugate()
+    >>> g.prox(np.array([3.0, 4.0]), 1.0), g.value(np.array([0.6, 0.8]))
+    (array([0.6, 0.8]), 0.0)
+    """
+
+    def __init__(self, function: Function) -> None:
+        if not function.is_proximable:
+            raise InputError(
+                f"Conjugate: {function!r} has no proximal step; expected one, or a function that is linearised: add it "
+                "to f in place of composing it."
+            )
+        super().__init__(function)
+        self.function, self.shape, self.separable = function, function.shape, function.separable
+        self.quadratic = self.linear = False
+        self.has_value = function.has_value
+        self._known: list[tuple[Array, float]] = []
+
+    def __repr__(self) -> str:
+        return f"conjugate of {self.function!r}"
+
+    @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return (self.function,)
+
+    @property
+    def has_entry_steps(self) -> bool:  # type: ignore[override]
+        return self.function.has_entry_steps
+
+    def conjugate(self) -> Function:
+        return self.function
+
+    def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
+        # (factor h*)*(x) = factor h(x / factor).
+        return (self.function, FullSpace(shape)) if factor == 1.0 else super().dual(shape, factor)
+
+    def conjugate_value(self, y: Array) -> float:
+        return self.function.value(y)
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        point = self.function.prox(center / step, np.divide(1.0, step) if np.ndim(step) else 1.0 / step)
+        y: Array = center - step * point
+        if self._lacks_values:
+            value = float(np.vdot(y, point)) - run_aside(self.function, lambda: self.function.value(point))
+            self._known = [*self._known, (y.copy(), value)][-_KEPT:]
+        return y
+
+    @cached_property
+    def _lacks_values(self) -> bool:
+        """Whether h* has no closed form, so that points of proximal steps alone have values."""
+        probe = np.zeros(self.function.shape or (1,))
+        return runs_own_code(self.function) or math.isnan(self.function.conjugate_value(probe))
+
+    def value(self, y: Array) -> float:
+        if not self._lacks_values:
+            return self.function.conjugate_value(y)
+        return next((value for point, value in reversed(self._known) if np.array_equal(point, y)), math.inf)
+
+    def value_and_gradient(self, y: Array, out: Array | None = None) -> tuple[float, Array]:
+        """The value, and a point where <y, x> - h(x) is largest, by proximal steps of growing length."""
+        center, step = np.zeros_like(y), 1.0
+        for _ in range(40):
+            # A step from c + t y with length t tends to a maximiser as t grows.
+            point = self.function.prox(center + step * y, step)
+            if float(np.linalg.norm(point - center)) <= EPS * step * float(np.linalg.norm(y)):
+                break
+            center, step = point, 4.0 * step
+        if out is not None:
+            np.copyto(out, center)
+        return self.value(y), center if out is None else out
+
+    def smoothness(self, domain: Domain) -> Holder:
+        modulus = self.function.certain_convexity(FullSpace(domain.shape)) if not is_own_class(self.function) else 0.0
+        if modulus > 0.0:
+            return Holder(1.0, 1.0 / modulus)
+        raise InputError(f"{self!r}: has no known Hölder condition; expected its proximal step to be used.")
+
+    def strong_convexity(self, domain: Domain) -> float:
+        """1 / L where h has an L-Lipschitz gradient."""
+        try:
+            known = self.function.smoothness(FullSpace(domain.shape))
+        except InputError:
+            return 0.0
+        return 1.0 / known.H if known.nu == 1.0 and known.H > 0.0 else 0.0
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return 0.0 if runs_own_code(self.function) else self.strong_convexity(domain)
+
+    @property
+    def rounding(self) -> Rounding:
+        return OWN_CODE
+
+    def can_minimise(self, domain: Domain) -> bool:
+        return isinstance(domain, FullSpace) and self.function.has_value
+
+    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
+        """The minimum of h* + <c, .> over the whole space is -h(-c), attained at a subgradient of h there."""
+        if not self.can_minimise(domain):
+            return None
+        h, x = self.function, -c
+        try:
+            value, point = run_aside(h, lambda: h.value_and_gradient(x))
+        except InputError:
+            # No subgradient is offered: one of a proximal step from x is one nearby.
+            value = run_aside(h, lambda: h.value(x))
+            point = (x - h.prox(x, _SHORT)) / _SHORT
+        if math.isnan(value):
+            raise NoExactMinimumError(f"{h!r}: its value is not known. Pass value= to bound the gap.")
+        made = errors_at(h, x, value).value if math.isfinite(value) else 0.0
+        return TiltedMinimum(point, -value, made, "conjugate", rounding=made)
+
+
+# The step of a subgradient beside a point.
+_SHORT = 1e-8
+
+
+@final
+class Translated(Wrapper):
+    """h(x - b); written `h.translated(b)`.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> ss.functions.L1().translated([1.0, 1.0]).prox(np.array([3.0, 0.5]), 1.0)
+    array([2., 1.])
+    """
+
+    def __init__(self, function: Function, b: Any) -> None:
+        self.b = as_real(b, "translated: b")
+        if function.shape is not None and self.b.shape not in ((), function.shape):
+            raise InputError(f"translated: b has shape {self.b.shape}; expected {function.shape}, equal.")
+        super().__init__(function)
+        self.shape = function.shape or self.b.shape or None
+        self.linear = False
+
+    def __repr__(self) -> str:
+        return f"{self.function!r}.translated({self.b.shape or float(self.b)})"
+
+    def _offset(self, x: Array) -> Array:
+        moved: Array = x - beside(x, self.b)
+        return moved
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        return self.function.value_and_gradient(self._offset(x), out)
+
+    def value(self, x: Array) -> float:
+        return self.function.value(self._offset(x))
+
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        return self.function.gradient(self._offset(x), out)
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        return self.function.value_and_magnitude(self._offset(x))
+
+    def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
+        # The function's own gradients are taken elsewhere.
+        return []
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return self.function.smoothness(FullSpace(domain.shape))
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return self.function.strong_convexity(FullSpace(domain.shape))
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return 0.0 if is_own_class(self.function) else self.function.certain_convexity(FullSpace(domain.shape))
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        # x - b is rounded entry by entry: a change of eps |x_i - b_i| moves the value by its slope.
+        found = rounding_of(self.function)
+        return replace(found, own=max(found.own, FEW)) if self.b.any() else found
+
+    def rounding_size(self, x: Array) -> float:
+        return self.function.rounding_size(self._offset(x))
+
+    def entrywise_errors(self, x: Array) -> None:
+        return None
+
+    def separable_form(self) -> SeparableForm | None:
+        form = self.function.separable_form()
+        return None if form is None else shift_form(form, self.b)
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        moved: Array = self.function.prox(self._offset(center), step) + beside(center, self.b)
+        return moved
+
+    def can_prox(self, domain: Domain) -> bool:
+        return self.is_proximable and (isinstance(domain, FullSpace) or (self.separable and isinstance(domain, Box)))
+
+    def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
+        return Function.prox_on(self, domain, center, weight)
+
+    def conjugate_value(self, y: Array) -> float:
+        return self.function.conjugate_value(y) + float(np.sum(self.b * y))
+
+    def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
+        g, Y = self.function.dual(shape, factor)
+        return Linear(self.b) if isinstance(g, Zero) else g + Linear(self.b), Y
+
+    def can_minimise(self, domain: Domain) -> bool:
+        return isinstance(domain, FullSpace) and self.function.can_minimise(domain)
+
+    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
+        if not self.can_minimise(domain):
+            return None
+        found = self.function.closed_minimum(c, domain)
+        if found is None:
+            return None
+        terms = c * self.b
+        lost = (inner_error(c.size) + FEW) * float(np.sum(np.abs(terms)))
+        return TiltedMinimum(
+            found.point + self.b, found.value + float(np.sum(terms)), found.error + lost, found.method,
+            rounding=found.rounding + lost,
+        )  # fmt: skip
+
+    def hessian_product(self, v: Array) -> Array:
+        return self.function.hessian_product(v)

@@ -1,0 +1,156 @@
+"""A sum of functions, each of its own factor of a product: g where y has several blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from saddleslide.arrays.base import Array, Shape, as_shape, blank, split
+from saddleslide.domains import Domain, FullSpace, Product
+from saddleslide.errors import InputError, raise_all
+from saddleslide.functions.base import Composite, Function, certain_modulus, rounding_of
+from saddleslide.functions.blockwise import joined_smoothness
+from saddleslide.functions.roundings import Rounding, joined
+from saddleslide.functions.searched import Tally, TiltedMinimum
+from saddleslide.functions.separable import has_prox, prox
+from saddleslide.theory.holder import Holder
+
+
+@final
+class DirectSum(Composite):
+    """h_1(x_1) + ... + h_n(x_n) for a flat x that is made of x_1, ..., x_n, each in its own shape, as in `Product`.
+
+    Parameters
+    ----------
+    functions : sequence of Function
+        One per block.
+    shapes : sequence of shapes
+        Those of the blocks.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> h = DirectSum([ss.functions.Quadratic(1.0), ss.functions.L1()], [(1,), (2,)])
+    >>> h.value(np.array([2.0, 1.0, -3.0])), h.prox(np.array([2.0, 1.5, -3.0]), 1.0)
+    (6.0, array([ 1. ,  0.5, -2. ]))
+    """
+
+    def __init__(self, functions: Sequence[Function], shapes: Sequence[Any]) -> None:
+        if not functions or len(functions) != len(shapes):
+            raise InputError(f"DirectSum: received {len(functions)} functions, {len(shapes)} shapes; expected as many.")
+        complaints = [
+            f"function {i} is {type(part).__name__}; expected a function from ss.functions."
+            for i, part in enumerate(functions)
+            if not isinstance(part, Function)
+        ]
+        raise_all("DirectSum", complaints)
+        self.shapes: list[Shape] = [as_shape(shape, "DirectSum: shape") for shape in shapes]
+        complaints = [
+            f"function {i} takes arrays of shape {part.shape}; expected {shape}."
+            for i, (part, shape) in enumerate(zip(functions, self.shapes, strict=True))
+            if part.shape not in (None, shape)
+        ]
+        raise_all("DirectSum", complaints)
+        super().__init__(*functions)
+        self.functions, self.shape = tuple(functions), (sum(math.prod(shape) for shape in self.shapes),)
+        self.quadratic = False
+
+    def __repr__(self) -> str:
+        return f"DirectSum({', '.join(map(repr, self.functions))})"
+
+    @property
+    def composed_of(self) -> tuple[Function, ...]:
+        return self.functions
+
+    def split(self, x: Array) -> list[Array]:
+        """Views of a flat x, one per block, each in its shape."""
+        return split(x, self.shapes)
+
+    def _parts(self, x: Array) -> Iterator[tuple[Function, Array]]:
+        return zip(self.functions, self.split(x), strict=True)
+
+    def value(self, x: Array) -> float:
+        return math.fsum(part.value(block) for part, block in self._parts(x))
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        out = blank(x.shape, x) if out is None else out
+        found = [
+            part.value_and_gradient(block, target)[0]
+            for (part, block), target in zip(self._parts(x), self.split(out), strict=True)
+        ]
+        return math.fsum(found), out
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        values, sizes = zip(*(part.value_and_magnitude(block) for part, block in self._parts(x)), strict=True)
+        return math.fsum(values), math.fsum(sizes)
+
+    def _factors(self, domain: Domain) -> list[Domain]:
+        """The factors of the domain that the blocks are in; whole spaces where it has none of these shapes."""
+        if isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes:
+            return list(domain.factors)
+        return [FullSpace(shape) for shape in self.shapes]
+
+    def _fits(self, domain: Domain) -> bool:
+        return isinstance(domain, FullSpace) or (
+            isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes
+        )
+
+    def smoothness(self, domain: Domain) -> Holder:
+        found = [part.smoothness(factor) for part, factor in zip(self.functions, self._factors(domain), strict=True)]
+        return joined_smoothness(found, domain)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        pairs = zip(self.functions, self._factors(domain), strict=True)
+        return min(part.strong_convexity(factor) for part, factor in pairs)
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return min(
+            certain_modulus(part, factor) for part, factor in zip(self.functions, self._factors(domain), strict=True)
+        )
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return joined(map(rounding_of, self.functions))
+
+    @property
+    def is_proximable(self) -> bool:
+        return all(part.is_proximable for part in self.functions)
+
+    def can_prox(self, domain: Domain) -> bool:
+        pairs = zip(self.functions, self._factors(domain), strict=True)
+        return self._fits(domain) and all(has_prox(part, factor) for part, factor in pairs)
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        return self.prox_on(FullSpace(center.shape), center, np.divide(1.0, step))
+
+    def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
+        out = blank(center.shape, center)
+        weights = self.split(np.asarray(weight)) if np.ndim(weight) else [weight] * len(self.functions)
+        for part, block, each, factor, target in zip(
+            self.functions, self.split(center), weights, self._factors(domain), self.split(out), strict=True
+        ):
+            prox(part, block, each, factor, out=target)
+        return out
+
+    def can_minimise(self, domain: Domain) -> bool:
+        from saddleslide.functions.minimum import has_closed_minimum
+
+        pairs = zip(self.functions, self._factors(domain), strict=True)
+        return self._fits(domain) and all(has_closed_minimum(part, factor) for part, factor in pairs)
+
+    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
+        from saddleslide.functions.minimum import tilted_minimum
+
+        if not self.can_minimise(domain):
+            return None
+        found = [
+            tilted_minimum(part, tilt, factor, tally=Tally())
+            for part, tilt, factor in zip(self.functions, self.split(c), self._factors(domain), strict=True)
+        ]
+        point = np.concatenate([one.point.ravel() for one in found])
+        value, error = math.fsum(one.value for one in found), math.fsum(one.error for one in found)
+        return TiltedMinimum(point, value, error, found[0].method, rounding=math.fsum(one.rounding for one in found))
