@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from saddleslide import distributed, domains, errors, functions, gallery, methods, metrics, operators, theory
     from saddleslide.api.comparison import Comparison, Crossover, compare, crossover
+    from saddleslide.api.minimisation import minimize
     from saddleslide.api.resumption import resume
     from saddleslide.api.runner import run
     from saddleslide.api.solver import solve
@@ -48,6 +49,7 @@ __all__ = [
     "gallery",
     "methods",
     "metrics",
+    "minimize",
     "operators",
     "plan",
     "resume",
@@ -61,6 +63,7 @@ __all__ = [
 _HOMES = {
     "certificates.certificate": ("certify",),
     "api.comparison": ("Comparison", "Crossover", "compare", "crossover"),
+    "api.minimisation": ("minimize",),
     "api.runner": ("run",),
     "theory.holder": ("Holder",),
     "oracles.calls": ("Calls",),

@@ -84,6 +84,8 @@ class SaddleProblem:
     enclosure: Enclosure | None = field(default=None, repr=False)
     coupling: Operator = field(init=False, repr=False)
     precision: str = field(init=False, repr=False, default=DOUBLE)
+    # Where each term of an objective went; nothing for a problem in saddle form.
+    terms: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         complaints = [
@@ -122,6 +124,9 @@ class SaddleProblem:
 
     def __repr__(self) -> str:
         return f"SaddleProblem(x: {self.X}, y: {self.Y}, B: {self.coupling}, f: {self.f}, g: {self.g})"
+
+    def __str__(self) -> str:
+        return "\n".join((repr(self), *(f"  {term}" for term in self.terms)))
 
     @property
     def on_host(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from saddleslide.functions.constants import rests_on_declaration as rests_on_dec
 from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
 from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.entrywise import Huber, Linear, Power, Zero
+from saddleslide.functions.indicator import Indicator
 from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import LowerModel as LowerModel
 from saddleslide.functions.minimum import tilted_minimum
@@ -37,6 +38,7 @@ __all__ = [
     "DirectSum",
     "Function",
     "Huber",
+    "Indicator",
     "LeastSquares",
     "Linear",
     "Logistic",

@@ -265,6 +265,12 @@ class Function(Built, ABC):
         """Whether `closed_minimum` has an answer on the domain."""
         return False
 
+    def after(self, K: Any) -> Function:
+        """f(K x) by its gradient."""
+        from saddleslide.functions.composed import Composed
+
+        return Composed(self, K)
+
     def translated(self, b: Any) -> Function:
         """f(x - b).
 
@@ -300,7 +306,6 @@ class Function(Built, ABC):
     __rmul__ = __mul__
 
     def __matmul__(self, K: Any) -> Function:
-        """f(K x): a term behind an operator."""
         from saddleslide.functions.composed import Composed
 
         return Composed(self, K)

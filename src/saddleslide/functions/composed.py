@@ -39,7 +39,9 @@ class Composed(Composite):
         if not isinstance(function, Function):
             raise InputError(f"h @ K: h is {type(function).__name__}; expected a function from ss.functions.")
         super().__init__(function)
-        self.function, self.K = function, as_operator(K, None, function.shape, name="h @ K: K")
+        # As it was given: where x has another shape than a matrix shows, it is made again.
+        self.function, self.given = function, K
+        self.K = as_operator(K, None, function.shape, name="h @ K: K")
         self.shape: Shape | None = self.K.x_shape
         self.separable = False
 

@@ -91,6 +91,9 @@ class Result:
         correction. `counted` has them, `calls` has not.
     aside : Calls
         Part of `calls` that is neither the method's nor judging: making the plan, bounding norms, measuring prices.
+    objective, violation, duals, problem
+        What `ss.minimize` adds: the value at x with indicators left out, the largest distance from their sets, a
+        subgradient for every composed term, and the saddle problem that was solved.
     detail : str
         Which oracle answered with NaN or infinities, in which call and where, for status NON_FINITE; why a method was
         stopped that ran away from its best point. `message` has it.
@@ -124,6 +127,10 @@ class Result:
     spared: int = 0
     aside: Calls = field(default_factory=Calls)
     detail: str = ""
+    objective: float = math.nan
+    violation: float = 0.0
+    duals: tuple[Array, ...] = ()
+    problem: Any = None
 
     @property
     def method_calls(self) -> Calls:

@@ -1,0 +1,251 @@
+"""From an objective as people write it, f(x) + sum of h_i(K_i x), to a saddle problem, and back.
+
+Every term goes where its part is cheapest: a gradient (f), a proximal step (the simple part of f), or a block of y. A
+term behind an operator becomes a block where it has a proximal step: max over y of <y, K x> - h*(y). At most one simple
+term stays on x, together with what has a common step with it: the step of a sum is not one step after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saddleslide.arrays.base import Array, Shape, split
+from saddleslide.domains import Box, Domain, FullSpace, Product
+from saddleslide.errors import InputError
+from saddleslide.functions import DirectSum, Function, Scaled, Sum, Zero, has_prox
+from saddleslide.functions.base import is_ours
+from saddleslide.functions.composed import Composed
+from saddleslide.functions.dilated import dilate
+from saddleslide.functions.indicator import Indicator
+from saddleslide.operators import Identity, Operator, Stack, as_operator
+from saddleslide.operators.void import Void
+from saddleslide.problem import SaddleProblem
+
+GRADIENT, PROX, BLOCK, SET = "gradient", "proximal step", "block of y", "set"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term factor * function(K x) of an objective (K missing: of x itself), and where it went."""
+
+    factor: float
+    function: Function
+    K: Operator | None = None
+    place: str = GRADIENT
+    # What its block of K was multiplied by, so that blocks of different units do not slow each other down.
+    scale: float = 1.0
+
+    @property
+    def is_indicator(self) -> bool:
+        """Whether it says that K x lies in a set."""
+        return isinstance(self.function, Indicator)
+
+    def image(self, x: Array) -> Array:
+        """K x."""
+        return x if self.K is None else self.K.forward(x)
+
+    def value(self, x: Array) -> float:
+        """The term at x; an indicator counts in `violation`."""
+        return 0.0 if self.is_indicator else self.factor * self.function.value(self.image(x))
+
+    def violation(self, x: Array) -> float:
+        """Distance of K x from the set of an indicator."""
+        if not isinstance(self.function, Indicator):
+            return 0.0
+        image = self.image(x)
+        return float(np.linalg.norm(image - self.function.domain.project(image)))
+
+    def __str__(self) -> str:
+        words = repr(self.function) if self.K is None else f"{self.function!r} @ {self.K!r}"
+        return f"{words if self.factor == 1.0 else f'{self.factor:g} * {words}'}: {self.place}"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Terms in the order in which they were written, and the saddle problem that they became."""
+
+    terms: tuple[Term, ...]
+    problem: SaddleProblem
+
+    def value(self, x: Array) -> float:
+        """The objective at x, indicators left out."""
+        return math.fsum(term.value(x) for term in self.terms)
+
+    def violation(self, x: Array) -> float:
+        """Largest distance from the sets of indicators."""
+        return max((term.violation(x) for term in self.terms), default=0.0)
+
+    def duals(self, x: Array, y: Array) -> tuple[Array, ...]:
+        """One array per composed term: its block of y, or a subgradient of factor * h at K x."""
+        blocks = [term for term in self.terms if term.place == BLOCK]
+        shapes = [_y_shape(term, self.problem.X.shape) for term in blocks]
+        parts = dict(zip(map(id, blocks), split(y.reshape(-1), shapes), strict=True))
+        found = []
+        for term in self.terms:
+            if id(term) in parts and term.K is not None:
+                found.append(term.scale * parts[id(term)])
+            elif term.K is not None:
+                found.append(term.factor * term.function.gradient(term.image(x)))
+        return tuple(found)
+
+
+def split_objective(objective: Any, over: Domain | None = None) -> Objective:
+    """The saddle problem of an objective over a set; the whole space when missing."""
+    if not isinstance(objective, Function):
+        raise InputError(
+            f"minimize: objective is {type(objective).__name__}; expected functions of ss.functions, added with +, "
+            "scaled by numbers, composed with @."
+        )
+    if not (over is None or isinstance(over, Domain)):
+        raise InputError(f"minimize: over is {type(over).__name__}; expected a set of ss.domains.")
+    leaves = list(_leaves(objective, 1.0))
+    X = FullSpace(_x_shape(leaves, over)) if over is None else over
+    terms = [_term(factor, leaf, X.shape) for factor, leaf in leaves]
+    terms, X = _take_sets(terms, X)
+    terms = _place(terms, X)
+    f = _summed([term.factor * term.function if term.K is None else _composed(term) for term in terms if _is_of_f(term)])
+    blocks = [term for term in terms if term.place == BLOCK]
+    if not blocks:
+        problem = SaddleProblem(f=f, g=Zero(), B=Void(X.shape), X=X, Y=FullSpace(0))
+    elif len(blocks) == 1:
+        operator = blocks[0].K or Identity(X.shape)
+        g, Y = blocks[0].function.dual(operator.y_shape, blocks[0].factor)
+        problem = SaddleProblem(f=f, g=g, B=operator, X=X, Y=Y)
+    else:
+        terms, problem = _stacked(terms, f, X)
+    problem = _with_words(problem, terms)
+    return Objective(tuple(terms), problem)
+
+
+def _with_words(problem: SaddleProblem, terms: Sequence[Term]) -> SaddleProblem:
+    object.__setattr__(problem, "terms", tuple(map(str, terms)))
+    return problem
+
+
+def _is_of_f(term: Term) -> bool:
+    return term.place in (GRADIENT, PROX)
+
+
+def _summed(functions: Sequence[Function]) -> Function:
+    total: Function | None = None
+    for function in functions:
+        total = function if total is None else total + function
+    return Zero() if total is None else total
+
+
+def _composed(term: Term) -> Function:
+    """A term behind an operator by its gradient; least squares of K x have their own class."""
+    assert term.K is not None
+    return term.factor * term.function.after(term.K)
+
+
+def _leaves(function: Function, factor: float) -> Iterator[tuple[float, Function]]:
+    """The terms of a sum, each with its factor."""
+    if is_ours(function, Sum):
+        for part in function.parts:
+            yield from _leaves(part, factor)
+    elif is_ours(function, Scaled):
+        yield from _leaves(function.function, factor * function.factor)
+    elif not (isinstance(function, Zero) or factor == 0.0):
+        yield factor, function
+
+
+def _x_shape(leaves: Sequence[tuple[float, Function]], over: Domain | None) -> Shape:
+    shapes = {leaf.shape for _, leaf in leaves} - {None}
+    if len(shapes) == 1:
+        return shapes.pop()  # type: ignore[return-value]
+    found = "none of the terms has a shape" if not shapes else f"the terms have shapes {sorted(map(str, shapes))}"
+    raise InputError(f"minimize: {found}; expected one shape of x. Pass over=ss.domains.FullSpace(shape).")
+
+
+def _term(factor: float, leaf: Function, shape: Shape) -> Term:
+    """A term that takes arrays of the shape of x; what takes vectors is given the shape."""
+    if isinstance(leaf, Composed):
+        K = leaf.K if leaf.K.x_shape == shape else as_operator(leaf.given, shape, None, name="h @ K: K")
+        return Term(factor, leaf.function, K)
+    if leaf.shape not in (None, shape):
+        raise InputError(
+            f"minimize: {leaf!r} takes arrays of shape {leaf.shape}, x has shape {shape}; expected equal shapes. Pass "
+            "x_shape= to what it is made of, or over= with its shape."
+        )
+    return Term(factor, leaf)
+
+
+def _take_sets(terms: list[Term], X: Domain) -> tuple[list[Term], Domain]:
+    """The first indicator of x itself is the set X, where that is the whole space; boxes meet in a box."""
+    found = []
+    for term in terms:
+        if isinstance(term.function, Indicator) and term.K is None:
+            domain = term.function.domain
+            if isinstance(X, FullSpace):
+                X, term = domain, Term(1.0, term.function, None, SET)
+            elif isinstance(X, Box) and isinstance(domain, Box):
+                lower, upper = np.maximum(X.lower, domain.lower), np.minimum(X.upper, domain.upper)
+                X, term = Box(lower, upper), Term(1.0, term.function, None, SET)
+        found.append(term)
+    return found, X
+
+
+def _place(terms: list[Term], X: Domain) -> list[Term]:
+    """Where each term goes: see the head of this file."""
+    found: list[Term] = []
+    simple: Function | None = None
+    for term in terms:
+        place = term.place
+        if place == SET:
+            found.append(term)
+            continue
+        h = term.function
+        if term.K is not None:
+            place = BLOCK if h.is_proximable and not h.quadratic else GRADIENT
+        elif has_prox(h, X):
+            both = term.factor * h if simple is None else simple + term.factor * h
+            if has_prox(both, X):
+                simple, place = both, PROX
+            else:
+                place = BLOCK if not _is_smooth(h, X) else GRADIENT
+        elif h.is_proximable and not _is_smooth(h, X):
+            place = BLOCK
+        found.append(Term(term.factor, h, term.K, place))
+    return found
+
+
+def _is_smooth(h: Function, X: Domain) -> bool:
+    try:
+        return h.smoothness(X).nu == 1.0
+    except InputError:
+        return False
+
+
+def _y_shape(term: Term, x_shape: Shape) -> Shape:
+    return x_shape if term.K is None else term.K.y_shape
+
+
+def _stacked(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], SaddleProblem]:
+    """Several blocks of y: B stacked, each block with a norm near 1, where that is known and its set can be scaled."""
+    found, functions, sets, operators = [], [], [], []
+    for term in terms:
+        if term.place != BLOCK:
+            found.append(term)
+            continue
+        K = term.K or Identity(X.shape)
+        g, Y = term.function.dual(K.y_shape, term.factor)
+        scale = 1.0 / K.norm.upper if K.norm_at_hand and K.norm.upper > 0.0 else 1.0
+        dilated = dilate(g, Y, scale)
+        if dilated is None:
+            scale = 1.0
+        else:
+            g, Y = dilated
+        functions.append(g)
+        sets.append(Y)
+        operators.append((K, scale))
+        found.append(Term(term.factor, term.function, term.K, BLOCK, scale))
+    B = Stack(*(K for K, _ in operators), scales=[scale for _, scale in operators])
+    Y = Product(*sets)
+    g = DirectSum(functions, [part.shape for part in sets])
+    return found, SaddleProblem(f=f, g=Zero() if all(isinstance(part, Zero) for part in functions) else g, B=B, X=X, Y=Y)
