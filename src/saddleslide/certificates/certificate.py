@@ -19,7 +19,14 @@ from saddleslide.arrays.arguments import as_mapping, as_whole
 from saddleslide.arrays.base import Array, as_number, as_real, coarseness
 from saddleslide.arrays.remote import Remote
 from saddleslide.certificates.books import counted
-from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_inner_adjoints, check_pair, known_mismatch
+from saddleslide.certificates.guards import (
+    CONVEXITY,
+    PairGuard,
+    check_inner_adjoints,
+    check_own_steps,
+    check_pair,
+    known_mismatch,
+)
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import InputError, NoExactMinimumError, raise_all
 from saddleslide.functions.base import errors_at
@@ -95,6 +102,7 @@ def certify(
     with counted(problem) as books:
         found = certified(oracles, *point, models, accuracy, max_gradients)
         try:
+            check_own_steps(oracles)
             for side, around in zip(_sides(problem), point, strict=True):
                 # A bound from gradients believes that own functions are convex.
                 if math.isfinite(found.gap):

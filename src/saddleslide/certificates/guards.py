@@ -7,17 +7,19 @@ a true oracle in single precision passes.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, beside, read_only
+from saddleslide.arrays.base import Array, Shape, beside, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
-from saddleslide.domains import Domain
-from saddleslide.functions.base import Function, errors_at, rounding_of
+from saddleslide.domains import Domain, FullSpace
+from saddleslide.functions.base import Function, errors_at, rounding_of, runs_own_code
 from saddleslide.functions.constants import smoothness_at_hand
+from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.lifted import inner_operators
 from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.roundings import Errors
@@ -40,6 +42,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 _OWN_ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
 # Own code that was compared at fewer points is looked at in more, at these parts of the set's size from one of them.
 ENOUGH, _REACHES = 5, (1.0, 0.5, 0.2, 0.05)
+_STEPS = (1.0, 0.1, 10.0, 0.5)
 # Linearisations that a new one is compared with; of large arrays one, whose comparison costs about what a step does.
 _KEPT, _LARGE = 4, 100_000
 
@@ -130,6 +133,18 @@ def check_inner_adjoints(oracles: Oracles) -> None:
                 )
 
 
+def own_steps(function: Function, shape: Shape) -> Iterator[tuple[Function, Shape]]:
+    """The caller's own functions inside one that are used through their proximal steps, with the shapes they take."""
+    if isinstance(function, DirectSum):
+        for part, inside in zip(function.functions, function.shapes, strict=True):
+            yield from own_steps(part, inside)
+    elif function.composed_of:
+        for part in function.composed_of:
+            yield from own_steps(part, shape)
+    elif runs_own_code(function) and function.is_proximable and function.has_value:
+        yield function, shape
+
+
 @dataclass(eq=False, repr=False)
 class GuardState(State):
     """What was seen of a function: the last linearisations, points that differ, and the steepest turn between two."""
@@ -177,6 +192,8 @@ class PairGuard(GuardState):
         A bound from one gradient believes that the function is convex. `left` is what the limits still allow.
         """
         count = int(min(ENOUGH - self.seen, left))
+        if not self.function.has_gradient:
+            return
         if count <= 0 or not self.function.convex_on_trust or not self.function.has_value or self.function.sampled:
             return
 
@@ -281,3 +298,17 @@ class PairGuard(GuardState):
             f"{self.said} is not as smooth as declared, (nu, H) = ({nu:g}, {H:g}): between two points it leaves its "
             f"tangent by {rest:.3g}, at most {most:.3g} is allowed. Declare a larger H."
         )
+
+
+def check_own_steps(oracles: Oracles) -> None:
+    """Proximal steps of the caller's at seeded points: each gives a subgradient, and all must fit the values."""
+    problem = oracles.problem
+    for name, whole, domain in (("f", problem.f, problem.X), ("g", problem.g, problem.Y)):
+        for function, shape in own_steps(whole, domain.shape):
+            guard = PairGuard(name, function, FullSpace(shape), f"the proximal step of {function!r} in {name}")
+            rng = np.random.default_rng(0)
+            for reach, step in zip(_REACHES, _STEPS, strict=True):
+                center = 4.0 * reach * rng.standard_normal(shape)
+                point = function.prox(read_only(center), step)
+                value = oracles.made(name, function.value_cost, partial(function.value, read_only(point)))
+                guard.look(Linearisation(point, value, (center - point) / step))

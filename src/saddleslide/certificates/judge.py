@@ -18,7 +18,7 @@ from saddleslide.arrays.base import Array, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import EPS, Side, product_shift
-from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_pair, inconsistent
+from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_own_steps, check_pair, inconsistent
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
 from saddleslide.certificates.within import ray_excludes
@@ -520,6 +520,7 @@ class Judge(JudgeState):
     def confirm(self) -> None:
         """Before a success is claimed: own code that was hardly compared is probed, as far as the limits allow."""
         try:
+            check_own_steps(self.oracles)
             for guard, around in zip((self.pair_f, self.pair_g), self.point, strict=True):
                 guard.probe(self.oracles, around, self._left(guard.name))
         except RunEnded as ended:

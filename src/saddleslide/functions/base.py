@@ -91,8 +91,10 @@ class Function(Built, ABC):
     linear: bool = False
     # Shape of the argument, or None when any shape will do.
     shape: Shape | None = None
-    # Whether values are known; certificates need them.
+    # Whether values are known, which certificates need; and whether gradients are those of the function itself, not of
+    # its envelope, so that it can be a level of sliding.
     has_value: bool = True
+    has_gradient: bool = True
     # Whether `sample` is random, and the samples that one call of it draws; an exact function gives its gradient.
     sampled: bool = False
     batch: int = 0
@@ -338,6 +340,13 @@ def run_aside(f: Function, work: Callable[[], _Answer]) -> _Answer:
     return made(f, work) if runs_own_code(f) else work()
 
 
+def envelope_gradient(f: Function, x: Array) -> Array:
+    """A subgradient of f at the point of a short proximal step from x: of a function that offers none at x itself."""
+    step = 1e-6 * (1.0 + float(np.max(np.abs(x), initial=0.0)))
+    found: Array = (x - f.prox(x, step)) / step
+    return found
+
+
 def value_aside(f: Function, x: Array) -> float:
     """`run_aside` for a value."""
     return run_aside(f, lambda: f.value(x))
@@ -406,6 +415,7 @@ class Composite(Function):
         self.quadratic = all(part.quadratic for part in parts)
         self.linear = all(part.linear for part in parts)
         self.has_value = all(part.has_value for part in parts)
+        self.has_gradient = all(part.has_gradient for part in parts)
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
         return tuple(word for part in self.composed_of for word in part.stays_on_host(kind))

@@ -17,6 +17,7 @@ from saddleslide.functions.base import (
     Composite,
     Function,
     Wrapper,
+    envelope_gradient,
     errors_at,
     is_own_class,
     rounding_of,
@@ -24,7 +25,7 @@ from saddleslide.functions.base import (
     runs_own_code,
 )
 from saddleslide.functions.entrywise import Linear, Zero
-from saddleslide.functions.roundings import EPS, FEW, OWN_CODE, Rounding, inner_error
+from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding, inner_error
 from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import SeparableForm, shift_form
 from saddleslide.theory.holder import Holder
@@ -63,9 +64,9 @@ class Conjugate(Composite):
             )
         super().__init__(function)
         self.function, self.shape, self.separable = function, function.shape, function.separable
-        self.quadratic = self.linear = False
+        self.quadratic = self.linear = self.has_gradient = False
         self.has_value = function.has_value
-        self._known: list[tuple[Array, float]] = []
+        self._known: list[tuple[Array, Array]] = []
 
     def __repr__(self) -> str:
         return f"conjugate of {self.function!r}"
@@ -92,8 +93,7 @@ class Conjugate(Composite):
         point = self.function.prox(center / step, np.divide(1.0, step) if np.ndim(step) else 1.0 / step)
         y: Array = center - step * point
         if self._lacks_values:
-            value = float(np.vdot(y, point)) - run_aside(self.function, lambda: self.function.value(point))
-            self._known = [*self._known, (y.copy(), value)][-_KEPT:]
+            self._known = [*self._known, (y.copy(), point)][-_KEPT:]
         return y
 
     @cached_property
@@ -105,20 +105,15 @@ class Conjugate(Composite):
     def value(self, y: Array) -> float:
         if not self._lacks_values:
             return self.function.conjugate_value(y)
-        return next((value for point, value in reversed(self._known) if np.array_equal(point, y)), math.inf)
+        point = next((point for known, point in reversed(self._known) if np.array_equal(known, y)), None)
+        return math.inf if point is None else float(np.vdot(y, point)) - self.function.value(point)
 
     def value_and_gradient(self, y: Array, out: Array | None = None) -> tuple[float, Array]:
-        """The value, and a point where <y, x> - h(x) is largest, by proximal steps of growing length."""
-        center, step = np.zeros_like(y), 1.0
-        for _ in range(40):
-            # A step from c + t y with length t tends to a maximiser as t grows.
-            point = self.function.prox(center + step * y, step)
-            if float(np.linalg.norm(point - center)) <= EPS * step * float(np.linalg.norm(y)):
-                break
-            center, step = point, 4.0 * step
-        if out is not None:
-            np.copyto(out, center)
-        return self.value(y), center if out is None else out
+        gradient = envelope_gradient(self, y)
+        if out is None:
+            return self.value(y), gradient
+        np.copyto(out, gradient)
+        return self.value(y), out
 
     def smoothness(self, domain: Domain) -> Holder:
         modulus = self.function.certain_convexity(FullSpace(domain.shape)) if not is_own_class(self.function) else 0.0
@@ -149,20 +144,13 @@ class Conjugate(Composite):
         if not self.can_minimise(domain):
             return None
         h, x = self.function, -c
-        try:
-            value, point = run_aside(h, lambda: h.value_and_gradient(x))
-        except InputError:
-            # No subgradient is offered: one of a proximal step from x is one nearby.
-            value = run_aside(h, lambda: h.value(x))
-            point = (x - h.prox(x, _SHORT)) / _SHORT
+        value, point = run_aside(h, lambda: h.value_and_gradient(x))
         if math.isnan(value):
             raise NoExactMinimumError(f"{h!r}: its value is not known. Pass value= to bound the gap.")
-        made = errors_at(h, x, value).value if math.isfinite(value) else 0.0
+        if math.isinf(value):
+            return TiltedMinimum(np.zeros_like(c), -math.inf, 0.0, "conjugate")
+        made = errors_at(h, x, value).value
         return TiltedMinimum(point, -value, made, "conjugate", rounding=made)
-
-
-# The step of a subgradient beside a point.
-_SHORT = 1e-8
 
 
 @final

@@ -12,11 +12,12 @@ from typing import Any, final
 
 import numpy as np
 
+from saddleslide.arrays.arguments import as_flag
 from saddleslide.arrays.base import Array, as_number, received, received_number
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError, raise_all
-from saddleslide.functions.base import EXACT, Function, Variance, gradient_aside, run_aside
+from saddleslide.functions.base import EXACT, Function, Variance, envelope_gradient, gradient_aside, run_aside
 from saddleslide.functions.constants import estimated_smoothness
 from saddleslide.functions.sampled import estimated_variance
 from saddleslide.theory.holder import Holder
@@ -74,6 +75,15 @@ class Custom(Declared):
         200 draws at a few points, and every plan marks it as an estimate.
     batch : int, optional
         Samples that one call of `sample` draws, for the counts.
+    prox : callable, optional
+        (center, step) -> the point x that minimises f(x) + |x - center|^2 / (2 step): with it, the function is a simple
+        term, which costs no gradients. It may stand in place of `gradient`.
+    conjugate : callable, optional
+        y -> f*(y), a number or infinity. Certificates go by proximal steps and values instead, which they compare.
+    domain : Domain, optional
+        Where f is finite, the whole space when missing.
+    entry_steps : bool, optional
+        Whether `prox` takes an array of steps, one per entry, as for a sum over entries.
 
     Examples
     --------
@@ -81,6 +91,9 @@ class Custom(Declared):
     >>> f = Custom(gradient=lambda x: x**3, value=lambda x: (x**4).sum() / 4, smoothness=ss.Holder(1.0, 3.0))
     >>> f.value_and_gradient(np.array([1.0]))
     (0.25, array([1.]))
+    >>> shrink = Custom(prox=lambda c, t: np.sign(c) * np.maximum(abs(c) - t, 0), value=lambda x: abs(x).sum())
+    >>> shrink.prox(np.array([3.0, 0.5]), 1.0)
+    array([2., 0.])
     >>> draw = lambda x, rng: x + rng.standard_normal(x.shape)
     >>> Custom(sample=draw, variance=3.0, smoothness=ss.Holder(1.0, 1.0)).variance(ss.domains.FullSpace(3)).value
     3.0
@@ -95,22 +108,31 @@ class Custom(Declared):
         sample: Callable[[Array, np.random.Generator], Any] | None = None,
         variance: float | str | None = None,
         batch: int = 1,
+        prox: Callable[[Array, Any], Any] | None = None,
+        conjugate: Callable[[Array], Any] | None = None,
+        domain: Domain | None = None,
+        entry_steps: bool = False,
     ) -> None:
-        given = {"gradient": gradient, "value": value, "sample": sample}
+        given = {"gradient": gradient, "value": value, "sample": sample, "prox": prox, "conjugate": conjugate}
         complaints = [
             f"{name} is not callable; expected a function of x."
             for name, part in given.items()
             if not (part is None or callable(part))
         ]
-        if gradient is None and sample is None:
-            complaints.append("gradient is not callable; expected functions of x.")
+        if gradient is None and sample is None and prox is None:
+            complaints.append("gradient and prox are missing; expected at least one of them, functions of x.")
+        if not (domain is None or isinstance(domain, Domain)):
+            complaints.append(f"domain is {type(domain).__name__}; expected a set of ss.domains.")
         if not (smoothness is None or isinstance(smoothness, Holder)):
             complaints.append(f"smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient, or None.")
         raise_all("Custom", complaints + _sampling_complaints(sample, variance, batch))
         super().__init__("Custom", smoothness, strong_convexity)
         self._gradient, self._value, self._sample, self._variance = gradient, value, sample, variance
-        # Certificates search with exact gradients, so a value alone is of no use.
-        self.has_value = value is not None and gradient is not None
+        self._prox, self._conjugate, self.domain = prox, conjugate, domain
+        self.has_entry_steps, self.has_gradient = as_flag(entry_steps, "Custom: entry_steps"), gradient is not None
+        self.shape = None if domain is None else domain.shape
+        # Certificates search with exact gradients or proximal steps, so a value alone is of no use.
+        self.has_value = value is not None and not (gradient is None and prox is None)
         self.sampled = sample is not None and variance != 0.0
         self.batch = int(batch) if self.sampled else 0
 
@@ -121,7 +143,24 @@ class Custom(Declared):
         """Value at x, NaN when it was not given."""
         return math.nan if self._value is None else received_number(NUMPY.handed(self._value, x), "Custom: value")
 
+    @property
+    def is_proximable(self) -> bool:
+        return self._prox is not None
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        if self._prox is None:
+            return super().prox(center, step)
+        found = NUMPY.handed(lambda c: self._prox(c, step), center)  # type: ignore[misc]
+        return received(found, center.shape, "Custom: prox", None, center)
+
+    def conjugate_value(self, y: Array) -> float:
+        if self._conjugate is None:
+            return math.nan
+        return received_number(NUMPY.handed(self._conjugate, y), "Custom: conjugate")
+
     def gradient(self, x: Array, out: Array | None = None) -> Array:
+        if self._gradient is None and self._prox is not None:
+            return received(envelope_gradient(self, x), x.shape, "Custom: prox", out, x)
         if self._gradient is None:
             raise InputError(
                 "Custom: it has a sampled gradient only, and an exact one is asked for; expected gradient=, or "

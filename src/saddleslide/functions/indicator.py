@@ -28,6 +28,8 @@ class Indicator(Function):
     (inf, array([0.6, 0.8]))
     """
 
+    has_gradient = False
+
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise InputError(f"Indicator: received {type(domain).__name__}; expected a set of ss.domains.")

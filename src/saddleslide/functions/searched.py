@@ -307,7 +307,7 @@ def _is_rougher(first: Function, second: Function, domain: Domain) -> bool:
     exponents = []
     for part in (first, second):
         known = smoothness_at_hand(part, domain)
-        exponents.append(-1.0 if known is None else known.nu)
+        exponents.append(-2.0 if not part.has_gradient else -1.0 if known is None else known.nu)
     return exponents[0] < exponents[1]
 
 

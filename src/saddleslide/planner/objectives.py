@@ -108,7 +108,7 @@ def split_objective(objective: Any, over: Domain | None = None) -> Objective:
     terms = [_term(factor, leaf, X.shape) for factor, leaf in leaves]
     terms, X = _take_sets(terms, X)
     terms = _place(terms, X)
-    f = _summed([term.factor * term.function if term.K is None else _composed(term) for term in terms if _is_of_f(term)])
+    f = _summed([_on_x(term) for term in terms if term.place in (GRADIENT, PROX)])
     blocks = [term for term in terms if term.place == BLOCK]
     if not blocks:
         problem = SaddleProblem(f=f, g=Zero(), B=Void(X.shape), X=X, Y=FullSpace(0))
@@ -127,10 +127,6 @@ def _with_words(problem: SaddleProblem, terms: Sequence[Term]) -> SaddleProblem:
     return problem
 
 
-def _is_of_f(term: Term) -> bool:
-    return term.place in (GRADIENT, PROX)
-
-
 def _summed(functions: Sequence[Function]) -> Function:
     total: Function | None = None
     for function in functions:
@@ -138,10 +134,9 @@ def _summed(functions: Sequence[Function]) -> Function:
     return Zero() if total is None else total
 
 
-def _composed(term: Term) -> Function:
-    """A term behind an operator by its gradient; least squares of K x have their own class."""
-    assert term.K is not None
-    return term.factor * term.function.after(term.K)
+def _on_x(term: Term) -> Function:
+    """A term of f: behind an operator by its gradient; least squares of K x have their own class."""
+    return term.factor * (term.function if term.K is None else term.function.after(term.K))
 
 
 def _leaves(function: Function, factor: float) -> Iterator[tuple[float, Function]]:
@@ -248,4 +243,5 @@ def _stacked(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], Sad
     B = Stack(*(K for K, _ in operators), scales=[scale for _, scale in operators])
     Y = Product(*sets)
     g = DirectSum(functions, [part.shape for part in sets])
-    return found, SaddleProblem(f=f, g=Zero() if all(isinstance(part, Zero) for part in functions) else g, B=B, X=X, Y=Y)
+    free = all(isinstance(part, Zero) for part in functions)
+    return found, SaddleProblem(f=f, g=Zero() if free else g, B=B, X=X, Y=Y)

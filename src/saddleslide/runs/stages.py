@@ -12,7 +12,7 @@ import numpy as np
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate
 from saddleslide.certificates.certificate import certified, feasible, judged
-from saddleslide.certificates.guards import PairGuard
+from saddleslide.certificates.guards import PairGuard, check_own_steps
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import UnknownConstantError, UnreachableError
 from saddleslide.functions.minimum import LowerModel
@@ -143,6 +143,7 @@ class StageJudge(StageState):
         self.oracles = oracles = Oracles(problem, errors=self._watch.errors)
         sides = ("f", problem.f, problem.X), ("g", problem.g, problem.Y)
         try:
+            check_own_steps(oracles)
             for (name, function, domain), point, began in zip(sides, self.latest, self.start, strict=True):
                 # The recursion has compared its own calls, which were all at one point where it never left the start.
                 guard = PairGuard(name, function, domain)
