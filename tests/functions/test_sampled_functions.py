@@ -179,7 +179,7 @@ HOLDER = ss.Holder(1.0, 1.0)
         (lambda: Custom(sample=lambda x, rng: x, variance="guess", smoothness=HOLDER), "variance is 'guess'"),
         (lambda: Custom(sample=lambda x, rng: x, variance=-1.0, smoothness=HOLDER), "variance is -1.0"),
         (lambda: Custom(sample=lambda x, rng: x, variance=1.0, batch=0, smoothness=HOLDER), "batch is 0"),
-        (lambda: Custom(smoothness=HOLDER), "gradient is not callable"),
+        (lambda: Custom(smoothness=HOLDER), "gradient and prox are missing"),
     ],
 )
 def test_misuse_is_refused_with_a_reason(make, message):

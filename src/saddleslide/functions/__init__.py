@@ -13,6 +13,7 @@ from saddleslide.functions.constants import rests_on_declaration as rests_on_dec
 from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
 from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.entrywise import Huber, Linear, Power, Zero
+from saddleslide.functions.foreign import from_odl, from_pyproximal
 from saddleslide.functions.indicator import Indicator
 from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
 from saddleslide.functions.minimum import LowerModel as LowerModel
@@ -60,6 +61,8 @@ __all__ = [
     "estimated_smoothness",
     "from_callable",
     "from_jax",
+    "from_odl",
+    "from_pyproximal",
     "from_torch",
     "has_prox",
     "prox",

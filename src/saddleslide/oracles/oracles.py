@@ -275,7 +275,9 @@ class Oracles(OraclesState):
         def work() -> Array:
             return product(read_only(z).reshape(taken), out).reshape(shape)
 
-        return self.made("B", 1, work, lambda: zeros(shape, z), z, of)
+        # A problem without y has no products.
+        count = 1 if 0 not in (math.prod(taken), math.prod(shape)) else 0
+        return self.made("B", count, work, lambda: zeros(shape, z), z, of)
 
     def image(self, x: Array) -> Array:
         """B x; that of 0 is 0 and costs nothing."""

@@ -235,6 +235,7 @@ class Result:
         remote, spared = kind_of(self.x) != NUMPY, f" ({self.spared} more are in the plan, not needed)"
         rows = [
             ("status", self.status.name.lower()),
+            ("minimum", self._objective),
             ("gap", f"{self.gap:.4g} ({self._kind})"),
             ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
             ("expected", f"{self.expected_gap:.4g} (bound on the expected gap)" * (not math.isnan(self.expected_gap))),
@@ -250,6 +251,14 @@ class Result:
             ("message", self.message),
         ]
         return [(name, text) for name, text in rows if text]
+
+    @property
+    def _objective(self) -> str:
+        """The value of an objective that was given to `minimize`, with what its constraints are broken by."""
+        if math.isnan(self.objective):
+            return ""
+        broken = f", constraints broken by {self.violation:.2g}" if self.violation > 0.0 else ""
+        return f"{self.objective:.10g}{broken}"
 
     @property
     def _is_within(self) -> bool:
