@@ -454,7 +454,10 @@ class Sum(Composite):
 
     def __init__(self, first: Function, second: Function) -> None:
         if len({first.shape, second.shape} - {None}) > 1:
-            raise InputError(f"f1 + f2: shapes are {first.shape} and {second.shape}; expected equal shapes.")
+            raise InputError(
+                f"f1 + f2: shapes are {first.shape} and {second.shape}; expected equal shapes. Pass x_shape= to what "
+                "takes flat arrays, as LeastSquares(A, b, x_shape=(rows, columns))."
+            )
         super().__init__(first, second)
         self.parts, self.shape = (first, second), first.shape or second.shape
         self.sampled, self.batch = first.sampled or second.sampled, first.batch + second.batch

@@ -1,0 +1,142 @@
+"""Objectives as people write them: where terms go, what comes back, and answers against an interior-point solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import need
+
+import saddleslide as ss
+from saddleslide.planner.objectives import BLOCK, GRADIENT, PROX, SET, split_objective
+
+F, D = ss.functions, ss.domains
+RNG = np.random.default_rng(7)
+N = 12
+A, b = RNG.standard_normal((20, N)), RNG.standard_normal(20)
+K, W = RNG.standard_normal((8, N)), 100.0 * RNG.standard_normal((6, N))
+ONES = np.ones(6)
+LS = F.LeastSquares(A, b)
+SHRINK = F.Custom(prox=lambda c, t: np.sign(c) * np.maximum(abs(c) - t, 0.0), value=lambda x: abs(x).sum())
+
+
+def case(name, objective, minimum, constraints=lambda cp, x: [], over=None):
+    return pytest.param(objective, over, minimum, constraints, id=name)
+
+
+CASES = [
+    case("lasso", LS + 0.5 * F.L1(), lambda cp, x: _ls(cp, x) + 0.5 * cp.norm1(x)),
+    case("norm", LS + 2.0 * F.L2(), lambda cp, x: _ls(cp, x) + 2.0 * cp.norm(x)),
+    case("behind", LS + 0.5 * F.L1() @ K, lambda cp, x: _ls(cp, x) + 0.5 * cp.norm1(K @ x)),
+    case(
+        "two blocks of different units, x >= 0",
+        LS + 0.5 * F.L1() @ K + 0.3 * F.L2() @ W,
+        lambda cp, x: _ls(cp, x) + 0.5 * cp.norm1(K @ x) + 0.3 * cp.norm(W @ x),
+        lambda cp, x: [x >= 0],
+        D.NonNegative(N),
+    ),
+    case(
+        "two simple terms without a common step",
+        LS + 0.2 * F.L1() + 2.0 * F.L2(),
+        lambda cp, x: _ls(cp, x) + 0.2 * cp.norm1(x) + 2.0 * cp.norm(x),
+    ),
+    case(
+        "equalities", LS + F.Indicator(D.Box(ONES, ONES)) @ W, lambda cp, x: _ls(cp, x), lambda cp, x: [W @ x == ONES]
+    ),
+    case(
+        "inequalities",
+        LS + F.Indicator(D.Box(-np.inf, -ONES)) @ W,
+        lambda cp, x: _ls(cp, x),
+        lambda cp, x: [W @ x <= -ONES],
+    ),
+    case(
+        "ranges",
+        LS + F.Indicator(D.Box(ONES, 2.0 * ONES)) @ W,
+        lambda cp, x: _ls(cp, x),
+        lambda cp, x: [W @ x >= ONES, W @ x <= 2.0 * ONES],
+    ),
+    case(
+        "basis pursuit with noise",
+        F.L1() + F.Indicator(D.Ball(0.5, center=ONES)) @ W,
+        lambda cp, x: cp.norm1(x),
+        lambda cp, x: [cp.norm(W @ x - ONES) <= 0.5],
+    ),
+    case("least absolute deviations", F.L1().translated(b) @ A, lambda cp, x: cp.norm1(A @ x - b)),
+    case("own step", LS + 0.5 * SHRINK, lambda cp, x: _ls(cp, x) + 0.5 * cp.norm1(x)),
+    case("own step behind", LS + 0.5 * SHRINK @ K, lambda cp, x: _ls(cp, x) + 0.5 * cp.norm1(K @ x)),
+]
+
+
+def _ls(cp, x):
+    return 0.5 * cp.sum_squares(A @ x - b)
+
+
+@pytest.mark.parametrize(("objective", "over", "minimum", "constraints"), CASES)
+def test_answers_are_those_of_an_interior_point_solver(objective, over, minimum, constraints):
+    cp = need("cvxpy")
+    x = cp.Variable(N)
+    trusted = cp.Problem(cp.Minimize(minimum(cp, x)), constraints(cp, x))
+    trusted.solve(solver="CLARABEL")
+    result = ss.minimize(objective, over=over, rtol=1e-5)
+    assert result.success, result.message
+    scale = 1e-7 * abs(trusted.value)
+    assert result.lower <= trusted.value + scale
+    # Constraints behind operators hold up to the claim, so that the value may lie below the minimum by as much.
+    assert abs(result.objective - trusted.value) <= 1e-4 * abs(trusted.value)
+    assert result.violation <= 1e-3
+    if result.violation == 0.0:
+        assert result.lower - scale <= trusted.value <= result.objective + scale
+
+
+def test_every_term_goes_where_it_is_cheapest():
+    stated = split_objective(
+        LS + 0.1 * F.L1() + 0.5 * F.L2() + 2.0 * F.L1() @ K + F.Indicator(D.NonNegative(N)) + F.Quadratic(1.0)
+    )
+    assert [term.place for term in stated.terms] == [GRADIENT, PROX, BLOCK, BLOCK, SET, PROX]
+    assert stated.problem.X.uniform == (0.0, np.inf)
+    assert "block of y" in str(stated.problem) and "proximal step" in str(stated.problem)
+
+
+def test_duals_are_subgradients_in_the_order_written_with_their_factors():
+    result = ss.minimize(LS + 0.003 * F.L2() @ W + 0.5 * F.L1() @ K + 0.7 * F.Quadratic(1.0) @ K, rtol=1e-9)
+    of_norm, of_l1, of_square = result.duals
+    x = result.x
+    np.testing.assert_allclose(of_norm, 0.003 * W @ x / np.linalg.norm(W @ x), atol=1e-5)
+    assert np.abs(of_l1).max() <= 0.5 + 1e-9
+    assert np.vdot(of_l1, K @ x) == pytest.approx(0.5 * np.abs(K @ x).sum(), abs=1e-6)
+    np.testing.assert_allclose(of_square, 0.7 * K @ x, atol=1e-12)
+    # Stationarity, with nothing but these arrays.
+    slope = A.T @ (A @ x - b) + W.T @ of_norm + K.T @ (of_l1 + of_square)
+    assert np.linalg.norm(slope) <= 1e-3 * np.linalg.norm(A.T @ b)
+
+
+def test_without_compositions_there_is_no_y_and_no_product():
+    result = ss.minimize(LS + 0.5 * F.L1())
+    assert result.y.size == 0 and result.calls.B == 0 and result.duals == ()
+    assert "minimum" in repr(result) and result.problem is not None
+
+
+def test_a_step_that_does_not_fit_its_values_is_no_success():
+    wrong = F.Custom(prox=lambda c, t: np.sign(c) * np.maximum(abs(c) - 0.5 * t, 0.0), value=lambda x: abs(x).sum())
+    for objective in (LS + 0.5 * wrong, LS + 0.5 * wrong @ K):
+        assert ss.minimize(objective).status.name == "INCONSISTENT"
+
+
+def test_own_steps_are_those_of_the_function_itself():
+    ours, own = (ss.minimize(LS + 0.5 * h, rtol=1e-6) for h in (F.L1(), SHRINK))
+    np.testing.assert_allclose(own.x, ours.x, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: ss.minimize(3.0), "expected functions of ss.functions"),
+        (lambda: ss.minimize(F.L1()), "none of the terms has a shape"),
+        (lambda: ss.minimize(LS, over=N), "expected a set of ss.domains"),
+        (lambda: ss.minimize(LS + F.L1() @ np.ones((2, N + 1))), "Pass x_shape="),
+        (lambda: ss.minimize(LS, over=D.FullSpace(N + 1)), "expected equal shapes"),
+        (lambda: ss.minimize(LS + F.Logistic(A, np.sign(b)) @ K), "expected"),
+    ],
+)
+def test_what_can_not_be_said_is_refused_by_name(wrong, words):
+    with pytest.raises(ss.errors.InputError, match=words):
+        wrong()
