@@ -133,7 +133,7 @@ class SaddleProblem:
         """What runs on the host, by way of a copy there and back, although the arrays are another library's."""
         if self.arrays == NUMPY:
             return ()
-        parts = (("f", self.f), ("g", self.g), ("B", self.coupling))
+        parts = (("f", self.f), ("g", self.g), ("B", self.coupling), ("X", self.X), ("Y", self.Y))
         return tuple(f"{name}: {word}" for name, part in parts for word in part.stays_on_host(self.arrays))
 
     @property
@@ -151,7 +151,7 @@ class SaddleProblem:
                 found.append(f"{name} is strongly convex with the declared modulus {modulus:g}")
             found += [f"{name} is {form}, as its class declares" for form in declared_forms(function)]
             if _is_own_set(domain):
-                found.append(f"{side} is the set that its class declares")
+                found.append(f"{side} is the set that its code declares")
         return " and ".join(found)
 
     def read(self, result: Any) -> Any:
@@ -194,5 +194,6 @@ class SaddleProblem:
 
 
 def _is_own_set(domain: Domain) -> bool:
-    """Whether a class of the caller's says what the set is, or a factor of it."""
-    return is_own_class(domain) or any(_is_own_set(block) for block in domain.blocks if block is not domain)
+    """Whether a class or code of the caller's says what the set is, or a factor of it."""
+    own = is_own_class(domain) or domain.own_code
+    return own or any(_is_own_set(block) for block in domain.blocks if block is not domain)

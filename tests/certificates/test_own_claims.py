@@ -143,7 +143,7 @@ def test_a_set_that_an_own_class_declares_is_never_solved(nested):
     X = D.Product(D.Product(Wrong(2)), D.Box(0.0, 1.0, shape=1)) if nested else Wrong(3)
     problem = ss.SaddleProblem(f=F.Linear(np.ones(3)), g=F.Zero(), B=np.zeros((1, 3)), X=X, Y=D.Box(-1.0, 1.0, shape=1))
     result = ss.solve(problem, tol=1e-3, max_steps=20)
-    assert result.status is not ss.Status.SOLVED and "X is the set that its class declares" in problem.assumptions
+    assert result.status is not ss.Status.SOLVED and "X is the set that its code declares" in problem.assumptions
 
 
 class Dense(ss.operators.Coupling):

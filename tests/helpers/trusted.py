@@ -18,16 +18,43 @@ def linear_program(c, A_eq=None, b_eq=None, A_ub=None, b_ub=None, bounds=(0, Non
 
 def quadratic_program(Q, c, A_eq, b_eq, A_ub, b_ub):
     """Minimum of 1/2 <z, Q z> + <c, z>, z, multipliers of A_eq z = b_eq; with A_ub z <= b_ub. By Clarabel."""
-    A_eq, A_ub = (sp.csc_matrix(A) if A is not None else sp.csc_matrix((0, len(c))) for A in (A_eq, A_ub))
-    b = np.concatenate([np.zeros(0) if part is None else np.ravel(part) for part in (b_eq, b_ub)])
+    rows = [
+        (A, np.ravel(b), kind) for A, b, kind in ((A_eq, b_eq, "Zero"), (A_ub, b_ub, "Nonnegative")) if A is not None
+    ]
+    value, z, multipliers = conic_program(Q, c, rows)
+    return value, z, multipliers[: 0 if A_eq is None else A_eq.shape[0]]
+
+
+def conic_program(Q, c, rows):
+    """Minimum of 1/2 <z, Q z> + <c, z>, z and multipliers; b - A z in a cone for each (A, b, kind). By Clarabel.
+
+    Kinds are Clarabel's: Zero, Nonnegative, SecondOrder, and PSDTriangle with b and A z as whole square matrices.
+    """
     clarabel = need("clarabel")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    cones = [clarabel.ZeroConeT(A_eq.shape[0]), clarabel.NonnegativeConeT(A_ub.shape[0])]
+    matrices, sides, cones = [sp.csc_matrix((0, len(c)))], [np.zeros(0)], []
+    for A, b, kind in rows:
+        A, b, size = sp.csr_matrix(A), np.asarray(b, float), A.shape[0]
+        if kind == "PSDTriangle":
+            size = int(np.sqrt(size))
+            # The upper triangle, column by column; off the diagonal times sqrt(2).
+            entries = [(i, j) for j in range(size) for i in range(j + 1)]
+            scale = np.array([1.0 if i == j else np.sqrt(2.0) for i, j in entries])
+            index = [i * size + j for i, j in entries]
+            A, b = sp.diags(scale) @ A[index], scale * b[index]
+        matrices.append(A)
+        sides.append(b)
+        cones.append(getattr(clarabel, f"{kind}ConeT")(size))
     solver = clarabel.DefaultSolver(
-        sp.triu(sp.csc_matrix(Q)).tocsc(), np.asarray(c, float), sp.vstack([A_eq, A_ub]).tocsc(), b, cones, settings
+        sp.triu(sp.csc_matrix(Q)).tocsc(),
+        np.asarray(c, float),
+        sp.vstack(matrices).tocsc(),
+        np.concatenate(sides),
+        cones,
+        settings,
     )
     done = solver.solve()
     assert str(done.status) in ("Solved", "AlmostSolved"), done.status
-    return done.obj_val, np.array(done.x), np.array(done.z)[: A_eq.shape[0]]
+    return done.obj_val, np.array(done.x), np.array(done.z)

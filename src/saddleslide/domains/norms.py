@@ -1,0 +1,240 @@
+"""Balls: Euclidean, of groups of entries, of the sum of absolute values."""
+
+from __future__ import annotations
+
+import math
+import string
+from functools import cached_property
+from numbers import Integral
+from typing import Any, final
+
+import numpy as np
+
+from saddleslide.arrays.base import Array, as_floats, as_number, as_real, as_shape, beside, on_host, zeros
+from saddleslide.domains.base import Domain
+from saddleslide.domains.simplices import nearest_weights
+from saddleslide.errors import InputError
+
+# No ball is smaller, so that nothing is divided by 0.
+_TINY = 1e-300
+
+
+@final
+class Ball(Domain):
+    """Arrays within Euclidean distance `radius` of `center` (the origin unless given).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Ball(1.0, shape=2).project(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
+    """
+
+    def __init__(self, radius: float, shape: Any = None, center: Any = None) -> None:
+        self.ball_radius = as_number(radius, "Ball: radius", minimum=0.0)
+        if shape is None and center is None:
+            raise InputError("Ball: shape is missing; pass shape= or center=.")
+        self.shape = as_shape(np.shape(center) if shape is None else shape, "Ball")
+        self.center = None if center is None else as_real(center, "Ball: center", self.shape)
+
+    def __repr__(self) -> str:
+        return f"Ball({self.ball_radius}, shape={self.shape}{'' if self.center is None else ', center=array'})"
+
+    def _offset(self, point: Array) -> Array:
+        return point if self.center is None else point - self.center
+
+    def project(self, point: Array, out: Array | None = None) -> Array:
+        out = self._out(out, point)
+        offset = self._offset(point)
+        # An overflow is met below.
+        with np.errstate(over="ignore"):
+            norm = float(np.linalg.norm(offset))
+        if norm <= self.ball_radius:
+            np.copyto(out, point)
+            return out
+        if math.isinf(norm):
+            offset = offset / float(np.max(np.abs(offset)))
+            norm = float(np.linalg.norm(offset))
+        np.multiply(offset, self.ball_radius / norm, out=out)
+        if self.center is not None:
+            out += self.center
+        return out
+
+    def maximizer(self, direction: Array) -> Array:
+        # Divide by the largest entry first: the square of a huge direction would overflow.
+        scale = float(np.max(np.abs(direction), initial=0.0))
+        unit = direction / scale if scale > 0.0 else zeros(self.shape, direction)
+        norm = float(np.linalg.norm(unit))
+        result: Array = unit * (self.ball_radius / norm) if norm > 0.0 else zeros(self.shape, direction)
+        return result if self.center is None else result + self.center
+
+    def squared_radius(self, point: Array) -> float:
+        return (self.ball_radius + float(np.linalg.norm(self._offset(point)))) ** 2 if self.size else 0.0
+
+    def diameter(self) -> float:
+        return 2.0 * self.ball_radius if self.size else 0.0
+
+    def magnitude(self) -> float:
+        middle = 0.0 if self.center is None else float(np.max(np.abs(self.center), initial=0.0))
+        return middle + self.ball_radius
+
+    def violation(self, point: Array) -> float:
+        return max(0.0, float(np.linalg.norm(self._offset(point))) - self.ball_radius)
+
+
+@final
+class GroupBalls(Domain):
+    """Arrays whose groups have a Euclidean norm of at most `radius`: |x_g| <= r_g for every group g.
+
+    A group is what lies along an axis, or along several: with `axis=0`, y of shape (2, 512, 512) has a group of two
+    numbers at every pixel. This is the dual set of isotropic total variation.
+
+    Parameters
+    ----------
+    radius : float or array
+        One number, or one for each group: an array over the axes that are left, >= 0.
+    axis : int or tuple of int
+        Axis or axes along which a group lies.
+    shape : tuple of int
+        Of the points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> GroupBalls(1.0, axis=0, shape=(2, 3)).project(np.array([[3.0, 0.3, 0.0], [4.0, 0.4, -2.0]]))
+    array([[ 0.6,  0.3,  0. ],
+           [ 0.8,  0.4, -1. ]])
+    """
+
+    def __init__(self, radius: Any, axis: int | tuple[int, ...] = 0, shape: Any = None) -> None:
+        if shape is None:
+            raise InputError("GroupBalls: shape is missing; pass shape=.")
+        self.shape = as_shape(shape, "GroupBalls")
+        axes, count = axis if isinstance(axis, tuple | list) else (axis,), len(self.shape)
+        if not all(isinstance(k, Integral) and not isinstance(k, bool) and -count <= k < count for k in axes):
+            raise InputError(f"GroupBalls: axis is {axis!r}; expected axes of an array of shape {self.shape}.")
+        self.axis = tuple(sorted({int(k) % count for k in axes}))
+        if not axes or len(self.axis) != len(axes):
+            raise InputError(f"GroupBalls: axis is {axis!r}; expected one axis or several different ones.")
+        groups = tuple(n for k, n in enumerate(self.shape) if k not in self.axis)
+        radii = as_real(radius, "GroupBalls: radius")
+        if radii.ndim and radii.shape != groups:
+            raise InputError(f"GroupBalls: radius has shape {radii.shape}; expected a number or shape {groups}.")
+        if (radii < 0.0).any():
+            raise InputError("GroupBalls: radius has negative entries; expected numbers >= 0.")
+        # A number makes every pass cheaper.
+        self.radii: Array | float = radii if radii.ndim else float(radii)
+        self._groups = math.prod(groups)
+        letters = string.ascii_lowercase[:count]
+        self._products = f"{letters},{letters}->{''.join(x for k, x in enumerate(letters) if k not in self.axis)}"
+
+    def __repr__(self) -> str:
+        axis = self.axis[0] if len(self.axis) == 1 else self.axis
+        return f"GroupBalls({'array' if np.ndim(self.radii) else self.radii}, axis={axis}, shape={self.shape})"
+
+    def norms(self, point: Array) -> Array:
+        """The norm of every group: an array over the axes that are left."""
+        with np.errstate(over="ignore"):
+            found = self._squares(point)
+        if found.ndim and found.size and math.isinf(float(np.max(found))) and np.isfinite(point).all():
+            # Squares overflow.
+            scale = float(np.max(np.abs(point)))
+            return np.asarray(np.sqrt(self._squares(point / scale)) * scale)
+        return np.sqrt(found, out=found)
+
+    def _squares(self, point: Array) -> Array:
+        """Sums of squares, in one pass and without an array of the squares where NumPy has one."""
+        if not on_host(point):
+            return as_floats(np.sum(point * point, axis=self.axis))
+        return np.asarray(np.einsum(self._products, point, point))
+
+    def _spread(self, groups: Array) -> Array:
+        """One number for each group, in a shape that goes with points."""
+        return groups.reshape(tuple(1 if k in self.axis else n for k, n in enumerate(self.shape)))
+
+    def _scaled(self, point: Array, factors: Array, out: Array | None = None) -> Array:
+        return np.multiply(point, self._spread(factors), out=self._out(out, point))
+
+    def project(self, point: Array, out: Array | None = None) -> Array:
+        norms = self.norms(point)
+        radii = beside(norms, self.radii)
+        # Groups inside keep their bits: r / r is 1. A ball that is a point has no such quotient.
+        np.maximum(norms, np.maximum(radii, _TINY), out=norms)
+        return self._scaled(point, np.divide(radii, norms, out=norms), out)
+
+    def maximizer(self, direction: Array) -> Array:
+        scale = float(np.max(np.abs(direction), initial=0.0))
+        unit = direction / scale if scale > 0.0 else direction
+        norms = self.norms(unit)
+        # Norms of long groups are rounded more than an error bar has room for.
+        outward = 1.0 + 2.0**-53 * (self.size // max(self._groups, 1))
+        return self._scaled(unit, np.divide(outward * beside(norms, self.radii), np.where(norms > 0.0, norms, 1.0)))
+
+    def squared_radius(self, point: Array) -> float:
+        norms = self.norms(point)
+        return float(np.sum((norms + beside(norms, self.radii)) ** 2)) if self.size else 0.0
+
+    def diameter(self) -> float:
+        return self._sizes[0]
+
+    def magnitude(self) -> float:
+        return self._sizes[1]
+
+    @cached_property
+    def _sizes(self) -> tuple[float, float]:
+        if self.size == 0:
+            return 0.0, 0.0
+        count = 1 if np.ndim(self.radii) else self._groups
+        return 2.0 * math.sqrt(count) * float(np.linalg.norm(self.radii)), float(np.max(self.radii))
+
+    def violation(self, point: Array) -> float:
+        norms = self.norms(point)
+        return float(np.max(norms - beside(norms, self.radii), initial=0.0))
+
+
+@final
+class L1Ball(Domain):
+    """Arrays whose absolute values sum up to at most `radius`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> L1Ball(1.0, shape=3).project(np.array([2.0, -1.5, 0.1]))
+    array([ 0.75, -0.25,  0.  ])
+    """
+
+    def __init__(self, radius: float, shape: Any) -> None:
+        self.ball_radius = as_number(radius, "L1Ball: radius", 0.0)
+        self.shape = as_shape(shape, "L1Ball")
+
+    def __repr__(self) -> str:
+        return f"L1Ball({self.ball_radius}, shape={self.shape})"
+
+    def project(self, point: Array, out: Array | None = None) -> Array:
+        out, sizes = self._out(out, point), np.abs(point)
+        if float(np.sum(sizes)) <= self.ball_radius:
+            np.copyto(out, point)
+            return out
+        return np.copysign(nearest_weights(sizes, self.ball_radius), point, out=out)
+
+    def maximizer(self, direction: Array) -> Array:
+        vertex = zeros(self.size, direction)
+        if self.size:
+            flat = direction.ravel()
+            largest = int(np.argmax(np.abs(flat)))
+            vertex[largest] = math.copysign(self.ball_radius, float(flat[largest]))
+        return vertex.reshape(self.shape)
+
+    def squared_radius(self, point: Array) -> float:
+        # The farthest point of a polytope is a vertex.
+        offset = point - self.maximizer(-point)
+        return float(np.vdot(offset, offset))
+
+    def diameter(self) -> float:
+        return 2.0 * self.ball_radius if self.size else 0.0
+
+    def magnitude(self) -> float:
+        return self.ball_radius if self.size else 0.0
+
+    def violation(self, point: Array) -> float:
+        return max(float(np.sum(np.abs(point))) - self.ball_radius, 0.0)
