@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.domains import Ball, Box, Domain, FullSpace
+from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball, NuclearBall, Simplex, SpectralBall
 from saddleslide.functions.base import Function, Wrapper, certain_modulus
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.roundings import Rounding
@@ -35,6 +35,12 @@ def _shrink(Y: Domain, scale: float) -> Domain | None:
         return Box(Y.lower / scale, Y.upper / scale)
     if isinstance(Y, Ball):
         return Ball(Y.ball_radius / scale, Y.shape, None if Y.center is None else Y.center / scale)
+    if isinstance(Y, GroupBalls):
+        return GroupBalls(Y.radii / scale, Y.axis, Y.shape)
+    if isinstance(Y, L1Ball | SpectralBall | NuclearBall):
+        return type(Y)(Y.ball_radius / scale, Y.shape)
+    if isinstance(Y, Simplex):
+        return Simplex(Y.shape, Y.scale / scale)
     return None
 
 

@@ -258,8 +258,9 @@ def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | 
     point, multiplier = multiplier_step(form, -c / weight, weight, domain)
     value = value_aside(f, point) + float(np.vdot(c, point))
     if isinstance(domain, Simplex):
-        dual = _separable_minimum(f, c + multiplier, Box(0.0, 1.0, shape=c.shape)).lower - multiplier
-        rounding = abs(multiplier)
+        total = float(domain.scale)
+        dual = _separable_minimum(f, c + multiplier, Box(0.0, total, shape=c.shape)).lower - total * multiplier
+        rounding = total * abs(multiplier)
     else:
         penalised = f + Quadratic(multiplier) if multiplier > 0.0 else f
         middle = np.zeros_like(c) if domain.center is None else domain.center

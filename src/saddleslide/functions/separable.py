@@ -196,7 +196,7 @@ def balanced_size(form: SeparableForm, size: Array, stiffness: Array | float) ->
     return x
 
 
-def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
+def multiplier_step(form: SeparableForm, center: Array, weight: float, domain: Ball | Simplex) -> tuple[Array, float]:
     """The step on a ball or a simplex and the multiplier of its constraint."""
     if isinstance(domain, Ball):
         return _ball_step(form, center, weight, domain)
@@ -223,30 +223,31 @@ def _ball_step(form: SeparableForm, center: Array, weight: float, domain: Ball) 
     return domain.project(at(high)), high
 
 
-def _simplex_step(form: SeparableForm, center: Array, weight: float, domain: Domain) -> tuple[Array, float]:
-    """Sum x = 1 with multiplier m is the step on the box with center - m / weight."""
-    box = Box(0.0, 1.0, shape=domain.shape)
+def _simplex_step(form: SeparableForm, center: Array, weight: float, domain: Simplex) -> tuple[Array, float]:
+    """Sum x = s with multiplier m is the step on the box with center - m / weight."""
+    total = float(domain.scale)
+    box = Box(0.0, total, shape=domain.shape)
 
     def at(shift: float) -> Array:
         return box.project(free_step(form, center - shift, weight))
 
     def excess(shift: float) -> float:
-        return float(at(shift).sum()) - 1.0
+        return float(at(shift).sum()) - total
 
-    reach = 1.0 + float(np.max(np.abs(center), initial=0.0))
+    reach = total + float(np.max(np.abs(center), initial=0.0))
     low, high = -reach, reach
-    # The sum of the entries falls with the shift; widen until 1 lies between.
+    # The sum of the entries falls with the shift; widen until the total lies between.
     while excess(low) < 0.0 and low > -1e290:
         low *= 4.0
     while excess(high) > 0.0 and high < 1e290:
         high *= 4.0
     low, high = _crossing(excess, low, high)
     below, above = at(high), at(low)
-    # Between two neighbouring shifts the entries may jump: take the mixture with sum 1.
+    # Between two neighbouring shifts the entries may jump: take the mixture with that sum.
     rest = float(above.sum() - below.sum())
-    part = (1.0 - float(below.sum())) / rest if rest > 0.0 else 0.0
+    part = (total - float(below.sum())) / rest if rest > 0.0 else 0.0
     mixed = below + min(max(part, 0.0), 1.0) * (above - below)
-    return as_floats(mixed / mixed.sum()), weight * low
+    return as_floats(mixed * (total / mixed.sum())), weight * low
 
 
 def _crossing(excess: Callable[[float], float], low: float, high: float) -> tuple[float, float]:

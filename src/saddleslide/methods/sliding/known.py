@@ -55,7 +55,8 @@ def known_set(domain: Domain) -> KnownSet | None:
     if isinstance(domain, Ball):
         center = NOTHING if domain.center is None else domain.center.ravel()
         return KnownSet(arguments.BALL, NOTHING, NOTHING, domain.ball_radius, center)
-    return KnownSet(arguments.SIMPLEX, NOTHING, NOTHING, 0.0, NOTHING) if isinstance(domain, Simplex) else None
+    is_unit = isinstance(domain, Simplex) and domain.scale == 1.0
+    return KnownSet(arguments.SIMPLEX, NOTHING, NOTHING, 0.0, NOTHING) if is_unit else None
 
 
 def known_coupling(coupling: Coupling) -> Dense | Sparse | Differences | None:
