@@ -38,7 +38,8 @@ def _shrink(Y: Domain, scale: float) -> Domain | None:
     if isinstance(Y, GroupBalls):
         return GroupBalls(Y.radii / scale, Y.axis, Y.shape)
     if isinstance(Y, L1Ball | SpectralBall | NuclearBall):
-        return type(Y)(Y.ball_radius / scale, Y.shape)
+        kind: type[L1Ball | SpectralBall | NuclearBall] = type(Y)
+        return kind(Y.ball_radius / scale, Y.shape)
     if isinstance(Y, Simplex):
         return Simplex(Y.shape, Y.scale / scale)
     return None

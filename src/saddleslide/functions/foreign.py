@@ -61,7 +61,8 @@ def from_odl(functional: Any) -> Function:
     space = getattr(functional, "domain", None)
     if space is None or not hasattr(functional, "proximal"):
         raise InputError(
-            f"from_odl: received {type(functional).__name__}; expected a functional of ODL, with `domain` and `proximal`."
+            f"from_odl: received {type(functional).__name__}; expected a functional of ODL, with `domain` and "
+            "`proximal`."
         )
     one = space.one()
     # <x, y> of the space and of NumPy must agree: gradients and steps are those of one inner product.
