@@ -184,6 +184,10 @@ class Translated(Wrapper):
         self.shape = function.shape or self.b.shape or None
         self.linear = False
 
+    @property
+    def shrinks(self) -> bool:  # type: ignore[override]
+        return False
+
     def __repr__(self) -> str:
         return f"{self.function!r}.translated({self.b.shape or float(self.b)})"
 
