@@ -66,6 +66,7 @@ class Conjugate(Composite):
         self.quadratic = self.linear = False
         self.has_value = function.has_value
         self._known: list[tuple[Array, float]] = []
+        self._lacking: bool | None = None
 
     def __repr__(self) -> str:
         return f"conjugate of {self.function!r}"
@@ -91,19 +92,19 @@ class Conjugate(Composite):
     def prox(self, center: Array, step: Array | float) -> Array:
         point = self.function.prox(center / step, np.divide(1.0, step) if np.ndim(step) else 1.0 / step)
         y: Array = center - step * point
-        if self._lacks_values:
+        if self._lacks_values(y):
             value = float(np.vdot(y, point)) - run_aside(self.function, lambda: self.function.value(point))
             self._known = [*self._known, (y.copy(), value)][-_KEPT:]
         return y
 
-    @cached_property
-    def _lacks_values(self) -> bool:
+    def _lacks_values(self, y: Array) -> bool:
         """Whether h* has no closed form, so that points of proximal steps alone have values."""
-        probe = np.zeros(self.function.shape or (1,))
-        return runs_own_code(self.function) or math.isnan(self.function.conjugate_value(probe))
+        if self._lacking is None:
+            self._lacking = runs_own_code(self.function) or math.isnan(self.function.conjugate_value(0.0 * y))
+        return self._lacking
 
     def value(self, y: Array) -> float:
-        if not self._lacks_values:
+        if not self._lacks_values(y):
             return self.function.conjugate_value(y)
         return next((value for point, value in reversed(self._known) if np.array_equal(point, y)), math.inf)
 

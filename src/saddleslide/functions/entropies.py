@@ -161,9 +161,8 @@ class KullbackLeibler(EntrySum):
     def __init__(self, b: Any) -> None:
         self.b = as_real(b, "KullbackLeibler: b")
         if self.b.ndim == 0 or (self.b < 0.0).any():
-            raise InputError(
-                f"KullbackLeibler: b is {b if self.b.ndim == 0 else self.b.min()}; expected an array >= 0."
-            )
+            given = "a number" if self.b.ndim == 0 else f"an array with the entry {self.b.min():g}"
+            raise InputError(f"KullbackLeibler: b is {given}; expected an array of counts >= 0.")
         self.shape = self.b.shape
 
     def __repr__(self) -> str:

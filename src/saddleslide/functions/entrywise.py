@@ -212,7 +212,7 @@ class Power(Function):
 
 @final
 class Huber(Function):
-    """sum_i h(x_i) with h(t) = t^2 / (2 delta) for |t| <= delta and |t| - delta/2 beyond; with `axis`, of groups' norms.
+    """sum_i h(x_i) with h(t) = t^2 / (2 delta) for |t| <= delta and |t| - delta/2 beyond; with `axis` of norms.
 
     Parameters
     ----------

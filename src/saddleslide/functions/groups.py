@@ -39,7 +39,8 @@ def group_norms(x: Array, axes: tuple[int, ...], name: str) -> Array:
         squares = np.asarray(np.einsum(f"{letters},{letters}->{left}", x, x))
     else:
         squares = as_floats(np.sum(x * x, axis=axes))
-    return np.sqrt(squares).reshape(tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
+    norms: Array = np.sqrt(squares).reshape(tuple(1 if k in axes else n for k, n in enumerate(x.shape)))
+    return norms
 
 
 def spread(weights: Array | float, norms: Array, name: str) -> Any:

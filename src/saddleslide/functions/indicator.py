@@ -123,7 +123,9 @@ def _of_box(box: Box) -> tuple[Function, Domain]:
     Y: Domain = FullSpace(box.shape)
     if not (lower.all() and upper.all()):
         low, high = (np.where(side, sign * np.inf, 0.0) for side, sign in ((lower, -1.0), (upper, 1.0)))
-        Y = Box(*((side.flat[0] if (side == side.flat[0]).all() else side) for side in (low, high)), shape=box.shape)
+        # Numbers where all entries are alike: clipping is cheaper.
+        sides = [side.flat[0] if (side == side.flat[0]).all() else side for side in (low, high)]
+        Y = Box(sides[0], sides[1], shape=box.shape)
     # Of two finite sides the middle and half the width, of one that side.
     low, high = np.where(lower, box.lower, 0.0), np.where(upper, box.upper, 0.0)
     middle = np.where(lower & upper, 0.5 * low + 0.5 * high, low + high)

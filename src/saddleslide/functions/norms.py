@@ -296,7 +296,8 @@ class Max(Norm):
         return 1.0 if off <= inner_error(y.size) + FEW and float(np.min(y)) >= 0.0 else math.inf
 
     def dual_set(self, shape: Shape, factor: float) -> Domain:
-        return Simplex(shape, scale=factor)
+        simplex: Domain = Simplex(shape, scale=factor)
+        return simplex
 
 
 @final
@@ -409,7 +410,7 @@ class PNorm(Norm):
 def _power_norm(x: Array, p: float) -> float:
     """(sum |x|^p)^(1/p), also where powers overflow."""
     largest = float(np.max(np.abs(x), initial=0.0))
-    return largest * float(np.sum((np.abs(x) / largest) ** p)) ** (1.0 / p) if largest > 0.0 else 0.0
+    return largest * math.pow(float(np.sum((np.abs(x) / largest) ** p)), 1.0 / p) if largest > 0.0 else 0.0
 
 
 def _copied(gradient: Array, out: Array | None) -> Array:
@@ -431,7 +432,7 @@ class DualBall(Domain):
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         # Moreau's identity; the last step is rounding.
-        found = point - self.gauged.prox(point, self.ball_radius) if self.ball_radius > 0.0 else 0.0 * point
+        found: Array = point - self.gauged.prox(point, self.ball_radius) if self.ball_radius > 0.0 else 0.0 * point
         found *= self.ball_radius / max(self.gauged.gauge(found), self.ball_radius, 1e-300)
         return _copied(found, out)
 
