@@ -18,7 +18,10 @@ TABLE = {
     "l1": (F.L1([1.0, 0.0, 2.0, 1.0, 0.5, 3.0]), 6, lambda x: abs(x) @ [1.0, 0.0, 2.0, 1.0, 0.5, 3.0]),
     "l2": (F.L2(), 6, lambda x: math.sqrt(x @ x)),
     "l21": (F.L21(axis=0), (2, 3), lambda x: sum(math.hypot(*column) for column in x.T)),
-    "l21 weights": (F.L21(axis=1, weights=ROWS), (3, 2), lambda x: sum(w * math.hypot(*r) for w, r in zip(ROWS, x))),
+    "l21 weights": (
+        F.L21(axis=1, weights=ROWS), (3, 2),
+        lambda x: sum(w * math.hypot(*r) for w, r in zip(ROWS, x, strict=True)),
+    ),
     "l21 axes": (F.L21(axis=(0, -1)), (2, 2, 2), lambda x: sum(np.linalg.norm(x[:, j]) for j in range(2))),
     "linf": (F.LInf(), 6, lambda x: max(abs(x))),
     "max": (F.Max(), 6, max),
@@ -108,7 +111,7 @@ def test_conjugates(name):
             found = h.conjugate_value(y)
             if not math.isfinite(found):
                 # Rounding may have put a point beside a set; on the set itself it is finite.
-                assert name in ("simplex", "max", "log-sum-exp", "box", "nonnegative", "half-space")
+                assert name in ("nuclear", "simplex", "max", "log-sum-exp", "box", "nonnegative", "half-space")
             else:
                 scale = 1.0 + np.linalg.norm(p) * np.linalg.norm(y)
                 assert h.value(p) + found == pytest.approx(np.vdot(p, y), abs=2e-12 * scale)
