@@ -64,6 +64,8 @@ def least_within(
     if not 0.0 < tau < math.inf:
         # Where a free step is as long as the radius; at a minimum any weight that costs nothing beside rounding.
         steep = float(np.linalg.norm(slope + simple.gradient(center)))
+        # A boundary with infinite slopes says nothing.
+        steep = steep if math.isfinite(steep) else size
         tau = max(steep / radius, FEW * abs(base) / radius**2, 1e-200)
     for _ in range(_STEPS):
         x = prox(simple, center - slope / tau, tau, domain)

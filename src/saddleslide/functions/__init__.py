@@ -12,13 +12,15 @@ from saddleslide.functions.constants import hessian_diagonal as hessian_diagonal
 from saddleslide.functions.constants import rests_on_declaration as rests_on_declaration
 from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
 from saddleslide.functions.direct_sum import DirectSum
+from saddleslide.functions.entropies import Entropy, KullbackLeibler, LogSumExp
 from saddleslide.functions.entrywise import Huber, Linear, Power, Zero
 from saddleslide.functions.foreign import from_odl, from_pyproximal
 from saddleslide.functions.indicator import Indicator
 from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
+from saddleslide.functions.margins import EpsilonInsensitive, Hinge, Quantile, SquaredHinge
 from saddleslide.functions.minimum import LowerModel as LowerModel
 from saddleslide.functions.minimum import tilted_minimum
-from saddleslide.functions.norms import L1, L2
+from saddleslide.functions.norms import L1, L2, L21, LInf, Max, Nuclear, PNorm
 from saddleslide.functions.parts import Partitioned, PartSum
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.sampled import MiniBatch, Noisy, Sampled, SampledParts
@@ -32,27 +34,39 @@ from saddleslide.functions.separable import has_prox, prox
 __all__ = [
     "L1",
     "L2",
+    "L21",
     "Blockwise",
     "Composed",
     "Conjugate",
     "Custom",
     "DirectSum",
+    "Entropy",
+    "EpsilonInsensitive",
     "Function",
+    "Hinge",
     "Huber",
     "Indicator",
+    "KullbackLeibler",
+    "LInf",
     "LeastSquares",
     "Linear",
+    "LogSumExp",
     "Logistic",
+    "Max",
     "MiniBatch",
     "Noisy",
+    "Nuclear",
+    "PNorm",
     "PartSum",
     "Partitioned",
     "PoissonTransmission",
     "Power",
     "Quadratic",
+    "Quantile",
     "Sampled",
     "SampledParts",
     "Scaled",
+    "SquaredHinge",
     "Sum",
     "TiltedMinimum",
     "Translated",

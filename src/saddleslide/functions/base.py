@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number, beside
+from saddleslide.arrays.base import Array, Shape, as_number
 from saddleslide.arrays.kinds import ArrayKind, Built, is_callers
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError
@@ -102,6 +102,8 @@ class Function(Built, ABC):
     drawn: tuple[int, int] = (1, 1)
     # Whether `prox` takes a step per entry, as those of sums over entries do.
     has_entry_steps: bool = False
+    # Whether `prox` only multiplies groups of entries by numbers in [0, 1], as those of Euclidean norms do.
+    shrinks: bool = False
 
     @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
@@ -529,11 +531,14 @@ class Sum(Composite):
     def _bowl(self) -> tuple[Function, SeparableForm] | None:
         """A part with a proximal step beside one that is q/2 |x|^2 + <b, x>; None where there is no such pair.
 
-        The step of any other sum is not that of one part after the other.
+        That one may have w |x| on top where the step of the part shortens groups, as in the sparse group lasso: the
+        entries that it keeps have their signs. The step of any other sum is not that of one part after the other.
         """
         for part, other in (self.parts, self.parts[::-1]):
             form = other.separable_form()
-            if form is not None and form.isotropic and part.is_proximable:
+            if form is None or not part.is_proximable or form.hubers or np.ndim(form.quadratic):
+                continue
+            if not form.powers or (part.shrinks and all(nu == 0.0 for _, nu in form.powers)):
                 return part, form
         return None
 
@@ -552,14 +557,13 @@ class Sum(Composite):
         if self._bowl is None:
             return super().prox(center, step)
         part, form = self._bowl
-        stiffness = 1.0 + step * form.quadratic
-        return part.prox((center - step * beside(center, form.linear)) / stiffness, step / stiffness)
+        moved = free_step(form.beside(center), center, np.divide(1.0, step))
+        return part.prox(moved, step / (1.0 + step * form.quadratic))
 
     def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
         assert self._bowl is not None
         part, form = self._bowl
-        total = weight + form.quadratic
-        return part.prox_on(domain, (weight * center - beside(center, form.linear)) / total, total)
+        return part.prox_on(domain, free_step(form.beside(center), center, weight), weight + form.quadratic)
 
     def can_minimise(self, domain: Domain) -> bool:
         return any(one.linear and other.can_minimise(domain) for one, other in (self.parts, self.parts[::-1]))
@@ -649,6 +653,10 @@ class Wrapper(Composite):
     @property
     def has_entry_steps(self) -> bool:  # type: ignore[override]
         return self.function.has_entry_steps
+
+    @property
+    def shrinks(self) -> bool:  # type: ignore[override]
+        return not is_own_class(self) and self.function.shrinks
 
     def can_prox(self, domain: Domain) -> bool:
         return not is_own_class(self) and self.function.can_prox(domain)

@@ -67,6 +67,7 @@ class Conjugate(Composite):
         self.quadratic = self.linear = self.has_gradient = False
         self.has_value = function.has_value
         self._known: list[tuple[Array, Array]] = []
+        self._lacking: bool | None = None
 
     def __repr__(self) -> str:
         return f"conjugate of {self.function!r}"
@@ -92,18 +93,18 @@ class Conjugate(Composite):
     def prox(self, center: Array, step: Array | float) -> Array:
         point = self.function.prox(center / step, np.divide(1.0, step) if np.ndim(step) else 1.0 / step)
         y: Array = center - step * point
-        if self._lacks_values:
+        if self._lacks_values(y):
             self._known = [*self._known, (y.copy(), point)][-_KEPT:]
         return y
 
-    @cached_property
-    def _lacks_values(self) -> bool:
+    def _lacks_values(self, y: Array) -> bool:
         """Whether h* has no closed form, so that points of proximal steps alone have values."""
-        probe = np.zeros(self.function.shape or (1,))
-        return runs_own_code(self.function) or math.isnan(self.function.conjugate_value(probe))
+        if self._lacking is None:
+            self._lacking = runs_own_code(self.function) or math.isnan(self.function.conjugate_value(0.0 * y))
+        return self._lacking
 
     def value(self, y: Array) -> float:
-        if not self._lacks_values:
+        if not self._lacks_values(y):
             return self.function.conjugate_value(y)
         point = next((point for known, point in reversed(self._known) if np.array_equal(known, y)), None)
         return math.inf if point is None else float(np.vdot(y, point)) - self.function.value(point)
@@ -171,6 +172,10 @@ class Translated(Wrapper):
         super().__init__(function)
         self.shape = function.shape or self.b.shape or None
         self.linear = False
+
+    @property
+    def shrinks(self) -> bool:  # type: ignore[override]
+        return False
 
     def __repr__(self) -> str:
         return f"{self.function!r}.translated({self.b.shape or float(self.b)})"

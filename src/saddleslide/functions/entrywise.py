@@ -8,10 +8,11 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, as_number, as_real
-from saddleslide.domains import Domain
+from saddleslide.arrays.base import Array, Shape, as_number, as_real
+from saddleslide.domains import Box, Domain, GroupBalls
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
+from saddleslide.functions.groups import as_axes, group_norms
 from saddleslide.functions.roundings import EXACTLY, FEW, NO_ROUNDING, Rounding, tilted
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.theory.holder import Holder
@@ -211,31 +212,47 @@ class Power(Function):
 
 @final
 class Huber(Function):
-    """sum_i h(x_i) with h(t) = t^2 / (2 delta) for |t| <= delta and |t| - delta/2 beyond.
+    """sum_i h(x_i) with h(t) = t^2 / (2 delta) for |t| <= delta and |t| - delta/2 beyond; with `axis` of norms.
+
+    Parameters
+    ----------
+    delta : float
+        Where the parabola ends.
+    axis : int or tuple of int, optional
+        Axis, or axes, along which a group lies: then the sum is that of h(|x_g|) over groups.
 
     Examples
     --------
     >>> import numpy as np
     >>> Huber(0.5).value_and_gradient(np.array([0.25, -2.0]))
     (1.8125, array([ 0.5, -1. ]))
+    >>> Huber(1.0, axis=0).value(np.array([[3.0, 0.6], [4.0, 0.8]]))
+    5.0
     """
 
-    separable = True
-
-    def __init__(self, delta: float) -> None:
+    def __init__(self, delta: float, axis: Any = None) -> None:
         self.delta = as_number(delta, "Huber: delta")
         if self.delta <= 0.0:
             raise InputError(f"Huber: delta is {delta!r}; expected a number > 0. For |x| use Power(nu=0.0).")
+        self.axis = None if axis is None else as_axes(axis, "Huber")
+        self.separable, self.shrinks = axis is None, axis is not None
 
     def __repr__(self) -> str:
-        return f"Huber({self.delta:g})"
+        if self.axis is None:
+            return f"Huber({self.delta:g})"
+        return f"Huber({self.delta:g}, axis={self.axis[0] if len(self.axis) == 1 else self.axis})"
+
+    def _sizes(self, x: Array) -> Array:
+        return np.abs(x) if self.axis is None else group_norms(x, self.axis, "Huber")
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
+        if self.axis is not None:
+            return np.divide(x, np.maximum(self._sizes(x), self.delta), out=out)
         out = np.divide(x, self.delta, out=out)
         return np.clip(out, -1.0, 1.0, out=out)
 
     def value(self, x: Array) -> float:
-        size = np.abs(x)
+        size = self._sizes(x)
         inside = np.minimum(size, self.delta)
         return float(np.sum(inside * inside / (2.0 * self.delta) + (size - inside)))
 
@@ -244,13 +261,33 @@ class Huber(Function):
 
     @property
     def rounding(self) -> Rounding:
-        return Rounding(most=(0.0, 0.0, 0.5 / self.delta), entrywise=FEW)
+        # Long groups are summed in lanes.
+        return Rounding(most=(0.0, 0.0, 0.5 / self.delta), entrywise=FEW if self.axis is None else 8.0 * FEW)
 
-    def separable_form(self) -> SeparableForm:
-        return SeparableForm(hubers=((1.0, self.delta),))
+    def separable_form(self) -> SeparableForm | None:
+        return SeparableForm(hubers=((1.0, self.delta),)) if self.axis is None else None
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(1.0, 1.0 / self.delta)
 
     def strong_convexity(self, domain: Domain) -> float:
-        return 1.0 / self.delta if domain.magnitude() <= self.delta else 0.0
+        # Of a group no entry, and no ball around 0, may leave the parabola.
+        largest = domain.magnitude() if self.axis is None else domain.radius_at_zero
+        return 1.0 / self.delta if largest <= self.delta else 0.0
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        if self.axis is None:
+            return super().prox(center, step)
+        moved: Array = center * (1.0 - step / np.maximum(self._sizes(center), step + self.delta))
+        return moved
+
+    def conjugate_value(self, y: Array) -> float:
+        # A point on the boundary of the set may have been rounded.
+        inside = float(np.max(self._sizes(y), initial=0.0)) <= 1.0 + 8.0 * FEW
+        return 0.5 * self.delta * float(np.vdot(y, y)) if inside else math.inf
+
+    def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
+        if factor == 0.0:
+            return Zero(), Box(0.0, 0.0, shape=shape)
+        Y = Box(-factor, factor, shape=shape) if self.axis is None else GroupBalls(factor, self.axis, shape)
+        return Power(1.0, weight=self.delta / factor), Y

@@ -7,14 +7,17 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_real
-from saddleslide.domains import Ball, Box, Domain
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, zeros
+from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball, Simplex, SpectralBall
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.roundings import FEW, Rounding
-from saddleslide.functions.separable import SeparableForm
+from saddleslide.functions.groups import as_axes, axes_in, group_norms, shortened, spread
+from saddleslide.functions.roundings import EPS, FEW, Rounding, inner_error
+from saddleslide.functions.searched import TiltedMinimum
+from saddleslide.functions.separable import SeparableForm, balanced_size
 from saddleslide.theory.holder import Holder
 
 
@@ -42,6 +45,31 @@ class Norm(Function):
     @property
     def rounding(self) -> Rounding:
         return Rounding(entrywise=FEW)
+
+    def can_prox(self, domain: Domain) -> bool:
+        return super().can_prox(domain) or (self.shrinks and is_orthant(domain))
+
+    def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
+        # A step that shortens groups of entries leaves them in the cone.
+        return (
+            self.prox(domain.project(center), 1.0 / weight) if self.shrinks else super().prox_on(domain, center, weight)
+        )
+
+    def can_minimise(self, domain: Domain) -> bool:
+        return not self.separable and (isinstance(domain, FullSpace) or (self.shrinks and is_orthant(domain)))
+
+    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
+        """0 where -c is in the dual set for certain; where x >= 0, only what falls counts."""
+        if not self.can_minimise(domain):
+            return None
+        pull = -c if isinstance(domain, FullSpace) else np.maximum(-c, 0.0)
+        inside = self.gauge(pull) * (1.0 + 8.0 * (inner_error(c.size) + FEW)) <= 1.0
+        return TiltedMinimum(zeros(c.shape, c), 0.0 if inside else -math.inf, 0.0, "dual set")
+
+
+def is_orthant(domain: Domain) -> bool:
+    """Whether a set is x >= 0."""
+    return isinstance(domain, Box) and domain.uniform == (0.0, math.inf)
 
 
 @final
@@ -109,6 +137,8 @@ class L2(Norm):
     array([2.4, 3.2])
     """
 
+    shrinks = True
+
     def __repr__(self) -> str:
         return "L2()"
 
@@ -129,3 +159,299 @@ class L2(Norm):
 
     def dual_set(self, shape: Shape, factor: float) -> Domain:
         return Ball(factor, shape=shape)
+
+
+@final
+class L21(Norm):
+    """The sum over groups of w_g |x_g|, the Euclidean norms of the groups: isotropic and colour total variation.
+
+    Parameters
+    ----------
+    axis : int or tuple of int
+        Axis, or axes, along which a group lies: with `axis=0`, y of shape (2, 512, 512) has two numbers in each group.
+    weights : float or array, optional
+        w >= 0, one number or one for each group: an array over the axes that are left.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> h = ss.functions.L21(axis=0)
+    >>> x = np.array([[3.0, 0.3], [4.0, 0.4]])
+    >>> h.value(x), h.prox(x, 1.0)
+    (5.5, array([[2.4, 0. ],
+           [3.2, 0. ]]))
+    """
+
+    shrinks = True
+
+    def __init__(self, axis: Any = 0, weights: Any = 1.0) -> None:
+        self.axis, given = as_axes(axis, "L21"), as_real(weights, "L21: weights")
+        if (given < 0.0).any():
+            raise InputError(f"L21: weights has a negative entry {given.min():g}; expected weights >= 0.")
+        self.weights: Array | float = given if given.ndim else float(given)
+
+    def __repr__(self) -> str:
+        axis = self.axis[0] if len(self.axis) == 1 else self.axis
+        weights = "array" if np.ndim(self.weights) else self.weights
+        return f"L21(axis={axis})" if weights == 1.0 else f"L21(axis={axis}, weights={weights})"
+
+    def value(self, x: Array) -> float:
+        norms = group_norms(x, self.axis, "L21")
+        return float(np.sum(spread(self.weights, norms, "L21") * norms))
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        norms = group_norms(x, self.axis, "L21")
+        weights = spread(self.weights, norms, "L21")
+        value = float(np.sum(weights * norms))
+        return value, np.multiply(x, weights / np.where(norms > 0.0, norms, 1.0), out=out)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        if isinstance(self.weights, np.ndarray):
+            return Holder(0.0, 2.0 * float(np.linalg.norm(self.weights)))
+        length = math.prod(domain.shape[k] for k in axes_in(self.axis, domain.shape, "L21"))
+        return Holder(0.0, 2.0 * self.weights * math.sqrt(domain.size / max(length, 1)))
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        norms = group_norms(center, self.axis, "L21")
+        return shortened(center, norms, step * spread(self.weights, norms, "L21"))
+
+    def gauge(self, y: Array) -> float:
+        norms = group_norms(y, self.axis, "L21")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sizes = np.where(norms == 0.0, 0.0, np.divide(norms, spread(self.weights, norms, "L21")))
+        return float(np.max(sizes, initial=0.0))
+
+    def dual_set(self, shape: Shape, factor: float) -> Domain:
+        return GroupBalls(factor * self.weights, axis=self.axis, shape=shape)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        # Long groups are summed in lanes.
+        return Rounding(entrywise=8.0 * FEW * float(np.max(self.weights, initial=0.0)))
+
+
+@final
+class LInf(Norm):
+    """The largest absolute value max_i |x_i|.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> ss.functions.LInf().prox(np.array([3.0, -2.5, 1.0]), 1.5)
+    array([ 2., -2.,  1.])
+    """
+
+    def __repr__(self) -> str:
+        return "LInf()"
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        return float(np.max(np.abs(x), initial=0.0)), _copied(L1Ball(1.0, x.shape).maximizer(x), out)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(0.0, 2.0)
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        moved: Array = center - L1Ball(float(step), center.shape).project(center)
+        return moved
+
+    def gauge(self, y: Array) -> float:
+        return float(np.sum(np.abs(y)))
+
+    def dual_set(self, shape: Shape, factor: float) -> Domain:
+        return L1Ball(factor, shape)
+
+
+@final
+class Max(Norm):
+    """The largest entry max_i x_i.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> ss.functions.Max().prox(np.array([3.0, 2.0, -4.0]), 2.0)
+    array([ 1.5,  1.5, -4. ])
+    """
+
+    def __repr__(self) -> str:
+        return "Max()"
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        return float(np.max(x)), _copied(Simplex(x.shape).maximizer(x), out)
+
+    @property
+    def rounding(self) -> Rounding:
+        # At least -|x|, and exact.
+        return Rounding(floor=(0.0, 1.0, 0.0))
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(0.0, math.sqrt(2.0))
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        moved: Array = center - Simplex(center.shape, scale=float(step)).project(center)
+        return moved
+
+    def gauge(self, y: Array) -> float:
+        """1 on the simplex, up to rounding of its sum, infinite elsewhere: no multiple of it holds 0."""
+        off = abs(float(np.sum(y)) - 1.0)
+        return 1.0 if off <= inner_error(y.size) + FEW and float(np.min(y)) >= 0.0 else math.inf
+
+    def dual_set(self, shape: Shape, factor: float) -> Domain:
+        simplex: Domain = Simplex(shape, scale=factor)
+        return simplex
+
+
+@final
+class Nuclear(Norm):
+    """The sum of the singular values of a matrix.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> ss.functions.Nuclear().prox(np.diag([3.0, 0.5]), 1.0).round(12)
+    array([[2., 0.],
+           [0., 0.]])
+    """
+
+    def __repr__(self) -> str:
+        return "Nuclear()"
+
+    def value(self, x: Array) -> float:
+        return float(np.sum(np.linalg.svd(x, compute_uv=False)))
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        left, values, right = np.linalg.svd(x, full_matrices=False)
+        return float(np.sum(values)), np.matmul(left, right, out=out)
+
+    @property
+    def rounding(self) -> Rounding:
+        # Each singular value is off by some units of rounding of the largest; so are the singular vectors' products.
+        return Rounding(floor=(0.0, 0.0, 4.0), entrywise=32.0 * FEW)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(0.0, 2.0 * math.sqrt(min(domain.shape)))
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        left, values, right = np.linalg.svd(center, full_matrices=False)
+        moved: Array = (left * np.maximum(values - float(step), 0.0)) @ right
+        return moved
+
+    def gauge(self, y: Array) -> float:
+        return float(np.max(np.linalg.svd(y, compute_uv=False), initial=0.0))
+
+    def dual_set(self, shape: Shape, factor: float) -> Domain:
+        return SpectralBall(factor, shape)
+
+
+@final
+class PNorm(Norm):
+    """(sum_i |x_i|^p)^(1/p) for 1 < p < infinity. Its dual set is the ball of the norm with 1/p + 1/q = 1.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> h = ss.functions.PNorm(3.0)
+    >>> round(h.value(np.array([3.0, 4.0, 5.0])), 9), h.prox(np.array([0.3, -0.4]), 1.0)
+    (6.0, array([ 0., -0.]))
+    """
+
+    def __init__(self, p: float) -> None:
+        self.p = as_number(p, "PNorm: p", 1.0, finite=False)
+        if not 1.0 < self.p < math.inf:
+            raise InputError(f"PNorm: p is {p!r}; expected 1 < p < infinity. Use L1() for p = 1, LInf() for infinity.")
+        self.q = self.p / (self.p - 1.0)
+
+    def __repr__(self) -> str:
+        return f"PNorm({self.p:g})"
+
+    def value(self, x: Array) -> float:
+        return _power_norm(x, self.p)
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        value = _power_norm(x, self.p)
+        sizes = (np.abs(x) / (value or 1.0)) ** (self.p - 1.0)
+        return value, np.multiply(np.sign(x), sizes, out=out)
+
+    @property
+    def rounding(self) -> Rounding:
+        return Rounding(entrywise=8.0 * self.p * FEW)
+
+    def steepest(self, entries: int) -> float:
+        """The largest Euclidean norm of a subgradient: one of the norm q is at most 1."""
+        return float(max(entries, 1)) ** max(0.5 - 1.0 / self.q, 0.0)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(0.0, 2.0 * self.steepest(domain.size))
+
+    def prox(self, center: Array, step: Array | float) -> Array:
+        # With N the norm of the result and u = |x| / N: N u + step u^(p-1) = |center|, and the norm of u is 1.
+        sizes, step, power = np.abs(center), float(step), self.p - 1.0
+        if _power_norm(center, self.q) <= step:
+            return center * 0.0
+
+        def unit(N: float) -> Array:
+            if power <= 1.0:
+                return balanced_size(SeparableForm(powers=((step, power),)), sizes, N)
+            return balanced_size(SeparableForm(powers=((N, 1.0 / power),)), sizes, step) ** (1.0 / power)
+
+        largest = _power_norm(center, self.p)
+        N, _ = scipy.optimize.brentq(
+            lambda N: _power_norm(unit(N), self.p) - 1.0, 0.0, largest, xtol=1e-300, rtol=4.0 * EPS, maxiter=500,
+            full_output=True, disp=False,
+        )  # fmt: skip
+        return np.copysign(N * unit(N), center)
+
+    def gauge(self, y: Array) -> float:
+        return _power_norm(y, self.q)
+
+    def dual_set(self, shape: Shape, factor: float) -> Domain:
+        return DualBall(self, factor, shape)
+
+
+def _power_norm(x: Array, p: float) -> float:
+    """(sum |x|^p)^(1/p), also where powers overflow."""
+    largest = float(np.max(np.abs(x), initial=0.0))
+    return largest * math.pow(float(np.sum((np.abs(x) / largest) ** p)), 1.0 / p) if largest > 0.0 else 0.0
+
+
+def _copied(gradient: Array, out: Array | None) -> Array:
+    if out is None:
+        return gradient
+    np.copyto(out, gradient)
+    return out
+
+
+@final
+class DualBall(Domain):
+    """The points y with a gauge of at most `radius` of the norm: where the conjugate of radius times the norm is 0."""
+
+    def __init__(self, norm: PNorm, radius: float, shape: Shape) -> None:
+        self.gauged, self.ball_radius, self.shape = norm, radius, shape
+
+    def __repr__(self) -> str:
+        return f"DualBall({self.gauged!r}, {self.ball_radius}, shape={self.shape})"
+
+    def project(self, point: Array, out: Array | None = None) -> Array:
+        # Moreau's identity; the last step is rounding.
+        found: Array = point - self.gauged.prox(point, self.ball_radius) if self.ball_radius > 0.0 else 0.0 * point
+        found *= self.ball_radius / max(self.gauged.gauge(found), self.ball_radius, 1e-300)
+        return _copied(found, out)
+
+    def maximizer(self, direction: Array) -> Array:
+        found: Array = self.ball_radius * self.gauged.gradient(direction)
+        return found
+
+    @property
+    def _farthest(self) -> float:
+        return self.ball_radius * self.gauged.steepest(self.size)
+
+    def squared_radius(self, point: Array) -> float:
+        return (self._farthest + float(np.linalg.norm(point))) ** 2
+
+    def diameter(self) -> float:
+        return 2.0 * self._farthest
+
+    def magnitude(self) -> float:
+        return self.ball_radius
+
+    def violation(self, point: Array) -> float:
+        return max(self.gauged.gauge(point) - self.ball_radius, 0.0)
