@@ -377,7 +377,7 @@ class PNorm(Norm):
 
     def steepest(self, entries: int) -> float:
         """The largest Euclidean norm of a subgradient: one of the norm q is at most 1."""
-        return float(max(entries, 1)) ** max(0.5 - 1.0 / self.q, 0.0)
+        return math.pow(max(entries, 1), max(0.5 - 1.0 / self.q, 0.0))
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(0.0, 2.0 * self.steepest(domain.size))
@@ -398,7 +398,8 @@ class PNorm(Norm):
             lambda N: _power_norm(unit(N), self.p) - 1.0, 0.0, largest, xtol=1e-300, rtol=4.0 * EPS, maxiter=500,
             full_output=True, disp=False,
         )  # fmt: skip
-        return np.copysign(N * unit(N), center)
+        found: Array = np.copysign(N * unit(N), center)
+        return found
 
     def gauge(self, y: Array) -> float:
         return _power_norm(y, self.q)
