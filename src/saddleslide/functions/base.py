@@ -588,6 +588,8 @@ class Wrapper(Composite):
     """A number times one function, passed on as it is: `Scaled` has another number, `Sampled` another `sample`."""
 
     factor: float = 1.0
+    # Whether the function is taken at another point than x: moved, or scaled.
+    is_elsewhere: bool = False
 
     def __init__(self, function: Function) -> None:
         super().__init__(function)
@@ -599,7 +601,7 @@ class Wrapper(Composite):
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         # What a class of the caller's draws from is its own business.
-        return [] if is_own_class(self) else [question(self.function)]
+        return [] if is_own_class(self) or self.is_elsewhere else [question(self.function)]
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         value, gradient = self.function.value_and_gradient(x, out)
@@ -730,7 +732,8 @@ def without_silent_noise(f: Function) -> Function:
     if is_ours(f, Scaled):
         bare = without_silent_noise(f.function)
         return f if bare is f.function else f.factor * bare
-    return without_silent_noise(f.function) if is_ours(f, Wrapper) and not f.sampled else f
+    is_silent = is_ours(f, Wrapper) and not f.sampled and not f.is_elsewhere
+    return without_silent_noise(f.function) if is_silent and isinstance(f, Wrapper) else f
 
 
 def check_sample(function: Function, domain: Domain, name: str, start: Array | None = None) -> None:

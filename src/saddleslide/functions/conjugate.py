@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
 
@@ -30,7 +29,6 @@ from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import SeparableForm, shift_form
 from saddleslide.theory.holder import Holder
 
-_Answer = TypeVar("_Answer")
 # Points whose values are known from their own proximal steps.
 _KEPT = 8
 
@@ -165,6 +163,8 @@ class Translated(Wrapper):
     array([2., 1.])
     """
 
+    is_elsewhere = True
+
     def __init__(self, function: Function, b: Any) -> None:
         self.b = as_real(b, "translated: b")
         if function.shape is not None and self.b.shape not in ((), function.shape):
@@ -195,10 +195,6 @@ class Translated(Wrapper):
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         return self.function.value_and_magnitude(self._offset(x))
-
-    def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
-        # The function's own gradients are taken elsewhere.
-        return []
 
     def smoothness(self, domain: Domain) -> Holder:
         return self.function.smoothness(FullSpace(domain.shape))

@@ -56,6 +56,8 @@ class Dilated(Wrapper):
     2.0
     """
 
+    is_elsewhere = True
+
     def __init__(self, function: Function, scale: float) -> None:
         super().__init__(function)
         self.scale = scale
