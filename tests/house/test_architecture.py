@@ -31,6 +31,7 @@ FLOORS = [
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(FLOORS) for room in rooms}
 OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl", "dask", "distributed", "zarr"}
+OPTIONAL |= {"pywt"}
 
 
 def room_of(path):

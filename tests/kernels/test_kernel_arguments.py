@@ -140,6 +140,10 @@ def test_every_kernel_is_handed_what_it_states(called, monkeypatch):
     problem = ss.SaddleProblem(f=q, g=q, B=np.eye(3), X=box, Y=box)
     ss.run(problem, ss.plan(problem, order="Bfg", loops=(2, 2, 2)), start=(np.ones(3), np.ones(3)))
     ss.solve(ss.gallery.tomography(n=8), reduction=1e-3)
+    volume = ss.operators.FiniteDifferences((2, 3, 2))
+    f, Y = F.LeastSquares(np.eye(12), np.ones(12), x_shape=(2, 3, 2)), D.Box(-1.0, 1.0, shape=volume.y_shape)
+    problem = ss.SaddleProblem(f=f, g=F.Zero(), B=volume, X=D.FullSpace((2, 3, 2)), Y=Y)
+    ss.solve(problem, reduction=1e-3, method="adaptive")
     F.LeastSquares(np.eye(3), np.ones(3)).gradient(np.ones(3))
     rng = np.random.default_rng(1)
     for columns in (300, 2**16 + 300):

@@ -200,9 +200,10 @@ COMPLEX = {
 
 
 @gathered("form", COMPLEX.values(), ids=COMPLEX.keys())
-def test_complex_operators_are_refused(form):
-    with pytest.raises(InputError, match=r"^B: dtype is complex128; expected"):
-        as_coupling(form())
+def test_complex_operators_are_refused_between_real_arrays(form):
+    for shapes in ((COLUMNS, ROWS), (COLUMNS, None), ((COLUMNS, 2), ROWS)):
+        with pytest.raises(InputError, match=r"^B: dtype is complex128; expected real.*dtype=complex"):
+            as_coupling(form(), *shapes)
 
 
 def test_complex_products_are_refused():

@@ -40,7 +40,10 @@ def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = Tr
     except ValueError:
         raise InputError(f"{name}: received rows of different lengths; expected an array of real numbers.") from None
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name}: dtype is {array.dtype}; expected real numbers.")
+        hint = (
+            " Pass ss.operators.to_real(z): complex numbers are pairs of real ones." if array.dtype.kind == "c" else ""
+        )
+        raise InputError(f"{name}: dtype is {array.dtype}; expected real numbers.{hint}")
     if shape is not None and array.shape != shape:
         raise InputError(f"{name}: shape is {array.shape}; expected {shape}.")
     result = np.array(array, dtype=np.float64, order="C")
@@ -51,6 +54,34 @@ def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = Tr
     # What was validated stays as it was.
     result.flags.writeable = False
     return result
+
+
+def to_real(z: Any) -> Array:
+    """Complex numbers of shape s as pairs of real ones, of shape (*s, 2): the inner product becomes Re <z, w>.
+
+    A view where memory allows; `to_complex` is the way back.
+
+    Examples
+    --------
+    >>> to_real([1 + 2j, 3j]).tolist()
+    [[1.0, 2.0], [0.0, 3.0]]
+    """
+    array = np.asarray(z, dtype=np.complex128)
+    return np.ascontiguousarray(array).view(np.float64).reshape(*array.shape, 2)
+
+
+def to_complex(pairs: Any) -> npt.NDArray[np.complex128]:
+    """Pairs of real numbers, along the last axis, as complex ones; a view where memory allows.
+
+    Examples
+    --------
+    >>> to_complex([[1.0, 2.0], [0.0, 3.0]]).tolist()
+    [(1+2j), 3j]
+    """
+    array = np.ascontiguousarray(pairs, dtype=np.float64)
+    if array.shape[-1:] != (2,):
+        raise InputError(f"to_complex: shape is {np.shape(pairs)}; expected pairs, with 2 as the last length.")
+    return array.view(np.complex128)[..., 0]
 
 
 def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = True) -> float:
@@ -137,8 +168,11 @@ def received(value: Any, shape: Shape, name: str, out: Array | None = None, near
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
     if array.dtype.kind not in "biuf" or array.shape != shape:
+        hint = (
+            " Complex code is taken by ss.operators.as_operator(..., dtype=complex)." if array.dtype.kind == "c" else ""
+        )
         raise InputError(
-            f"{name}: received shape {array.shape}, dtype {array.dtype}; expected real numbers of shape {shape}."
+            f"{name}: received shape {array.shape}, dtype {array.dtype}; expected real numbers of shape {shape}.{hint}"
         )
     if out is not None:
         np.copyto(out, array)

@@ -101,7 +101,7 @@ def matrix_game(payoff: Any, *, row: Function | None = None, column: Function | 
     >>> game.read(ss.solve(game, tol=1e-9)).row.round(6)
     array([0.333333, 0.333333, 0.333333])
     """
-    B = as_coupling(payoff, name="matrix_game: payoff")
+    B = as_coupling(payoff, name="matrix_game: payoff", dtype=float)
     if len(B.x_shape) != 1 or len(B.y_shape) != 1 or 0 in B.x_shape + B.y_shape:
         shapes = f"payoff maps {B.x_shape} to {B.y_shape}"
         raise InputError(f"matrix_game: {shapes}; expected a matrix with actions in both.")

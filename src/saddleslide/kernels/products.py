@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.kernels.arguments import ZERO_X, ZERO_Y, Array, Dense, Differences, Read, Rows, Sparse, Write
+from saddleslide.kernels.arguments import ZERO_X, ZERO_Y, Array, Dense, Differences, Edges, Read, Rows, Sparse, Write
 from saddleslide.kernels.building import chosen, helper, kernel, summing
 
 
@@ -88,6 +88,40 @@ def difference_adjoint(rows: int, columns: int, y: Read, out: Write) -> None:
         upper[i] -= below[i]
     for i in range(inside):
         lower[i] += below[i]
+
+
+@kernel
+def grid_forward(grid: Edges, width: int, sign: float, x: Read, out: Write) -> None:
+    """Write out = sign * B x on a grid with `width` numbers at every point, the block of the last axis first."""
+    size, stride = x.size, width
+    for block in range(grid.size):
+        length = stride * grid[grid.size - 1 - block]
+        inside = length - stride
+        for start in range(0, size, length):
+            here, ahead = x[start : start + inside], x[start + stride : start + length]
+            target = out[block * size + start : block * size + start + length]
+            for i in range(inside):
+                target[i] = sign * (ahead[i] - here[i])
+            target[inside:] = 0.0
+        stride = length
+
+
+@kernel
+def grid_adjoint(grid: Edges, width: int, y: Read, out: Write) -> None:
+    """Write out = B^T y on a grid, the sums in the order of `FiniteDifferences.adjoint`, its twin in NumPy."""
+    size, stride = out.size, width
+    out[:] = 0.0
+    for block in range(grid.size):
+        length = stride * grid[grid.size - 1 - block]
+        inside = length - stride
+        for start in range(0, size, length):
+            here, ahead = out[start : start + inside], out[start + stride : start + length]
+            difference = y[block * size + start : block * size + start + inside]
+            for i in range(inside):
+                ahead[i] += difference[i]
+            for i in range(inside):
+                here[i] -= difference[i]
+        stride = length
 
 
 @helper

@@ -1,25 +1,41 @@
-"""Linear maps B: what users have, made into two products with shapes and a norm bound."""
+"""Linear maps B: what users have, made into two products with shapes and a norm bound; and those people look for."""
 
+from saddleslide.arrays.base import to_complex, to_real
+from saddleslide.operators.algebra import Composition, Diagonal, Identity, Scaled, Stack, Sum, Transposed
 from saddleslide.operators.base import Coupling as Coupling
 from saddleslide.operators.base import Mirrored, Operator, adjoint_mismatch, check_adjoint
 from saddleslide.operators.explicit import ForeignMatrix, Matrix, Products, as_operator
 from saddleslide.operators.spectrum import NormBound, SmallestSingularValue
-from saddleslide.operators.structured import FiniteDifferences, Gossip, Marginals
+from saddleslide.operators.structured import FiniteDifferences, Gossip, Marginals, SymmetricGradient
+from saddleslide.operators.transforms import Convolution, Fourier, Wavelet
 
 __all__ = [
+    "Composition",
+    "Convolution",
+    "Diagonal",
     "FiniteDifferences",
     "ForeignMatrix",
+    "Fourier",
     "Gossip",
+    "Identity",
     "Marginals",
     "Matrix",
     "Mirrored",
     "NormBound",
     "Operator",
     "Products",
+    "Scaled",
     "SmallestSingularValue",
+    "Stack",
+    "Sum",
+    "SymmetricGradient",
+    "Transposed",
+    "Wavelet",
     "adjoint_mismatch",
     "as_operator",
     "check_adjoint",
+    "to_complex",
+    "to_real",
 ]
 
 as_coupling = as_operator

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
-from typing import NamedTuple, final
+from numbers import Real
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, beside
+from saddleslide.arrays.base import Array, Shape, beside, to_complex, to_real
 from saddleslide.arrays.kinds import Built, is_callers
+from saddleslide.arrays.remote import Remote
 from saddleslide.errors import InputError
 from saddleslide.operators.spectrum import (
     DECLARED,
@@ -25,6 +27,8 @@ from saddleslide.operators.spectrum import (
     summation_error,
 )
 
+# No Python types: what can be called in place of a class's own would be the caller's code.
+REAL, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
 # A difference of operators may show little at one pair: what shows counts this many times.
 _DOUBT = 30.0
 # What no operator in double precision shows, and the rounding of a product in single precision; relative to sizes.
@@ -36,16 +40,28 @@ _EXPLAINED = 32.0 * float(np.finfo(np.float64).eps)
 class Operator(Built, ABC):
     """A linear map B from arrays of `x_shape` to arrays of `y_shape`, with its adjoint.
 
+    All arrays are real. A complex array of shape s is one of shape (*s, 2), its view as pairs of real numbers, with the
+    inner product Re <z, w>; `x_dtype` and `y_dtype` are complex on such a side.
+
+    `A @ B`, `A + B`, `A - B`, `2.0 * A`, `-A` and `A.T` are operators too, and `A @ x` is the product with an array.
+
     Examples
     --------
     >>> import numpy as np, saddleslide as ss
     >>> B = ss.operators.as_operator(np.array([[1.0, 2.0]]))
     >>> B.forward(np.array([1.0, 1.0])), B.adjoint(np.array([3.0]))
     (array([3.]), array([3., 6.]))
+    >>> (2.0 * B).shape, (2.0 * B.T @ B) @ np.array([1.0, 1.0])
+    ((1, 2), array([ 6., 12.]))
     """
 
     x_shape: Shape
     y_shape: Shape
+    # Which numbers the pairs along the last axis stand for.
+    x_dtype: np.dtype[Any] = REAL
+    y_dtype: np.dtype[Any] = REAL
+    # NumPy leaves `array @ B` and `number * B` to us.
+    __array_ufunc__ = None
     # Whether an operator of ours calls the caller's products.
     runs_own_code: bool = False
 
@@ -56,6 +72,65 @@ class Operator(Built, ABC):
     @abstractmethod
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         """B^T y."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the map on raveled arrays, as SciPy has it."""
+        return math.prod(self.y_shape), math.prod(self.x_shape)
+
+    @property
+    def T(self) -> Operator:
+        """The transpose."""
+        from saddleslide.operators.algebra import Transposed
+
+        return Transposed(self)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, Operator):
+            from saddleslide.operators.algebra import Composition
+
+            return Composition(self, other)
+        return self._applied(other) if isinstance(other, np.ndarray | Remote) else NotImplemented
+
+    def _applied(self, x: Any) -> Any:
+        """B x for an array in the shape of x, flat, or complex; the result is in the same form."""
+        pairs = x.dtype.kind == "c" and self.x_dtype == COMPLEX
+        of, to = (shape[:-1] if pairs else shape for shape in (self.x_shape, self.y_shape))
+        if x.shape not in (of, (math.prod(of),)) or x.dtype.kind not in ("c" if pairs else "biuf"):
+            pair = f", or complex of shape {self.x_shape[:-1]}" if self.x_dtype == COMPLEX else ""
+            received = f"received shape {x.shape}, dtype {x.dtype}"
+            raise InputError(f"B @ x: {received}; expected real numbers of shape {self.x_shape} or flat{pair}.")
+        taken: Any = to_real(x) if pairs else x if isinstance(x, Remote) else np.asarray(x, dtype=np.float64)
+        product = self.forward(taken.reshape(self.x_shape))
+        if pairs and self.y_dtype == COMPLEX:
+            found = to_complex(product)
+            return found if x.shape == of else found.reshape(math.prod(to))
+        return product if x.shape == of else product.reshape(-1)
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, Operator):
+            return NotImplemented
+        from saddleslide.operators.algebra import Sum
+
+        return Sum(self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other if isinstance(other, Operator) else NotImplemented
+
+    def __mul__(self, factor: Any) -> Any:
+        # NumPy's numbers are Real too, its arrays are not.
+        if not isinstance(factor, Real) or isinstance(factor, bool):
+            return NotImplemented
+        from saddleslide.operators.algebra import Scaled
+
+        return Scaled(self, factor)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Operator:
+        from saddleslide.operators.algebra import Scaled
+
+        return Scaled(self, -1.0)
 
     @property
     def one_pass(self) -> bool:
@@ -255,6 +330,7 @@ class Mirrored(Operator):
     def __init__(self, original: Operator) -> None:
         self.original = original
         self.x_shape, self.y_shape = original.y_shape, original.x_shape
+        self.x_dtype, self.y_dtype = original.y_dtype, original.x_dtype
 
     @property
     def runs_own_code(self) -> bool:  # type: ignore[override]

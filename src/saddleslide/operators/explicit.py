@@ -16,8 +16,17 @@ from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of
 from saddleslide.arrays.remote.products import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
-from saddleslide.operators.base import Operator
-from saddleslide.operators.sparse import AlikeRows, SparseRows, flat, passes_of, read_sparse, with_small_indices
+from saddleslide.operators.base import COMPLEX, REAL, Operator
+from saddleslide.operators.complex import Sides, paired_matrix, paired_products, read_dtype, sides_of
+from saddleslide.operators.sparse import (
+    AlikeRows,
+    SparseRows,
+    check_sparse,
+    flat,
+    passes_of,
+    read_sparse,
+    with_small_indices,
+)
 from saddleslide.operators.spectrum import DECLARED, NormBound, may_be_dense, summation_error
 
 # Four dense rows of so many columns fill a cache of 1 MB, where they are until they are read again.
@@ -286,6 +295,7 @@ def as_operator(
     norm: float | None = None,
     like: Any = None,
     name: str = "B",
+    dtype: Any = None,
 ) -> Operator:
     """Make an Operator of an array, a sparse matrix, an operator (SciPy, PyLops, ODL) or a pair of callables.
 
@@ -295,13 +305,19 @@ def as_operator(
         A LinearOperator is anything with `shape`, `matvec` and `rmatvec`. A matrix of PyTorch, JAX or CuPy stays there,
         and so do its products.
     x_shape, y_shape : tuple of int, optional
-        Shapes of x and of Bx; needed for callables, flat by default for matrices.
+        Shapes of x and of Bx; needed for callables, flat by default for matrices. Those of a PyLops operator are its
+        `dims` and `dimsd`, unless the one that is given is flat and those are not.
     norm : float, optional
         A known upper bound on the spectral norm; saves the products that bounding it would cost.
     like : "torch", "jax", "cupy" or an array of theirs, optional
         Kind of arrays that a pair of callables takes, on the device of that array; NumPy when missing.
     name : str, optional
         What error messages call it.
+    dtype : float, complex or a pair of them, optional
+        Numbers of x and y, or of each: `(float, complex)` is a real x beside complex data. Complex arrays of shape s
+        become real ones of shape (*s, 2), and the adjoint is the conjugate transpose, its real part for a real x;
+        `x_shape` and `y_shape` are then those of the complex arrays. Without it the numbers of a matrix or operator
+        count, and shapes are those of the real arrays.
 
     Examples
     --------
@@ -309,10 +325,13 @@ def as_operator(
     >>> from scipy.sparse.linalg import aslinearoperator
     >>> as_operator(aslinearoperator(np.ones((2, 3)))).y_shape
     (2,)
+    >>> turn = as_operator(np.array([[1j]]))
+    >>> turn.x_shape, turn.forward(np.array([[1.0, 2.0]])), turn @ np.array([1.0 + 2.0j])
+    ((1, 2), array([[-2.,  1.]]), array([-2.+1.j]))
     """
     x_shape = None if x_shape is None else as_shape(x_shape, f"{name}: x_shape")
     y_shape = None if y_shape is None else as_shape(y_shape, f"{name}: y_shape")
-    operator = _made(B, x_shape, y_shape, as_kind(like, f"{name}: like"), name)
+    operator = _made(B, x_shape, y_shape, as_kind(like, f"{name}: like"), name, read_dtype(dtype, name))
     if norm is not None:
         declared = as_number(norm, f"{name}: norm", 0.0)
         # A copy: the caller's own operator keeps its norm.
@@ -321,46 +340,137 @@ def as_operator(
     return operator
 
 
-def _made(B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind, name: str) -> Operator:
+def _made(
+    B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind, name: str, said: tuple[bool, bool] | None
+) -> Operator:
     if isinstance(B, Operator):
-        # Only the sizes must agree: an image and its ravel are the same vector.
-        wrong = [
-            f"its {side} shape is {has}; expected {wants}"
-            for has, wants, side in [(B.x_shape, x_shape, "x"), (B.y_shape, y_shape, "y")]
-            if wants is not None and math.prod(has) != math.prod(wants)
-        ]
-        if wrong:
-            raise InputError(f"{name}: {', and '.join(wrong)}.")
-        return B
+        return _checked(B, x_shape, y_shape, name, said)
     if isinstance(B, tuple | list) and len(B) == 2 and all(callable(part) for part in B):
         if x_shape is None or y_shape is None:
-            raise InputError(f"{name}: a pair of callables has no shapes; pass x_shape= and y_shape=.")
-        return Products(B[0], B[1], x_shape, y_shape, kind, name)
+            raise InputError(
+                f"{name}: a pair of callables has no shapes; pass x_shape= and y_shape= to ss.operators.as_operator."
+            )
+        sides = Sides(*(said or (False, False)), x_shape, y_shape)
+        if sides.any and kind != NUMPY:
+            raise InputError(f"{name}: dtype is complex beside like={kind}; expected callables on NumPy arrays.")
+        return _products(B[0], B[1], sides, x_shape, y_shape, name, kind)
     if hasattr(B, "matvec") and hasattr(B, "shape"):
-        return _from_linear_operator(B, x_shape, y_shape, name)
+        return _from_linear_operator(B, x_shape, y_shape, name, said)
     if is_odl(B):
+        _refuse_complex(said, name, "an ODL operator")
         return _from_odl(B, x_shape, y_shape, name)
     if kind_of(B) != NUMPY and B.ndim == 2:
+        _refuse_complex(said, name, f"a matrix of {kind_of(B).library}")
         return ForeignMatrix(B, x_shape, y_shape, name)
     if callable(B) and not hasattr(B, "__array__"):
         raise MissingAdjointError(
-            f"{name}: received one callable; expected a pair (forward, adjoint). "
-            "The method needs products with it and with its transpose."
+            f"{name}: received one callable; expected a pair (forward, adjoint), with x_shape= and y_shape=. "
+            "The method needs products with it and with its transpose. A function of x is made by "
+            "ss.functions.from_callable."
         )
-    return Matrix(B, x_shape, y_shape, name)
+    if not scipy.sparse.issparse(B) and kind_of(B) == NUMPY:
+        try:
+            B = np.asarray(B) if not isinstance(B, np.ndarray) else B
+        except ValueError:
+            return Matrix(B, x_shape, y_shape, name)
+    return _from_matrix(B, x_shape, y_shape, name, said)
 
 
-def _from_linear_operator(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name: str) -> Operator:
-    if np.dtype(getattr(operator, "dtype", None) or float).kind == "c":
-        raise InputError(f"{name}: dtype is {operator.dtype}; expected a real operator.")
-    x_shape, y_shape = _check_sizes(operator.shape, x_shape, y_shape, name)
+def _checked(
+    B: Operator, x_shape: Shape | None, y_shape: Shape | None, name: str, said: tuple[bool, bool] | None
+) -> Operator:
+    # Only the sizes must agree: an image and its ravel are the same vector.
+    pairs = said or (False, False)
+    wrong = [
+        f"its {side} shape is {has}; expected {wants}"
+        for has, wants, side, pair in [(B.x_shape, x_shape, "x", pairs[0]), (B.y_shape, y_shape, "y", pairs[1])]
+        if wants is not None and math.prod(has) != math.prod(wants) * (1 + pair)
+    ]
+    if said is not None and (B.x_dtype == COMPLEX, B.y_dtype == COMPLEX) != said:
+        wrong.append(f"its numbers are {B.x_dtype} -> {B.y_dtype}; expected no other dtype=")
+    if wrong:
+        raise InputError(f"{name}: {', and '.join(wrong)}.")
+    return B
+
+
+def _refuse_complex(said: tuple[bool, bool] | None, name: str, what: str) -> None:
+    if said is not None and any(said):
+        raise InputError(f"{name}: dtype is complex; expected real numbers for {what}. Pass a NumPy or SciPy matrix.")
+
+
+def _from_matrix(
+    matrix: Any, x_shape: Shape | None, y_shape: Shape | None, name: str, said: tuple[bool, bool] | None
+) -> Operator:
+    is_complex = getattr(getattr(matrix, "dtype", None), "kind", "") == "c"
+    if (not is_complex and (said is None or not any(said))) or len(matrix.shape) != 2:
+        return Matrix(matrix, x_shape, y_shape, name)
+    if scipy.sparse.issparse(matrix):
+        if not isinstance(getattr(matrix, "data", None), np.ndarray) or matrix.data.dtype.kind not in "biufc":
+            raise InputError(f"{name}: received a complex {matrix.format} matrix; expected other rows. Pass .tocsr().")
+        # Entries outside are looked for before SciPy converts anything.
+        places = copy(matrix)
+        places.data = np.ascontiguousarray(matrix.data.real)
+        check_sparse(places, name)
+        matrix = matrix.tocsr()
+    sides = sides_of(matrix.dtype, matrix.shape, x_shape, y_shape, said, name)
+    shapes = sides.real_shapes(*_check_sizes(matrix.shape, sides.x_shape, sides.y_shape, name))
+    return _with_dtypes(Matrix(paired_matrix(matrix, sides, name), *shapes, name), sides)
+
+
+def _with_dtypes(operator: Operator, sides: Sides) -> Operator:
+    if sides.any:
+        operator.x_dtype, operator.y_dtype = (COMPLEX if pairs else REAL for pairs in sides[:2])
+    return operator
+
+
+def _products(
+    forward: _Product, adjoint: _Product, sides: Sides, x_shape: Shape, y_shape: Shape, name: str,
+    kind: ArrayKind = NUMPY,
+) -> Operator:  # fmt: skip
+    """Products of code on real or complex arrays of these shapes."""
+    if not sides.any:
+        return Products(forward, adjoint, x_shape, y_shape, kind, name)
+    pair = paired_products(forward, adjoint, sides)
+    return _with_dtypes(Products(*pair, *sides.real_shapes(x_shape, y_shape), kind, name), sides)
+
+
+def _from_linear_operator(
+    operator: Any, x_shape: Shape | None, y_shape: Shape | None, name: str, said: tuple[bool, bool] | None
+) -> Operator:
     if not callable(getattr(operator, "rmatvec", None)) or _lacks_rmatvec(operator):
         raise MissingAdjointError(
             f"{name}: {type(operator).__name__} of shape {operator.shape} has no rmatvec; expected "
             "an operator with its adjoint. Pass rmatvec= when building it."
         )
-    flat = (lambda x: operator.matvec(x.ravel()), lambda y: operator.rmatvec(y.ravel()))
-    return _reshaped(*flat, x_shape, y_shape, name)
+    sides = sides_of(getattr(operator, "dtype", None), operator.shape, x_shape, y_shape, said, name)
+    x_shape, y_shape = _check_sizes(operator.shape, *_with_dims(operator, sides), name)
+
+    def forward(x: Any) -> Any:
+        return np.reshape(operator.matvec(x.ravel()), y_shape)
+
+    def adjoint(y: Any) -> Any:
+        return np.reshape(operator.rmatvec(y.ravel()), x_shape)
+
+    return _products(forward, adjoint, sides, x_shape, y_shape, name)
+
+
+def _with_dims(operator: Any, sides: Sides) -> tuple[Shape | None, Shape | None]:
+    """Shapes that are not given, from the `dims` of PyLops; a flat shape that is given says that all are to be flat."""
+    rows, columns = operator.shape
+    given = [sides.x_shape, sides.y_shape]
+    own = [_dims(operator, "dims", columns), _dims(operator, "dimsd", rows)]
+    if None in own or any(shape is not None and len(shape) == 1 for shape in given):
+        return sides.x_shape, sides.y_shape
+    return given[0] or own[0], given[1] or own[1]
+
+
+def _dims(operator: Any, attribute: str, size: int) -> Shape | None:
+    """A shape as PyLops keeps it, or None where it is none of this size."""
+    try:
+        shape = tuple(int(n) for n in getattr(operator, attribute))
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return shape if shape and math.prod(shape) == size else None
 
 
 def _reshaped(forward: _Product, adjoint: _Product, x_shape: Shape, y_shape: Shape, name: str) -> Operator:
@@ -467,6 +577,6 @@ def _check_sizes(shape: Shape, x_shape: Shape | None, y_shape: Shape | None, nam
     if math.prod(x_shape) != columns or math.prod(y_shape) != rows:
         raise InputError(
             f"{name}: its shape is {(rows, columns)}; expected {(math.prod(y_shape), math.prod(x_shape))} "
-            f"for y of shape {y_shape} and x of shape {x_shape}."
+            f"for y of shape {y_shape} and x of shape {x_shape}. Shapes are given by x_shape= and y_shape=."
         )
     return x_shape, y_shape

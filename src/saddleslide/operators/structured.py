@@ -1,4 +1,4 @@
-"""Operators with a closed form of their norm: differences of images, marginals of matrices, gossip of agents."""
+"""Operators with a closed form of their norm: differences on grids, marginals of matrices, gossip of agents."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import Any, final
 import numpy as np
 import scipy
 
+from saddleslide.arrays.arguments import as_whole
 from saddleslide.arrays.base import Array, Shape, as_real, as_shape, blank, frozen
 from saddleslide.errors import InputError
-from saddleslide.operators.base import Operator
+from saddleslide.operators.algebra import is_complex, power_estimate
+from saddleslide.operators.base import COMPLEX, REAL, Operator
 from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
 
 _CLOSED = "closed form"
 
 
-def _grid(shape: Any, name: str) -> Shape:
+def _grid(shape: Any, name: str, axes: int | None = 2) -> Shape:
     found = as_shape(shape, name)
-    if len(found) != 2 or 0 in found:
-        raise InputError(f"{name}: shape is {shape!r}; expected (rows, columns), both at least 1.")
+    if 0 in found or axes not in (None, len(found)):
+        expected = "lengths of at least 1" if axes is None else "(rows, columns), both at least 1"
+        raise InputError(f"{name}: shape is {shape!r}; expected {expected}.")
     return found
 
 
@@ -34,66 +37,168 @@ def _smallest(exact: float, why: str = "") -> SmallestSingularValue:
 
 @final
 class FiniteDifferences(Operator):
-    """Unscaled forward differences of an image: the horizontal block first, then the vertical one.
+    """Unscaled forward differences on a grid, one block for every axis, that of the last axis first.
 
-    (D_h x)_{i,j} = x_{i,j+1} - x_{i,j} and (D_v x)_{i,j} = x_{i+1,j} - x_{i,j}, with zero in the last column or row.
-    The result has shape (2, rows, columns); its ravel is the paper's vector.
+    Of a picture these are the horizontal differences, (D_h x)_{i,j} = x_{i,j+1} - x_{i,j}, and then the vertical ones,
+    (D_v x)_{i,j} = x_{i+1,j} - x_{i,j}, with zero in the last column or row; the result has shape (2, rows, columns),
+    and its ravel is the paper's vector. In general it has shape (axes, *shape[, channels]), and y[k] are differences
+    along the axis -1 - k of the grid.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The grid: any number of axes.
+    channels : int, optional
+        x has so many numbers at every point of the grid, along its last axis.
+    dtype : float or complex, optional
+        With `complex`, x is the view of a complex array as pairs of real numbers, along one more axis.
 
     Examples
     --------
     >>> import numpy as np
     >>> FiniteDifferences((2, 2)).forward(np.array([[1.0, 2.0], [5.0, 9.0]])).tolist()
     [[[1.0, 0.0], [4.0, 0.0]], [[4.0, 7.0], [0.0, 0.0]]]
+    >>> FiniteDifferences((8, 9, 10), channels=3).y_shape
+    (3, 8, 9, 10, 3)
     """
 
-    def __init__(self, shape: Any) -> None:
-        self.x_shape = _grid(shape, "FiniteDifferences")
-        self.y_shape = (2, *self.x_shape)
+    def __init__(self, shape: Any, channels: int | None = None, dtype: Any = float) -> None:
+        self.grid = _grid(shape, "FiniteDifferences", None)
+        pairs = is_complex(dtype, "FiniteDifferences")
+        # Numbers at one point of the grid.
+        self.trailing: Shape = () if channels is None else (as_whole(channels, "FiniteDifferences: channels", 1),)
+        self.trailing += (2,) * pairs
+        self.x_shape = (*self.grid, *self.trailing)
+        self.y_shape = (len(self.grid), *self.x_shape)
+        self.x_dtype = self.y_dtype = COMPLEX if pairs else REAL
 
     def __repr__(self) -> str:
-        return f"FiniteDifferences({self.x_shape})"
+        return f"FiniteDifferences({self.grid}{f', values of shape {self.trailing}' if self.trailing else ''})"
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether x is a picture with one real number a pixel."""
+        return len(self.x_shape) == len(self.grid) == 2
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         out = blank(self.y_shape, x) if out is None else out
-        np.subtract(x[:, 1:], x[:, :-1], out=out[0, :, :-1])
-        np.subtract(x[1:, :], x[:-1, :], out=out[1, :-1, :])
-        out[0, :, -1] = 0.0
-        out[1, -1, :] = 0.0
+        for block, (ahead, behind, last) in enumerate(_neighbours(len(self.grid))):
+            np.subtract(x[ahead], x[behind], out=out[(block, *behind)])
+            out[(block, *last)] = 0.0
         return out
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         out = blank(self.x_shape, y) if out is None else out
         out.fill(0.0)
-        out[:, 1:] += y[0, :, :-1]
-        out[:, :-1] -= y[0, :, :-1]
-        out[1:, :] += y[1, :-1, :]
-        out[:-1, :] -= y[1, :-1, :]
+        for block, (ahead, behind, _) in enumerate(_neighbours(len(self.grid))):
+            out[ahead] += y[(block, *behind)]
+            out[behind] -= y[(block, *behind)]
         return out
 
     def eigenvalues(self, axis: int) -> Array:
         """Spectrum of D^T D along one axis in the order of the cosine transform: 4 sin^2(pi k / (2 n))."""
-        n = self.x_shape[axis]
+        n = self.grid[axis]
         return np.asarray(4.0 * np.sin(np.pi * np.arange(n) / (2 * n)) ** 2)
 
     def gram_symbol(self, basis: str = "dct") -> Array:
         """Exact in the cosine basis; in the Fourier basis that of periodic differences, which only add squares."""
-        if basis == "dct":
-            return self.eigenvalues(0)[:, None] + self.eigenvalues(1)[None, :]
-        rows, columns = (4.0 * np.sin(np.pi * np.arange(n) / n) ** 2 for n in self.x_shape)
-        return np.asarray(rows[:, None] + columns[None, :])
+        total: Any = 0.0
+        for axis, n in enumerate(self.grid):
+            one = self.eigenvalues(axis) if basis == "dct" else 4.0 * np.sin(np.pi * np.arange(n) / n) ** 2
+            total = total + one.reshape(n, *(1,) * (len(self.x_shape) - axis - 1))
+        return np.array(np.broadcast_to(total, self.x_shape))
 
     @cached_property
     def norm(self) -> NormBound:
-        return _norm(math.sqrt(float(self.eigenvalues(0)[-1] + self.eigenvalues(1)[-1])))
+        return _norm(math.sqrt(sum(float(self.eigenvalues(axis)[-1]) for axis in range(len(self.grid)))))
 
     @property
     def product_error(self) -> float:
-        return summation_error(4) * self.norm.upper
+        return summation_error(2 * len(self.grid)) * self.norm.upper
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
-        if not positive or max(self.x_shape) == 1:
+        if not positive or max(self.grid) == 1:
             return _smallest(0.0, ": constants are in the kernel")
-        return _smallest(2.0 * math.sin(math.pi / (2 * max(self.x_shape))))
+        return _smallest(2.0 * math.sin(math.pi / (2 * max(self.grid))))
+
+
+def _neighbours(axes: int) -> list[tuple[Any, Any, Any]]:
+    """For every axis, the last one first: all points but the first along it, all but the last, and the last."""
+    found = []
+    for axis in reversed(range(axes)):
+        lead = (slice(None),) * axis
+        found.append(((*lead, slice(1, None)), (*lead, slice(None, -1)), (*lead, -1)))
+    return found
+
+
+@final
+class SymmetricGradient(Operator):
+    """The symmetric part of the differences of a vector field: the second operator of total generalised variation.
+
+    A field w of shape (axes, *shape), in the order of `FiniteDifferences`, has backward differences d_a w_b, zero at
+    the first point along a. The result, of shape (axes (axes + 1) / 2, *shape), has d_a w_a for every a, and then
+    (d_a w_b + d_b w_a) / sqrt(2) for a < b, so that its norm is that of the symmetric matrices.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The grid: any number of axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SymmetricGradient((1, 3)).forward(np.array([[[0.0, 1.0, 3.0]], [[0.0, 0.0, 0.0]]]))[0]
+    array([[0., 1., 2.]])
+    """
+
+    def __init__(self, shape: Any) -> None:
+        self.grid = _grid(shape, "SymmetricGradient", None)
+        axes = len(self.grid)
+        self.x_shape, self.y_shape = (axes, *self.grid), (axes * (axes + 1) // 2, *self.grid)
+
+    def __repr__(self) -> str:
+        return f"SymmetricGradient({self.grid})"
+
+    def _terms(self) -> list[tuple[int, int, int, float]]:
+        """The blocks of the result that d_a w_b is in, with its weight there."""
+        axes, root = len(self.grid), math.sqrt(0.5)
+        mixed = [(a, b) for a in range(axes) for b in range(a + 1, axes)]
+        both = [(axes + k, *pair, root) for k, (a, b) in enumerate(mixed) for pair in ((a, b), (b, a))]
+        return [(a, a, a, 1.0) for a in range(axes)] + both
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        out = blank(self.y_shape, x) if out is None else out
+        out.fill(0.0)
+        sides = _neighbours(len(self.grid))
+        for block, a, b, weight in self._terms():
+            ahead, behind, _ = sides[a]
+            out[(block, *ahead)] += weight * (x[(b, *ahead)] - x[(b, *behind)])
+        return out
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        out = blank(self.x_shape, y) if out is None else out
+        out.fill(0.0)
+        sides = _neighbours(len(self.grid))
+        for block, a, b, weight in self._terms():
+            ahead, behind, _ = sides[a]
+            out[(b, *ahead)] += weight * y[(block, *ahead)]
+            out[(b, *behind)] -= weight * y[(block, *ahead)]
+        return out
+
+    @cached_property
+    def norm(self) -> NormBound:
+        """That of all differences of all components, of which the symmetric part is a projection."""
+        upper = FiniteDifferences(self.grid).norm.upper * (1.0 + rounding_margin(4))
+        return NormBound(upper, min(power_estimate(self), upper), _CLOSED)
+
+    @property
+    def product_error(self) -> float:
+        return summation_error(6 * len(self.grid)) * math.sqrt(2.0) * self.norm.upper
+
+    def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
+        return (
+            super().smallest_singular_value(positive) if positive else _smallest(0.0, ": constants are in the kernel")
+        )
 
 
 @final

@@ -242,7 +242,11 @@ class CompiledSteps:
         coupling, out = self.oracles.problem.coupling, self.pulled.reshape(self.x_shape)
         if not isinstance(coupling, FiniteDifferences):
             return self.oracles.adjoint(y.reshape(self.y_shape), out)
-        self.oracles.products(1, lambda: self.products.difference_adjoint(*coupling.x_shape, y, self.pulled))
+        if coupling.is_picture:
+            self.oracles.products(1, lambda: self.products.difference_adjoint(*coupling.x_shape, y, self.pulled))
+        else:
+            grid, width = np.array(coupling.grid), math.prod(coupling.trailing)
+            self.oracles.products(1, lambda: self.products.grid_adjoint(grid, width, y, self.pulled))
         return out
 
     def _forward(self, x: Array) -> Array:
@@ -250,7 +254,11 @@ class CompiledSteps:
         coupling, flat = self.oracles.problem.coupling, x.reshape(-1)
         if not isinstance(coupling, FiniteDifferences):
             return _contiguous(self.oracles.forward(x, self.image.reshape(self.y_shape)))
-        self.oracles.products(1, lambda: self.products.difference_forward(*coupling.x_shape, 1.0, flat, self.image))
+        if coupling.is_picture:
+            self.oracles.products(1, lambda: self.products.difference_forward(*coupling.x_shape, 1.0, flat, self.image))
+        else:
+            grid, width = np.array(coupling.grid), math.prod(coupling.trailing)
+            self.oracles.products(1, lambda: self.products.grid_forward(grid, width, 1.0, flat, self.image))
         return self.image
 
 

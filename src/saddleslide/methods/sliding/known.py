@@ -62,7 +62,7 @@ def known_set(domain: Domain) -> KnownSet | None:
 def known_coupling(coupling: Coupling) -> Dense | Sparse | Differences | None:
     """A coupling as compiled loops take it; None where it is of no known kind."""
     if isinstance(coupling, FiniteDifferences):
-        return Differences(*coupling.x_shape)
+        return Differences(*coupling.x_shape) if coupling.is_picture else None
     if not isinstance(coupling, Matrix):
         return None
     if not coupling.sparse:
