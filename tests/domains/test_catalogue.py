@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saddleslide as ss
+from saddleslide.arrays.kinds import ArrayKind, to_host
+from saddleslide.arrays.remote import Remote
 from saddleslide.domains import (
     Affine,
     Ball,
@@ -30,7 +32,7 @@ from saddleslide.domains import (
     Treeplex,
 )
 from saddleslide.errors import InputError
-from support import gathered, inner, points_of
+from support import gathered, inner, need, points_of
 from trusted import conic_program, linear_program
 
 F, INF = ss.functions, math.inf
@@ -249,7 +251,8 @@ def test_no_point_is_farther_away_than_the_sizes_say(domain, outside, other):
         assert domain.radius(p) >= farthest * (1.0 - 1e-12)
         # Sampled ends, or a bound that is not far off.
         assert domain.radius(p) <= 1.6 * farthest + 1e-12
-    widest = max(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(ends, 2))
+    flat = np.reshape(ends, (len(ends), -1))
+    widest = max(float(np.linalg.norm(flat - end, axis=1).max()) for end in flat)
     assert widest * (1.0 - 1e-12) - 1e-15 <= domain.diameter() <= 1.8 * widest + 1e-12
     assert max(float(np.abs(end).max()) for end in ends) <= domain.magnitude() * (1.0 + 1e-13)
 
@@ -267,7 +270,7 @@ def test_sizes_with_a_closed_form():
         assert pure.squared_radius(p) == pytest.approx(((ends - p) ** 2).sum(axis=1).max())
     assert pure.diameter() ** 2 == pytest.approx(((ends[:, None] - ends[None]) ** 2).sum(axis=2).max())
     matrix = rng.standard_normal((3, 2))
-    u, s, v = np.linalg.svd(matrix, full_matrices=False)
+    u, _, v = np.linalg.svd(matrix, full_matrices=False)
     assert SpectralBall(0.7, (3, 2)).radius(matrix) == pytest.approx(np.linalg.norm(matrix + 0.7 * u @ v))
     assert NuclearBall(0.7, (3, 2)).radius(matrix) == pytest.approx(
         np.linalg.norm(matrix + 0.7 * np.outer(u[:, 0], v[0]))
@@ -314,7 +317,9 @@ def exact_support(domain, c):
         best = [mpmath.mpf(v) for v in c.tolist()]
         total = mpmath.mpf(0)
         first = len(best)
-        for parent, count in zip(reversed(domain._parents), (s.stop - s.start for s in reversed(domain._sets))):
+        for parent, count in zip(
+            reversed(domain._parents), (s.stop - s.start for s in reversed(domain._sets)), strict=True
+        ):
             first -= count
             value = max(best[first : first + count])
             if parent >= 0:
@@ -377,31 +382,31 @@ def test_minima_over_the_sets_are_certified(name):
 def conic_rows(name, domain):
     """The set as rows of Clarabel's: (A, b, cone) over x, and how many further variables they use."""
     n = domain.size
-    I = np.eye(n)
+    unit = np.eye(n)
     index = np.arange(n).reshape(domain.shape)
     if name == "groups":
         groups = index.reshape(2, -1).T
-        return [(np.vstack([np.zeros((1, n)), -I[g]]), [0.7, 0.0, 0.0], "SecondOrder") for g in groups], 0
+        return [(np.vstack([np.zeros((1, n)), -unit[g]]), [0.7, 0.0, 0.0], "SecondOrder") for g in groups], 0
     if name == "sum of sizes":
-        both = np.block([[I, -I], [-I, -I], [np.zeros((1, n)), np.ones((1, n))]])
+        both = np.block([[unit, -unit], [-unit, -unit], [np.zeros((1, n)), np.ones((1, n))]])
         return [(both, np.append(np.zeros(2 * n), 1.3), "Nonnegative")], n
     if name in ("scaled simplex", "capped simplex", "caps"):
         total, cap = (3.5, np.full(n, 3.5)) if name == "scaled simplex" else (domain.total, domain.cap.ravel())
         return [
             (np.ones((1, n)), [total], "Zero"),
-            (np.vstack([-I, I]), np.append(np.zeros(n), cap), "Nonnegative"),
+            (np.vstack([-unit, unit]), np.append(np.zeros(n), cap), "Nonnegative"),
         ], 0
     if name == "treeplex":
-        return [(E, e, "Zero"), (-I, np.zeros(n), "Nonnegative")], 0
+        return [(E, e, "Zero"), (-unit, np.zeros(n), "Nonnegative")], 0
     if name == "half-space":
         return [(NORMAL.reshape(1, -1), [-0.4], "Nonnegative")], 0
     if "equations" in name:
         return [(ROWS, SIDES, "Zero")], 0
     if name == "second order":
-        return [(-I, np.zeros(n), "SecondOrder")], 0
+        return [(-unit, np.zeros(n), "SecondOrder")], 0
     if name == "semidefinite":
-        skew = np.array([I[index[i, j]] - I[index[j, i]] for i, j in ((0, 1), (0, 2), (1, 2))])
-        return [(skew, np.zeros(3), "Zero"), (-I, np.zeros(n), "PSDTriangle")], 0
+        skew = np.array([unit[index[i, j]] - unit[index[j, i]] for i, j in ((0, 1), (0, 2), (1, 2))])
+        return [(skew, np.zeros(3), "Zero"), (-unit, np.zeros(n), "PSDTriangle")], 0
     rows, columns = domain.shape
     whole, size = rows + columns, (rows + columns) ** 2
     block = np.arange(size).reshape(whole, whole)
@@ -572,6 +577,33 @@ def test_a_scaled_simplex_is_none_that_closed_forms_take_for_one_of_sum_1():
     assert result.status is ss.Status.SOLVED and result.certificate.lower <= best
     assert best <= result.certificate.upper + 1e-2
     assert pickle.loads(pickle.dumps(scaled)).scale == 2.0 and pickle.loads(pickle.dumps(Simplex(3))).shape == (3,)
+
+
+POINTS = [
+    Simplex(3, scale=0.0),
+    L1Ball(0.0, shape=3),
+    GroupBalls(0.0, axis=0, shape=(3,)),
+    CappedSimplex(3, 1.0, total=0.0),
+]
+POINTS += [SpectralBall(0.0, (1, 3)), NuclearBall(0.0, (3, 1))]
+
+
+@gathered("domain", POINTS)
+def test_sets_that_are_one_point_are_projected_onto(domain):
+    assert not domain.project(np.arange(1.0, 4.0).reshape(domain.shape)).any() and domain.diameter() == 0.0
+
+
+def test_sets_answer_for_tensors_as_for_arrays():
+    need("torch")
+    kind = ArrayKind("torch", "cpu")
+    for domain, _ in SETS.values():
+        p = 3.0 * np.random.default_rng(0).standard_normal(domain.shape)
+        there = kind.placed(p)
+        for name in ("project", "maximizer", "recession"):
+            answer = getattr(domain, name)(there)
+            assert isinstance(answer, Remote)
+            np.testing.assert_allclose(to_host(answer), getattr(domain, name)(p), atol=1e-13)
+        assert domain.violation(there) == pytest.approx(domain.violation(p))
 
 
 @gathered("name", list(SETS))

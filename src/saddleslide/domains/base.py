@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_floats, blank, zeros
-from saddleslide.arrays.kinds import Built
+from saddleslide.arrays.kinds import ArrayKind, Built
 
 
 class Domain(Built, ABC):
@@ -27,6 +27,8 @@ class Domain(Built, ABC):
     """
 
     shape: Shape
+    # Whether the projection is NumPy's or SciPy's alone, also for arrays of other libraries.
+    projects_on_host = False
 
     @property
     def size(self) -> int:
@@ -42,6 +44,9 @@ class Domain(Built, ABC):
     def blocks(self) -> tuple[Domain, ...]:
         """The factors that may carry metric weights of their own: the set itself unless it is a Product."""
         return (self,)
+
+    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
+        return (f"{type(self).__name__}: its projection",) if self.projects_on_host else ()
 
     @property
     def own_code(self) -> bool:

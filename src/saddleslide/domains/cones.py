@@ -81,6 +81,8 @@ class PSDCone(Cone):
            [0., 0.]])
     """
 
+    projects_on_host = True
+
     def __init__(self, n: Any) -> None:
         rows = as_whole(n, "PSDCone: n", 1)
         self.shape = (rows, rows)

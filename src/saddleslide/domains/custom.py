@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_number, as_shape, received
-from saddleslide.arrays.kinds import NUMPY, ArrayKind
+from saddleslide.arrays.kinds import NUMPY
 from saddleslide.domains.base import Domain, infinite
 from saddleslide.errors import raise_all
 
@@ -40,6 +40,8 @@ class Custom(Domain):
     (array([2., 2.]), False)
     """
 
+    projects_on_host = True
+
     def __init__(
         self,
         project: Callable[[Array], Any],
@@ -66,9 +68,6 @@ class Custom(Domain):
     @property
     def own_code(self) -> bool:
         return True
-
-    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
-        return ("Custom: NumPy code",)
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         return received(NUMPY.handed(self._project, point), self.shape, "Custom: project", out, point)

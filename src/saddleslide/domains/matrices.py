@@ -20,6 +20,8 @@ _EPS = 2.0**-52
 class SingularBall(Domain):
     """Matrices whose singular values have a norm of at most `radius`."""
 
+    projects_on_host = True
+
     def __init__(self, radius: float, shape: Any) -> None:
         name = type(self).__name__
         self.ball_radius = as_number(radius, f"{name}: radius", 0.0)

@@ -15,8 +15,8 @@ from saddleslide.domains.base import Domain
 from saddleslide.domains.simplices import nearest_weights
 from saddleslide.errors import InputError
 
-# No ball is smaller, so that nothing is divided by 0.
-_TINY = 1e-300
+# No ball is smaller, so that nothing is divided by 0; and what has squares that are no longer exact.
+_TINY, _SMALL = 1e-300, 1e-140
 
 
 @final
@@ -163,12 +163,17 @@ class GroupBalls(Domain):
         return self._scaled(point, np.divide(radii, norms, out=norms), out)
 
     def maximizer(self, direction: Array) -> Array:
-        scale = float(np.max(np.abs(direction), initial=0.0))
-        unit = direction / scale if scale > 0.0 else direction
-        norms = self.norms(unit)
+        norms = self.norms(direction)
+        if (
+            float(np.max(norms, initial=0.0)) < _SMALL
+            and (scale := float(np.max(np.abs(direction), initial=0.0))) > 0.0
+        ):
+            # Squares vanish.
+            return self.maximizer(direction / scale)
         # Norms of long groups are rounded more than an error bar has room for.
         outward = 1.0 + 2.0**-53 * (self.size // max(self._groups, 1))
-        return self._scaled(unit, np.divide(outward * beside(norms, self.radii), np.where(norms > 0.0, norms, 1.0)))
+        norms = np.where(norms > 0.0, norms, 1.0)
+        return self._scaled(direction, np.divide(outward * beside(norms, self.radii), norms, out=norms))
 
     def squared_radius(self, point: Array) -> float:
         norms = self.norms(point)

@@ -114,6 +114,8 @@ class Affine(Unbounded):
 rows; expected a consistent system.
     """
 
+    projects_on_host = True
+
     def __init__(self, A: Any, b: Any) -> None:
         self.sparse = scipy.sparse.issparse(A)
         if self.sparse:

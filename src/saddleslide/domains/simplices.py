@@ -22,6 +22,9 @@ def nearest_weights(point: Array, total: float = 1.0, out: Array | None = None) 
     thresholds = (partial - total) / beside(point, np.arange(1.0, point.size + 1.0))
     active = int(np.count_nonzero(descending - descending[0] > thresholds))
     found: Array = np.maximum(point - descending[0] - thresholds[max(active, 1) - 1], 0.0, out=out)
+    if total == 0.0:
+        found.fill(0.0)
+        return found
     # The sum is right to the last bits.
     found /= found.sum()
     if total != 1.0:
@@ -172,7 +175,7 @@ class CappedSimplex(Domain):
         vertex = np.zeros(self.size)
         vertex[order[:full]] = caps[order[:full]]
         if full < self.size:
-            vertex[order[full]] = min(max(self.total - math.fsum(vertex.tolist()), 0.0), caps[order[full]])
+            vertex[order[full]] = min(max(self.total - math.fsum(caps[order[:full]].tolist()), 0.0), caps[order[full]])
         found: Array = beside(direction, vertex.reshape(self.shape))
         return found
 

@@ -58,6 +58,8 @@ class Treeplex(Domain):
     4.0
     """
 
+    projects_on_host = True
+
     def __init__(self, parents: Sequence[int], actions: Sequence[int]) -> None:
         try:
             counts = [as_whole(count, "Treeplex: actions", 1) for count in actions]
@@ -90,12 +92,19 @@ class Treeplex(Domain):
         weights: dict[int, Curve] = {}
         shares: dict[int, Array] = {}
         for j in reversed(range(len(self._sets))):
-            curves = [self._action_curve(float(target[a]), a, weights) for a in self._indices(j)]
-            knots = np.unique(np.concatenate([curve.knots for curve in curves]))
+            indices = self._sets[j]
+            below = {k: self._curve(float(target[k]), k, weights) for k in self._indices(j) if self._following[k]}
+            knots = np.unique(np.concatenate([-target[indices], *(curve.knots for curve in below.values())]))
             # One row for every knot, and one on the way to infinity.
-            shares[j] = np.stack([[*curve.at(knots), curve.slope] for curve in curves], axis=1)
-            *totals, slope = shares[j].sum(axis=1)
-            weights[j] = Curve(knots, np.array(totals), float(slope))
+            table = np.ones((knots.size + 1, indices.stop - indices.start))
+            np.maximum(knots[:, None] + target[indices], 0.0, out=table[:-1])
+            for k, curve in below.items():
+                table[:-1, k - indices.start], table[-1, k - indices.start] = curve.at(knots), curve.slope
+            totals = table.sum(axis=1)
+            # No set has a weight above 1.
+            last = min(int(np.searchsorted(totals[:-1], 1.0)) + 1, knots.size)
+            weights[j] = Curve(knots[:last], totals[:last], float(totals[-1]))
+            shares[j] = np.vstack([table[:last], table[-1]])
         found = np.empty(self.shape)
         for j, indices in enumerate(self._sets):
             weight = 1.0 if self._parents[j] < 0 else float(found[self._parents[j]])
@@ -106,11 +115,9 @@ class Treeplex(Domain):
     def _indices(self, j: int) -> range:
         return range(self._sets[j].start, self._sets[j].stop)
 
-    def _action_curve(self, target: float, action: int, weights: dict[int, Curve]) -> Curve:
+    def _curve(self, target: float, action: int, weights: dict[int, Curve]) -> Curve:
         """The weight of an action by the multiplier m of its set: where x - target + what the sets below add is m."""
         below = [weights[j] for j in self._following[action]]
-        if not below:
-            return Curve(np.array([-target]), np.zeros(1), 1.0)
         places = np.unique(np.concatenate([curve.values for curve in below]))
         inverse = [Curve(curve.values, curve.knots, 1.0 / curve.slope) for curve in below]
         knots = places - target + np.sum([curve.at(places) for curve in inverse], axis=0)
