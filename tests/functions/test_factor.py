@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import saddleslide as ss
+from saddleslide.facts.costs import gradient_cost
 from saddleslide.functions.factor import factor_of
 from saddleslide.operators.factor import SymmetricMatrix, gram_matrix
 
@@ -140,6 +141,11 @@ def test_a_factor_is_made_where_nothing_else_bounds_minima_and_else_where_it_is_
     assert factor_of(F.LeastSquares(A, b, ridge=1.0), free, x) is None
     scaled = factor_of(2.0 * f + F.Linear(x), free, x)
     assert scaled is not None and scaled.scale == 2.0 and scaled.hessian is f.hessian
+
+
+def test_a_matrix_costs_its_entries():
+    assert gradient_cost(F.Quadratic(np.eye(300)), 300) == 2 * 300**2
+    assert gradient_cost(F.Quadratic(sp.eye_array(300).tocsr()), 300) == 2 * 300
 
 
 @pytest.mark.parametrize("kind", ["least squares", "quadratic"])
