@@ -1,9 +1,10 @@
 """Lower bounds on min over a domain of h(x) + <pull, x> from gradients of h that are known already.
 
 A gradient at p gives h(p) + <pull, p> + min_x { <r, x - p> + mu/2 |x - p|^2 + simple(x) } with r = h'(p) + pull. For a
-quadratic h, gradients at old points give the same bound at every combination of them, maximised in closed form. A
-combination that reaches far beyond points that lie close together multiplies the rounding of their gradients: what that
-can do is kept small while maximising, and subtracted afterwards. So is rounding of the pull: `error` bounds it in norm.
+quadratic h, gradients at old points give the same bound at every combination of them, maximised in closed form; and
+where its Hessian has a factor, the minimum itself is known. A combination that reaches far beyond points that lie close
+together multiplies the rounding of their gradients: what that can do is kept small while maximising, and subtracted
+afterwards. So is rounding of the pull: `error` bounds it in norm.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.within import Least, least_within
 from saddleslide.domains import Ball, Domain, FullSpace
-from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, value_aside
+from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, runs_own_code, value_aside
 from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.factor import Factor, factor_of
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
@@ -52,6 +54,9 @@ class ResidualBound(ResidualState):
         self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
         self._combines = combinable and self.modulus > 0.0
+        # Beside q/2 |x|^2 + <b, x> systems with the Hessian, shifted by q, give the minimum itself.
+        form = simple.separable_form() if isinstance(domain, FullSpace) and not runs_own_code(simple) else None
+        self._shift = float(form.quadratic) if form is not None and form.isotropic else math.nan
         # Of code that is not ours: its rounding goes by the curvature that was declared, and that gradients show.
         self._own = rounding_of(rest).own
         known = smoothness_at_hand(rest, domain) if self._own > 0.0 else None
@@ -74,10 +79,20 @@ class ResidualBound(ResidualState):
         base = known.value + float(np.vdot(pull, known.point))
         made = self._made(known, pull, error)
         bound, self.margin = self._linearised(base, residual, known.point, made)
+        factor = None if math.isnan(self._shift) else factor_of(self.rest, self.domain, residual)
+        if factor is not None:
+            other, margin = self._solved(factor, base, residual, known.point, made)
+            return self._better(bound, other, margin)
         if self._combines:
             other, margin = self._combined(base, residual, known, made)
-            bound, self.margin = (other, margin) if other > bound else (bound, self.margin)
+            bound = self._better(bound, other, margin)
             self.history = [*self.history, known][-_HISTORY:]
+        return bound
+
+    def _better(self, bound: float, other: float, margin: float) -> float:
+        if other > bound:
+            self.margin = margin
+            return other
         return bound
 
     def least_within(
@@ -135,6 +150,19 @@ class ResidualBound(ResidualState):
         way, curved = float(np.linalg.norm(found.point - point)), certain_modulus(self.simple, self.domain)
         lost = made.value + wrong_slope_cost(made.gradient, way, reach, curved)
         return base - float(np.vdot(slope, point)) + found.lower - lost, lost + found.rounding
+
+    def _solved(self, factor: Factor, base: float, slope: Array, point: Array, made: Errors) -> tuple[float, float]:
+        """The minimum over the whole space by a factor of the Hessian, and what rounding took of it."""
+        value = self.simple_value(point)
+        turn = self.simple.gradient(point)
+        errors = errors_at(self.simple, point, value, float(np.linalg.norm(turn)))
+        slope = slope + turn
+        form, mu = factor.inverse_form(slope, self._shift), self.modulus + certain_modulus(self.simple, self.domain)
+        wrong = made.gradient + errors.gradient + FEW * float(np.linalg.norm(slope))
+        # <r, M^-1 d> <= |M^-1/2 r| |d| / sqrt(mu) for a slope that is wrong by d.
+        lost = made.value + errors.value + wrong * math.sqrt(max(form, 0.0) / mu) + wrong * wrong / (2.0 * mu)
+        lost += FEW * (abs(base) + abs(value) + form)
+        return base + value - 0.5 * form - lost, lost
 
     def _combined(self, base: float, slope: Array, known: Linearisation, made: Errors) -> tuple[float, float]:
         """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""

@@ -125,7 +125,12 @@ def row_blocks(f: Function, count: int) -> list[Callable[[], Function]]:
         settings |= {"intensity": f.intensity, "attenuation": f.attenuation}
     data = (f.b if isinstance(f, LeastSquares) else f.labels if isinstance(f, Logistic) else f.counts).ravel()
     blocks = pairwise(total * k // count for k in range(count + 1))
-    return [partial(type(f), matrix[first:last], data[first:last], **settings) for first, last in blocks]
+    weights = f.weights.ravel() if isinstance(f, LeastSquares) and f.weights is not None else None
+
+    def settings_of(first: int, last: int) -> dict[str, Any]:
+        return settings if weights is None else settings | {"weights": weights[first:last]}
+
+    return [partial(type(f), matrix[i:j], data[i:j], **settings_of(i, j)) for i, j in blocks]
 
 
 def spread(problem: SaddleProblem, client: Any, parts: int = 8) -> SaddleProblem:

@@ -45,7 +45,10 @@ def gradient_cost(f: Function, size: int) -> float:
     if costs:
         drawn, terms = f.drawn
         return sum(costs) * drawn / terms
-    return 4.0 * size if f.separable else _UNKNOWN * size
+    if f.separable:
+        return 4.0 * size
+    # A matrix costs its entries, as that of a dense Quadratic does.
+    return sum(product_cost(operator) for operator, _ in f.operators) or _UNKNOWN * size
 
 
 def estimated_costs(problem: SaddleProblem) -> tuple[float, float, float]:

@@ -238,21 +238,33 @@ class Translated(Wrapper):
         g, Y = self.function.dual(shape, factor)
         return Linear(self.b) if isinstance(g, Zero) else g + Linear(self.b), Y
 
+    def _there(self, domain: Domain) -> Domain | None:
+        """The set of x - b, where it is a box."""
+        if isinstance(domain, FullSpace):
+            return domain
+        return Box(domain.lower - self.b, domain.upper - self.b) if isinstance(domain, Box) else None
+
     def can_minimise(self, domain: Domain) -> bool:
-        return isinstance(domain, FullSpace) and self.function.can_minimise(domain)
+        from saddleslide.functions.minimum import has_closed_minimum
+
+        there = self._there(domain)
+        return there is not None and not self.function.own_code and has_closed_minimum(self.function, there)
 
     def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
-        if not self.can_minimise(domain):
+        from saddleslide.functions.minimum import tilted_minimum
+
+        there = self._there(domain)
+        if there is None or not self.can_minimise(domain):
             return None
-        found = self.function.closed_minimum(c, domain)
-        if found is None:
-            return None
-        terms = c * self.b
-        lost = (inner_error(c.size) + FEW) * float(np.sum(np.abs(terms)))
-        return TiltedMinimum(
-            found.point + self.b, found.value + float(np.sum(terms)), found.error + lost, found.method,
-            rounding=found.rounding + lost,
-        )  # fmt: skip
+        found = tilted_minimum(self.function, c, there)
+        b = beside(c, self.b)
+        point, terms = domain.project(found.point + b), c * b
+        # Sides of the box are moved, each with a rounding.
+        moved = np.abs(b) if isinstance(domain, Box) else 0.0
+        steep = np.abs(c) + np.abs(self.gradient(point)) if isinstance(domain, Box) else 0.0
+        lost = (inner_error(c.size) + FEW) * float(np.sum(np.abs(terms))) + FEW * float(np.sum(moved * steep))
+        value = found.value + float(np.sum(terms))
+        return TiltedMinimum(point, value, found.error + lost, found.method, rounding=found.rounding + lost)
 
     def hessian_product(self, v: Array) -> Array:
         return self.function.hessian_product(v)

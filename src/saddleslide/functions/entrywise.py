@@ -8,12 +8,12 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape, frozen
 from saddleslide.domains import Box, Domain, GroupBalls
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.groups import as_axes, group_norms
-from saddleslide.functions.roundings import EXACTLY, FEW, NO_ROUNDING, Rounding, tilted
+from saddleslide.functions.roundings import EPS, EXACTLY, FEW, NO_ROUNDING, Errors, Rounding, inner_error, tilted
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.theory.holder import Holder
 
@@ -93,6 +93,95 @@ class Linear(Flat):
 
     def separable_form(self) -> SeparableForm:
         return SeparableForm(linear=self.c)
+
+
+def as_weights(weights: Any, shape: Shape) -> Array:
+    """Weights of the entries of b, checked: numbers >= 0 of its shape, or one for all."""
+    found = as_real(weights, "LeastSquares: weights")
+    if found.ndim and found.size != math.prod(shape):
+        raise InputError(f"LeastSquares: weights have shape {found.shape}; expected {shape}, one for every entry of b.")
+    if (found < 0).any():
+        raise InputError(f"LeastSquares: weights has a negative entry {found.min():g}; expected weights >= 0.")
+    return frozen(np.array(np.broadcast_to(found, shape)) if found.ndim == 0 else found.reshape(shape))
+
+
+@final
+class SquaredDistance(Function):
+    """1/2 sum w_i (x_i - b_i)^2 + ridge/2 |x|^2; written `LeastSquares(None, b)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SquaredDistance([1.0, 0.0]).value_and_gradient(np.array([3.0, 1.0]))
+    (2.5, array([2., 1.]))
+    """
+
+    separable = quadratic = True
+
+    def __init__(self, b: Any, ridge: float = 0.0, x_shape: Shape | None = None, weights: Any = None) -> None:
+        b = as_real(b, "LeastSquares: b")
+        self.shape = b.shape if x_shape is None else as_shape(x_shape, "LeastSquares: x_shape")
+        if math.prod(self.shape) != b.size:
+            raise InputError(
+                f"LeastSquares: x_shape is {x_shape}, but b has shape {b.shape}; expected as many entries."
+            )
+        self.b, self.ridge = b.reshape(self.shape), as_number(ridge, "LeastSquares: ridge", 0.0)
+        self.weights: Array | float = 1.0 if weights is None else as_weights(weights, b.shape).reshape(self.shape)
+        self._range = float(np.min(self.weights, initial=math.inf)), float(np.max(self.weights, initial=0.0))
+
+    def __repr__(self) -> str:
+        return f"LeastSquares(None, {self.shape}, ridge={self.ridge:g})"
+
+    def gradient(self, x: Array, out: Array | None = None) -> Array:
+        gradient: Array = np.subtract(x, self.b, out=out)
+        gradient *= self.weights
+        if self.ridge > 0.0:
+            gradient += self.ridge * x
+        return gradient
+
+    def value(self, x: Array) -> float:
+        residual = x - self.b
+        return 0.5 * float(np.vdot(residual, self.weights * residual)) + 0.5 * self.ridge * float(np.vdot(x, x))
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        return self.value(x), self.gradient(x, out)
+
+    def hessian_product(self, v: Array) -> Array:
+        product: Array = np.multiply(self.weights + self.ridge, v)
+        return product
+
+    def separable_form(self) -> SeparableForm:
+        # But for the constant: forms say where minima are, and never how large.
+        return SeparableForm(self.weights + self.ridge, -(self.weights * self.b))
+
+    def after(self, K: Any) -> Function:
+        if self.ridge > 0.0:
+            return super().after(K)
+        from saddleslide.functions.losses import LeastSquares
+
+        return LeastSquares(K, self.b, weights=None if np.ndim(self.weights) == 0 else self.weights)
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        # No term is negative. The products in the form are rounded, so that its minimiser is beside the true one.
+        value = self.value(x)
+        return value, value + 4.0 * EPS * float(np.sum(self.weights * (self.b * self.b + x * x) + self.ridge * x * x))
+
+    def entrywise_errors(self, x: Array) -> Errors | None:
+        return Errors((inner_error(x.size) + FEW) * self.value(x), math.inf)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        heaviest, data = self._range[1], float(np.linalg.norm(self.b))
+        steep = FEW * math.sqrt(2.0) * (math.sqrt(heaviest) + math.sqrt(self.ridge))
+        return Rounding(
+            gradient=((0.0, steep, 0.0), *EXACTLY[1:]), most=(heaviest * data**2, 0.0, heaviest + 0.5 * self.ridge)
+        )
+
+    def smoothness(self, domain: Domain) -> Holder:
+        return Holder(1.0, self._range[1] + self.ridge)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        return self._range[0] + self.ridge if math.isfinite(self._range[0]) else self.ridge
 
 
 @final

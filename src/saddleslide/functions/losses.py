@@ -12,14 +12,19 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.entrywise import SquaredDistance, as_weights
+from saddleslide.functions.lifted import LinearModel, Rows
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
+from saddleslide.operators import ForeignMatrix, Matrix
 from saddleslide.operators.base import is_own_code
+from saddleslide.operators.factor import Solvable, gram_matrix
 from saddleslide.operators.spectrum import summation_error
 from saddleslide.theory.holder import Holder
 
 # Largest number of columns for which the smallest singular value of A is worth its cost.
 _FACTORISE_COLUMNS = 400
+# Gradients in the place of which a factor may be made, by operations.
+_GRADIENTS_SAVED = 250
 ROOT_2 = math.sqrt(2.0)
 _NOTHING = (0.0, 0.0, 0.0)
 # Arguments for which a short series gives exp(-u) - 1 + u.
@@ -28,49 +33,73 @@ _SMALL = 0.0625
 
 @final
 class LeastSquares(LinearModel):
-    """1/2 |A x - b|^2 + ridge/2 |x|^2.
+    """1/2 |A x - b|^2 + ridge/2 |x|^2, the entries of A x - b squared with weights where there are any.
 
     Parameters
     ----------
-    A : array, sparse matrix, LinearOperator, pair of callables or Operator
-        The forward operator.
+    A : array, sparse matrix, LinearOperator, pair of callables, Operator or None
+        The forward operator; None stands for the identity: a sum over entries, with a proximal step.
     b : array
         Data, of the shape of A x.
     ridge : float, optional
         Weight of the quadratic term, >= 0.
     x_shape : tuple of int, optional
         Shape of x when it is an image; flat otherwise.
+    weights : float or array, optional
+        One for every entry of b, >= 0: 1 / variance of its noise.
 
     Examples
     --------
     >>> import numpy as np
     >>> LeastSquares(np.eye(2), [1.0, 0.0], ridge=1.0).value_and_gradient(np.array([1.0, 1.0]))
     (1.5, array([1., 2.]))
+    >>> LeastSquares(None, [1.0, 0.0], weights=[4.0, 1.0]).value(np.array([0.0, 1.0]))
+    2.5
     """
 
     quadratic = True
 
-    def __init__(self, A: Any, b: Any, ridge: float = 0.0, x_shape: Shape | None = None) -> None:
+    def __new__(cls, *args: Any, **settings: Any) -> Any:
+        if (args and args[0] is None) or settings.get("A", ()) is None:
+            return SquaredDistance(*args[1:], **{name: value for name, value in settings.items() if name != "A"})
+        return super().__new__(cls, *args, **settings)
+
+    def __init__(self, A: Any, b: Any, ridge: float = 0.0, x_shape: Shape | None = None, weights: Any = None) -> None:
         self.b = as_real(b, "LeastSquares: b")
+        self.weights = None if weights is None else as_weights(weights, self.b.shape)
         super().__init__(A, self.b, ridge, x_shape)
+
+    @property
+    def _heaviest(self) -> float:
+        return 1.0 if self.weights is None else float(np.max(self.weights, initial=0.0))
+
+    def _weighted(self, residual: Array) -> Array:
+        return residual if self.weights is None else self.weights.reshape(residual.shape) * residual
 
     def loss_value(self, q: Array) -> float:
         residual = q - self.b.reshape(q.shape)
-        return 0.5 * float(np.vdot(residual, residual))
+        return 0.5 * float(np.vdot(residual, self._weighted(residual)))
 
     def slopes(self, q: Array, data: Array) -> Array:
         return q - data
 
+    def loss_gradient(self, q: Array) -> Array:
+        return self._weighted(super().loss_gradient(q))
+
+    def loss_slopes(self, rows: Rows, q: Array) -> Array:
+        slopes = super().loss_slopes(rows, q)
+        return slopes if self.weights is None else self.weights.ravel()[rows] * slopes
+
     def loss_hessian(self, q: Array) -> Array:
-        return np.ones_like(q)
+        return np.ones_like(q) if self.weights is None else self.weights.reshape(q.shape)
 
     def loss_bregman(self, q: Array, p: Array) -> float:
         step = q - p
-        return 0.5 * float(np.vdot(step, step))
+        return 0.5 * float(np.vdot(step, self._weighted(step)))
 
     @property
     def one_pass(self) -> bool:
-        return self.A.one_pass
+        return self.A.one_pass and self.weights is None
 
     def lift_and_gradient(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
         if not self.one_pass:
@@ -80,29 +109,89 @@ class LeastSquares(LinearModel):
         return q, gradient
 
     def hessian_product(self, v: Array) -> Array:
-        return self.A.adjoint(self.A.forward(v)) + self.ridge * v
+        return self.A.adjoint(self._weighted(self.A.forward(v))) + self.ridge * v
 
     def smoothness(self, domain: Domain) -> Holder:
-        return Holder(1.0, self.A.norm.upper**2 + self.ridge)
+        return Holder(1.0, self._heaviest * self.A.norm.upper**2 + self.ridge)
 
     def strong_convexity(self, domain: Domain) -> float:
-        if math.prod(self.A.x_shape) > _FACTORISE_COLUMNS or self.A.dense() is None:
+        rows, columns = self.b.size, math.prod(self.A.x_shape)
+        if rows < columns:
             return self.ridge
-        return self.ridge + self.A.smallest_singular_value().lower ** 2
+        if columns <= _FACTORISE_COLUMNS and self.A.dense() is not None:
+            lightest = 1.0 if self.weights is None else float(np.min(self.weights))
+            return self.ridge + lightest * self.A.smallest_singular_value().lower ** 2
+        # A factor where no other bound is possible, or where it is cheap beside the gradients of a run.
+        found = self.factor(domain)
+        return self.ridge if found is None else max(found.modulus, self.ridge)
 
     def certain_convexity(self, domain: Domain) -> float:
         # A matrix that a class of the caller's says it is has only been declared.
         return self.ridge if is_own_code(self.A) else self.strong_convexity(domain)
 
     @cached_property
+    def hessian(self) -> Solvable | None:
+        """The Hessian with its factors; None where the entries of A are not at hand, or too many."""
+        if not isinstance(self.A, Matrix | ForeignMatrix) or is_own_code(self.A):
+            return None
+        return gram_matrix(self.A.entries, 1.0 if self.weights is None else self.weights, self.ridge)
+
+    def factor(self, domain: Domain) -> Solvable | None:
+        """`hessian` where it is worth its cost, by sizes alone.
+
+        Where minima have no other bound, that is wherever there is one; else where its operations, which run several
+        times as fast as those of products, are those of no more gradients than a run takes.
+        """
+        rows, columns = self.b.size, math.prod(self.A.x_shape)
+        if self.ridge == 0.0 and (rows < columns or domain.bounded):
+            return None
+        if self.ridge > 0.0:
+            fewer = min(rows, columns)
+            stored = self.A.stored if isinstance(self.A, Matrix | ForeignMatrix) else 0
+            if stored * fewer + fewer**3 > 4 * _GRADIENTS_SAVED * stored:
+                return None
+        return self.hessian
+
+    @property
+    def is_proximable(self) -> bool:
+        """No: whether a factor pays as a proximal step is for a plan to say, see `has_factor`."""
+        return False
+
+    @property
+    def has_factor(self) -> bool:
+        """Whether `prox` can be had."""
+        return self.hessian is not None
+
+    def prox(self, center: Array, step: float) -> Array:
+        """The point that minimises f(x) + |x - center|^2 / (2 step), by a factor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> LeastSquares(np.eye(2), [1.0, 3.0]).prox(np.array([3.0, 3.0]), 1.0).round(12).tolist()
+        [2.0, 3.0]
+        """
+        if self.hessian is None:
+            raise InputError(
+                f"{self!r}: has no proximal step; expected A as a matrix of at most 3,000 columns or rows."
+            )
+        return self.hessian.solve(center / step + self._pull.reshape(center.shape), 1.0 / step)
+
+    @cached_property
+    def _pull(self) -> Array:
+        """A^T b with the weights: minus the gradient at 0."""
+        return frozen(self.A.adjoint(self._weighted(self.b).reshape(self.A.y_shape)))
+
+    @cached_property
     def rounding(self) -> Rounding:
         """The residual is off by |d| <= c |x| + eps |r|: the value by |d| |r| + |d|^2 / 2, the gradient by |A| |d|."""
-        error, norm = self.product_sizes
-        data = float(np.linalg.norm(self.b))
+        # Weights are rows of A and entries of b times their roots.
+        root, (error, norm) = math.sqrt(self._heaviest), self.product_sizes
+        error, norm, data = root * error, root * norm, root * float(np.linalg.norm(self.b))
         if math.isnan(norm):
             # |A x| is at most |b| + |r|, and what one rounding of it can do is known.
             wrong = summation_error(max(math.prod(self.A.x_shape), self.b.size))
-            off = self.A.adjoint_test.bound
+            off = root * self.A.adjoint_test.bound
             turned = (0.0, ROOT_2 * off, 0.0)
             value = ((wrong**2 * data**2, ROOT_2 * wrong * data, 4.0 * wrong), turned, (off**2, 0.0, 0.0))
             return replace(OWN_CODE, value=value, gradient=(turned, *EXACTLY[1:]), floor=_NOTHING)

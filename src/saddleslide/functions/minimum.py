@@ -14,6 +14,7 @@ from saddleslide.functions.base import Function, errors_at, gradient_aside, roun
 from saddleslide.functions.constants import bounding_modulus
 from saddleslide.functions.entries import minimal_entries
 from saddleslide.functions.entrywise import Linear, Zero
+from saddleslide.functions.factor import factor_of
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.roundings import EPS, FEW, inner_error
 from saddleslide.functions.searched import Tally, TiltedMinimum, searched_minimum
@@ -276,11 +277,12 @@ def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | 
 def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm) -> TiltedMinimum:
     pull = -(form.linear + c)
     point = domain.project(np.divide(pull, form.quadratic))
-    value = value_aside(f, point) + float(np.vdot(c, point))
+    value, size = run_aside(f, lambda: f.value_and_magnitude(point))
+    value += float(np.vdot(c, point))
     # Where the point is interior, its slope is rounding; the strong convexity bounds what that can hide.
     inside = domain.project(point - (form.quadratic * point - pull) / form.quadratic) - point
     left = float(np.sum(form.quadratic * inside * inside))
-    magnitude = form.size(point) + float(np.abs(c * point).sum())
+    magnitude = size + float(np.abs(c * point).sum())
     margin = (inner_error(c.size) + FEW) * magnitude
     if not isinstance(domain, Box | FullSpace):
         # A point beside the projected one is off along the slope.
@@ -292,7 +294,8 @@ def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm
 def _quadratic_minimum(
     f: Function, c: Array, domain: FullSpace | Ball, mu: float, start: Array | None, accuracy: float, tally: Tally
 ) -> TiltedMinimum:
-    """Conjugate gradients with restarts on the true residual until the residual bound stops improving."""
+    """Solves with a factor where there is one, else conjugate gradients, until the true residual stops improving."""
+    factor = factor_of(f, domain, c)
     x = np.zeros_like(c) if start is None else as_floats(start).copy()
     best_x, best = x, math.inf
     for _ in range(20):
@@ -306,7 +309,10 @@ def _quadratic_minimum(
         best_x, best = x, square
         if square <= 2.0 * mu * accuracy or tally.gradients >= tally.most:
             break
-        x = _conjugate_gradients(f, x, residual, 2.0 * mu * accuracy, tally)
+        if factor is not None:
+            x = x + factor.solve(residual)
+        else:
+            x = _conjugate_gradients(f, x, residual, 2.0 * mu * accuracy, tally)
     point = domain.project(best_x)
     inside = np.array_equal(point, best_x)
     tally.count(f.lone_value_cost * (1.0 if inside else 2.0))
@@ -320,7 +326,7 @@ def _quadratic_minimum(
     margin = made.value + errors_at(f, point, at_point).value + tilted + noise * (2.0 * left + noise) / (2.0 * mu)
     # When the ball cuts the minimiser off, the free minimum still bounds from below.
     error = max(value - value_at_best, 0.0) + best / (2.0 * mu) + margin
-    method = "conjugate gradients" if inside else CUT_OFF
+    method = ("conjugate gradients" if factor is None else "factor") if inside else CUT_OFF
     return TiltedMinimum(point, value, error, method, tally.gradients, margin)
 
 

@@ -20,6 +20,7 @@ from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Roun
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
 from saddleslide.operators.base import AdjointTest, adjoint_test_from, is_own_code, sign_vector
+from saddleslide.operators.factor import Solvable, SymmetricMatrix
 from saddleslide.operators.spectrum import FACTORISABLE, made, rounding_margin, summation_error
 from saddleslide.theory.holder import Holder
 
@@ -36,7 +37,8 @@ class Quadratic(Function):
     diagonal : bool, optional
         Read a 2-D array as the diagonal of an image instead of a matrix.
     strong_convexity : float, optional
-        A lower bound on the spectrum of an operator that is too large to factorise.
+        A lower bound on the spectrum of an operator whose entries are not at hand, or too many to factorise: beyond
+        3,000 columns, or as many entries in a band.
     x_shape : tuple of int, optional
         Shape of x, for an operator on images and for a pair of callables.
 
@@ -126,7 +128,53 @@ class Quadratic(Function):
         return Holder(1.0, self._range[1])
 
     def strong_convexity(self, domain: Domain) -> float:
-        return max(self._range[0], self._declared)
+        return max(self._least_eigenvalue(domain), self._declared)
+
+    def _least_eigenvalue(self, domain: Domain) -> float:
+        """From the eigenvalues of a small matrix; of a larger one by a factor, where nothing else bounds minima."""
+        if not math.isnan(self._range[1]) or domain.bounded:
+            return self._range[0]
+        return 0.0 if self.hessian is None else self.hessian.modulus
+
+    @cached_property
+    def hessian(self) -> Solvable | None:
+        """The matrix with its factors; None where its entries are not at hand, or too many."""
+        if not isinstance(self._operator, Matrix | ForeignMatrix) or self._runs_own_code:
+            return None
+        found = SymmetricMatrix.of(self._operator.entries, 2.0 * self._skewness)
+        if found is not None and self._range[0] > 0.0:
+            # Known from the eigenvalues.
+            found.__dict__["modulus"] = self._range[0]
+        return found
+
+    def factor(self, domain: Domain) -> Solvable | None:
+        """`hessian`, where that is worth its cost."""
+        return self.hessian
+
+    @property
+    def is_proximable(self) -> bool:
+        """Entry by entry alone: whether a factor pays as a proximal step is for a plan to say, see `has_factor`."""
+        return self._diagonal is not None
+
+    @property
+    def has_factor(self) -> bool:
+        """Whether `prox` can be had."""
+        return self._diagonal is not None or self.hessian is not None
+
+    def prox(self, center: Array, step: float) -> Array:
+        """The point that minimises f(x) + |x - center|^2 / (2 step), entry by entry or by a factor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Quadratic(np.array([[2.0, 1.0], [1.0, 2.0]])).prox(np.array([4.0, 4.0]), 1.0).round(12).tolist()
+        [1.0, 1.0]
+        """
+        if self._diagonal is not None:
+            return center / (1.0 + step * self._diagonal)
+        if self.hessian is None:
+            raise InputError(f"{self!r}: has no proximal step; expected a matrix of at most 3,000 columns.")
+        return self.hessian.solve(center / step, 1.0 / step)
 
     @property
     def convex_on_trust(self) -> bool:
@@ -145,7 +193,7 @@ class Quadratic(Function):
 
     def certain_convexity(self, domain: Domain) -> float:
         # A matrix that a class of the caller's says it is has only been declared.
-        return 0.0 if self._runs_own_code else self._range[0]
+        return 0.0 if self._runs_own_code else self._least_eigenvalue(domain)
 
     @cached_property
     def rounding(self) -> Rounding:
@@ -208,6 +256,8 @@ def _spectral_range(operator: Operator, declared: float) -> tuple[tuple[float, f
         # The norm of a symmetric matrix is at most its largest row sum.
         apart = abs(operator.matrix - operator.matrix.T)
         skewness = 0.5 * float(np.max(np.asarray(apart.sum(axis=0)), initial=0.0))
+        if 0 not in apart.shape and float(apart.max()) > 1e-12 * float(abs(operator.matrix).max()):
+            raise InputError("Quadratic: q is not symmetric; expected a symmetric matrix. Pass (q + q.T) / 2.")
     matrix = operator.dense() if math.prod(operator.x_shape) <= FACTORISABLE else None
     if matrix is None:
         # Its norm takes products, so it is bounded when somebody asks.
