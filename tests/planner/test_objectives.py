@@ -89,7 +89,7 @@ def test_answers_are_those_of_an_interior_point_solver(objective, over, minimum,
 
 def test_every_term_goes_where_it_is_cheapest():
     stated = split_objective(
-        LS + 0.1 * F.L1() + 0.5 * F.L2() + 2.0 * F.L1() @ K + F.Indicator(D.NonNegative(N)) + F.Quadratic(1.0)
+        LS + 0.1 * F.L1() + 0.5 * F.LInf() + 2.0 * F.L1() @ K + F.Indicator(D.NonNegative(N)) + F.Quadratic(1.0)
     )
     assert [term.place for term in stated.terms] == [GRADIENT, PROX, BLOCK, BLOCK, SET, PROX]
     assert stated.problem.X.uniform == (0.0, np.inf)

@@ -589,7 +589,7 @@ class Wrapper(Composite):
 
     factor: float = 1.0
     # Whether the function is taken at another point than x: moved, or scaled.
-    is_elsewhere: bool = False
+    has_moved_argument: bool = False
 
     def __init__(self, function: Function) -> None:
         super().__init__(function)
@@ -601,7 +601,7 @@ class Wrapper(Composite):
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         # What a class of the caller's draws from is its own business.
-        return [] if is_own_class(self) or self.is_elsewhere else [question(self.function)]
+        return [] if is_own_class(self) or self.has_moved_argument else [question(self.function)]
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         value, gradient = self.function.value_and_gradient(x, out)
@@ -732,7 +732,7 @@ def without_silent_noise(f: Function) -> Function:
     if is_ours(f, Scaled):
         bare = without_silent_noise(f.function)
         return f if bare is f.function else f.factor * bare
-    is_silent = is_ours(f, Wrapper) and not f.sampled and not f.is_elsewhere
+    is_silent = is_ours(f, Wrapper) and not f.sampled and not f.has_moved_argument
     return without_silent_noise(f.function) if is_silent and isinstance(f, Wrapper) else f
 
 

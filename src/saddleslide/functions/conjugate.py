@@ -163,7 +163,7 @@ class Translated(Wrapper):
     array([2., 1.])
     """
 
-    is_elsewhere = True
+    has_moved_argument = True
 
     def __init__(self, function: Function, b: Any) -> None:
         self.b = as_real(b, "translated: b")

@@ -38,8 +38,8 @@ def _shrink(Y: Domain, scale: float) -> Domain | None:
     if isinstance(Y, GroupBalls):
         return GroupBalls(Y.radii / scale, Y.axis, Y.shape)
     if isinstance(Y, L1Ball | SpectralBall | NuclearBall):
-        kind: type[L1Ball | SpectralBall | NuclearBall] = type(Y)
-        return kind(Y.ball_radius / scale, Y.shape)
+        smaller: Domain = type(Y)(Y.ball_radius / scale, Y.shape)
+        return smaller
     if isinstance(Y, Simplex):
         return Simplex(Y.shape, Y.scale / scale)
     return None
@@ -56,7 +56,7 @@ class Dilated(Wrapper):
     2.0
     """
 
-    is_elsewhere = True
+    has_moved_argument = True
 
     def __init__(self, function: Function, scale: float) -> None:
         super().__init__(function)

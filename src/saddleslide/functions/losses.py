@@ -162,7 +162,7 @@ class LeastSquares(LinearModel):
         """Whether `prox` can be had."""
         return self.hessian is not None
 
-    def prox(self, center: Array, step: float) -> Array:
+    def prox(self, center: Array, step: Array | float) -> Array:
         """The point that minimises f(x) + |x - center|^2 / (2 step), by a factor.
 
         Examples
@@ -175,7 +175,7 @@ class LeastSquares(LinearModel):
             raise InputError(
                 f"{self!r}: has no proximal step; expected A as a matrix of at most 3,000 columns or rows."
             )
-        return self.hessian.solve(center / step + self._pull.reshape(center.shape), 1.0 / step)
+        return self.hessian.solve(center / step + self._pull.reshape(center.shape), 1.0 / float(step))
 
     @cached_property
     def _pull(self) -> Array:

@@ -287,7 +287,8 @@ def _diagonal_minimum(f: Function, c: Array, domain: Domain, form: SeparableForm
     if not isinstance(domain, Box | FullSpace):
         # A point beside the projected one is off along the slope.
         slope = float(np.linalg.norm(form.quadratic * point - pull))
-        margin += FEW * slope * (float(np.linalg.norm(point)) + domain.magnitude())
+        free = float(np.linalg.norm(np.divide(pull, form.quadratic)))
+        margin += FEW * slope * (float(np.linalg.norm(point)) + min(domain.magnitude(), free))
     return TiltedMinimum(point, value, left + margin, "closed form", rounding=margin)
 
 

@@ -161,7 +161,7 @@ class Quadratic(Function):
         """Whether `prox` can be had."""
         return self._diagonal is not None or self.hessian is not None
 
-    def prox(self, center: Array, step: float) -> Array:
+    def prox(self, center: Array, step: Array | float) -> Array:
         """The point that minimises f(x) + |x - center|^2 / (2 step), entry by entry or by a factor.
 
         Examples
@@ -174,7 +174,7 @@ class Quadratic(Function):
             return center / (1.0 + step * self._diagonal)
         if self.hessian is None:
             raise InputError(f"{self!r}: has no proximal step; expected a matrix of at most 3,000 columns.")
-        return self.hessian.solve(center / step, 1.0 / step)
+        return self.hessian.solve(center / step, 1.0 / float(step))
 
     @property
     def convex_on_trust(self) -> bool:

@@ -36,5 +36,5 @@ class Void(Operator):
         return out
 
     @property
-    def norm(self) -> NormBound:  # type: ignore[override]
+    def norm(self) -> NormBound:
         return NormBound(0.0, 0.0, "closed form")
