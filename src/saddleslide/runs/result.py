@@ -200,6 +200,8 @@ class Result:
             blocks, bounds = (" and ".join(names) for names in zip(*unknown, strict=True))
             own = f"{blocks} {'are' if len(unknown) > 1 else 'is'} the method's own {which}"
             parts.append(f"No {bounds} bound is known: {own}, and nothing is proved of it.")
+        if self.certificate.solutions and not self._is_within:
+            parts.append(f"The bounds hold because every solution has {self.certificate.solutions}.")
         if self.certificate.assumes:
             parts.append(f"Assumed: {self.certificate.assumes}.")
         return " ".join(parts)
