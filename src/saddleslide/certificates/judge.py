@@ -20,7 +20,7 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import EPS, Side, product_shift
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_pair, inconsistent
-from saddleslide.certificates.levels import Growth, Level, LevelSets, rounded_up
+from saddleslide.certificates.levels import Growth, Level, level_sets, rounded_up
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
 from saddleslide.certificates.within import ray_excludes
@@ -142,7 +142,7 @@ class Judge(JudgeState):
         self._costly_g = not isinstance(split.g_rest, Zero)
         # Radii that a claim was made with, where a point is judged once more.
         self.given_radii: tuple[float, float] | None = None
-        self._levels = _level_sets(problem, split)
+        self._levels = level_sets(problem, split)
         # The best bounds, while a candidate is judged apart from them.
         self._best = -math.inf, math.inf
         # Bounds of the candidate under judgement alone, whose y is its own, and its gap within the radii.
@@ -150,7 +150,7 @@ class Judge(JudgeState):
 
     def resplit(self, split: Split) -> None:
         """Other parts are simple from now on; the modulus and the old linearisations belong to the old split."""
-        self.split, self._levels = split, _level_sets(self.problem, split)
+        self.split, self._levels = split, level_sets(self.problem, split)
         self.pair_f, self.pair_g, self.below, self.above = _sides(self.problem, split)
 
     @property
@@ -774,13 +774,3 @@ def _sides(problem: SaddleProblem, split: Split) -> tuple[PairGuard, PairGuard, 
 def _known(known: Linearisation | None, rest: Function, point: Array) -> Linearisation | None:
     """What is known of the costly part; where there is none, that it is 0."""
     return Linearisation(point, 0.0, np.zeros_like(point)) if known is None and isinstance(rest, Zero) else known
-
-
-def _level_sets(problem: SaddleProblem, split: Split) -> tuple[LevelSets, LevelSets]:
-    """What bounds the solutions in both blocks."""
-    names = "yx" if isinstance(problem.coupling, Mirrored) else "xy"
-    B, (f, g), (X, Y) = problem.coupling, (problem.f, problem.g), (problem.X, problem.Y)
-    return (
-        LevelSets(split.f_rest, split.f_simple, X, g, Y, B, names[0]),
-        LevelSets(split.g_rest, split.g_simple, Y, f, X, B, names[1]),
-    )

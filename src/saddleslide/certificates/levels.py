@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from saddleslide.arrays.base import Array, on_host
+from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.within import least_within
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Product, Simplex
 from saddleslide.functions.base import Function, Scaled, Sum, is_ours, rounding_of, runs_own_code
@@ -24,6 +25,7 @@ from saddleslide.functions.losses import LeastSquares
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.operators import Matrix, Mirrored, Operator
 from saddleslide.operators.spectrum import rounding_margin
+from saddleslide.problem import SaddleProblem
 
 # Longest short side, and most entries, of a matrix whose singular values are worth their time.
 _SIDE, _ENTRIES = 300, 200_000
@@ -91,6 +93,29 @@ class LevelSets:
         ends = self._ends[0] * np.maximum(weights - left, 0.0) + self._ends[1] * np.maximum(weights - right, 0.0)
         offset = float(np.sum(ends)) + self.domain.size * lost - self._low
         return Growth(weights, (1.0 + 4.0 * inner_error(self.domain.size)) * offset)
+
+    def rule(self, other: LevelSets) -> str:
+        """Why the solutions in this block are bounded, whatever a run meets; empty where nothing says so."""
+        if not self.is_possible:
+            return ""
+        function = "f" if self.name == "x" else "g"
+        has_zero = not runs_own_code(self.other) and self.beyond.violation(np.zeros(self.beyond.shape)) == 0.0
+        if has_zero and isinstance(other.rest, Zero):
+            if np.all(self.growth().weights[self._endless] > 0.0):
+                return f"every solution has a bound on sum w |{self.name}|: {function} grows as that does"
+            if math.isfinite(self._flat) and self._columns is not None:
+                return f"every solution has a bound on {self.name}_j |A e_j|: A >= 0 and {self.name} >= 0"
+        if self._inner_radius > 0.0 and math.isfinite(self._flat) and self._smallest > 0.0:
+            return f"every solution has a bound on |{self.name}|: B has full rank, and 0 lies inside the other set"
+        if self.is_onto(other):
+            return f"every solution has a bound on |{self.name}|: B is onto, and the other function is quadratic"
+        return ""
+
+    @property
+    def may_meet_a_margin(self) -> bool:
+        """Whether a point of the other block with a margin in every constraint would bound this one."""
+        is_linear = self.rest.linear and self.simple.linear
+        return self.is_possible and is_linear and not np.any(np.isinf(self._lower) & np.isinf(self._upper))
 
     def is_better(self, new: Growth, old: Growth | None, reach: float) -> bool:
         """Whether the new one bounds all entries that the set does not, and by half of what the old one does."""
@@ -246,6 +271,16 @@ class LevelSets:
     def _is_polyhedral(self) -> bool:
         """Whether the simple part is made of kinks at 0 and a linear part."""
         return self._is_lipschitz and self._form is not None and not self._form.hubers
+
+
+def level_sets(problem: SaddleProblem, split: Split) -> tuple[LevelSets, LevelSets]:
+    """What bounds the solutions in both blocks."""
+    names = "yx" if isinstance(problem.coupling, Mirrored) else "xy"
+    B, X, Y = problem.coupling, problem.X, problem.Y
+    return (
+        LevelSets(split.f_rest, split.f_simple, X, problem.g, Y, B, names[0]),
+        LevelSets(split.g_rest, split.g_simple, Y, problem.f, X, B, names[1]),
+    )
 
 
 def least_value(function: Function) -> float:

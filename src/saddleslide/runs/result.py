@@ -204,6 +204,9 @@ class Result:
             parts.append(f"The bounds hold because every solution has {self.certificate.solutions}.")
         if self.certificate.assumes:
             parts.append(f"Assumed: {self.certificate.assumes}.")
+        claim = self.plans[-1].certificate if self.plans and not self.success else None
+        if claim is not None and claim.advice and self.status is not Status.RUNNING:
+            parts.append(claim.sentence)
         return " ".join(parts)
 
     @property
