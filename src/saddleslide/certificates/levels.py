@@ -101,7 +101,7 @@ class LevelSets:
         function = "f" if self.name == "x" else "g"
         has_zero = not runs_own_code(self.other) and self.beyond.violation(np.zeros(self.beyond.shape)) == 0.0
         if has_zero and isinstance(other.rest, Zero):
-            if np.all(self.growth().weights[self._endless] > 0.0):
+            if self._grows:
                 return f"every solution has a bound on sum w |{self.name}|: {function} grows as that does"
             if math.isfinite(self._flat) and self._columns is not None:
                 return f"every solution has a bound on {self.name}_j |A e_j|: A >= 0 and {self.name} >= 0"
@@ -138,9 +138,18 @@ class LevelSets:
         return Level(growth.weights, size, False, words)
 
     @cached_property
+    def _growth_at_zero(self) -> Growth:
+        return self.growth()
+
+    @cached_property
+    def _grows(self) -> bool:
+        """Whether the function bounds all entries that the set does not, with nothing added."""
+        return bool(np.all(self._growth_at_zero.weights[self._endless] > 0.0))
+
+    @cached_property
     def _flat(self) -> float:
         """A number that the function is never below the negative of; infinite where nothing says so."""
-        growth = self.growth()
+        growth = self._growth_at_zero
         return growth.offset if np.all(growth.weights[self._endless] >= 0.0) else math.inf
 
     @cached_property
@@ -188,7 +197,8 @@ class LevelSets:
         """Sets that follow from h(x) + max over the other set of <., Bx> - other <= excess, with 0 in the other set."""
         if not math.isfinite(excess + self._flat):
             return []
-        found, left = [], max(rounded_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
+        found = [self.level(self._growth_at_zero, excess)] if self._grows else []
+        left = max(rounded_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
         if self._columns is not None:
             squares, data = self._columns
             # |A x| <= |b| + |A x - b|, and the square of |A x| is at least that of its parts x_j A e_j.
