@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from saddleslide.arrays.base import Array, on_host
+from saddleslide.arrays.base import Array
+from saddleslide.arrays.kinds import NUMPY
 from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.within import least_within
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Product, Simplex
@@ -62,7 +63,7 @@ class LevelSets:
         self._form = simple.separable_form() if trusted else None
         self._low = least_value(rest) if trusted else -math.inf
         lower, upper = enclosing_box(domain)
-        self.is_possible = self._form is not None and self._low > -math.inf and not domain.bounded and on_host(lower)
+        self.is_possible = self._form is not None and self._low > -math.inf and not domain.bounded
         if self.is_possible:
             self._lower, self._upper = lower, upper
             self._endless = np.isinf(lower) | np.isinf(upper)
@@ -287,10 +288,14 @@ def level_sets(problem: SaddleProblem, split: Split) -> tuple[LevelSets, LevelSe
     """What bounds the solutions in both blocks."""
     names = "yx" if isinstance(problem.coupling, Mirrored) else "xy"
     B, X, Y = problem.coupling, problem.X, problem.Y
-    return (
+    found = (
         LevelSets(split.f_rest, split.f_simple, X, problem.g, Y, B, names[0]),
         LevelSets(split.g_rest, split.g_simple, Y, problem.f, X, B, names[1]),
     )
+    for sets in found:
+        # Weights lie on the host.
+        sets.is_possible = sets.is_possible and problem.arrays == NUMPY
+    return found
 
 
 def least_value(function: Function) -> float:
