@@ -110,7 +110,9 @@ class JudgeState(State):
     taus: tuple[float, float] = (math.nan, math.nan)
     looks: int = 0
     # Every solution has sum w |x| <= upper + k, and sum w |y| <= k - lower: w and k of each; and candidates so far.
-    growths: tuple[tuple[XArray, float] | None, tuple[YArray, float] | None] = (None, None)
+    x_weights: XArray | None = None
+    y_weights: YArray | None = None
+    offsets: tuple[float, float] = (0.0, 0.0)
     referred: int = 0
     # What every solution obeys and the lower and the upper bound rest on.
     said: tuple[str, str] = ("", "")
@@ -362,7 +364,9 @@ class Judge(JudgeState):
         if not (x_is_open or y_is_open):
             return candidate
         self.referred += 1
-        refers_x, refers_y = (one is None or self.referred & (self.referred - 1) == 0 for one in self.growths)
+        refers_x, refers_y = (
+            one is None or self.referred & (self.referred - 1) == 0 for one in (self.x_weights, self.y_weights)
+        )
         split, y = self.split, candidate.y
         known_f = _known(candidate.linearisation, split.f_rest, candidate.x)
         if y_is_open:
@@ -400,13 +404,17 @@ class Judge(JudgeState):
         """What F is known to be at most for x of a solution; -F for y."""
         return min(self.upper, self._best[1]) if block == 0 else -max(self.lower, self._best[0])
 
+    def _growth_of(self, block: int) -> Growth | None:
+        weights = (self.x_weights, self.y_weights)[block]
+        return None if weights is None else Growth(weights, self.offsets[block])
+
     def _level_sets_of(self, block: int) -> list[Level]:
         """Bounded sets that contain the solutions in one block; none where its bound is not known yet."""
         sets, most = self._levels[block], self._reach_of(block)
         if most == math.inf:
             return []
-        growth = self.growths[block]
-        found = [] if growth is None else [sets.level(Growth(*growth), most)]
+        growth = self._growth_of(block)
+        found = [] if growth is None else [sets.level(growth, most)]
         return found + sets.at_zero(most + self._at_zero[block]) + sets.by_rank(most)
 
     @cached_property
@@ -427,12 +435,14 @@ class Judge(JudgeState):
 
         `tilt` is B^T y or -B x, and `most` bounds g(y) or f(x) from above.
         """
-        sets, reach, old = self._levels[block], self._reach_of(block), self.growths[block]
+        sets = self._levels[block]
         growth = sets.growth(tilt, error)
         offset = rounded_up(growth.offset + most, abs(growth.offset) + abs(most))
-        if sets.is_better(Growth(growth.weights, offset), None if old is None else Growth(*old), reach):
-            found = growth.weights, offset
-            self.growths = (found, self.growths[1]) if block == 0 else (self.growths[0], found)
+        if sets.is_better(Growth(growth.weights, offset), self._growth_of(block), self._reach_of(block)):
+            if block == 0:
+                self.x_weights, self.offsets = growth.weights, (offset, self.offsets[1])
+            else:
+                self.y_weights, self.offsets = growth.weights, (self.offsets[0], offset)
 
     def _look_within(self, candidate: Candidate, value: float, error: float, Bx: Array, shift: float) -> None:
         """The gap within radii around a candidate that has no bound on a whole set: see certificates/within.py."""
@@ -649,7 +659,8 @@ class Judge(JudgeState):
         if mismatch > self.mismatch:
             self.mismatch = mismatch
             self.lower, self.upper, self.near = -math.inf, math.inf, None
-            self._best, self.growths, self.said = (-math.inf, math.inf), (None, None), ("", "")
+            self._best, self.x_weights, self.y_weights = (-math.inf, math.inf), None, None
+            self.said = "", ""
             self.near_lower, self.near_upper, self.radii = -math.inf, math.inf, (math.inf, math.inf)
 
     def value_of(self, name: str, point: Array) -> float:
