@@ -20,6 +20,12 @@ from saddleslide.oracles.sampling import Samples
 from saddleslide.plots import draw_convergence
 from saddleslide.theory import Plan
 
+# Ends before the target whose own words do not say what another problem could prove.
+_SHORT = (
+    Status.NO_CERTIFICATE, Status.COMPLETED, Status.CALL_LIMIT, Status.TIME_LIMIT, Status.STEP_LIMIT, Status.STOPPED,
+    Status.INTERRUPTED,
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -204,8 +210,8 @@ class Result:
             parts.append(f"The bounds hold because every solution has {self.certificate.solutions}.")
         if self.certificate.assumes:
             parts.append(f"Assumed: {self.certificate.assumes}.")
-        claim = self.plans[-1].certificate if self.plans and not self.success else None
-        if claim is not None and claim.advice and self.status is not Status.RUNNING:
+        claim = self.plans[-1].certificate if self.plans and self.status in _SHORT and not self.success else None
+        if claim is not None and claim.advice:
             parts.append(claim.sentence)
         return " ".join(parts)
 
