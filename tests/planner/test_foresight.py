@@ -16,7 +16,10 @@ BOX, SPACE = D.Box(-0.3, 0.3, shape=4), D.FullSpace(9)
 
 def own(declared):
     return F.Custom(
-        value=lambda x: 0.5 * float(x @ x), gradient=lambda x: x, smoothness=ss.Holder(1.0, 1.0), strong_convexity=declared
+        value=lambda x: 0.5 * float(x @ x),
+        gradient=lambda x: x,
+        smoothness=ss.Holder(1.0, 1.0),
+        strong_convexity=declared,
     )
 
 
