@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from saddleslide.api.resumption import resume
     from saddleslide.api.runner import run
     from saddleslide.api.solver import solve
-    from saddleslide.certificates.certificate import certify
+    from saddleslide.certificates.certification import certify
     from saddleslide.certificates.verdict import Certificate, Status
     from saddleslide.methods.sliding import Component, slide
     from saddleslide.oracles.calls import Calls
@@ -61,7 +61,7 @@ __all__ = [
 
 # Where each name lives. They are loaded when first asked for, so that `import saddleslide` takes no time.
 _HOMES = {
-    "certificates.certificate": ("certify",),
+    "certificates.certification": ("certify",),
     "api.comparison": ("Comparison", "Crossover", "compare", "crossover"),
     "api.minimisation": ("minimize",),
     "api.runner": ("run",),

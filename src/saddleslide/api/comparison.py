@@ -74,7 +74,13 @@ def break_even(sliding: Calls, other: Calls) -> float:
 
 
 def crossover(
-    problem: SaddleProblem, tol: float, method: str | Method = "mirror-prox", options: Mapping[str, Any] | None = None
+    problem: SaddleProblem,
+    tol: float | None = None,
+    method: str | Method = "mirror-prox",
+    options: Mapping[str, Any] | None = None,
+    *,
+    rtol: float | None = None,
+    reduction: float | None = None,
 ) -> Crossover:
     """Run adaptive sliding and another method to the same certified gap, and compare their calls.
 
@@ -82,8 +88,8 @@ def crossover(
     ----------
     problem : SaddleProblem
         The problem.
-    tol : float
-        Target gap.
+    tol, rtol, reduction : float, optional
+        Targets, as in `ss.solve`.
     method : str or Method, optional
         A method of `ss.methods` or its name; the paper's choice is Mirror-Prox.
     options : mapping, optional
@@ -100,11 +106,12 @@ def crossover(
     """
     rival = as_method(method, options, "crossover")
     name = rival if isinstance(rival, str) else rival.description.name
-    results = solve(problem, tol, method=ADAPTIVE), solve(problem, tol, method=rival)
+    asked: dict[str, Any] = {"tol": tol, "rtol": rtol, "reduction": reduction}
+    results = solve(problem, method=ADAPTIVE, **asked), solve(problem, method=rival, **asked)
     short = [
         f"{tried} ended with status {result.status.name}; expected SOLVED. Ask for a larger gap."
         for tried, result in zip((ADAPTIVE, name), results, strict=True)
-        if not result.gap <= tol
+        if not result.gap <= result.known_target
     ]
     raise_all("crossover", short)
     sliding, other = (result.calls - result.certificate_calls for result in results)

@@ -9,26 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.arguments import as_mapping, as_whole
-from saddleslide.arrays.base import Array, as_number, as_real, coarseness
+from saddleslide.arrays.base import Array, as_real, coarseness
 from saddleslide.arrays.remote import Remote
-from saddleslide.certificates.books import counted
-from saddleslide.certificates.guards import (
-    CONVEXITY,
-    PairGuard,
-    check_inner_adjoints,
-    check_own_steps,
-    check_pair,
-    known_mismatch,
-)
+from saddleslide.certificates.guards import CONVEXITY, check_inner_adjoints, check_pair, known_mismatch
 from saddleslide.certificates.verdict import Certificate
-from saddleslide.errors import InputError, NoExactMinimumError, raise_all
+from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import errors_at
 from saddleslide.functions.constants import bounding_modulus
 from saddleslide.functions.entrywise import Zero
@@ -48,70 +38,6 @@ EXACT_ERROR = 1e-10
 _MODEL, _UNKNOWN = "lower model", "unknown"
 
 
-def certify(
-    problem: SaddleProblem,
-    x: Any,
-    y: Any,
-    models: Mapping[str, LowerModel] | None = None,
-    accuracy: float = 0.0,
-    max_gradients: int = 1000,
-) -> Certificate:
-    """Bounds on the saddle value at a point from any solver, and so on its gap.
-
-    From above by max over Y of F(x, .), from below by min over X of F(., y). Each side is tried by a certified inner
-    solve and by the lower model of f or g, where one is given; the tighter bound counts.
-
-    Parameters
-    ----------
-    problem : SaddleProblem
-        The problem.
-    x, y : array
-        Feasible points.
-    models : mapping, optional
-        Lower models of "f" and "g", as `run` carries them along (`saddleslide.methods.sliding.carried_models`).
-    accuracy : float, optional
-        Error at which an iterative inner solve may stop.
-    max_gradients : int, optional
-        Most gradients of f, and of g, that the inner solves may take; 0 uses the models alone where there are any.
-
-    Returns
-    -------
-    Certificate
-        Rounding and the errors of the inner solves are included in the bounds. `kind` is "exact" (error bars at
-        rounding level), "searched" (an inner solve stopped earlier), "model", or "none" with a `reason`. `calls` are
-        all calls that were made, those that look whether your own code is convex included: five of f and of g.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> simplex, zero = ss.domains.Simplex(2), ss.functions.Zero()
-    >>> game = ss.SaddleProblem(f=zero, g=zero, B=np.array([[1.0, -1.0], [-1.0, 1.0]]), X=simplex, Y=simplex)
-    >>> certificate = ss.certify(game, [0.5, 0.5], [1.0, 0.0])
-    >>> round(certificate.gap, 12), certificate.kind
-    (1.0, 'exact')
-    """
-    if not isinstance(problem, SaddleProblem):
-        raise InputError(f"certificate: problem is {type(problem).__name__}; expected a SaddleProblem.")
-    models = as_mapping(models, "certificate: models", "{'f': model}")
-    wrong = [name for name, model in models.items() if not isinstance(model, LowerModel)]
-    expected = "is no lower model; expected those that a run carries."
-    raise_all("certificate", [f"models[{name!r}] {expected}" for name in wrong])
-    accuracy = as_number(accuracy, "certificate: accuracy", 0.0)
-    max_gradients = as_whole(max_gradients, "certificate: max_gradients", 0)
-    point, oracles = feasible(problem, x, y), Oracles(problem)
-    with counted(problem) as books:
-        found = certified(oracles, *point, models, accuracy, max_gradients)
-        try:
-            check_own_steps(oracles)
-            for side, around in zip(_sides(problem), point, strict=True):
-                # A bound from gradients believes that own functions are convex.
-                if math.isfinite(found.gap):
-                    PairGuard(side.name, side.function, side.domain).probe(oracles, around, math.inf)
-        except RunEnded as ended:
-            found = Certificate(reason=ended.reason) if ended.reason else found
-    return replace(found, calls=oracles.calls + books.calls)
-
-
 def judged(
     problem: SaddleProblem,
     x: Any,
@@ -120,7 +46,7 @@ def judged(
     accuracy: float = 0.0,
     max_gradients: int = 1000,
 ) -> Certificate:
-    """`certify` inside another call, which has the books and looks at the caller's functions itself."""
+    """`ss.certify` inside another call, which has the books and looks at the caller's functions itself."""
     return certified(Oracles(problem), *feasible(problem, x, y), models or {}, accuracy, max_gradients)
 
 
@@ -145,7 +71,7 @@ def feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
 def certified(
     oracles: Oracles, x: Array, y: Array, models: Mapping[str, LowerModel], accuracy: float, max_gradients: int
 ) -> Certificate:
-    """`certify` at a feasible point through oracles that count every call, whatever ends it."""
+    """`ss.certify` at a feasible point through oracles that count every call, whatever ends it."""
     problem, B = oracles.problem, oracles.problem.coupling
     Bx, BTy = oracles.forward(x), oracles.adjoint(y)
     if not oracles.finite(Bx, BTy):
@@ -156,7 +82,7 @@ def certified(
         mismatch = max(known_mismatch(oracles), mismatch)
     except RunEnded as ended:
         return Certificate(reason=ended.reason, calls=oracles.calls)
-    on_X, on_Y = _sides(problem)
+    on_X, on_Y = sides_of(problem)
     above, missing_above = _tightest(on_Y, oracles, -Bx, y, models.get("g"), accuracy, max_gradients)
     below, missing_below = _tightest(on_X, oracles, BTy, x, models.get("f"), accuracy, max_gradients)
     f = oracles.made("f", problem.f.value_cost, lambda: problem.f.value(x))
@@ -226,7 +152,8 @@ class Side:
         return shift * minimiser_reach(self.function, tilt, self.domain, shift, found.point, found.error, self.modulus)
 
 
-def _sides(problem: SaddleProblem) -> tuple[Side, Side]:
+def sides_of(problem: SaddleProblem) -> tuple[Side, Side]:
+    """F on X, and g on Y."""
     return Side(problem, "f"), Side(problem, "g")
 
 

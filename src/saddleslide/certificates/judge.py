@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -19,12 +20,13 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import EPS, Side, product_shift
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_own_steps, check_pair, inconsistent
+from saddleslide.certificates.levels import Growth, Level, level_sets, rounded_up
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
 from saddleslide.certificates.within import ray_excludes
 from saddleslide.domains import Domain
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions.base import errors_at, runs_own_code
+from saddleslide.functions.base import Function, errors_at, runs_own_code
 from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
@@ -107,6 +109,13 @@ class JudgeState(State):
     largest: tuple[float, float] = (0.0, 0.0)
     taus: tuple[float, float] = (math.nan, math.nan)
     looks: int = 0
+    # Every solution has sum w |x| <= upper + k, and sum w |y| <= k - lower: w and k of each; and candidates so far.
+    x_weights: XArray | None = None
+    y_weights: YArray | None = None
+    offsets: tuple[float, float] = (0.0, 0.0)
+    referred: int = 0
+    # What every solution obeys and the lower and the upper bound rest on.
+    said: tuple[str, str] = ("", "")
 
 
 class Judge(JudgeState):
@@ -135,12 +144,15 @@ class Judge(JudgeState):
         self._costly_g = not isinstance(split.g_rest, Zero)
         # Radii that a claim was made with, where a point is judged once more.
         self.given_radii: tuple[float, float] | None = None
+        self._levels = level_sets(problem, split)
+        # The best bounds, while a candidate is judged apart from them.
+        self._best = -math.inf, math.inf
         # Bounds of the candidate under judgement alone, whose y is its own, and its gap within the radii.
         self._own, self._candidate_y, self._seen_within = (-math.inf, math.inf), start[1], math.inf
 
     def resplit(self, split: Split) -> None:
         """Other parts are simple from now on; the modulus and the old linearisations belong to the old split."""
-        self.split = split
+        self.split, self._levels = split, level_sets(self.problem, split)
         self.pair_f, self.pair_g, self.below, self.above = _sides(self.problem, split)
 
     @property
@@ -168,8 +180,12 @@ class Judge(JudgeState):
     @property
     def target(self) -> float:
         """The gap that ends the run."""
-        bounds = (self.near_lower, self.near_upper) if self.near_gap < self.gap else (self.lower, self.upper)
-        target = self.goal.at(self.start_gap, *bounds)
+        return (
+            self._target(self.near_lower, self.near_upper) if self.is_within else self._target(self.lower, self.upper)
+        )
+
+    def _target(self, lower: float, upper: float) -> float:
+        target = self.goal.at(self.start_gap, lower, upper)
         # Where the gap at the start is not known, the size of F there stands for it: saddle values may be 0.
         return target if math.isfinite(self.scale_above) else max(target, self.goal.scaled * self.start_size)
 
@@ -185,6 +201,11 @@ class Judge(JudgeState):
         return self.near_upper - self.near_lower if self.near is not None else math.inf
 
     @property
+    def is_within(self) -> bool:
+        """Whether the claim is the one within radii: the other, which says more, does not meet the target."""
+        return self.near_gap < self.gap and not self.gap <= self._target(self.lower, self.upper)
+
+    @property
     def known_gap(self) -> float:
         """The certified gap, or the one within the radii where that is smaller."""
         return min(self.gap, self.near_gap)
@@ -197,7 +218,7 @@ class Judge(JudgeState):
     @property
     def at_rounding(self) -> bool:
         """Whether the gap can not be told from rounding of the bounds themselves."""
-        if self.near_gap < self.gap:
+        if self.is_within:
             size = max(abs(self.near_upper) + abs(self.near_lower), self.magnitude)
             return self.near_gap <= max(ROUNDING * size, 1.5 * self.near_margin)
         size = max(abs(self.upper) + abs(self.lower), self.magnitude)
@@ -206,7 +227,7 @@ class Judge(JudgeState):
     @property
     def point(self) -> tuple[Array, Array]:
         """The x of the upper and the y of the lower bound; where there is none, the method's own."""
-        if self.near is not None and self.near_gap < self.gap:
+        if self.near is not None and self.is_within:
             return self.near
         x = self.x if math.isfinite(self.upper) else self.latest[0]
         y = self.y if math.isfinite(self.lower) else self.latest[1]
@@ -217,11 +238,13 @@ class Judge(JudgeState):
         known = math.isfinite(self.gap)
         # Bounds that contradict each other within rounding are right up to that.
         lower, upper = (self.lower, self.upper) if self.lower <= self.upper else (self.upper, self.lower)
-        return Certificate(
+        found = Certificate(
             lower, upper, self.kind if known else "none", math.nan, "" if known else self.reason,
             self.oracles.calls.copy(), self._assumes if known or self.near is not None else "",
-            (self.near_lower, self.near_upper), self.radii,
+            solutions=" and ".join(filter(None, self.said)) if known else "",
         )  # fmt: skip
+        near = self.near_lower, self.near_upper
+        return replace(found, within=near, radii=self.radii) if self.is_within else found
 
     def consider(self, candidate: Candidate) -> bool:
         """Update the bounds with a candidate, by certified inner solves only where they decide; True at the target."""
@@ -263,7 +286,7 @@ class Judge(JudgeState):
         if free or (self.seen >= self.next_try and (decides or missing) and affordable):
             self._lower_upper_exactly(x, value, error, Bx, shift)
             self.next_try = self.seen + 1 + self.seen // 4
-        self._look_within(candidate, value, error, Bx, shift)
+        self._look_within(self._bound_by_levels(candidate, value, error, Bx, shift), value, error, Bx, shift)
         self._check_order()
         return self.solved
 
@@ -314,8 +337,9 @@ class Judge(JudgeState):
         self._lower_upper_exactly(candidate.x, value, error, Bx, wrong)
         self._note_size(value, float(np.vdot(candidate.y, Bx)))
         found = self._minimum(self._f, pull, candidate.x, accuracy, max_gradients)
+        candidate = replace(candidate, BTy=pull)
         if found is None:
-            self._look_within(replace(candidate, BTy=pull), value, error, Bx, wrong)
+            self._look_within(self._bound_by_levels(candidate, value, error, Bx, wrong), value, error, Bx, wrong)
             return self.solved
         if candidate.y is self._start[1]:
             self.scale_below = min(self.scale_below, found.value)
@@ -325,9 +349,100 @@ class Judge(JudgeState):
         margin = g_error + self._f.margin(pull, shift, found)
         terms = abs(g_value) + abs(found.lower)
         self._accept_lower(found.lower - g_value, candidate.y, "exact", margin, terms, found.rounding)
-        self._look_within(replace(candidate, BTy=pull), value, error, Bx, wrong)
+        self._look_within(self._bound_by_levels(candidate, value, error, Bx, wrong), value, error, Bx, wrong)
         self._check_order()
         return self.solved
+
+    def _bound_by_levels(self, candidate: Candidate, value: float, error: float, Bx: Array, shift: float) -> Candidate:
+        """Bounds over sets that contain every solution, from what is known of the candidate: see levels.py.
+
+        Until one bounds the block, every candidate is a point to refer to; then the candidates 1, 2, 4, 8, ... are.
+        """
+        on_x, on_y = self._levels
+        x_is_open = on_x.is_possible and not self.below.possible
+        y_is_open = on_y.is_possible and not self.above.possible
+        if not (x_is_open or y_is_open):
+            return candidate
+        self.referred += 1
+        refers_x, refers_y = (
+            one is None or self.referred & (self.referred - 1) == 0 for one in (self.x_weights, self.y_weights)
+        )
+        split, y = self.split, candidate.y
+        known_f = _known(candidate.linearisation, split.f_rest, candidate.x)
+        if y_is_open:
+            if refers_y:
+                self._refer(1, -Bx, shift, value + error)
+            known_g = _known(candidate.g_linearisation, split.g_rest, y)
+            levels = self._level_sets_of(1)
+            if known_f is not None and on_y.is_onto(on_x):
+                slope = known_f.sizes[1] + self.below.steepness * float(np.linalg.norm(candidate.x - known_f.point))
+                slope += errors_at(split.f_rest, known_f.point, known_f.value, known_f.sizes[1]).gradient
+                missed = float(np.linalg.norm(Bx - on_y.linear_part)) + shift
+                levels.append(on_y.onto(on_x, value + error, slope, missed))
+            if levels and known_g is not None:
+                model = self.above.model_at(-Bx, known_g, y, shift)
+                for level in levels:
+                    least, margin = on_y.least(level, model, y)
+                    self._accept_upper(value - least, candidate.x, error, abs(value) + abs(least), margin, level.words)
+        if x_is_open and known_f is not None and (refers_x or self._reach_of(0) < math.inf):
+            pull = self._pull(candidate, Bx)
+            candidate = replace(candidate, BTy=pull)
+            g_value = self.value_of("g", y) if candidate.g_value is None else candidate.g_value
+            g_error = errors_at(self.problem.g, y, g_value).value if candidate.g_error is None else candidate.g_error
+            wrong = product_shift(self.problem.coupling, y, pull, self.mismatch)
+            if refers_x:
+                self._refer(0, pull, wrong, g_value + g_error)
+            if levels := self._level_sets_of(0):
+                model = self.below.model_at(pull, known_f, candidate.x, wrong)
+                for level in levels:
+                    least, margin = on_x.least(level, model, candidate.x)
+                    terms = abs(g_value) + abs(least)
+                    self._accept_lower(least - g_value, y, "level set", g_error, terms, margin, level.words)
+        return candidate
+
+    def _reach_of(self, block: int) -> float:
+        """What F is known to be at most for x of a solution; -F for y."""
+        return min(self.upper, self._best[1]) if block == 0 else -max(self.lower, self._best[0])
+
+    def _growth_of(self, block: int) -> Growth | None:
+        weights = (self.x_weights, self.y_weights)[block]
+        return None if weights is None else Growth(weights, self.offsets[block])
+
+    def _level_sets_of(self, block: int) -> list[Level]:
+        """Bounded sets that contain the solutions in one block; none where its bound is not known yet."""
+        sets, most = self._levels[block], self._reach_of(block)
+        if most == math.inf:
+            return []
+        growth = self._growth_of(block)
+        found = [] if growth is None else [sets.level(growth, most)]
+        return found + sets.at_zero(most + self._at_zero[block]) + sets.by_rank(most)
+
+    @cached_property
+    def _at_zero(self) -> tuple[float, float]:
+        """g(0) and f(0) from above, where they cost no call and 0 is a point of the set; else infinite."""
+        found = []
+        for side, rest in ((self._g, self.split.g_rest), (self._f, self.split.f_rest)):
+            zero = np.zeros(side.domain.shape)
+            if isinstance(rest, Zero) and not runs_own_code(side.function) and side.domain.violation(zero) == 0.0:
+                value = side.function.value(zero)
+                found.append(value + errors_at(side.function, zero, value).value)
+            else:
+                found.append(math.inf)
+        return found[0], found[1]
+
+    def _refer(self, block: int, tilt: Array, error: float, most: float) -> None:
+        """Every solution has F(x, y) <= upper for this y, and F(x, y) >= lower for this x: keep the best of them.
+
+        `tilt` is B^T y or -B x, and `most` bounds g(y) or f(x) from above.
+        """
+        sets = self._levels[block]
+        growth = sets.growth(tilt, error)
+        offset = rounded_up(growth.offset + most, abs(growth.offset) + abs(most))
+        if sets.is_better(Growth(growth.weights, offset), self._growth_of(block), self._reach_of(block)):
+            if block == 0:
+                self.x_weights, self.offsets = growth.weights, (offset, self.offsets[1])
+            else:
+                self.y_weights, self.offsets = growth.weights, (self.offsets[0], offset)
 
     def _look_within(self, candidate: Candidate, value: float, error: float, Bx: Array, shift: float) -> None:
         """The gap within radii around a candidate that has no bound on a whole set: see certificates/within.py."""
@@ -453,7 +568,8 @@ class Judge(JudgeState):
     def apart(self, work: Callable[[], object]) -> float:
         """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
         upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
-        margins, trusted = (self.margin_above, self.margin_below), self.mismatch
+        margins, trusted, said = (self.margin_above, self.margin_below), self.mismatch, self.said
+        self._best = lower, upper
         self.upper, self.lower, self._seen_within = math.inf, -math.inf, math.inf
         try:
             work()
@@ -463,9 +579,11 @@ class Judge(JudgeState):
             if self.mismatch > trusted:
                 upper, lower = math.inf, -math.inf
             if upper <= self.upper:
-                self.upper, self.x, self.margin_above = upper, x, margins[0]
+                self.upper, self.x, self.margin_above, self.said = upper, x, margins[0], (self.said[0], said[1])
             if lower >= self.lower:
                 self.lower, self.y, self.kind, self.margin_below = lower, y, kind, margins[1]
+                self.said = said[0], self.said[1]
+            self._best = -math.inf, math.inf
         self._check_order()
         return gap
 
@@ -490,6 +608,15 @@ class Judge(JudgeState):
         else:
             size = abs(self.scale_below - self.value_of("g", y))
             self.start_size = size if size < math.inf else 0.0
+        if self._levels[1].is_possible and not self.above.possible:
+            wrong = product_shift(self.problem.coupling, x, Bx, self.mismatch)
+            self._refer(1, -Bx, wrong, value + errors_at(self.problem.f, x, value).value)
+        if self._levels[0].is_possible and not self.below.possible:
+            g_value, wrong = (
+                self.value_of("g", y),
+                product_shift(self.problem.coupling, y, self.start_pull, self.mismatch),
+            )
+            self._refer(0, self.start_pull, wrong, g_value + errors_at(self.problem.g, y, g_value).value)
         self.is_open = True
 
     def _descend_from_start(self) -> None:
@@ -533,6 +660,8 @@ class Judge(JudgeState):
         if mismatch > self.mismatch:
             self.mismatch = mismatch
             self.lower, self.upper, self.near = -math.inf, math.inf, None
+            self._best, self.x_weights, self.y_weights = (-math.inf, math.inf), None, None
+            self.said = "", ""
             self.near_lower, self.near_upper, self.radii = -math.inf, math.inf, (math.inf, math.inf)
 
     def value_of(self, name: str, point: Array) -> float:
@@ -595,26 +724,38 @@ class Judge(JudgeState):
         return found
 
     def _accept_lower(
-        self, bound: float, y: Array, kind: str, margin: float = 0.0, terms: float = 0.0, inside: float = 0.0
+        self,
+        bound: float,
+        y: Array,
+        kind: str,
+        margin: float = 0.0,
+        terms: float = 0.0,
+        inside: float = 0.0,
+        said: str = "",
     ) -> None:
-        """A bound less its margin; `terms` are the sizes of what it was summed of, `inside` a margin it has already."""
+        """A bound less its margin; `terms` are the sizes of what it was summed of, `inside` a margin it has already.
+
+        One that rests on what every solution obeys is none on the whole set.
+        """
         margin += 16.0 * EPS * (abs(bound) + terms)
         bound -= margin
-        if y is self._candidate_y and bound > self._own[0]:
+        if y is self._candidate_y and bound > self._own[0] and not said:
             self._own = bound, self._own[1]
         # Comparisons are written so that a NaN is never accepted. Nor is a linearisation at an infinite value a bound.
         if self.lower < bound < math.inf:
             self.lower, self.y, self.kind, self.margin_below = bound, y, kind, margin + inside
+            self.said = said, self.said[1]
 
     def _accept_upper(
-        self, bound: float, x: Array, margin: float = 0.0, terms: float = 0.0, inside: float = 0.0
+        self, bound: float, x: Array, margin: float = 0.0, terms: float = 0.0, inside: float = 0.0, said: str = ""
     ) -> None:
         margin += 16.0 * EPS * (abs(bound) + terms)
         bound += margin
-        if bound < self._own[1]:
+        if bound < self._own[1] and not said:
             self._own = self._own[0], bound
         if -math.inf < bound < self.upper:
             self.upper, self.x, self.margin_above = bound, x, margin + inside
+            self.said = self.said[0], said
 
     def _check_order(self) -> None:
         """A lower bound above the upper one is no gap: what rounding can not explain, oracles have contradicted."""
@@ -640,3 +781,8 @@ def _sides(problem: SaddleProblem, split: Split) -> tuple[PairGuard, PairGuard, 
         ResidualBound(split.f_rest, split.f_simple, problem.X),
         ResidualBound(split.g_rest, split.g_simple, problem.Y),
     )
+
+
+def _known(known: Linearisation | None, rest: Function, point: Array) -> Linearisation | None:
+    """What is known of the costly part; where there is none, that it is 0."""
+    return Linearisation(point, 0.0, np.zeros_like(point)) if known is None and isinstance(rest, Zero) else known

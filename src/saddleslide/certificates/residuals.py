@@ -99,6 +99,11 @@ class ResidualBound(ResidualState):
         self, pull: Array, known: Linearisation, center: Array, radius: float, error: float, tau: float
     ) -> Least:
         """The least of h(x) + <pull, x> over points of the set within a radius of the center, from below."""
+        base, slope, lost = self.model_at(pull, known, center, error)
+        return least_within(base, slope, center, radius, self.simple, self.domain, lost, tau)
+
+    def model_at(self, pull: Array, known: Linearisation, center: Array, error: float) -> tuple[float, Array, Errors]:
+        """The costly part with the pull is at least base + <slope, x - center>: base, slope, and their rounding."""
         made, way = self._made(known, pull, error), center - known.point
         base = known.value + float(np.vdot(known.gradient, way)) + float(np.vdot(pull, center))
         # The value is moved from the point of the gradient to the center.
@@ -106,7 +111,7 @@ class ResidualBound(ResidualState):
         slope, pulled = known.sizes[1], float(np.linalg.norm(pull))
         inner = (inner_error(center.size) + FEW) * (slope * (moved + FEW * size) + pulled * size)
         lost = Errors(made.value + made.gradient * moved + error * size + inner, made.gradient)
-        return least_within(base, known.gradient + pull, center, radius, self.simple, self.domain, lost, tau)
+        return base, known.gradient + pull, lost
 
     @property
     def steepness(self) -> float:

@@ -109,7 +109,7 @@ class Certificate:
         -inf and inf where unknown.
     kind : str
         How the lower bound was found: "exact" (certified inner minimum), "residual" (gradient and strong convexity),
-        "model" (averaged lower models), or "none".
+        "model" (averaged lower models), "level set" (over a bounded set that has every solution), or "none".
     error : float
         What the certified inner solves and rounding contributed to the gap.
     reason : str
@@ -124,6 +124,8 @@ class Certificate:
         on a whole set is infinite.
     radii : (float, float)
         Lengths around x and y; infinite where a bound is one on the whole set.
+    solutions : str
+        What every solution obeys and the bounds rest on, where the sets themselves have no end; empty otherwise.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class Certificate:
     assumes: str = ""
     within: tuple[float, float] = (-math.inf, math.inf)
     radii: tuple[float, float] = (math.inf, math.inf)
+    solutions: str = ""
 
     @property
     def claim(self) -> Status:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from saddleslide.certificates.foresight import possible_claim
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.base import Method
@@ -148,4 +149,5 @@ def method_plan(facts: Facts, method: Method, every: int | None = None) -> Plan:
     raise_all(f"method {name!r} can not run on this problem", complaints + method.lacks(facts))
     own = None if name in by_name and by_name[name] is type(method) else method
     settings, shapes = method.settings(), (problem.X.shape, problem.Y.shape)
-    return Plan(method=name, settings=settings, own=own, every=every, tol=0.0, shapes=shapes)
+    claim = possible_claim(problem)
+    return Plan(method=name, settings=settings, own=own, every=every, tol=0.0, shapes=shapes, certificate=claim)

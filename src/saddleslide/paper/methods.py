@@ -13,7 +13,7 @@ import numpy as np
 
 import saddleslide as ss
 from saddleslide.arrays.base import Array
-from saddleslide.certificates.certificate import certify
+from saddleslide.certificates.certification import certify
 from saddleslide.facts.facts import Facts
 from saddleslide.functions import tilted_minimum
 from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, TV_WEIGHT

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.certificates.certificate import judged
+from saddleslide.certificates.foresight import possible_claim
 from saddleslide.errors import raise_all
 from saddleslide.facts import costs as estimates
 from saddleslide.facts.facts import Facts
@@ -56,7 +57,7 @@ def adaptive_plan(facts: Facts, request: SolveRequest) -> Plan:
     made = Plan(
         method=RESTARTED_PRIMAL_DUAL, settings={"metric": "blocks"}, **target._asdict(), seed=request.seed,
         shapes=(problem.X.shape, problem.Y.shape), mirrored=mirrored, costs=costs,
-        proximal=tuple(f"{part} by its proximal step" for part in simple),
+        proximal=tuple(f"{part} by its proximal step" for part in simple), certificate=possible_claim(problem),
     )  # fmt: skip
     if f_rest.is_zero and g_rest.is_zero:
         unused = not (isinstance(metric, str) and metric in ("auto", "blocks"))

@@ -205,6 +205,13 @@ def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, method: str | M
 
 def solve_plan(facts: Facts, request: SolveRequest) -> Plan:
     """What `solve` begins with: the one answer of `plan`, `solve`, `compare` and the command line."""
+    made = _solve_plan(facts, request)
+    if made.radius > 0.0 or made.certificate is None:
+        return made
+    return replace(made, certificate=made.certificate.without_radius())
+
+
+def _solve_plan(facts: Facts, request: SolveRequest) -> Plan:
     problem, target, method = facts.problem, request.target(facts.problem), request.method
     # All that can be wrong is refused before any oracle is called.
     problem.start(request.start)

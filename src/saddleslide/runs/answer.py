@@ -17,19 +17,18 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import SINGLE
-from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import EPS, judged
-from saddleslide.certificates.judge import Judge
+from saddleslide.certificates.certification import certified_within
 from saddleslide.certificates.residuals import separates
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.domains import Domain, FullSpace
-from saddleslide.facts.facts import Facts
 from saddleslide.functions.base import Function, errors_at
 from saddleslide.operators import Coupling
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import Enclosure, SaddleProblem
 from saddleslide.runs.result import Result
+from saddleslide.theory.plan import Target
 
 # Constraints that are missed by more than this part of their right side are open.
 _OPEN = 0.1
@@ -106,7 +105,8 @@ def round_off(result: Result, problem: SaddleProblem) -> Result:
         result.status in (Status.SOLVED, Status.SOLVED_WITHIN, Status.MET_AS_DECLARED)
         and not min(seen.gap, seen.within_gap) <= result.known_target
     )
-    status = Status.NUMERICAL_LIMIT if missed else result.status
+    claimed = seen.claim if result.status in (Status.SOLVED, Status.SOLVED_WITHIN) else result.status
+    status = Status.NUMERICAL_LIMIT if missed else claimed
     spent = replace(seen, calls=result.certificate_calls + seen.calls)
     return replace(result, x=x, y=y, certificate=spent, calls=result.calls + seen.calls, status=status)
 
@@ -125,14 +125,9 @@ def single(point: Array, domain: Domain) -> Array:
 
 def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> Certificate:
     old = result.certificate
-    if result.status is Status.SOLVED_WITHIN:
-        facts = Facts(problem)
-        split = Split(*(part.function for part in (facts.f.rest, facts.f.simple, facts.g.rest, facts.g.simple)))
-        judge = Judge(problem, split, result.plans[-1].target, (x, y))
-        judge.given_radii = old.radii
-        value, gradient = judge.oracles.made("f", 1.0, lambda: split.f_rest.value_and_gradient(x))
-        judge.settle(Candidate(x, y, value, linearisation=Linearisation(x, value, gradient)))
-        return judge.certificate()
+    if result.status is Status.SOLVED_WITHIN or old.solutions:
+        radii = old.radii if result.status is Status.SOLVED_WITHIN else None
+        return certified_within(problem, (x, y), Target(result.known_target, radius=result.plans[-1].radius), radii)
     if not math.isfinite(old.gap):
         return Certificate(reason=old.reason)
     if not (problem.X.bounded and problem.Y.bounded):

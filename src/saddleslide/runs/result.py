@@ -20,6 +20,12 @@ from saddleslide.oracles.sampling import Samples
 from saddleslide.plots import draw_convergence
 from saddleslide.theory import Plan
 
+# Ends before the target whose own words do not say what another problem could prove.
+_SHORT = (
+    Status.NO_CERTIFICATE, Status.COMPLETED, Status.CALL_LIMIT, Status.TIME_LIMIT, Status.STEP_LIMIT, Status.STOPPED,
+    Status.INTERRUPTED,
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Moment:
@@ -207,8 +213,13 @@ class Result:
             blocks, bounds = (" and ".join(names) for names in zip(*unknown, strict=True))
             own = f"{blocks} {'are' if len(unknown) > 1 else 'is'} the method's own {which}"
             parts.append(f"No {bounds} bound is known: {own}, and nothing is proved of it.")
+        if self.certificate.solutions and not self._is_within:
+            parts.append(f"The bounds hold because every solution has {self.certificate.solutions}.")
         if self.certificate.assumes:
             parts.append(f"Assumed: {self.certificate.assumes}.")
+        claim = self.plans[-1].certificate if self.plans and self.status in _SHORT and not self.success else None
+        if claim is not None and claim.advice:
+            parts.append(claim.sentence)
         return " ".join(parts)
 
     @property

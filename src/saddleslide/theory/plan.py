@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from saddleslide.errors import InputError, raise_all
 from saddleslide.theory.bounds import sharp_bound
+from saddleslide.theory.claim import Claim
 from saddleslide.theory.explanation import plan_lines
 from saddleslide.theory.hypotheses import Constant, Hypothesis, all_hold
 from saddleslide.theory.noise import is_noisy, rests_on_estimate
@@ -78,6 +79,8 @@ class Plan:
         Targets relative to the gap at the start, and to the size of the saddle value; the largest of all counts.
     radius : float
         How far a claim within a radius reaches, as a multiple of the size of the point (docs/certificates.md).
+    certificate : Claim or None
+        The strongest claim that is possible (`kind`, `why`), and what would make it stronger (`advice`).
     schedule : Schedule or None
         Stages, levels, loops and norm of recursive sliding, with the theorem behind them.
     constants : dict
@@ -127,6 +130,7 @@ class Plan:
     reduction: float = 0.0
     rtol: float = 0.0
     radius: float = RADIUS
+    certificate: Claim | None = None
     schedule: Schedule | None = None
     constants: dict[str, Constant] = field(default_factory=dict)
     hypotheses: tuple[Hypothesis, ...] = ()
@@ -317,8 +321,12 @@ class Plan:
         Plan: mirror-prox, output average, metric balanced
           target   gap at most 0.001
           inspect  every 10 % more iterations
+          proof    global: X is bounded; Y is bounded
         """
         lines = plan_lines(self)
+        if self.certificate is not None:
+            lines.append(f"  proof    {self.certificate.kind}: {self.certificate.why}")
+            lines += [f"  better   {self.certificate.advice}"] * bool(self.certificate.advice)
         lines += [f"  {name:<8} {constant.value:.6g} ({constant.origin})" for name, constant in self.constants.items()]
         if self.schedule is not None:
             lines += [one.line for one in self.hypotheses]
@@ -367,6 +375,7 @@ class Plan:
             raise InputError(f"Plan.from_dict: the data has {sorted(map(str, data))}; {expected}.")
         try:
             costs, shapes, schedule = data["costs"], data["shapes"], data["schedule"]
+            claim = data["certificate"]
             plain = (
                 "method",
                 "settings",
@@ -384,6 +393,7 @@ class Plan:
             kept |= {name: tuple(data[name]) for name in ("reasons", "proximal", "notes", "spent")}
             return cls(
                 **kept,
+                certificate=None if claim is None else Claim(*claim),
                 schedule=None if schedule is None else Schedule.from_dict(schedule),
                 constants={name: Constant(*pair) for name, pair in data["constants"].items()},
                 hypotheses=tuple(Hypothesis(*one) for one in data["hypotheses"]),

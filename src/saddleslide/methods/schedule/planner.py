@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from saddleslide.arrays.base import Array, key_of
+from saddleslide.certificates.foresight import possible_claim
 from saddleslide.domains import Ball
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts import metric_constants
@@ -53,7 +54,10 @@ def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: An
     check_anchor_batch(request.anchor_batch, request.anchors, chosen.constants)
     others = tuple((name, cost) for name, made, cost in found if made is not chosen)
     shapes = (problem.X.shape, problem.Y.shape)
-    return replace(chosen, costs=costs, alternatives=others if request.loops is None else (), shapes=shapes)
+    # Schedules are judged on whole sets alone.
+    claim = possible_claim(problem).without_radius()
+    others = others if request.loops is None else ()
+    return replace(chosen, costs=costs, alternatives=others, shapes=shapes, certificate=claim)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,337 @@
+"""Bounded sets that contain every solution, from what the functions are: rules and proofs in docs/certificates.md.
+
+With U >= the saddle value and any y_0 of Y, every solution has F(x, y_0) <= U. Where F(., y_0) grows, that is a bounded
+set, and the minimum of F(., y) over it is a lower bound on the saddle value although the set X has no end. For y the
+same with the roles exchanged. Nothing here is believed that code of the caller's declares, and all is rounded outwards.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from saddleslide.arrays.base import Array
+from saddleslide.arrays.kinds import NUMPY
+from saddleslide.certificates.candidate import Split
+from saddleslide.certificates.within import least_within
+from saddleslide.domains import Ball, Box, Domain, FullSpace, Product, Simplex
+from saddleslide.functions.base import Function, Scaled, Sum, is_ours, rounding_of, runs_own_code
+from saddleslide.functions.constants import smoothness_at_hand
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.losses import LeastSquares
+from saddleslide.functions.roundings import FEW, Errors, inner_error
+from saddleslide.operators import Matrix, Mirrored, Operator
+from saddleslide.operators.spectrum import rounding_margin
+from saddleslide.problem import SaddleProblem
+
+# Longest short side, and most entries, of a matrix whose singular values are worth their time.
+_SIDE, _ENTRIES = 300, 200_000
+# Where a function is linear, F is so along its block: a set twice as large proves that residuals are small as well.
+_WIDENED = 2.0
+
+
+class Growth(NamedTuple):
+    """Weights w and k with h(x) + <tilt, x> >= sum w |x| - k on the set; w is 0 where entries have two ends."""
+
+    weights: Array
+    offset: float
+
+
+class Level(NamedTuple):
+    """All x with sum w |x| <= size, or sum w x^2 <= size^2; entries with w = 0 are bounded by the set itself."""
+
+    weights: Array
+    size: float
+    is_square: bool
+    words: str
+
+
+class LevelSets:
+    """What bounds the solutions in one block: `rest` + `simple` on its set, `other` on that of the other block."""
+
+    def __init__(
+        self, rest: Function, simple: Function, domain: Domain, other: Function, beyond: Domain, B: Operator, name: str
+    ) -> None:
+        self.rest, self.simple, self.domain, self.other, self.beyond, self.B = rest, simple, domain, other, beyond, B
+        self.name = name
+        self._applies: bool | None = None
+        trusted = not any(runs_own_code(part) or part.convex_on_trust for part in (rest, simple))
+        self._form = simple.separable_form() if trusted else None
+        self._low = least_value(rest) if trusted else -math.inf
+        lower, upper = enclosing_box(domain)
+        self.is_possible = self._form is not None and self._low > -math.inf and not domain.bounded
+        if self.is_possible:
+            self._lower, self._upper = lower, upper
+            self._endless = np.isinf(lower) | np.isinf(upper)
+            # How far the set goes to both sides of 0, where it has an end there.
+            self._ends = tuple(np.maximum(np.where(np.isinf(side), 0.0, side), 0.0) for side in (-lower, upper))
+            self._widened = _WIDENED if rest.linear and simple.linear else 1.0
+
+    @cached_property
+    def _kinks(self) -> tuple[Array, Array]:
+        """Of the simple part: its slopes at 0 to both sides less the linear part, and the linear part."""
+        assert self._form is not None
+        kinks = sum((np.asarray(w) for w, nu in self._form.powers if nu == 0.0), start=np.zeros(self.domain.shape))
+        return kinks, np.broadcast_to(np.asarray(self._form.linear), self.domain.shape)
+
+    def growth(self, tilt: Array | float = 0.0, error: float = 0.0) -> Growth:
+        """How the function with a tilt grows; `error` bounds what the tilt is wrong by."""
+        assert self._form is not None
+        kinks, linear = self._kinks
+        # A Huber function is at least |x| less half its width.
+        hubers, lost = sum(v for v, _ in self._form.hubers), sum(0.5 * v * delta for v, delta in self._form.hubers)
+        slope, kinks = linear + tilt, kinks + hubers
+        doubt = error + FEW * (kinks + np.abs(linear) + np.abs(tilt))
+        right, left = kinks + slope - doubt, kinks - slope - doubt
+        rising = np.minimum(
+            np.where(self._upper == np.inf, right, np.inf), np.where(self._lower == -np.inf, left, np.inf)
+        )
+        weights = np.where(self._endless, rising, 0.0)
+        ends = self._ends[0] * np.maximum(weights - left, 0.0) + self._ends[1] * np.maximum(weights - right, 0.0)
+        offset = float(np.sum(ends)) + self.domain.size * lost - self._low
+        return Growth(weights, (1.0 + 4.0 * inner_error(self.domain.size)) * offset)
+
+    def rule(self, other: LevelSets) -> str:
+        """Why the solutions in this block are bounded, whatever a run meets; empty where nothing says so."""
+        if not self.is_possible:
+            return ""
+        function = "f" if self.name == "x" else "g"
+        has_zero = not runs_own_code(self.other) and self.beyond.violation(np.zeros(self.beyond.shape)) == 0.0
+        if has_zero and isinstance(other.rest, Zero):
+            if self._grows:
+                return f"every solution has a bound on sum w |{self.name}|: {function} grows as that does"
+            if math.isfinite(self._flat) and self._columns is not None:
+                return f"every solution has a bound on {self.name}_j |A e_j|: A >= 0 and {self.name} >= 0"
+        if self._inner_radius > 0.0 and math.isfinite(self._flat) and self._smallest > 0.0:
+            return f"every solution has a bound on |{self.name}|: B has full rank, and 0 lies inside the other set"
+        if self.is_onto(other):
+            return f"every solution has a bound on |{self.name}|: B is onto, and the other function is quadratic"
+        return ""
+
+    @property
+    def may_meet_a_margin(self) -> bool:
+        """Whether a point of the other block with a margin in every constraint would bound this one."""
+        is_linear = self.rest.linear and self.simple.linear
+        return self.is_possible and is_linear and not np.any(np.isinf(self._lower) & np.isinf(self._upper))
+
+    def is_better(self, new: Growth, old: Growth | None, reach: float) -> bool:
+        """Whether the new one bounds all entries that the set does not, and by half of what the old one does."""
+        smallest = float(np.min(new.weights[self._endless]))
+        if old is None or not smallest > 0.0:
+            return smallest > 0.0
+        last = float(np.min(old.weights[self._endless]))
+        if math.isinf(reach):
+            return smallest > 2.0 * last
+        return 2.0 * max(reach + new.offset, 0.0) / smallest < max(reach + old.offset, 0.0) / last
+
+    def level(self, growth: Growth, excess: float) -> Level:
+        """The solutions have h(x) + <tilt, x> <= excess: where the function grows, a bounded set."""
+        size = self._widened * max(rounded_up(excess + growth.offset, abs(excess) + abs(growth.offset)), 0.0)
+        rising = growth.weights[self._endless]
+        smallest, largest = float(np.min(rising)), float(np.max(rising))
+        if largest <= smallest * (1.0 + 1e-9):
+            return Level(growth.weights, size, False, f"sum |{self.name}| <= {size / smallest:.4g}")
+        words = f"sum w |{self.name}| <= {size:.4g} with w from {smallest:.3g} to {largest:.3g}"
+        return Level(growth.weights, size, False, words)
+
+    @cached_property
+    def _growth_at_zero(self) -> Growth:
+        return self.growth()
+
+    @cached_property
+    def _grows(self) -> bool:
+        """Whether the function bounds all entries that the set does not, with nothing added."""
+        return bool(np.all(self._growth_at_zero.weights[self._endless] > 0.0))
+
+    @cached_property
+    def _flat(self) -> float:
+        """A number that the function is never below the negative of; infinite where nothing says so."""
+        growth = self._growth_at_zero
+        return growth.offset if np.all(growth.weights[self._endless] >= 0.0) else math.inf
+
+    @cached_property
+    def _columns(self) -> tuple[Array, float] | None:
+        """Squares of the norms of the columns of least squares with A >= 0 on x >= 0, rounded down, and |b|."""
+        if np.any(self._lower < 0.0):
+            return None
+        squares, data = np.zeros(self.domain.size), 0.0
+        for weight, model in _least_squares(self.rest):
+            A = model.A
+            if type(A) is not Matrix:
+                continue
+            entries = A.entries
+            if (entries.data if scipy.sparse.issparse(entries) else entries).min(initial=0.0) < 0.0:
+                continue
+            found = (
+                entries.multiply(entries).sum(axis=0)
+                if scipy.sparse.issparse(entries)
+                else np.square(entries).sum(axis=0)
+            )
+            squares += weight * np.asarray(found).ravel()
+            data += weight * float(np.vdot(model.b, model.b))
+        kept = (1.0 - 4.0 * inner_error(squares.size + 1)) * squares.reshape(self.domain.shape)
+        return (np.where(self._endless, kept, 0.0), math.sqrt(data)) if np.all(kept[self._endless] > 0.0) else None
+
+    @cached_property
+    def _smallest(self) -> float:
+        """The smallest singular value of B, from below, where all of them are positive and cheap to have."""
+        B = self.B.original if isinstance(self.B, Mirrored) else self.B
+        rows, columns = math.prod(B.y_shape), math.prod(B.x_shape)
+        if type(B) is not Matrix or min(rows, columns) > _SIDE or rows * columns > _ENTRIES:
+            return 0.0
+        values = B.singular_values
+        return max(float(values[-1]) - float(values[0]) * rounding_margin(max(rows, columns)), 0.0)
+
+    @cached_property
+    def _inner_radius(self) -> float:
+        """Half the side of a cube around 0 in the other set, where its function is linear; 0 where there is none."""
+        own, others = math.prod(self.domain.shape), math.prod(self.beyond.shape)
+        if not isinstance(self.beyond, Box) or runs_own_code(self.other) or not self.other.linear or others < own:
+            return 0.0
+        return float(min(np.min(-self.beyond.lower, initial=math.inf), np.min(self.beyond.upper, initial=math.inf)))
+
+    def at_zero(self, excess: float) -> list[Level]:
+        """Sets that follow from h(x) + max over the other set of <., Bx> - other <= excess, with 0 in the other set."""
+        if not math.isfinite(excess + self._flat):
+            return []
+        found = [self.level(self._growth_at_zero, excess)] if self._grows else []
+        left = max(rounded_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
+        if self._columns is not None:
+            squares, data = self._columns
+            # |A x| <= |b| + |A x - b|, and the square of |A x| is at least that of its parts x_j A e_j.
+            size = rounded_up(data + math.sqrt(2.0 * left), data)
+            words = f"|x_j| <= {size:.4g} / |A e_j|".replace("x", self.name)
+            found.append(Level(squares, size, True, words))
+        return found
+
+    def by_rank(self, excess: float) -> list[Level]:
+        """The set that follows where the other set has 0 inside, and B no kernel."""
+        if not (self._inner_radius > 0.0 and math.isfinite(excess + self._flat) and self._smallest > 0.0):
+            return []
+        left = max(rounded_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
+        center = float(np.linalg.norm(self.other.gradient(np.zeros(self.beyond.shape))))
+        size = self._widened * rounded_up((center + left / self._inner_radius) / self._smallest, 0.0)
+        return [Level(np.where(self._endless, 1.0, 0.0), size, True, f"|{self.name}| <= {size:.4g}")]
+
+    def is_onto(self, other: LevelSets) -> bool:
+        """Whether `onto` applies: multipliers of Bx = b on free spaces, B onto, f quadratic with a Lipschitz part."""
+        if self._applies is None:
+            free = isinstance(self.domain, FullSpace) and isinstance(other.domain, FullSpace)
+            is_linear = self.rest.linear and self.simple.linear and isinstance(self.rest, Zero)
+            fits = free and is_linear and other.is_possible and other.rest.quadratic
+            fits = fits and other.domain.size >= self.domain.size and other._is_lipschitz and math.isfinite(other._flat)
+            known = smoothness_at_hand(other.rest, other.domain) if fits else None
+            self._applies = known is not None and self._smallest > 0.0
+        return self._applies
+
+    def onto(self, other: LevelSets, value: float, slope: float, missed: float) -> Level:
+        """The multipliers, from bounds on f and on |f'| of its costly part at a point, and on its |Bx - b|."""
+        form, known = other._form, smoothness_at_hand(other.rest, other.domain)
+        assert form is not None and known is not None
+        kinks, tilt = other._kinks
+        steep = float(np.linalg.norm(kinks + sum(v for v, _ in form.hubers) + np.abs(tilt)))
+        # A point with Bx = b is not farther than this, and there f is at most so much above its least value.
+        way, L = missed / self._smallest, known.H
+        most = value + (slope + steep) * way + 0.5 * L * way * way + other._flat
+        most = max(rounded_up(most, abs(value) + abs(other._flat)), 0.0)
+        size = self._widened * rounded_up((math.sqrt(2.0 * L * most) + steep) / self._smallest, 0.0)
+        return Level(np.ones(self.domain.shape), size, True, f"|{self.name}| <= {size:.4g}")
+
+    @property
+    def linear_part(self) -> Array:
+        """That of the simple part."""
+        return self._kinks[1]
+
+    def least(self, level: Level, model: tuple[float, Array, Errors], center: Array) -> tuple[float, float]:
+        """The least of base + <slope, x - center> + simple(x) over the level set from below, and what rounding took."""
+        base, slope, made = model
+        kinks, linear = self._kinks
+        total, here = slope + linear, float(np.linalg.norm(center))
+        right, left = np.maximum(-total - kinks, 0.0), np.maximum(total - kinks, 0.0)
+        # What an entry can gain per unit of its size, where the set has points on that side of 0.
+        gain = np.maximum(np.where(self._upper > 0.0, right, 0.0), np.where(self._lower < 0.0, left, 0.0))
+        sizes = np.where(self._endless, 0.0, np.maximum(*self._ends))
+        ended, gain = float(np.sum(gain * sizes)), gain[self._endless]
+        weights = level.weights[self._endless]
+        longest = level.size / float(np.min(np.sqrt(weights) if level.is_square else weights))
+        if level.is_square:
+            fall = level.size * float(np.linalg.norm(gain / np.sqrt(weights)))
+        else:
+            fall = level.size * float(np.max(gain / weights))
+        size, reach = float(np.linalg.norm(slope)), math.hypot(longest, float(np.linalg.norm(sizes)))
+        inner = inner_error(center.size) + FEW
+        wrong = made.gradient + FEW * (size + float(np.linalg.norm(linear)) + float(np.linalg.norm(kinks)))
+        margin = made.value + wrong * (reach + here) + inner * (abs(base) + 2.0 * size * here + fall + ended)
+        found = base - float(np.vdot(slope, center)) - fall - ended - margin
+        if not self._is_polyhedral and math.isfinite(reach):
+            near = least_within(base, slope, center, reach + here, self.simple, self.domain, made, math.nan)
+            return (near.value, near.margin) if near.value > found else (found, margin)
+        return found, margin
+
+    @cached_property
+    def _is_lipschitz(self) -> bool:
+        """Whether the simple part is so on the whole space."""
+        assert self._form is not None
+        return not np.any(np.asarray(self._form.quadratic) > 0.0) and all(nu == 0.0 for _, nu in self._form.powers)
+
+    @property
+    def _is_polyhedral(self) -> bool:
+        """Whether the simple part is made of kinks at 0 and a linear part."""
+        return self._is_lipschitz and self._form is not None and not self._form.hubers
+
+
+def level_sets(problem: SaddleProblem, split: Split) -> tuple[LevelSets, LevelSets]:
+    """What bounds the solutions in both blocks."""
+    names = "yx" if isinstance(problem.coupling, Mirrored) else "xy"
+    B, X, Y = problem.coupling, problem.X, problem.Y
+    found = (
+        LevelSets(split.f_rest, split.f_simple, X, problem.g, Y, B, names[0]),
+        LevelSets(split.g_rest, split.g_simple, Y, problem.f, X, B, names[1]),
+    )
+    for sets in found:
+        # Weights lie on the host.
+        sets.is_possible = sets.is_possible and problem.arrays == NUMPY
+    return found
+
+
+def least_value(function: Function) -> float:
+    """A number that the function is nowhere below, from what it is; -inf where nothing says so."""
+    if runs_own_code(function) or function.convex_on_trust:
+        return -math.inf
+    if isinstance(function, Zero):
+        return 0.0
+    constant, along, spread = rounding_of(function).floor
+    return -constant if along == spread == 0.0 else -math.inf
+
+
+def enclosing_box(domain: Domain) -> tuple[Array, Array]:
+    """Sides of a box around the set, infinite where nothing is known."""
+    if is_ours(domain, Box):
+        return domain.lower, domain.upper
+    if is_ours(domain, Simplex):
+        return np.zeros(domain.shape), np.ones(domain.shape)
+    if is_ours(domain, Ball):
+        center = np.zeros(domain.shape) if domain.center is None else domain.center
+        return center - domain.ball_radius * (1.0 + FEW), center + domain.ball_radius * (1.0 + FEW)
+    if is_ours(domain, Product):
+        sides = [[side.ravel() for side in enclosing_box(block)] for block in domain.blocks]
+        return np.concatenate([side[0] for side in sides]), np.concatenate([side[1] for side in sides])
+    return np.full(domain.shape, -np.inf), np.full(domain.shape, np.inf)
+
+
+def rounded_up(value: float, terms: float) -> float:
+    """Not less than what the value would be without rounding of terms of these sizes."""
+    return value + 16.0 * FEW * (abs(value) + terms)
+
+
+def _least_squares(f: Function, weight: float = 1.0) -> list[tuple[float, LeastSquares]]:
+    """The least squares in a sum, with their factors."""
+    if is_ours(f, LeastSquares):
+        return [(weight, f)]
+    if is_ours(f, Scaled):
+        return _least_squares(f.function, weight * f.factor)
+    return [found for part in f.parts for found in _least_squares(part, weight)] if is_ours(f, Sum) else []

@@ -1,0 +1,185 @@
+"""Sets that contain every solution: problems built around a solution, of which no rule may cut anything off."""
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+from saddleslide.certificates.levels import LevelSets, enclosing_box, least_value
+
+F, D = ss.functions, ss.domains
+
+
+def saddle(f, g, B, X, Y):
+    return ss.SaddleProblem(f=f, g=g, B=B, X=X, Y=Y)
+
+
+def sparse(rng, n, scale):
+    return scale * rng.standard_normal(n) * (rng.random(n) < 0.4)
+
+
+def l1_weights(rng, slope, x):
+    """Weights w and a sign of x with 0 in slope + w d|x|: w = |slope| where x is not 0, at least that elsewhere."""
+    return np.abs(slope) * np.where(x != 0.0, 1.0, rng.uniform(1.0, 2.0, x.size)), -np.sign(slope) * np.abs(x)
+
+
+def lasso_with_variation(rng, scale):
+    """A weighted l1 norm bounds x; half of the time some entries have ends of their own."""
+    n, B = 12, np.eye(12)[:-1] - np.eye(12, k=1)[:-1]
+    A, r, y = rng.standard_normal((6, n)) / scale, rng.standard_normal(6), rng.uniform(-0.3, 0.3, n - 1)
+    y[::2] = 0.3 * np.sign(y[::2])
+    slope = A.T @ r + B.T @ y
+    x = np.repeat(scale * rng.standard_normal(4), 3)
+    weights, signed = l1_weights(rng, slope, x)
+    # One value on each stretch between two jumps where |y| < 0.3, so that y is a subgradient: x is piecewise 0 here.
+    x = np.zeros(n)
+    j = int(rng.integers(n))
+    x[j] = signed[j]
+    steps = B @ x
+    y = np.where(steps != 0.0, 0.3 * np.sign(steps), y)
+    slope = A.T @ r + B.T @ y
+    weights = np.abs(slope) + np.where(x != 0.0, 0.0, rng.random(n)) / scale
+    b = A @ x - r
+    # At the jump the slope has to pull against the sign of x: a linear term sees to that.
+    c = np.where(x != 0.0, -slope - weights * np.sign(x), 0.0)
+    weights = weights + np.where(x != 0.0, np.abs(c), 0.0) * 2.0
+    c = np.where(x != 0.0, -slope - weights * np.sign(x), 0.0)
+    lower = np.where(rng.random(n) < 0.3 * rng.integers(2), x - scale * rng.random(n), -np.inf)
+    upper = np.where(rng.random(n) < 0.3 * rng.integers(2), x + scale * rng.random(n), np.inf)
+    f = F.LeastSquares(A, b) + F.Power(0.0, weight=weights, tilt=-c)
+    value = 0.5 * r @ r + weights @ np.abs(x) + c @ x + 0.3 * np.abs(B @ x).sum()
+    return saddle(f, F.Zero(), B, D.Box(lower, upper), D.Box(-0.3, 0.3, shape=n - 1)), x, y, value
+
+
+def counts_on_the_orthant(rng, scale):
+    """Least squares with A >= 0 and x >= 0."""
+    n = 10
+    A, r, y = rng.random((7, n)) / scale, -rng.random(7), rng.uniform(-0.1, 0.1, 3)
+    B = rng.standard_normal((3, n)) * 0.1 / scale
+    x = np.abs(sparse(rng, n, scale))
+    c = -(A.T @ r) - B.T @ y + np.where(x == 0.0, rng.random(n) / scale, 0.0)
+    f = F.LeastSquares(A, A @ x - r) + F.Linear(np.maximum(c, 0.0))
+    # What is left of a negative slope is a kink of g: y maximises <y, Bx - b> on the box.
+    b = B @ x
+    value = 0.5 * r @ r + np.maximum(c, 0.0) @ x
+    fits = bool(np.all(c >= 0.0))
+    return saddle(f, F.Linear(b), B, D.NonNegative(n), D.Box(-0.5, 0.5, shape=3)), x, y, value if fits else None
+
+
+def residuals_in_l1(rng, scale):
+    """|Bx - b|_1 with B of full column rank and no f at all."""
+    n, m = 4, 15
+    B = rng.standard_normal((m, n)) / scale
+    on = np.arange(m) < n
+    y = np.where(on, 0.0, np.sign(rng.standard_normal(m)))
+    # B^T y = 0 with |y| <= 1 on the n rows that x meets.
+    y[on] = -np.linalg.solve(B[on].T, B[~on].T @ y[~on])
+    largest = max(1.0, float(np.abs(y[on]).max()) * 1.1)
+    y, high = y / largest, 1.0 / largest
+    side = np.where(on, 1.0, high)
+    x = scale * rng.standard_normal(n)
+    miss = np.where(on, 0.0, np.sign(y) * rng.random(m))
+    value = float(side @ np.abs(miss))
+    return saddle(F.Zero(), F.Linear(B @ x - miss), B, D.FullSpace(n), D.Box(-side, side)), x, y, value
+
+
+def equalities(rng, scale):
+    """Least squares and a weighted l1 norm under Bx = b, B onto."""
+    n, m = 12, 3
+    A, r = rng.standard_normal((5, n)) / scale, rng.standard_normal(5) * rng.integers(2)
+    B, y = rng.standard_normal((m, n)), rng.standard_normal(m) / scale
+    slope, x = A.T @ r + B.T @ y, sparse(rng, n, scale)
+    weights, x = l1_weights(rng, slope, x)
+    f = F.LeastSquares(A, A @ x - r) + F.Power(0.0, weight=weights)
+    value = 0.5 * r @ r + weights @ np.abs(x)
+    return saddle(f, F.Linear(B @ x), B, D.FullSpace(n), D.FullSpace(m)), x, y, value
+
+
+def inequalities(rng, scale):
+    """Least squares of full column rank under Gx <= h, with a point inside: 0 has a margin in every row."""
+    n, m = 6, 9
+    A, G = rng.standard_normal((9, n)) / scale, rng.standard_normal((m, n)) / scale
+    x = scale * rng.standard_normal(n)
+    G[G @ x < 0.0] *= -1.0
+    y = np.abs(rng.standard_normal(m)) * (rng.random(m) < 0.4)
+    h = G @ x + np.where(y > 0.0, 0.0, rng.random(m))
+    r = np.linalg.lstsq(A.T, -G.T @ y, rcond=None)[0]
+    f = F.LeastSquares(A, A @ x - r)
+    return saddle(f, F.Linear(h), G, D.FullSpace(n), D.NonNegative(m)), x, y, 0.5 * r @ r
+
+
+def packing(rng, scale):
+    """min -<p, x> + <w, x> over Gx <= h, x >= 0, where every price of the dual start is above its cost."""
+    n, m = 8, 5
+    G, x = rng.random((m, n)) / scale, np.abs(sparse(rng, n, scale))
+    y = rng.random(m) * (rng.random(m) < 0.6)
+    h = G @ x + np.where(y > 0.0, 0.0, rng.random(m))
+    c = -G.T @ y + np.where(x > 0.0, 0.0, rng.random(n) / scale)
+    return saddle(F.Linear(c), F.Linear(h), G, D.NonNegative(n), D.NonNegative(m)), x, y, float(c @ x)
+
+
+FAMILIES = (lasso_with_variation, counts_on_the_orthant, residuals_in_l1, equalities, inequalities, packing)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def test_no_rule_cuts_a_solution_off_and_bounds_hold(family, monkeypatch):
+    least, seen = LevelSets.least, []
+    monkeypatch.setattr(
+        LevelSets, "least", lambda self, level, *rest: seen.append((self, level)) or least(self, level, *rest)
+    )
+    used = solved = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        problem, x, y, value = family(rng, 10.0 ** rng.uniform(-3, 3))
+        if value is None:
+            continue
+        seen.clear()
+        result = ss.solve(problem, rtol=1e-3, max_steps=120)
+        for sets, level in seen:
+            # A mirrored run has the roles exchanged; the names are those of the problem.
+            point = x if sets.name == "x" else y
+            size = np.sqrt(level.weights @ point**2) if level.is_square else level.weights @ np.abs(point)
+            assert size <= level.size * (1.0 + 1e-12), (seed, level)
+        slack = 1e-12 * (abs(value) + abs(result.lower) + 1e-300)
+        lower, upper = result.certificate.lower, result.certificate.upper
+        assert lower - slack <= value <= upper + slack, (seed, result)
+        used, solved = (
+            used + bool(seen),
+            solved + bool(result.certificate.solutions and result.status is ss.Status.SOLVED),
+        )
+    assert used >= 3 and solved >= 2, (used, solved)
+
+
+def test_what_own_code_declares_bounds_nothing():
+    class Mine(F.Function):
+        separable = True
+
+        def value_and_gradient(self, x, out=None):
+            return float(np.abs(x).sum()), np.sign(x)
+
+        def smoothness(self, domain):
+            return ss.Holder(0.0, 2.0)
+
+        def strong_convexity(self, domain):
+            return 0.0
+
+        def separable_form(self):
+            return F.Power(0.0).separable_form()
+
+    assert least_value(Mine()) == -np.inf and least_value(F.LeastSquares(np.eye(2), np.ones(2)) + Mine()) == -np.inf
+    space, box = D.FullSpace(2), D.Box(-1.0, 1.0, shape=2)
+    sets = LevelSets(
+        F.LeastSquares(np.eye(2), np.ones(2)), Mine(), space, F.Zero(), box, ss.operators.as_operator(np.eye(2)), "x"
+    )
+    assert not sets.is_possible
+    turned = F.Quadratic((lambda v: -v, lambda v: -v), x_shape=2)
+    assert least_value(turned) == -np.inf
+
+
+def test_boxes_enclose_their_sets():
+    rng = np.random.default_rng(3)
+    sets = (D.Ball(2.0, center=[1.0, 2.0]), D.Simplex(3), D.Box(-1.0, [1.0, np.inf]), D.FullSpace(2))
+    for domain in (*sets, D.Product(*sets)):
+        lower, upper = enclosing_box(domain)
+        for _ in range(50):
+            point = domain.project(5.0 * rng.standard_normal(domain.shape))
+            assert np.all(lower <= point) and np.all(point <= upper)
