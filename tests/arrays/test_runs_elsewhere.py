@@ -196,7 +196,7 @@ def test_every_method_runs_there(method):
     )
     ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.uploaded)
     # The plans of the paper grow with the accuracy, and all of their loops are inside one step.
-    settings = {"tol": 0.05, "method": method, "max_steps": 3}
+    settings = {"tol": 0.5, "method": method, "max_steps": 3}
     first, second = ss.solve(ours, **settings), ss.solve(theirs, **settings)
     same(first, second, "torch")
     if method == "l-bfgs":
