@@ -1,6 +1,6 @@
 """Table e2_mixed of the paper to the printed digit at eps = 0.5: seeds 0, 1, 2; in its two longest rows one or none.
 
-`saddleslide paper run budgets` finds the gap of the row without: the verdict is in benchmarks/results/paper_summary.json.
+`saddleslide paper run budgets` finds the gap of the row without; benchmarks/results/paper_summary.json has the verdict.
 """
 
 from __future__ import annotations
