@@ -10,7 +10,7 @@ from independent import ROUNDING, Truth
 from planted import planted
 from saddleslide.certificates.guards import ENOUGH
 
-CHUNK = 20
+CHUNK = 12
 CHUNKS = 5
 
 

@@ -80,7 +80,7 @@ def test_the_test_at_the_start_costs_two_products_and_can_be_switched_off():
 @pytest.mark.parametrize("door", ["auto", "adaptive", "mirror-prox", "a fixed plan", "certify"])
 def test_an_adjoint_that_is_off_by_little_is_inside_the_bounds(door, inside):
     """From 1e-9 on no claim is false, and none is made below what the adjoint is off by; a true one loses nothing."""
-    for error, seed in itertools.product((0.0, 1e-9, 1e-8, 1e-7), range(3)):
+    for error, seed in itertools.product((0.0, 1e-9, 1e-7), range(2)):
         case = truths.off_by(error, seed, inside)
         case.target = {"tol": 1e-9}
         claim = truths.through(case, door, np.random.default_rng(5))

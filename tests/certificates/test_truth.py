@@ -6,7 +6,7 @@ import pytest
 import truths
 from exact import Saddle, ball, box, exactly, least_squares, mpf, quadratic, simplex, whole_space
 
-RUNS = 16
+RUNS = 8
 
 
 @pytest.mark.parametrize("family", truths.FAMILIES)

@@ -36,14 +36,21 @@ def stored(folder, name, kind):
 
 @pytest.mark.parametrize("kind", [".csv", ".txt", ".npy", ".npz", ".mtx"])
 def test_a_game_from_every_kind_of_file(kind, tmp_path, capsys):
-    folder = tmp_path / "out"
-    arguments = ["solve", "game", "--payoff", stored(tmp_path, "payoff", kind), "--tol", "1e-8", "--out", str(folder)]
-    assert cli.main(arguments) == cli.EXIT_SOLVED
-    assert "exploitability" in capsys.readouterr().out
-    assert {path.name for path in folder.iterdir()} == set(SOLUTION_FILES)
-    record = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    folder, arguments = (
+        tmp_path / "out",
+        ["solve", "game", "--payoff", stored(tmp_path, "payoff", kind), "--tol", "1e-8"],
+    )
     game = ss.gallery.matrix_game(PAYOFF)
     solution = game.read(ss.solve(game, tol=1e-8))
+    if kind != ".npz":
+        assert cli.main(arguments) == cli.EXIT_SOLVED
+        out = capsys.readouterr().out
+        assert "exploitability" in out and f"{solution.value:.8g}" in out
+        return
+    # Pictures take longer than all the rest: one kind will do.
+    assert cli.main([*arguments, "--out", str(folder)]) == cli.EXIT_SOLVED
+    assert {path.name for path in folder.iterdir()} == set(SOLUTION_FILES)
+    record = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert record["facts"]["value"] == pytest.approx(solution.value, abs=1e-8) and record["status"] == "SOLVED"
     with np.load(folder / "arrays.npz") as arrays:
         assert arrays["row"] == pytest.approx(solution.row, abs=1e-6)

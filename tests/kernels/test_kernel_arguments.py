@@ -22,6 +22,8 @@ from saddleslide.operators.explicit import Matrix
 from saddleslide.operators.sparse import SparseRows
 from saddleslide.oracles.oracles import Oracles
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 F, D = ss.functions, ss.domains
 MODULES = ("compiled", "products", "passes", "primal_dual", "sweeps", "pictures")
 MATRICES, PICTURES = [{"coupling": Dense}, {"coupling": Sparse}], [{"coupling": Differences}]

@@ -26,6 +26,8 @@ from saddleslide.theory import Term, place
 from saddleslide.theory.restarts import Stage
 from support import gathered, is_compiled, pairwise
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 TOLERANCE = 1e-12
 ROWS, COLUMNS = 5, 7
 

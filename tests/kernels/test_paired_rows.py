@@ -15,7 +15,10 @@ from saddleslide.operators.sparse import SparseRows
 from support import gathered, scattered
 
 WIDE = 2**16 + 5
-pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="loops written for LLVM have no Python form")
+pytestmark = [
+    pytest.mark.usefixtures("compiled"),
+    pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="loops written for LLVM have no Python form"),
+]
 
 
 def normal(seed, *shape):

@@ -21,6 +21,8 @@ from saddleslide.planner.choice import adaptive_plan
 from saddleslide.planner.forecast import SolveRequest
 from support import gathered, scattered
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 WIDE = 2**16 + 3
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 
 import saddleslide as ss
 from support import gathered, pairwise
@@ -23,6 +24,8 @@ from transcriptions import (
     library_averages,
     random_part,
 )
+
+pytestmark = pytest.mark.usefixtures("either_way")
 
 ORDERS = ["".join(letters) for letters in itertools.permutations("fgB")]
 KINDS_OF_TWO = [("pQ", "pQ"), ("p", "Q"), ("Q", "p"), ("p", "p"), ("Q", "Q")]

@@ -157,10 +157,11 @@ def test_every_oracle_may_fail_at_every_call(name, oracle, fault):
                 # Cut short while judging, the bounds may already meet the target.
                 assert result.status in (ss.Status.INTERRUPTED, ss.Status.SOLVED)
             check_truth(result)
-        # The same objects again, now without a fault: as if nothing had happened.
-        faulty.at = 0
-        tested = "adjoint_test" in vars(faulty.problem.coupling)
-        assert bits(run(faulty.problem)) == (again if tested else clean)
+        # The same objects again, now without a fault: as if nothing had happened. A whole run, so not after each fault.
+        if k % 5 == 1:
+            faulty.at = 0
+            tested = "adjoint_test" in vars(faulty.problem.coupling)
+            assert bits(run(faulty.problem)) == (again if tested else clean)
         np.testing.assert_array_equal(START[0], x)
         np.testing.assert_array_equal(START[1], y)
     assert k < 400

@@ -20,6 +20,8 @@ from saddleslide.runs.control import Control
 from saddleslide.runs.loop import Run
 from watched import Both, Watched
 
+pytestmark = pytest.mark.usefixtures("either_way")
+
 F, D = ss.functions, ss.domains
 SHAPE, FIELD = (5, 6), (2, 5, 6)
 

@@ -15,7 +15,7 @@ from support import CountedProblem, gathered
 from truths import FAMILIES
 
 PRICES = (None, (1.0, 1.0, 1.0), (1.0, 1.0, 100.0), (300.0, 1.0, 1.0))
-LIMITS = {"max_steps": 40, "max_calls": {"f": 300, "g": 300, "B": 3000}}
+LIMITS = {"max_steps": 20, "max_calls": {"f": 200, "g": 200, "B": 1000}}
 
 
 def replayed(make, asked):

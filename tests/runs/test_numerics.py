@@ -59,11 +59,15 @@ def outcomes(kind, s, t):
     return [(result.status, result.lower / s, result.upper / s) for result in results]
 
 
-@pytest.mark.parametrize("kind", ["least squares", "huber", "power", "linear", "free", "ball", "custom"])
+KINDS = ["least squares", "huber", "power", "linear", "free", "ball", "custom"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_scales_change_nothing_but_the_scale(kind):
     plain = outcomes(kind, 1.0, 1.0)
     assert [row[0] for row in plain] == [ss.Status.SOLVED, ss.Status.SOLVED, ss.Status.COMPLETED]
-    for s, t in SCALES:
+    # Every scale meets some kinds, and every kind four scales.
+    for s, t in (SCALES * 2)[KINDS.index(kind) :][:4]:
         for (status, lower, upper), (wanted, low, high) in zip(outcomes(kind, s, t), plain, strict=True):
             assert status is wanted, (s, t)
             # Two enclosures of the same number overlap, and are about as wide.
@@ -135,7 +139,7 @@ def value_of(f, g, matrix, X, Y):
             X.project(x - step * (f.gradient(u) + matrix.T @ v)),
             Y.project(y - step * (g.gradient(v) - matrix @ u)),
         )
-        if all(np.abs(new - old).max(initial=0.0) <= 1e-16 for new, old in zip((x, y), before, strict=True)):
+        if all(np.abs(new - old).max(initial=0.0) <= 1e-12 for new, old in zip((x, y), before, strict=True)):
             break
     return f.value(x) + y @ (matrix @ x) - g.value(y)
 

@@ -22,7 +22,7 @@ SETS = {
 def simplex_of(v):
     """By bisection, unlike the package."""
     low, high = v.min() - 1.0, v.max()
-    for _ in range(60):
+    for _ in range(50):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if np.maximum(v - middle, 0.0).sum() > 1.0 else (low, middle)
     return np.maximum(v - high, 0.0) / np.maximum(v - high, 0.0).sum()
@@ -40,7 +40,7 @@ def true_gap(name, x, y):
     A_, b_, B_, c_, x, y = (np.asarray(v, dtype=np.float64) for v in (A, b, B, c, x, y))
     u, v = project(np.zeros(6)), project(np.zeros(5))
     step = 1.0 / (np.linalg.norm(A_, 2) ** 2 + 0.1)
-    for _ in range(1500):
+    for _ in range(500):
         u = project(u - step * (A_.T @ (A_ @ u - b_) + 0.1 * u + B_.T @ y))
         v = project(v - (0.5 * v + c_ - B_ @ x))
 

@@ -14,6 +14,8 @@ from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, Logistic, MiniBatch, Noisy, Quadratic
 from support import gathered
 
+# Thousands of steps on long vectors: compiled updates take half the time.
+pytestmark = pytest.mark.usefixtures("compiled")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -197,7 +199,7 @@ def test_noise_makes_the_gap_fall_like_the_square_root_of_the_samples(name):
     plan = ss.plan(problem, order=GAP.SLOPES[name], loops=(40, 1, 1), metric="identity")
     # The fast form of the benchmark makes the draws of ss.run and ends at the same points.
     assert GAP.lockstep_gaps(problem, plan, 4) == pytest.approx(GAP.gaps(problem, plan, 4), abs=1e-9)
-    assert GAP.slope(name, runs=100, grid=(2048, 4096, 8192, 16384))["slope"] == pytest.approx(-0.5, rel=0.1)
+    assert GAP.slope(name, runs=100, grid=(2048, 5792, 16384))["slope"] == pytest.approx(-0.5, rel=0.1)
 
 
 @pytest.mark.parametrize("anchors", [True, False])
