@@ -41,7 +41,8 @@ def _shrink(Y: Domain, scale: float) -> Domain | None:
         smaller: Domain = type(Y)(Y.ball_radius / scale, Y.shape)
         return smaller
     if isinstance(Y, Simplex):
-        return Simplex(Y.shape, Y.scale / scale)
+        simplex: Domain = Simplex(Y.shape, Y.scale / scale)
+        return simplex
     return None
 
 
