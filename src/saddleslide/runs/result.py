@@ -248,7 +248,7 @@ class Result:
             ("status", self.status.name.lower()),
             ("minimum", self._objective),
             ("gap", f"{self.gap:.4g} ({self._kind})"),
-            ("bounds", f"[{self.lower:.6g}, {self.upper:.6g}]"),
+            ("bounds", f"[{self.lower:.{self._digits}g}, {self.upper:.{self._digits}g}]"),
             ("expected", f"{self.expected_gap:.4g} (bound on the expected gap)" * (not math.isnan(self.expected_gap))),
             ("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)" * (self.floor > 0.0)),
             ("calls", _listed(self.calls) + spared * (self.spared > 0)),
@@ -262,6 +262,14 @@ class Result:
             ("message", self.message),
         ]
         return [(name, text) for name, text in rows if text]
+
+    @property
+    def _digits(self) -> int:
+        """So many that the bounds show their gap."""
+        size = max(abs(self.lower), abs(self.upper))
+        if not (0.0 < self.gap < math.inf and 0.0 < size < math.inf):
+            return 6
+        return min(max(6, 2 + math.ceil(math.log10(size / self.gap))), 17)
 
     @property
     def _objective(self) -> str:
