@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import need
 
 import saddleslide as ss
 from saddleslide.planner.objectives import BLOCK, GRADIENT, PROX, SET, split_objective
+from support import need
 
 F, D = ss.functions, ss.domains
 RNG = np.random.default_rng(7)
@@ -140,3 +140,16 @@ def test_own_steps_are_those_of_the_function_itself():
 def test_what_can_not_be_said_is_refused_by_name(wrong, words):
     with pytest.raises(ss.errors.InputError, match=words):
         wrong()
+
+
+def test_entries_with_weights_of_their_own_leave_steps_that_mix_them_alone():
+    cp = need("cvxpy")
+    uneven = A * np.geomspace(1.0, 100.0, N)
+    x = cp.Variable(N)
+    trusted = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(uneven @ x - b) + 2.0 * cp.norm(x)))
+    trusted.solve(solver="CLARABEL")
+    result = ss.minimize(F.LeastSquares(uneven, b) + 2.0 * F.L2())
+    assert result.success and result.objective == pytest.approx(trusted.value, rel=2e-4)
+    weights = ss.metrics.Diagonal(np.geomspace(1.0, 100.0, N))
+    with pytest.raises(ss.errors.InputError, match="mixes the entries"):
+        ss.minimize(F.LeastSquares(uneven, b) + 2.0 * F.L2(), metric=weights)

@@ -76,9 +76,17 @@ def _diagonal_obstacles(problem: SaddleProblem, rest: Function) -> list[str]:
     obstacles = []
     if not isinstance(problem.X, FullSpace | Box):
         obstacles.append(f"X is {problem.X}, whose projection mixes the entries")
+    if _has_mixing_step(problem):
+        obstacles.append("a simple term of f has a proximal step that mixes the entries")
     if hessian_diagonal(rest, problem.X.shape) is None:
         obstacles.append("f does not show the diagonal of its Hessian")
     return obstacles
+
+
+def _has_mixing_step(problem: SaddleProblem) -> bool:
+    """Whether the simple part of f takes one step for all entries: norms of groups, of singular values, own code."""
+    simple = split_simple(problem.f, problem.X)[1]
+    return simple.separable_form() is None and not simple.has_entry_steps
 
 
 def _check_given(problem: SaddleProblem, metric: Metric) -> None:
@@ -89,6 +97,8 @@ def _check_given(problem: SaddleProblem, metric: Metric) -> None:
     allowed = (FullSpace | Box) if isinstance(metric, Entrywise) else (FullSpace | Ball)
     if not isinstance(metric, Blocks) and not isinstance(problem.X, allowed):
         complaints.append(f"metric {metric.name!r} can not be used: X is {problem.X}, whose constraint mixes with it.")
+    if isinstance(metric, Entrywise) and shape and _has_mixing_step(problem):
+        complaints.append(f"metric {metric.name!r} can not be used: a simple term of f mixes the entries of x.")
     if not isinstance(metric, Entrywise):
         # A simple part says on unbounded sets too that f has kinks or a Hölder gradient.
         form = split_simple(problem.f, problem.X)[1].separable_form()
