@@ -183,3 +183,25 @@ def test_boxes_enclose_their_sets():
         for _ in range(50):
             point = domain.project(5.0 * rng.standard_normal(domain.shape))
             assert np.all(lower <= point) and np.all(point <= upper)
+
+
+def test_rows_with_weights_of_their_own_bound_no_column():
+    rng = np.random.default_rng(3)
+    A, b = rng.uniform(0.1, 1.0, (12, 6)), rng.uniform(0.0, 5.0, 12)
+    weights = np.geomspace(1e-4, 1.0, 12)
+    problem = ss.SaddleProblem(
+        f=ss.functions.LeastSquares(A, b, weights=weights),
+        g=ss.functions.Zero(),
+        B=np.eye(6)[:5] - np.eye(6)[1:],
+        X=ss.domains.NonNegative(6),
+        Y=ss.domains.Box(-1e-4, 1e-4, shape=5),
+    )
+    result = ss.solve(problem, rtol=1e-6)
+    scaled, data = np.sqrt(weights)[:, None] * A, np.sqrt(weights) * b
+    same = ss.SaddleProblem(
+        f=ss.functions.LeastSquares(scaled, data), g=problem.g, B=problem.B, X=problem.X, Y=problem.Y
+    )
+    other = ss.solve(same, rtol=1e-6)
+    assert result.success and other.success
+    assert max(result.lower, other.lower) <= min(result.upper, other.upper)
+    assert "|x_j| <=" not in result.certificate.solutions

@@ -329,9 +329,9 @@ def rounded_up(value: float, terms: float) -> float:
 
 
 def _least_squares(f: Function, weight: float = 1.0) -> list[tuple[float, LeastSquares]]:
-    """The least squares in a sum, with their factors."""
+    """The least squares in a sum, with their factors; rows with weights of their own bound no column."""
     if is_ours(f, LeastSquares):
-        return [(weight, f)]
+        return [(weight, f)] if f.weights is None else []
     if is_ours(f, Scaled):
         return _least_squares(f.function, weight * f.factor)
     return [found for part in f.parts for found in _least_squares(part, weight)] if is_ours(f, Sum) else []
