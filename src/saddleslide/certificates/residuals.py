@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, beside
-from saddleslide.arrays.kinds import to_host
+from saddleslide.arrays.base import Array
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
+from saddleslide.certificates.cuts import Cuts, Peak
 from saddleslide.certificates.within import Least, least_within
 from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, value_aside
@@ -28,14 +28,13 @@ from saddleslide.functions.searched import model_minimum, wrong_slope_cost
 from saddleslide.operators.base import Coupling
 
 EPS = float(np.finfo(np.float64).eps)
-_HISTORY = 6
 
 
 @dataclass(eq=False, repr=False)
 class ResidualState(State):
-    """What bounds rest on: linearisations that are combined, the last one, the curvature seen, and the last margin."""
+    """What bounds rest on: directions that are known, the last margin, the curvature seen, a gradient of own code."""
 
-    history: list[Linearisation] = field(default_factory=list)
+    cuts: Cuts = field(default_factory=Cuts)
     # What was given up for rounding in the last bound.
     margin: float = 0.0
     curvature: float = 0.0
@@ -51,7 +50,7 @@ class ResidualBound(ResidualState):
         self.modulus = bounding_modulus(rest, simple, domain)
         self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
-        self._combines = combinable and self.modulus > 0.0
+        self.combines = combinable and self.modulus > 0.0
         # Of code that is not ours: its rounding goes by the curvature that was declared, and that gradients show.
         self._own = rounding_of(rest).own
         known = smoothness_at_hand(rest, domain) if self._own > 0.0 else None
@@ -74,11 +73,26 @@ class ResidualBound(ResidualState):
         base = known.value + float(np.vdot(pull, known.point))
         made = self._made(known, pull, error)
         bound, self.margin = self._linearised(base, residual, known.point, made)
-        if self._combines:
-            other, margin = self._combined(base, residual, known, made)
-            bound, self.margin = (other, margin) if other > bound else (bound, self.margin)
-            self.history = [*self.history, known][-_HISTORY:]
+        if self.combines:
+            self.remember(known)
+            peak = self.cuts.peak(residual, self.modulus)
+            if peak is not None:
+                other, margin = self._combined(base, residual, known.point, made, peak)
+                bound, self.margin = (other, margin) if other > bound else (bound, self.margin)
         return bound
+
+    def remember(self, known: Linearisation) -> None:
+        """Keep what a gradient says of the curvature, where bounds can use it."""
+        if self.combines:
+            self.cuts.add(known, self._errors(known).gradient)
+
+    def expect(self, pull: Array, known: Linearisation) -> tuple[float, float]:
+        """h(p) + <pull, p> at the point of a gradient, and where the bound of `minimum` would lie but for rounding."""
+        self.remember(known)
+        residual, base = known.gradient + pull, known.value + float(np.vdot(pull, known.point))
+        peak = self.cuts.peak(residual, self.modulus)
+        level = base - float(np.vdot(residual, residual)) / (2.0 * self.modulus)
+        return base, level + (0.0 if peak is None else peak.gain)
 
     def least_within(
         self, pull: Array, known: Linearisation, center: Array, radius: float, error: float, tau: float
@@ -136,37 +150,16 @@ class ResidualBound(ResidualState):
         lost = made.value + wrong_slope_cost(made.gradient, way, reach, curved)
         return base - float(np.vdot(slope, point)) + found.lower - lost, lost + found.rounding
 
-    def _combined(self, base: float, slope: Array, known: Linearisation, made: Errors) -> tuple[float, float]:
-        """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
-        ways, turns, roundings = [], [], []
-        for past in self.history:
-            way, turn = past.point - known.point, past.gradient - known.gradient
-            size = float(np.linalg.norm(way))
-            if size > 1e-14 * (1.0 + known.sizes[0]):
-                ways.append(way.ravel() / size)
-                turns.append(turn.ravel() / size)
-                # What rounding may have done to the difference of the two gradients.
-                roundings.append(sum(self._errors(one).gradient + FEW * one.sizes[1] for one in (past, known)) / size)
-        if not ways:
-            return -math.inf, 0.0
-        mu, r = self.modulus, slope.ravel()
-        D, HD, noise = np.stack(ways, axis=1), np.stack(turns, axis=1), np.array(roundings)
-        # As many numbers as there are old points: on the host, wherever the points lie.
-        quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(ways) * noise**2 / mu)
-        linear = to_host(D.T @ r - HD.T @ r / mu)
-        values, vectors = np.linalg.eigh(quadratic)
-        good = values > 1e-13 * values.max()
-        c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
-        there = beside(r, c)
-        move, turn = D @ there, HD @ there
-        length, wrong = float(np.linalg.norm(move)), float(noise @ np.abs(c))
-        left, wrong_there = float(np.linalg.norm(r + turn)), wrong + made.gradient + FEW * float(np.linalg.norm(turn))
-        terms = (
-            float(np.linalg.norm(r)) * length + 0.5 * length * float(np.linalg.norm(turn)) + left * left / (2.0 * mu)
-        )
-        lost = made.value + (made.gradient + 0.5 * wrong) * length + (inner_error(r.size) + FEW) * terms
+    def _combined(self, base: float, slope: Array, point: Array, made: Errors, peak: Peak) -> tuple[float, float]:
+        """The bound at the peak over combinations of old points (gradients of a quadratic are affine)."""
+        mu, (move, turn, wrong) = self.modulus, self.cuts.at(peak.weights)
+        length, turned, residual = float(np.linalg.norm(move)), float(np.linalg.norm(turn)), slope + turn
+        left, wrong_there = float(np.linalg.norm(residual)), wrong + made.gradient + FEW * turned
+        terms = float(np.linalg.norm(slope)) * length + 0.5 * length * turned + left * left / (2.0 * mu)
+        lost = made.value + (made.gradient + 0.5 * wrong) * length + (inner_error(point.size) + FEW) * terms
         lost += wrong_there * (2.0 * left + wrong_there) / (2.0 * mu)
-        return base + float(r @ move) + 0.5 * float(move @ turn) - left * left / (2.0 * mu) - lost, lost
+        raised = float(np.vdot(slope, move)) + 0.5 * float(np.vdot(move, turn)) - left * left / (2.0 * mu)
+        return base + raised - lost, lost
 
 
 # A hyperplane separates when it does by more than this part of its terms.
