@@ -30,8 +30,8 @@ from saddleslide.certificates.candidate import Candidate
 from saddleslide.certificates.judge import Judge
 from saddleslide.gallery.pictures import shaded_phantom
 from saddleslide.gallery.projectors import projector
-from saddleslide.kernels import switch
 from saddleslide.operators import FiniteDifferences, Matrix
+from saddleslide.oracles import clock
 
 F, D = ss.functions, ss.domains
 Point = tuple[np.ndarray, np.ndarray]
@@ -187,7 +187,7 @@ def lateness(name: str) -> list[dict[str, object]]:
 def share(name: str, rounds: int = 5) -> dict[str, float]:
     """The part of the processor time of a call that judging takes, in the median of a few calls."""
     problem, found = INSTANCES[name](), {}
-    with mock.patch.object(switch, "time", SimpleNamespace(perf_counter=time.process_time)):
+    with mock.patch.object(clock, "time", SimpleNamespace(perf_counter=time.process_time)):
         for reduction in (1e-2, 1e-4, 1e-6):
             parts = []
             for _ in range(rounds + 1):

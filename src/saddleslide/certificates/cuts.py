@@ -20,12 +20,15 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
+from saddleslide.domains import Box
 from saddleslide.functions.roundings import FEW
 
 # Directions that are kept: more add little, since the last ones are along those in which the residual still lies.
-_MOST = 10
+_MOST = 6
 # Points nearer than this part of their size have no direction; curvatures below this part of the largest no inverse.
 _SAME, _SINGULAR = 1e-14, 1e-13
+# Changes of what is active in a box.
+_ROUNDS = 2
 
 
 @dataclass(eq=False, repr=False)
@@ -98,6 +101,35 @@ class Cuts(CutState):
         found = (vectors.T @ linear)[good]
         weights = vectors[:, good] @ (found / values[good])
         return Peak(weights, 0.5 * float(found @ (found / values[good])))
+
+    def peak_in_box(self, slope: Array, point: Array, mu: float, box: Box) -> Peak | None:
+        """The same where the model of the bound is minimised over a box, by Newton steps on which sides are active.
+
+        At x + D c the least of <r + T c, .> + mu/2 |.|^2 over the box has entries that are free, as above, and others
+        at a side s from x, where (r + T c)(s - D c) + mu/2 (s - D c)^2 is left. The gain is not known.
+        """
+        if not self.ways:
+            return None
+        D, T = (np.stack([row.ravel() for row in rows]) for rows in (self.ways, self.turns))
+        (bent, _), noise, r, x = self._products(), np.array(self.noise), slope.ravel(), point.ravel()
+        weights, before = np.zeros(len(D)), None
+        for _ in range(_ROUNDS):
+            here, tilt = x + weights @ D, r + weights @ T
+            there = here - tilt / mu
+            end = box.project(there.reshape(point.shape)).ravel()
+            held = end != there
+            if before is not None and np.array_equal(held, before):
+                break
+            before, side = held, end - x
+            free, Da = (~held).astype(np.float64), D * held
+            cross = Da @ T.T
+            quadratic = (T * free) @ T.T / mu - bent + cross + cross.T - mu * (Da @ D.T)
+            quadratic[np.diag_indices_from(quadratic)] += len(noise) * noise**2 / mu
+            linear = D @ (r * free) - T @ (r * free) / mu + T @ (side * held) - mu * (Da @ side)
+            values, vectors = np.linalg.eigh(quadratic)
+            good = values > _SINGULAR * abs(values[-1])
+            weights = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
+        return Peak(weights, math.nan)
 
     def at(self, weights: Array) -> tuple[Array, Array, float]:
         """The sum of the directions with these weights, the Hessian along it, and a bound on the rounding of that."""

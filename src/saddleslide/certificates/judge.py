@@ -95,6 +95,9 @@ class JudgeState(State):
     seen: int = 0
     next_try: int = 1
     next_look: int = 1
+    # Before that, points are not expected to meet the target; what that rests on, the last look and its gap.
+    next_hope: int = 1
+    last_gap: tuple[int, float] = (0, math.inf)
     allowance: Calls = field(default_factory=Calls)
     has_descended: bool = False
     is_open: bool = False
@@ -233,7 +236,8 @@ class Judge(JudgeState):
 
         With `may_wait` a candidate whose bounds can not meet the target is only judged now and then.
         """
-        x, y, waits = candidate.x, candidate.y, may_wait and self.seen + 1 < self.next_look
+        x, y = candidate.x, candidate.y
+        waits = may_wait and self.seen + 1 < max(self.next_look, self.next_hope)
         # Where nobody will look, points are only asked what a relative target needs.
         value, error = candidate.value + self.below.simple_value(x), 0.0
         start = math.inf if self.start_pull is None else value + float(np.vdot(self.start_pull, x))
@@ -248,7 +252,11 @@ class Judge(JudgeState):
         self.seen += 1
         if candidate.earlier is not None:
             self.below.remember(candidate.earlier)
-        if waits and (self._is_hopeless(candidate, g_value) or not self._is_feasible(candidate)):
+        if may_wait and (
+            (waits and self._is_hopeless(candidate, g_value))
+            or (self.seen < self.next_hope and not self.below.combines)
+            or not self._is_feasible(candidate)
+        ):
             return self.solved
         value, error = self._valued(candidate)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(x)
@@ -277,6 +285,7 @@ class Judge(JudgeState):
         affordable = self.oracles.calls.g + 2 <= self.allowance.g
         # Where a lower bound is far off, the upper one can wait.
         if waits and math.isfinite(self._own[0]) and not decides:
+            self._expect(min(rough, self.upper) - self._own[0])
             self._check_order()
             return self.solved
         self.next_look = self.seen + 2 + min(self.seen // _RARER, _RAREST)
@@ -284,8 +293,19 @@ class Judge(JudgeState):
             self._lower_upper_exactly(x, value, error, Bx, shift)
             self.next_try = self.seen + 1 + self.seen // 4
         self._look_within(candidate, value, error, Bx, shift)
+        self._expect(self.gap)
         self._check_order()
         return self.solved
+
+    def _expect(self, gap: float) -> None:
+        """Where looks cost more, the next is half way to where gaps that shrink as they did would meet the target."""
+        (seen, before), self.last_gap = self.last_gap, (self.seen, gap)
+        if not (0.0 < self.target < gap < before < math.inf):
+            self.next_hope = self.seen + 1
+            return
+        rate = (math.log(before) - math.log(gap)) / (self.seen - seen)
+        ahead = 0.5 * (math.log(gap) - math.log(self.target)) / rate
+        self.next_hope = self.seen + 1 + int(min(ahead, self.seen // _RARER, 2 + _RAREST))
 
     def _is_hopeless(self, candidate: Candidate, g_value: float) -> bool:
         """Whether the bound at this y stays so far below all upper ones, F at this point included, that none can meet.
@@ -293,6 +313,8 @@ class Judge(JudgeState):
         The target, or what rounding takes of bounds, need not be met by this point: nobody looks.
         """
         known, pull = candidate.linearisation, candidate.BTy
+        if known is not None:
+            self.below.remember(known)
         if known is None or pull is None or not self.below.combines or known.point is not candidate.x:
             return False
         here, bound = self.below.expect(pull, known)

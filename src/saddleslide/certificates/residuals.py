@@ -18,7 +18,7 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.cuts import Cuts, Peak
 from saddleslide.certificates.within import Least, least_within
-from saddleslide.domains import Ball, Domain, FullSpace
+from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, value_aside
 from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
@@ -51,6 +51,9 @@ class ResidualBound(ResidualState):
         self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
         self.combines = combinable and self.modulus > 0.0
+        # Arrays of other libraries are left alone: entries are picked out by what is active.
+        boxed = rest.quadratic and isinstance(simple, Zero) and self.modulus > 0.0
+        self._box = domain if boxed and isinstance(domain, Box) else None
         # Of code that is not ours: its rounding goes by the curvature that was declared, and that gradients show.
         self._own = rounding_of(rest).own
         known = smoothness_at_hand(rest, domain) if self._own > 0.0 else None
@@ -73,17 +76,21 @@ class ResidualBound(ResidualState):
         base = known.value + float(np.vdot(pull, known.point))
         made = self._made(known, pull, error)
         bound, self.margin = self._linearised(base, residual, known.point, made)
-        if self.combines:
+        if self.combines or self._box is not None:
             self.remember(known)
-            peak = self.cuts.peak(residual, self.modulus)
+            if self._box is None:
+                peak, combine = self.cuts.peak(residual, self.modulus), self._combined
+            else:
+                peak = self.cuts.peak_in_box(residual, known.point, self.modulus, self._box)
+                combine = self._combined_in_box
             if peak is not None:
-                other, margin = self._combined(base, residual, known.point, made, peak)
+                other, margin = combine(base, residual, known.point, made, peak)
                 bound, self.margin = (other, margin) if other > bound else (bound, self.margin)
         return bound
 
     def remember(self, known: Linearisation) -> None:
         """Keep what a gradient says of the curvature, where bounds can use it."""
-        if self.combines:
+        if self.combines or self._box is not None:
             self.cuts.add(known, self._errors(known).gradient)
 
     def expect(self, pull: Array, known: Linearisation) -> tuple[float, float]:
@@ -160,6 +167,20 @@ class ResidualBound(ResidualState):
         lost += wrong_there * (2.0 * left + wrong_there) / (2.0 * mu)
         raised = float(np.vdot(slope, move)) + 0.5 * float(np.vdot(move, turn)) - left * left / (2.0 * mu)
         return base + raised - lost, lost
+
+    def _combined_in_box(
+        self, base: float, slope: Array, point: Array, made: Errors, peak: Peak
+    ) -> tuple[float, float]:
+        """The same where the model is minimised over a box; the modulus of a quadratic holds outside of it too."""
+        move, turn, wrong = self.cuts.at(peak.weights)
+        length, turned = float(np.linalg.norm(move)), float(np.linalg.norm(turn))
+        terms = float(np.linalg.norm(slope)) * length + 0.5 * length * turned
+        lost = made.value + (made.gradient + 0.5 * wrong) * length + (inner_error(point.size) + FEW) * terms
+        # The point itself is rounded, and the slope with it.
+        lost += FEW * (float(np.linalg.norm(slope)) + turned) * (float(np.linalg.norm(point)) + length)
+        there = Errors(lost, wrong + made.gradient + FEW * (float(np.linalg.norm(slope)) + turned))
+        value = base + float(np.vdot(slope, move)) + 0.5 * float(np.vdot(move, turn))
+        return model_minimum(value, slope + turn, point + move, self.modulus, self.simple, self.domain, there)
 
 
 # A hyperplane separates when it does by more than this part of its terms.
