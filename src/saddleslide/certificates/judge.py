@@ -205,8 +205,13 @@ class Judge(JudgeState):
 
     @property
     def near_gap(self) -> float:
-        """Gap within the radii of the point that is the best by it; infinite where it was not asked for."""
-        return self.near_upper - self.near_lower if self.near is not None else math.inf
+        """Gap within the radii of the point that is the best by it; infinite where it was not asked for.
+
+        Infinite too where a point beyond the radii is better than all within them: the problem may be unbounded.
+        """
+        if self.near is None or self.upper < self.near_lower or self.lower > self.near_upper:
+            return math.inf
+        return self.near_upper - self.near_lower
 
     @property
     def is_within(self) -> bool:

@@ -383,23 +383,34 @@ class PNorm(Norm):
         return Holder(0.0, 2.0 * self.steepest(domain.size))
 
     def prox(self, center: Array, step: Array | float) -> Array:
-        # With N the norm of the result and u = |x| / N: N u + step u^(p-1) = |center|, and the norm of u is 1.
-        sizes, step, power = np.abs(center), float(step), self.p - 1.0
+        N, u = self.balance(center, float(step))
+        found: Array = np.copysign(N * u, center)
+        return found
+
+    def balance(self, center: Array, step: float) -> tuple[float, Array]:
+        """N >= 0 and u >= 0 of norm 1 with N u + step u^(p-1) = |center|: the step is N u; 0 and 0 where that is 0."""
+        sizes, power = np.abs(center), self.p - 1.0
+        largest = _power_norm(center, self.p)
         if _power_norm(center, self.q) <= step:
-            return center * 0.0
+            return 0.0, 0.0 * sizes
 
         def unit(N: float) -> Array:
+            if N == 0.0:
+                return (sizes / step) ** (1.0 / power)
             if power <= 1.0:
                 return balanced_size(SeparableForm(powers=((step, power),)), sizes, N)
             return balanced_size(SeparableForm(powers=((N, 1.0 / power),)), sizes, step) ** (1.0 / power)
 
-        largest = _power_norm(center, self.p)
+        # The norm of step u^(p-1) is at most this; beside rounding, N is between.
+        rest = step * math.pow(sizes.size, max(1.0 / self.p - 1.0 / self.q, 0.0))
+        low, high = max(0.0, largest - rest) * (1.0 - 1e-12), largest * (1.0 + 1e-12)
+        if not _power_norm(unit(low), self.p) > 1.0:
+            return low, unit(low)
         N, _ = scipy.optimize.brentq(
-            lambda N: _power_norm(unit(N), self.p) - 1.0, 0.0, largest, xtol=1e-300, rtol=4.0 * EPS, maxiter=500,
+            lambda N: _power_norm(unit(N), self.p) - 1.0, low, high, xtol=1e-300, rtol=4.0 * EPS, maxiter=500,
             full_output=True, disp=False,
         )  # fmt: skip
-        found: Array = np.copysign(N * unit(N), center)
-        return found
+        return N, unit(N)
 
     def gauge(self, y: Array) -> float:
         return _power_norm(y, self.q)
@@ -432,9 +443,14 @@ class DualBall(Domain):
         return f"DualBall({self.gauged!r}, {self.ball_radius}, shape={self.shape})"
 
     def project(self, point: Array, out: Array | None = None) -> Array:
-        # Moreau's identity; the last step is rounding.
-        found: Array = point - self.gauged.prox(point, self.ball_radius) if self.ball_radius > 0.0 else 0.0 * point
-        found *= self.ball_radius / max(self.gauged.gauge(found), self.ball_radius, 1e-300)
+        if self.gauged.gauge(point) <= self.ball_radius:
+            return _copied(point.copy(), out)
+        if self.ball_radius == 0.0:
+            return _copied(0.0 * point, out)
+        # What a proximal step takes away; the difference to the step would lose the digits of far points.
+        _, u = self.gauged.balance(point, self.ball_radius)
+        found: Array = np.copysign(self.ball_radius * u ** (self.gauged.p - 1.0), point)
+        found *= self.ball_radius / max(self.gauged.gauge(found), self.ball_radius)
         return _copied(found, out)
 
     def maximizer(self, direction: Array) -> Array:

@@ -1,0 +1,95 @@
+"""Claims about objectives of random terms, factors and sets, against an interior-point solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+from support import need
+
+F, D = ss.functions, ss.domains
+N = 6
+
+
+def _simple(cp, rng, m):
+    """A function of m entries, and the same for the other solver."""
+    c, q = rng.standard_normal(m), float(rng.uniform(0.05, 0.95))
+    catalogue = [
+        (F.L1(), cp.norm1),
+        (F.L2(), cp.norm),
+        (F.LInf(), cp.norm_inf),
+        (F.PNorm(3.0), lambda z: cp.pnorm(z, 3)),
+        (F.Quantile(q), lambda z: cp.sum(cp.maximum(q * z, (q - 1.0) * z))),
+        (F.Hinge(), lambda z: cp.sum(cp.pos(1.0 - z))),
+        (F.SquaredHinge(), lambda z: 0.5 * cp.sum_squares(cp.pos(1.0 - z))),
+        (F.EpsilonInsensitive(0.1), lambda z: cp.sum(cp.pos(cp.abs(z) - 0.1))),
+        (F.Huber(1.0), lambda z: 0.5 * cp.sum(cp.huber(z, 1.0))),
+        (F.Quadratic(0.5), lambda z: 0.25 * cp.sum_squares(z)),
+    ]
+    mine, theirs = catalogue[rng.integers(len(catalogue))]
+    return mine.translated(c), lambda z: theirs(z - c)
+
+
+def _sets(cp, rng):
+    c, (low, high) = rng.standard_normal(N), np.sort(rng.standard_normal((2, N)), 0)
+    catalogue = [
+        (D.FullSpace(N), lambda z: []),
+        (D.NonNegative(N), lambda z: [z >= 0]),
+        (D.Box(low, high), lambda z: [z >= low, z <= high]),
+        (D.Simplex(N), lambda z: [z >= 0, cp.sum(z) == 1]),
+        (D.L1Ball(0.7, N), lambda z: [cp.norm1(z) <= 0.7]),
+        (D.Ball(0.5, center=c), lambda z: [cp.norm(z - c) <= 0.5]),
+    ]
+    return catalogue[rng.integers(len(catalogue))]
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_claims_are_true(seed):
+    cp, rng = need("cvxpy"), np.random.default_rng(seed)
+    z = cp.Variable(N)
+    A, b = rng.standard_normal((9, N)), rng.standard_normal(9)
+    objective, trusted = F.LeastSquares(A, b), 0.5 * cp.sum_squares(A @ z - b)
+    for _ in range(2):
+        factor = float(10.0 ** rng.uniform(-3.0, 3.0))
+        K = 10.0 ** rng.uniform(-1.0, 1.0) * rng.standard_normal((int(rng.integers(1, 9)), N))
+        (on_x, theirs), (behind, also) = _simple(cp, rng, N), _simple(cp, rng, K.shape[0])
+        is_behind = rng.random() < 0.6
+        objective = objective + factor * (behind @ K if is_behind else on_x)
+        trusted = trusted + factor * (also(K @ z) if is_behind else theirs(z))
+    over, constraints = _sets(cp, rng)
+    program = cp.Problem(cp.Minimize(trusted), constraints(z))
+    program.solve(solver="CLARABEL")
+    result = ss.minimize(objective, over=over)
+    value, slack = program.value, 1e-6 * max(abs(program.value), 1.0)
+    assert result.success, result.message
+    z.value = result.x
+    assert result.objective == pytest.approx(trusted.value, rel=1e-9, abs=1e-9)
+    assert result.lower <= value + slack
+    assert value - slack <= result.objective <= value + result.gap + slack
+
+
+def test_norms_behind_operators_bound_their_problem():
+    """Far points of the ball of a dual norm were projected to 0, which was read as a ray that falls for ever."""
+    rng = np.random.default_rng(1)
+    A, b = rng.standard_normal((9, N)), rng.standard_normal(9)
+    assert ss.minimize(F.PNorm(3.0).translated(b) @ A).success
+
+
+@pytest.mark.parametrize("p", [1.05, 1.5, 2.0, 3.0, 10.0])
+def test_far_points_are_projected_to_all_digits(p):
+    rng = np.random.default_rng(2)
+    for size in 10.0 ** np.arange(-2.0, 21.0):
+        center = size * rng.standard_normal(5) * (rng.random(5) < 0.8)
+        ball = F.PNorm(p).dual((5,), 1.4)[1]
+        y, x = ball.project(center), F.PNorm(p).prox(center, 1.4)
+        assert np.allclose(x + y, center, rtol=1e-13, atol=1e-13 * size)
+        # y is the normal of the ball there: <x, y> = 1.4 |x|.
+        assert np.vdot(x, y) == pytest.approx(1.4 * F.PNorm(p).value(x), rel=1e-12, abs=1e-12)
+
+
+def test_an_unbounded_objective_is_no_success():
+    rng = np.random.default_rng(3)
+    slope = 5.0 * rng.standard_normal(N)
+    objective = 0.4 * F.LogSumExp() + F.Linear(slope) @ np.eye(N) + 0.1 * F.L2()
+    assert not ss.minimize(objective, over=D.FullSpace(N), time_limit=1.0).success
