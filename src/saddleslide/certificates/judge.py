@@ -32,7 +32,7 @@ from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
 from saddleslide.functions.roundings import FEW
 from saddleslide.functions.searched import Tally, TiltedMinimum
-from saddleslide.functions.separable import prox
+from saddleslide.functions.separable import finite_slope, prox
 from saddleslide.operators import Mirrored
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Gate, Oracles, always_open, no_limit
@@ -525,7 +525,7 @@ class Judge(JudgeState):
         pull = self._pull(candidate, Bx)
         if self.first_slopes is None and known_g is not None:
             slopes = known_f.gradient + pull, known_g.gradient - Bx
-            simple = split.f_simple.gradient(x), split.g_simple.gradient(y)
+            simple = finite_slope(split.f_simple, x, problem.X), finite_slope(split.g_simple, y, problem.Y)
             f_slope, g_slope = (float(np.linalg.norm(a + b)) for a, b in zip(slopes, simple, strict=True))
             self.first_slopes = f_slope, g_slope
         radii = self._radii(x, y)

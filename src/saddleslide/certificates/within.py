@@ -22,7 +22,7 @@ from saddleslide.domains import Domain, FullSpace
 from saddleslide.functions.base import Function, errors_at, value_aside
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import FEW, Errors, inner_error
-from saddleslide.functions.separable import prox
+from saddleslide.functions.separable import finite_slope, prox
 
 # Steps of the search for tau, and when the step is as long as the radius to this part of it.
 _STEPS, _CLOSE = 24, 1e-3
@@ -63,9 +63,7 @@ def least_within(
     best = Least(-math.inf, 0.0, tau)
     if not 0.0 < tau < math.inf:
         # Where a free step is as long as the radius; at a minimum any weight that costs nothing beside rounding.
-        steep = float(np.linalg.norm(slope + simple.gradient(center)))
-        # A boundary with infinite slopes says nothing.
-        steep = steep if math.isfinite(steep) else size
+        steep = float(np.linalg.norm(slope + finite_slope(simple, center, domain)))
         tau = max(steep / radius, FEW * abs(base) / radius**2, 1e-200)
     for _ in range(_STEPS):
         x = prox(simple, center - slope / tau, tau, domain)

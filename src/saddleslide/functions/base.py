@@ -261,6 +261,10 @@ class Function(Built, ABC):
         scaled = self if factor == 1.0 else factor * self
         return scaled.conjugate(), FullSpace(shape)
 
+    def effective_domain(self, shape: Shape) -> Domain:
+        """A set outside which f is infinite, for arrays of a shape; the whole space where there is none."""
+        return FullSpace(shape)
+
     def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
         """The minimum of f(x) + <c, x> over the domain with a certified error, where a closed form is known."""
         return None

@@ -88,28 +88,29 @@ class DirectSum(Composite):
         values, sizes = zip(*(part.value_and_magnitude(block) for part, block in self._parts(x)), strict=True)
         return math.fsum(values), math.fsum(sizes)
 
-    def _factors(self, domain: Domain) -> list[Domain]:
+    def factors(self, domain: Domain) -> list[Domain]:
         """The factors of the domain that the blocks are in; whole spaces where it has none of these shapes."""
         if isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes:
             return list(domain.factors)
         return [FullSpace(shape) for shape in self.shapes]
 
-    def _fits(self, domain: Domain) -> bool:
+    def fits(self, domain: Domain) -> bool:
+        """Whether the domain has one factor per block, or is the whole space."""
         return isinstance(domain, FullSpace) or (
             isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes
         )
 
     def smoothness(self, domain: Domain) -> Holder:
-        found = [part.smoothness(factor) for part, factor in zip(self.functions, self._factors(domain), strict=True)]
+        found = [part.smoothness(factor) for part, factor in zip(self.functions, self.factors(domain), strict=True)]
         return joined_smoothness(found, domain)
 
     def strong_convexity(self, domain: Domain) -> float:
-        pairs = zip(self.functions, self._factors(domain), strict=True)
+        pairs = zip(self.functions, self.factors(domain), strict=True)
         return min(part.strong_convexity(factor) for part, factor in pairs)
 
     def certain_convexity(self, domain: Domain) -> float:
         return min(
-            certain_modulus(part, factor) for part, factor in zip(self.functions, self._factors(domain), strict=True)
+            certain_modulus(part, factor) for part, factor in zip(self.functions, self.factors(domain), strict=True)
         )
 
     @cached_property
@@ -121,8 +122,8 @@ class DirectSum(Composite):
         return all(part.is_proximable for part in self.functions)
 
     def can_prox(self, domain: Domain) -> bool:
-        pairs = zip(self.functions, self._factors(domain), strict=True)
-        return self._fits(domain) and all(has_prox(part, factor) for part, factor in pairs)
+        pairs = zip(self.functions, self.factors(domain), strict=True)
+        return self.fits(domain) and all(has_prox(part, factor) for part, factor in pairs)
 
     def prox(self, center: Array, step: Array | float) -> Array:
         return self.prox_on(FullSpace(center.shape), center, np.divide(1.0, step))
@@ -131,7 +132,7 @@ class DirectSum(Composite):
         out = blank(center.shape, center)
         weights = self.split(np.asarray(weight)) if np.ndim(weight) else [weight] * len(self.functions)
         for part, block, each, factor, target in zip(
-            self.functions, self.split(center), weights, self._factors(domain), self.split(out), strict=True
+            self.functions, self.split(center), weights, self.factors(domain), self.split(out), strict=True
         ):
             prox(part, block, each, factor, out=target)
         return out
@@ -139,8 +140,8 @@ class DirectSum(Composite):
     def can_minimise(self, domain: Domain) -> bool:
         from saddleslide.functions.minimum import has_closed_minimum
 
-        pairs = zip(self.functions, self._factors(domain), strict=True)
-        return self._fits(domain) and all(has_closed_minimum(part, factor) for part, factor in pairs)
+        pairs = zip(self.functions, self.factors(domain), strict=True)
+        return self.fits(domain) and all(has_closed_minimum(part, factor) for part, factor in pairs)
 
     def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
         from saddleslide.functions.minimum import tilted_minimum
@@ -149,7 +150,7 @@ class DirectSum(Composite):
             return None
         found = [
             tilted_minimum(part, tilt, factor, tally=Tally())
-            for part, tilt, factor in zip(self.functions, self.split(c), self._factors(domain), strict=True)
+            for part, tilt, factor in zip(self.functions, self.split(c), self.factors(domain), strict=True)
         ]
         point = np.concatenate([one.point.ravel() for one in found])
         value, error = math.fsum(one.value for one in found), math.fsum(one.error for one in found)

@@ -11,7 +11,7 @@ import scipy
 
 from saddleslide.arrays.base import Array, Shape, as_real, beside
 from saddleslide.arrays.kinds import to_host
-from saddleslide.domains import Box, Domain, FullSpace, Simplex
+from saddleslide.domains import Box, Domain, FullSpace, NonNegative, Simplex
 from saddleslide.domains.simplices import Weights
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
@@ -75,6 +75,9 @@ class Entropy(EntrySum):
     def entrywise_errors(self, x: Array) -> Errors:
         size = self.value_and_magnitude(x)[1]
         return Errors((inner_error(x.size) + FEW) * size, math.inf)
+
+    def effective_domain(self, shape: Shape) -> Domain:
+        return NonNegative(shape)
 
     def prox(self, center: Array, step: Array | float) -> Array:
         # With u = x / step: u + log u = center / step - 1 - log step.
@@ -205,6 +208,9 @@ class KullbackLeibler(EntrySum):
     def rounding(self) -> Rounding:
         # The sizes of the terms add up to at most the value and twice the sums of z and of b; slopes are 1 - b / z.
         return Rounding(floor=(2.0 * self._count, 0.0, 2.0), entrywise=FEW, own=FEW)
+
+    def effective_domain(self, shape: Shape) -> Domain:
+        return NonNegative(shape)
 
     def prox(self, center: Array, step: Array | float) -> Array:
         # x^2 - (center - step) x - step b = 0, without cancellation.

@@ -10,8 +10,18 @@ import numpy as np
 from saddleslide.arrays.base import Array, as_floats, on_host
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions.base import Function, errors_at, gradient_aside, rounding_of, run_aside, value_aside
+from saddleslide.functions.base import (
+    Function,
+    certain_modulus,
+    errors_at,
+    gradient_aside,
+    is_ours,
+    rounding_of,
+    run_aside,
+    value_aside,
+)
 from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.entries import minimal_entries
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.factor import factor_of
@@ -168,16 +178,22 @@ def minimiser_reach(
     Within the radius of the set; by strong convexity beside the point that was found for c, up to `error`; for
     separable f between the minimisers for larger and for smaller c, since every entry falls as its tilt rises.
     """
+    if is_ours(f, DirectSum) and f.fits(domain) and modulus == 0.0:
+        parts = zip(f.functions, f.split(c), f.factors(domain), f.split(point), strict=True)
+        return math.hypot(
+            *(minimiser_reach(h, tilt, Y, change, y, error, certain_modulus(h, Y)) for h, tilt, Y, y in parts)
+        )
     radius, size = domain.radius_at_zero, float(np.linalg.norm(point)) if np.isfinite(point).all() else 0.0
     if modulus > 0.0 and math.isfinite(error):
         return min(radius, size + math.sqrt(2.0 * max(error, 0.0) / modulus) + change / modulus)
     if math.isfinite(radius) or f.own_code or f.linear or not (f.separable and isinstance(domain, Box | FullSpace)):
         return radius
-    step = max(2.0 * change, 1e-3 * float(np.max(np.abs(c), initial=0.0)))
-    ends = [tilted_minimum(f, c + shift, domain) for shift in (step, -step)]
-    if not all(math.isfinite(end.value) and np.isfinite(end.point).all() for end in ends):
-        return math.inf
-    return float(np.linalg.norm(np.maximum(np.abs(ends[0].point), np.abs(ends[1].point))))
+    # A wide bracket costs no precision; where minima end near c, as those of conjugates of barriers do, a narrow one.
+    for step in (max(2.0 * change, 1e-3 * float(np.max(np.abs(c), initial=0.0))), 2.0 * change):
+        ends = [tilted_minimum(f, c + shift, domain) for shift in (step, -step)]
+        if all(math.isfinite(end.value) and np.isfinite(end.point).all() for end in ends):
+            return float(np.linalg.norm(np.maximum(np.abs(ends[0].point), np.abs(ends[1].point))))
+    return math.inf
 
 
 def has_closed_minimum(f: Function, domain: Domain) -> bool:

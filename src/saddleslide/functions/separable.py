@@ -273,3 +273,12 @@ def _crossing(excess: Callable[[float], float], low: float, high: float) -> tupl
         else:
             high = middle
     return low, high
+
+
+def finite_slope(f: Function, x: Array, domain: Domain) -> Array:
+    """A slope of a simple f at x, for a scale: that of a short step where it is infinite, as of an entropy at 0."""
+    slope = f.gradient(x)
+    if np.isfinite(slope).all():
+        return slope
+    weight = 1e6 / (1.0 + float(np.max(np.abs(x), initial=0.0)))
+    return weight * (x - prox(f, x, weight, domain))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from saddleslide.functions.separable import finite_slope
 from saddleslide.methods.base import EXACTLY, Array, Candidate, Description, Method, Point, State
 from saddleslide.methods.field import Field
 
@@ -80,8 +81,8 @@ class RestartedPrimalDual(Method):
         weight, problem = Field.at(facts, start, "balanced").weights[0], oracles.problem
         if not (problem.X.bounded or problem.Y.bounded or all(map(math.isfinite, facts.distances))):
             # No distance is known: the slopes at the start say in which units x and y are.
-            rise = float(np.linalg.norm(problem.f.gradient(start[0]) + oracles.pull(start[1])))
-            fall = float(np.linalg.norm(problem.g.gradient(start[1]) - oracles.image(start[0])))
+            rise = float(np.linalg.norm(finite_slope(problem.f, start[0], problem.X) + oracles.pull(start[1])))
+            fall = float(np.linalg.norm(finite_slope(problem.g, start[1], problem.Y) - oracles.image(start[0])))
             weight = rise / fall if rise > 0.0 and fall > 0.0 else weight
         return PrimalDualState.at(oracles, start, facts.norm, weight)
 

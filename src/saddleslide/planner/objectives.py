@@ -18,7 +18,7 @@ from saddleslide.arrays.base import Array, Shape, split
 from saddleslide.domains import Box, Domain, FullSpace, Product
 from saddleslide.errors import InputError
 from saddleslide.functions import DirectSum, Function, Scaled, Sum, Zero, has_prox
-from saddleslide.functions.base import is_ours
+from saddleslide.functions.base import is_ours, is_own_class
 from saddleslide.functions.composed import Composed
 from saddleslide.functions.dilated import dilate
 from saddleslide.functions.indicator import Indicator
@@ -172,7 +172,10 @@ def _term(factor: float, leaf: Function, shape: Shape) -> Term:
 
 
 def _take_sets(terms: list[Term], X: Domain) -> tuple[list[Term], Domain]:
-    """The first indicator of x itself is the set X, where that is the whole space; boxes meet in a box."""
+    """The first indicator of x itself is the set X, where that is the whole space; boxes meet in a box.
+
+    Without one, X is where a function of x itself is finite.
+    """
     found = []
     for term in terms:
         if isinstance(term.function, Indicator) and term.K is None:
@@ -183,6 +186,10 @@ def _take_sets(terms: list[Term], X: Domain) -> tuple[list[Term], Domain]:
                 lower, upper = np.maximum(X.lower, domain.lower), np.minimum(X.upper, domain.upper)
                 X, term = Box(lower, upper), Term(1.0, term.function, None, SET)
         found.append(term)
+    # A start and bounds lie where every function of x itself is finite.
+    for term in terms:
+        if isinstance(X, FullSpace) and term.K is None and not is_own_class(term.function):
+            X = term.function.effective_domain(X.shape)
     return found, X
 
 
