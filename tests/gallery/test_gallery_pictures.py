@@ -126,7 +126,7 @@ def test_a_file_that_is_no_picture_is_refused(tmp_path):
     ("make", "words"),
     [
         (lambda: ss.gallery.denoise(np.zeros(4), 0.1), "shape"),
-        (lambda: ss.gallery.denoise(np.zeros((4, 4, 3)), 0.1), "grey values"),
+        (lambda: ss.gallery.denoise(np.zeros((4, 4, 3, 3)), 0.1, colour=False), "grey values"),
         (lambda: ss.gallery.denoise(np.zeros((4, 4)), 0.0), "weight is 0"),
         (lambda: ss.gallery.denoise(np.zeros((4, 4)), 0.1, huber=-1.0), "huber is -1"),
         (lambda: ss.gallery.denoise(np.full((4, 4), np.nan), 0.1), "NaN"),

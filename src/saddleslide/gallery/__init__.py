@@ -7,6 +7,7 @@ from saddleslide.gallery.inverse import InverseSolution, lp_inverse
 from saddleslide.gallery.pictures import blur, phantom, read_picture, shaded_phantom
 from saddleslide.gallery.projectors import Scanner, parallel_beam, projector
 from saddleslide.gallery.restoration import PictureSolution, RestoredPicture, deblur, denoise, inpaint
+from saddleslide.gallery.sequence import SequenceSolution, kuhn_poker, sequence_game
 from saddleslide.gallery.solution import Solution
 from saddleslide.gallery.tomography import (
     ChosenWeight,
@@ -21,8 +22,9 @@ from saddleslide.gallery.transport import TransportSolution, transport
 
 __all__ = [
     "ChosenWeight", "ConsensusSolution", "ConstrainedSolution", "GameSolution", "InverseSolution", "PictureSolution",
-    "Reconstruction", "RestoredPicture", "Scanner", "Solution", "SyntheticSolution", "TransportSolution", "blur",
-    "choose_weight", "consensus", "constrained", "deblur", "denoise", "inpaint", "lp_inverse", "matrix_game",
-    "nonlocal_laplacian", "parallel_beam", "phantom", "projector", "read_picture", "realistic_tomography",
-    "reconstruct", "shaded_phantom", "synthetic", "tomography", "transport",
+    "Reconstruction", "RestoredPicture", "Scanner", "SequenceSolution", "Solution", "SyntheticSolution",
+    "TransportSolution", "blur", "choose_weight", "consensus", "constrained", "deblur", "denoise", "inpaint",
+    "kuhn_poker", "lp_inverse", "matrix_game", "nonlocal_laplacian", "parallel_beam", "phantom", "projector",
+    "read_picture", "realistic_tomography", "reconstruct", "sequence_game", "shaded_phantom", "synthetic",
+    "tomography", "transport",
 ]  # fmt: skip

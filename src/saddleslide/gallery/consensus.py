@@ -27,7 +27,7 @@ MOST_AGENTS = 20_000
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConsensusSolution(Solution):
     """What the agents agreed on, how well, and what it took.
 

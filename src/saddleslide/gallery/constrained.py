@@ -1,4 +1,7 @@
-"""Minimise f(x) subject to A x = b, x in X: the multipliers live in a ball that is checked afterwards."""
+"""Minimise f(x) subject to A x = b, G x <= h, x in X.
+
+Multipliers of equations alone live in a ball that is checked afterwards; with inequalities they have their whole cone.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ import numpy as np
 import scipy
 
 import saddleslide as ss
-from saddleslide.arrays.base import Array, as_number, as_real
+from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.certificates.residuals import separates
-from saddleslide.domains import Ball, Domain, FullSpace
-from saddleslide.errors import InputError
+from saddleslide.certificates.verdict import Status
+from saddleslide.domains import Ball, Domain, FullSpace, NonNegative, Product
+from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, Linear
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import Coupling, Mirrored, as_coupling
+from saddleslide.operators import Coupling, Mirrored, Stack, as_coupling
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
 
@@ -27,7 +31,7 @@ _OUTSIDE, _NORMAL = 1e-7, 1e-7
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConstrainedSolution(Solution):
     """Minimiser, multipliers and feasibility of a linearly constrained problem.
 
@@ -41,18 +45,34 @@ class ConstrainedSolution(Solution):
     """
 
     f: Function
+    # Equations first, then inequalities, one below the other.
     A: Coupling
     b: Array
+    equations: int
     X: Domain
-    around: Enclosure
+    around: Enclosure | None
     result: ss.Result
     x = ResultArray("x", "The minimiser; f(x) exceeds the minimum by at most the gap, whatever the multipliers' bound.")
-    multipliers = ResultArray("y", "The y with grad f(x) + A^T y = 0 where X is not active.")
+    multipliers = ResultArray(
+        "y", "The y with grad f(x) + A^T y = 0 where X is not active; G below A where it is given."
+    )
+
+    @property
+    def inequality_multipliers(self) -> Array:
+        """The multipliers of G x <= h, all >= 0: 0 where the inequality is slack."""
+        return self.multipliers.ravel()[self.equations :]
 
     @property
     def bound(self) -> float:
-        """Radius of the ball of multipliers."""
-        return self.around.radius
+        """Radius of the ball of multipliers; infinite where they have their whole cone."""
+        return np.inf if self.around is None else self.around.radius
+
+    @property
+    def violation(self) -> Array:
+        """A x - b, and what of G x - h is positive."""
+        miss = (self.A.forward(self.x) - self.b).ravel()
+        miss[self.equations :] = np.maximum(miss[self.equations :], 0.0)
+        return miss.reshape(self.b.shape)
 
     @property
     def objective(self) -> float:
@@ -61,41 +81,50 @@ class ConstrainedSolution(Solution):
 
     @property
     def residual(self) -> float:
-        """|A x - b|."""
-        return float(np.linalg.norm(self.A.forward(self.x) - self.b))
+        """|A x - b|, with what of G x - h is positive."""
+        return float(np.linalg.norm(self.violation))
 
     @property
     def inside(self) -> bool:
         """Whether the multipliers stayed away from their bound; if not, A x = b was not enforced."""
-        return self.around.holds(self.multipliers)
+        return self.around is None or self.around.holds(self.multipliers)
 
     @property
     def infeasible(self) -> bool:
-        """Whether a hyperplane proves that no x in X has A x = b."""
-        directions = self.multipliers, self.A.forward(self.x) - self.b
+        """Whether a hyperplane proves that no x in X satisfies the constraints."""
+        directions = self.multipliers, self.violation
         return any(separates(self.A, self.b, self.X, one, self.A.adjoint(one)) for one in directions)
 
     @property
     def verdict(self) -> str:
         """Feasibility in a sentence."""
+        both = [("A x = b", "b")] * (self.equations > 0) + [("G x <= h", "h")] * (self.b.size > self.equations)
+        said, sides = (", ".join(words) for words in zip(*both, strict=True))
+        if self.result.status is Status.INFEASIBLE:
+            return self.result.message
         if self.infeasible:
-            return "No x in X has A x = b: a separating hyperplane proves it. Check b and X."
+            return f"No x in X has {said}: a separating hyperplane proves it. Check {sides} and X."
         if not self.inside:
             return (
                 f"The multipliers reached their bound {self.bound:.3g}, so A x = b was not enforced. "
                 "Pass a larger bound=; if the residual stays, no x in X has A x = b."
             )
-        return f"A x = b holds to {self.residual:.1e}."
+        return f"{said} holds to {self.residual:.1e}."
 
     def facts(self) -> dict[str, Fact]:
         return {
             "objective": self.objective,
             "minimum at least": self.result.lower,
-            "residual |Ax - b|": self.residual,
+            "residual |Ax - b|" if self.equations == self.b.size else "residual of the constraints": self.residual,
             "norm of the multipliers": float(np.linalg.norm(self.multipliers)),
-            "bound on the multipliers": self.bound,
+            **({} if self.around is None else {"bound on the multipliers": self.bound}),
+            **({} if self.equations == self.b.size else {"active inequalities": self._active}),
             "feasibility": self.verdict,
         }
+
+    @property
+    def _active(self) -> int:
+        return int(np.count_nonzero(self.inequality_multipliers > 0.0))
 
     def draw(self, figure: Any) -> None:
         axes = figure.subplots(1, 2, width_ratios=(2.0, 1.0))
@@ -103,24 +132,29 @@ class ConstrainedSolution(Solution):
             ax.bar(np.arange(values.size), values.ravel(), color=style[0], width=0.85)
             ax.axhline(0.0, color="0.35", linewidth=0.8)
             ax.set(xlabel="entry", title=name)
-        figure.suptitle(f"f(x) = {self.objective:.6g}, |Ax - b| = {self.residual:.1e}")
+        figure.suptitle(f"f(x) = {self.objective:.6g}, residual {self.residual:.1e}")
 
 
 @keep_kind
-def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: float | None = None) -> SaddleProblem:
-    """Minimise f(x) over x in X with A x = b, as min over x, max over |y| <= bound of f(x) + <y, A x - b>.
+def constrained(
+    f: Function, A: Any = None, b: Any = None, *, G: Any = None, h: Any = None, X: Domain | None = None,
+    bound: float | None = None,
+) -> SaddleProblem:  # fmt: skip
+    """Minimise f(x) over x in X with A x = b and G x <= h: max over y of f(x) + <y, A x - b> inside, and so for G.
 
     Parameters
     ----------
     f : Function
         Convex; the gap can be certified when f is strongly convex or X bounded.
     A, b : matrix, sparse matrix, LinearOperator, Coupling; array
-        The constraint. Redundant rows are allowed.
+        The equations. Redundant rows are allowed.
+    G, h : matrix, sparse matrix, LinearOperator, Coupling; array
+        The inequalities G x <= h; their multipliers are >= 0.
     X : Domain, optional
         Further constraints on x; the full space when missing.
     bound : float, optional
-        Radius of the ball of multipliers. By default ten times a first guess of their norm; the solution says whether
-        it was large enough.
+        Radius of the ball of multipliers of equations. By default ten times a first guess of their norm; the solution
+        says whether it was large enough. With inequalities there is no ball: multipliers have their whole cone.
 
     Returns
     -------
@@ -134,15 +168,23 @@ def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: 
     Traceback (most recent call last):
     ...
     saddleslide.errors.InputError: constrained: b is 0.71 away from the range of A; expected a b that some A x equals...
+    >>> problem = constrained(ss.functions.Quadratic(1.0), G=[[-1.0, -1.0]], h=[-2.0])
+    >>> problem.read(ss.solve(problem, tol=1e-9)).x.round(4)
+    array([1., 1.])
     """
+    pairs = ("A and b", A, b), ("G and h", G, h)
+    wrong = [f"one of {pair} is missing; expected both or none." for pair, M, v in pairs if (M is None) != (v is None)]
+    if A is None and G is None:
+        wrong.append("neither A nor G is given; expected A and b, G and h, or both.")
+    if bound is not None and G is not None:
+        wrong.append(f"bound is {bound!r} and G is given; expected a bound for equations alone.")
+    raise_all("constrained", wrong)
+    if G is not None:
+        return _with_inequalities(f, [] if A is None else [("A", A, "b", b)], ("G", G, "h", h), X)
     target = as_real(b, "constrained: b")
     B = as_coupling(A, None if X is None else X.shape, target.shape, name="constrained: A")
     target = target.reshape(B.y_shape)
-    if not isinstance(f, Function):
-        raise InputError(f"constrained: f is {type(f).__name__}; expected a function from ss.functions.")
-    if f.shape is not None and f.shape != B.x_shape:
-        shapes = f"f takes arrays of shape {f.shape}, A of shape {B.x_shape}"
-        raise InputError(f"constrained: {shapes}; expected equal shapes.")
+    _check_objective(f, B.x_shape)
     X = FullSpace(B.x_shape) if X is None else X
     # The shortest x with A x = b, as far as there is one.
     near = _least_squares(B, target)
@@ -155,8 +197,35 @@ def constrained(f: Function, A: Any, b: Any, *, X: Domain | None = None, bound: 
         )
     R = multiplier_guess(f, B, X.project(near)) if bound is None else as_number(bound, "constrained: bound", 0.0)
     around = Enclosure(R, "the multipliers", "A x = b", target)
-    reader = partial(ConstrainedSolution, f, B, target, X, around)
+    reader = partial(ConstrainedSolution, f, B, target, target.size, X, around)
     return SaddleProblem(f=f, g=Linear(target), B=B, X=X, Y=Ball(R, B.y_shape), reader=reader, enclosure=around)
+
+
+def _check_objective(f: Any, shape: Shape) -> None:
+    if not isinstance(f, Function):
+        raise InputError(f"constrained: f is {type(f).__name__}; expected a function from ss.functions.")
+    if f.shape is not None and f.shape != shape:
+        shapes = f"f takes arrays of shape {f.shape}, A of shape {shape}"
+        raise InputError(f"constrained: {shapes}; expected equal shapes.")
+
+
+def _with_inequalities(
+    f: Function, equations: list[tuple[str, Any, str, Any]], last: tuple[str, Any, str, Any], X: Domain | None
+) -> SaddleProblem:
+    """The problem whose multipliers have their whole cone: any number for an equation, >= 0 for an inequality."""
+    operators: list[Coupling] = []
+    sides: list[Array] = []
+    for name, matrix, side, values in (*equations, last):
+        right = as_real(values, f"constrained: {side}")
+        shape = X.shape if X is not None else operators[0].x_shape if operators else None
+        operators.append(as_coupling(matrix, shape, right.shape, name=f"constrained: {name}"))
+        sides.append(right.ravel())
+    _check_objective(f, operators[0].x_shape)
+    X = FullSpace(operators[0].x_shape) if X is None else X
+    cones: list[Domain] = [FullSpace(side.size) for side in sides[:-1]] + [NonNegative(sides[-1].size)]
+    B, right = Stack(*operators), np.concatenate(sides)
+    reader = partial(ConstrainedSolution, f, B, right, right.size - sides[-1].size, X, None)
+    return SaddleProblem(f=f, g=Linear(right), B=B, X=X, Y=Product(*cones), reader=reader)
 
 
 def _least_squares(A: Coupling, b: Array) -> Array:

@@ -13,7 +13,8 @@ from saddleslide.arrays.arguments import as_whole
 from saddleslide.arrays.base import as_number
 from saddleslide.domains import Box, Simplex
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, Power, Zero
+from saddleslide.functions import Entropy, Function, Power, Zero
+from saddleslide.gallery.restoration import as_positive
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import Coupling, as_coupling
 from saddleslide.plots import STYLES
@@ -21,7 +22,7 @@ from saddleslide.problem import SaddleProblem
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GameSolution(Solution):
     """Strategies and value of a matrix game.
 
@@ -76,7 +77,9 @@ class GameSolution(Solution):
 
 
 @keep_kind
-def matrix_game(payoff: Any, *, row: Function | None = None, column: Function | None = None) -> SaddleProblem:
+def matrix_game(
+    payoff: Any, *, row: Function | None = None, column: Function | None = None, entropy: float | None = None
+) -> SaddleProblem:
     """The zero-sum game in which the column player pays payoff[i, j] to the row player.
 
     min over column strategies q, max over row strategies p of <p, payoff q> + column(q) - row(p).
@@ -87,6 +90,9 @@ def matrix_game(payoff: Any, *, row: Function | None = None, column: Function | 
         One row per action of the row player.
     row, column : Function, optional
         Convex regularisers of the strategies, such as `ss.functions.Quadratic(0.1)`; none when missing.
+    entropy : float, optional
+        Weight > 0 of the negative entropy, sum p log p, of both strategies in place of `row` and `column`: they become
+        a quantal response, with all actions in use.
 
     Returns
     -------
@@ -105,13 +111,17 @@ def matrix_game(payoff: Any, *, row: Function | None = None, column: Function | 
     if len(B.x_shape) != 1 or len(B.y_shape) != 1 or 0 in B.x_shape + B.y_shape:
         shapes = f"payoff maps {B.x_shape} to {B.y_shape}"
         raise InputError(f"matrix_game: {shapes}; expected a matrix with actions in both.")
+    if entropy is not None:
+        if not (row is None and column is None):
+            raise InputError("matrix_game: entropy is given with row or column; expected one or the other.")
+        row = column = as_positive(entropy, "matrix_game: entropy") * Entropy()
     f, g = (Zero() if part is None else part for part in (column, row))
     reader = partial(GameSolution, B, f, g)
     return SaddleProblem(f=f, g=g, B=B, X=Simplex(B.x_shape), Y=Simplex(B.y_shape), reader=reader)
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyntheticSolution(Solution):
     """Both players' points, the bounds on the saddle value, and how many coordinates lie on the sides of the boxes.
 

@@ -21,7 +21,7 @@ from saddleslide.problem import SaddleProblem
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class InverseSolution(Solution):
     """The signal, its misfit and its penalty.
 

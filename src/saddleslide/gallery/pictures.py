@@ -19,8 +19,10 @@ from saddleslide.plots import require_matplotlib
 MOST_PIXELS = 49_000_000
 
 
-def blur(kernel: Any, shape: Shape) -> Coupling:
+def blur(kernel: Any, shape: Shape, colour: bool = False) -> Coupling:
     """The convolution of pictures of a shape with a kernel, the picture reflected at its sides.
+
+    With `colour` the last axis of the shape holds colours, which are blurred alike.
 
     Examples
     --------
@@ -28,21 +30,23 @@ def blur(kernel: Any, shape: Shape) -> Coupling:
     >>> blur([[0.25, 0.5, 0.25]], (1, 3)).forward(np.array([[4.0, 0.0, 0.0]]))
     array([[3., 1., 0.]])
     """
-    weights = as_real(kernel, "blur: kernel")
-    if weights.ndim != 2 or any(side % 2 == 0 for side in weights.shape):
-        raise InputError(f"blur: kernel has shape {weights.shape}; expected two odd sides.")
-    index = np.pad(
-        np.arange(int(np.prod(shape))).reshape(shape), [(side // 2, side // 2) for side in weights.shape], "symmetric"
-    )
-    rows, columns = shape
+    weights, grid = as_real(kernel, "blur: kernel"), shape[:-1] if colour else shape
+    if weights.ndim != len(grid) or any(side % 2 == 0 for side in weights.shape):
+        sides = "two" if len(grid) == 2 else str(len(grid))
+        raise InputError(f"blur: kernel has shape {weights.shape}; expected {sides} odd sides.")
+    size = math.prod(grid)
+    index = np.pad(np.arange(size).reshape(grid), [(side // 2, side // 2) for side in weights.shape], "symmetric")
     picked, values = [], []
     # A convolution turns the kernel around.
-    for (i, j), value in np.ndenumerate(weights[::-1, ::-1]):
-        picked.append(index[i : i + rows, j : j + columns].ravel())
-        values.append(np.full(rows * columns, value))
-    entries = (np.concatenate(values), (np.tile(np.arange(rows * columns), weights.size), np.concatenate(picked)))
-    matrix = scipy.sparse.csr_array(entries, shape=(rows * columns, rows * columns))
+    for place, value in np.ndenumerate(np.flip(weights)):
+        window = tuple(slice(start, start + side) for start, side in zip(place, grid, strict=True))
+        picked.append(index[window].ravel())
+        values.append(np.full(size, value))
+    entries = (np.concatenate(values), (np.tile(np.arange(size), weights.size), np.concatenate(picked)))
+    matrix = scipy.sparse.csr_array(entries, shape=(size, size))
     sums = [float(abs(matrix).sum(axis=axis).max()) for axis in (0, 1)]
+    if colour:
+        matrix = scipy.sparse.kron(matrix, scipy.sparse.eye_array(shape[-1]), format="csr")
     # |A|^2 <= (largest column sum) (largest row sum) of the absolute values.
     return as_coupling(Matrix(matrix, shape, shape), norm=float(np.sqrt(sums[0] * sums[1])) * (1.0 + 1e-12))
 

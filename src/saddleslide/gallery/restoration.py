@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -11,15 +11,17 @@ from typing import Any, final
 import numpy as np
 
 import saddleslide as ss
-from saddleslide.arrays.arguments import as_path
-from saddleslide.arrays.base import Array, as_number, as_real
+from saddleslide.arrays.arguments import as_flag, as_path, as_word
+from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.arrays.kinds import to_host
-from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide.domains import Box, Domain, FullSpace, NonNegative
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, LeastSquares, Linear, Quadratic, Zero
+from saddleslide.functions import L1, L21, Function, Huber, KullbackLeibler, LeastSquares, Linear, Quadratic
+from saddleslide.functions.composed import Composed
 from saddleslide.gallery.pictures import blur, psnr
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import FiniteDifferences
+from saddleslide.operators import FiniteDifferences, Operator
+from saddleslide.planner.objectives import split_objective
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
 
@@ -27,10 +29,12 @@ from saddleslide.problem import SaddleProblem
 _FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 # Curvature of the deblurring problem in the directions that the blur wipes out.
 _RIDGE = 1e-4
+# How differences are added up, and how data are compared.
+TV, DATA = ("anisotropic", "isotropic"), ("squares", "l1", "kl")
 
 
 class PictureSolution(Solution):
-    """A result whose x is a picture.
+    """A result whose x is a picture: grey, in colours, or a volume.
 
     Examples
     --------
@@ -40,41 +44,97 @@ class PictureSolution(Solution):
     True
     """
 
-    huber: float
+    tv: Composed
     image = ResultArray("x", "The picture.")
 
     @property
     def variation(self) -> float:
-        """Sum of the (Huber) absolute differences of neighbours, in rows and in columns."""
-        size = np.abs(FiniteDifferences(self.image.shape).forward(self.image))
-        if self.huber == 0.0:
-            return float(size.sum())
-        inside = np.minimum(size, self.huber)
-        return float((inside * inside / (2.0 * self.huber) + size - inside).sum())
+        """The (Huber) total variation: of absolute differences of neighbours, or of lengths of their gradients."""
+        return self.tv.value(self.image)
 
     def psnr(self, truth: Any) -> float:
         """Peak signal-to-noise ratio against the true picture with values in [0, 1], in decibels."""
         return psnr(self.image, as_real(truth, "psnr: truth", self.image.shape))
 
+    def shown(self, picture: Array) -> Array:
+        """What of an array like the picture a page can show, within [0, 1]: of a volume the middle slice."""
+        slices = len(self.tv.K.grid) - 2 if isinstance(self.tv.K, FiniteDifferences) else 0
+        for _ in range(slices):
+            picture = picture[len(picture) // 2]
+        return np.clip(picture, 0.0, 1.0)
+
     def save(self, path: str | Path) -> None:
-        """Write the picture as a file; values below 0 are black, above 1 white."""
+        """Write the picture as a file, of a volume the middle slice; values below 0 are black, above 1 white."""
         require_matplotlib()
         from matplotlib.image import imsave
 
         place = as_path(path, "save: path", "picture.png")
         if place.suffix.lower() not in _FORMATS:
             raise InputError(f"save: path is {str(place)!r}; expected a name that ends in one of {_FORMATS}.")
-        imsave(place, np.clip(self.image, 0.0, 1.0), cmap="gray", vmin=0.0, vmax=1.0)
+        imsave(place, self.shown(self.image), cmap="gray", vmin=0.0, vmax=1.0)
+
+
+def total_variation(shape: Shape, huber: float = 0.0, tv: str = "anisotropic", colour: bool = False) -> Composed:
+    """The (Huber) total variation of pictures of a shape; colours share their edges where it is isotropic."""
+    D = FiniteDifferences(shape[:-1], channels=shape[-1]) if colour else FiniteDifferences(shape)
+    axis = None if tv == "anisotropic" else (0, len(shape)) if colour else (0,)
+    if huber > 0.0:
+        return Composed(Huber(huber, axis), D)
+    return Composed(L1() if axis is None else L21(axis), D)
 
 
 def tv_problem(
-    f: Function, weight: float, huber: float, X: Domain, reader: Callable[[ss.Result], PictureSolution]
+    f: Function, weight: float, huber: float, tv: Composed, X: Domain, reader: Callable[[ss.Result], PictureSolution]
 ) -> SaddleProblem:
-    """Min f(x) + weight TV(x) over pictures x in X; differences below `huber` are squared."""
+    """Min f(x) + weight TV(x) over pictures x in X, where f has a gradient or a proximal step of its own."""
+    g, Y = tv.function.dual(tv.K.y_shape, weight)
     # On |y| <= weight, the maximum of y t - huber / (2 weight) y^2 is weight times the Huber function of t.
-    g = Quadratic(huber / weight) if huber > 0.0 else Zero()
-    Y = Box(-weight, weight, shape=(2, *X.shape))
-    return SaddleProblem(f=f, g=g, B=FiniteDifferences(X.shape), X=X, Y=Y, reader=reader)
+    g = Quadratic(huber / weight) if huber > 0.0 else g
+    return SaddleProblem(f=f, g=g, B=tv.K, X=X, Y=Y, reader=reader)
+
+
+def misfit(
+    data: str, b: Array, weights: Array | None, A: Operator | None = None, ridge: float = 0.0
+) -> tuple[Function, float]:
+    """What differs between A x (or x) and b, weighted, plus ridge/2 |x|^2: a function, and the number to add to it."""
+    w = np.ones(b.shape) if weights is None else weights
+    damping = [Quadratic(ridge)] if ridge > 0.0 else []
+    offset = 0.0
+    if data == "squares":
+        if A is not None:
+            return LeastSquares(A, b, ridge=ridge, weights=weights), 0.0
+        return Quadratic(1.0 if weights is None else w, diagonal=True) + Linear(-(w * b)), 0.5 * float(
+            np.vdot(b, w * b)
+        )
+    if data == "l1":
+        h: Function = L1(w).translated(b)
+    else:
+        h = KullbackLeibler(w * b)
+    terms = [h if A is None else h @ A, *damping]
+    if data == "kl" and weights is not None:
+        # w (z - b + b log(b / z)) is the divergence of z from w b, plus (w - 1) z - w b log w.
+        terms.append(Linear(w - 1.0 if A is None else A.adjoint(w - 1.0)))
+        offset = -float(np.sum(w * b * np.log(w, out=np.zeros_like(w), where=w > 0.0)))
+    return sum(terms[1:], terms[0]), offset
+
+
+def as_weights(weights: Any, shape: Shape, name: str) -> Array | None:
+    """Weights of the data, numbers >= 0 and some above, or what is wrong with them."""
+    if weights is None:
+        return None
+    found = as_real(weights, f"{name}: weights", shape)
+    if float(found.min(initial=0.0)) < 0.0 or not found.any():
+        raise InputError(
+            f"{name}: weights go from {found.min():g} to {found.max():g}; expected numbers >= 0, some of them above 0."
+        )
+    return found
+
+
+def check_data(data: str, b: Array, name: str) -> None:
+    """A known way to compare data, and counts >= 0 for the divergence."""
+    as_word(data, f"{name}: data", DATA)
+    if data == "kl" and float(b.min()) < 0.0:
+        raise InputError(f"{name}: the data have a negative value {b.min():g}; expected numbers >= 0 with data='kl'.")
 
 
 def as_positive(value: Any, name: str) -> float:
@@ -86,7 +146,7 @@ def as_positive(value: Any, name: str) -> float:
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RestoredPicture(PictureSolution):
     """The picture, what it was made from, and how good it is.
 
@@ -103,6 +163,7 @@ class RestoredPicture(PictureSolution):
     offset: float
     weight: float
     huber: float
+    tv: Composed
     f: Function
     result: ss.Result
 
@@ -122,22 +183,38 @@ class RestoredPicture(PictureSolution):
     def draw(self, figure: Any) -> None:
         pictures = {"given": self.given, "restored": self.image}
         for ax, (title, picture) in zip(figure.subplots(1, 2), pictures.items(), strict=True):
-            ax.imshow(picture, cmap="gray", vmin=0.0, vmax=1.0)
+            ax.imshow(self.shown(picture), cmap="gray", vmin=0.0, vmax=1.0)
             ax.set(title=title, xticks=[], yticks=[])
 
 
 @keep_kind
-def denoise(picture: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem:
-    """Remove noise: min 1/2 |x - picture|^2 + weight TV(x).
+def denoise(
+    picture: Any, weight: float, *, huber: float = 0.0, tv: str = "anisotropic", data: str = "squares",
+    weights: Any = None, nonnegative: bool = False, colour: bool | None = None,
+) -> SaddleProblem:  # fmt: skip
+    """Remove noise: min misfit(x, picture) + weight TV(x).
 
     Parameters
     ----------
-    picture : 2-D array
-        Grey values, about 0 to 1. `ss.gallery.read_picture` reads files.
+    picture : array (rows, columns), (rows, columns, 3) or (slices, rows, columns)
+        Grey values, colours or a volume, about 0 to 1. `ss.gallery.read_picture` reads files.
     weight : float
-        Weight of the total variation (anisotropic: rows plus columns), > 0.
+        Weight of the total variation, > 0.
     huber : float, optional
-        Differences below this are squared instead (Huber-TV), which avoids flat patches; 0 is plain TV.
+        Differences (of isotropic TV: gradients) below this are squared instead (Huber-TV), which avoids flat patches; 0
+        is plain TV.
+    tv : "anisotropic" or "isotropic", optional
+        Absolute differences of neighbours, or lengths of gradients: the second has no preferred directions, and colours
+        share their edges.
+    data : "squares", "l1" or "kl", optional
+        Misfit: 1/2 |x - picture|^2 (Gaussian noise), sum |x - picture| (outliers, salt and pepper) or the divergence
+        sum x - picture + picture log(picture / x) (counts).
+    weights : array like the picture, optional
+        Weights >= 0 of its entries in the misfit; 1 when missing.
+    nonnegative : bool, optional
+        Demand x >= 0.
+    colour : bool, optional
+        Whether the last axis holds colours; when missing, whether it is the third of three and has three entries.
 
     Returns
     -------
@@ -149,23 +226,29 @@ def denoise(picture: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem
     >>> import numpy as np
     >>> denoise(np.zeros((8, 8)), weight=0.1, huber=0.01).g
     Quadratic(diagonal, any shape)
+    >>> denoise(np.zeros((8, 8, 3)), weight=0.1, tv="isotropic").Y
+    GroupBalls(0.1, axis=(0, 3), shape=(2, 8, 8, 3))
     """
-    given = _picture(picture, "denoise")
-    f, offset = Quadratic(1.0) + Linear(-given), 0.5 * float(np.vdot(given, given))
-    return _problem(f, given, offset, weight, huber, FullSpace(given.shape), "denoise")
+    given, colour = _picture(picture, colour, "denoise")
+    return _pointwise(
+        given, as_weights(weights, given.shape, "denoise"), colour, weight, huber, tv, data, nonnegative, "denoise"
+    )
 
 
 @keep_kind
-def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> SaddleProblem:
-    """Fill holes: min 1/2 |known (x - picture)|^2 + weight TV(x).
+def inpaint(
+    picture: Any, known: Any, weight: float, *, huber: float = 0.0, tv: str = "anisotropic", data: str = "squares",
+    weights: Any = None, nonnegative: bool = False, colour: bool | None = None,
+) -> SaddleProblem:  # fmt: skip
+    """Fill holes: min misfit(x, picture) on what is known + weight TV(x).
 
     Parameters
     ----------
-    picture : 2-D array
-        Grey values; what stands in the holes does not matter, NaN included.
+    picture : array (rows, columns), (rows, columns, 3) or (slices, rows, columns)
+        Grey values, colours or a volume; what stands in the holes does not matter, NaN included.
     known : array of bool
-        True where the picture is known.
-    weight, huber : float
+        True where the picture is known; for colours also one for each pixel.
+    weight, huber, tv, data, weights, nonnegative, colour
         As for `denoise`.
 
     Examples
@@ -180,32 +263,55 @@ def inpaint(picture: Any, known: Any, weight: float, *, huber: float = 0.0) -> S
         if np.ma.is_masked(part):
             raise InputError(f"inpaint: {name} is a masked array; expected known=~picture.mask and picture.filled(0).")
     mask, picture = to_host(known), to_host(picture)
-    if mask.dtype != bool or mask.shape != np.shape(picture) or not mask.any():
+    shape = np.shape(picture)
+    if mask.dtype == bool and len(shape) == 3 and mask.shape == shape[:2] and _has_colours(shape, colour):
+        mask = np.repeat(mask[..., None], shape[2], axis=2)
+    if mask.dtype != bool or mask.shape != shape or not mask.any():
         raise InputError(
             f"inpaint: known has shape {mask.shape}, dtype {mask.dtype}, {int(np.count_nonzero(mask))} known pixels; "
-            f"expected booleans of shape {np.shape(picture)}, some of them True."
+            f"expected booleans of shape {shape}, some of them True."
         )
-    given = _picture(np.where(mask, picture, 0.0), "inpaint")
-    f = Quadratic(mask.astype(np.float64), diagonal=True) + Linear(-given)
-    # A minimiser never leaves the range of the known values: clipping to it lowers both terms.
-    sides = Box(float(given[mask].min()), float(given[mask].max()), shape=given.shape)
-    return _problem(f, given, 0.5 * float(np.vdot(given, given)), weight, huber, sides, "inpaint")
+    given, colour = _picture(np.where(mask, picture, 0.0), colour, "inpaint")
+    w = as_weights(weights, given.shape, "inpaint")
+    w = mask.astype(np.float64) if w is None else as_weights(mask * w, given.shape, "inpaint")
+    return _pointwise(given, w, colour, weight, huber, tv, data, nonnegative, "inpaint")
+
+
+def _pointwise(
+    given: Array, weights: Array | None, colour: bool, weight: float, huber: float, tv: str, data: str,
+    nonnegative: bool, name: str,
+) -> SaddleProblem:  # fmt: skip
+    """The problem whose misfit compares x with the picture itself."""
+    check_data(data, given, name)
+    f, offset = misfit(data, given, weights)
+    seen = given if weights is None else given[weights > 0.0]
+    if weights is None and data == "squares":
+        X: Domain = NonNegative(given.shape) if nonnegative else FullSpace(given.shape)
+    else:
+        # A minimiser never leaves the range of the known values: clipping to it lowers both terms.
+        low, high = (max(float(end), 0.0) if nonnegative else float(end) for end in (seen.min(), seen.max()))
+        X = Box(low, high, shape=given.shape)
+    return _problem(f, given, offset, weight, huber, tv, data, colour, nonnegative, X, name)
 
 
 @keep_kind
-def deblur(picture: Any, kernel: Any, weight: float, *, huber: float = 0.0, ridge: float = _RIDGE) -> SaddleProblem:
-    """Remove blur: min 1/2 |kernel * x - picture|^2 + ridge/2 |x|^2 + weight TV(x).
+def deblur(
+    picture: Any, kernel: Any, weight: float, *, huber: float = 0.0, ridge: float = _RIDGE, tv: str = "anisotropic",
+    data: str = "squares", weights: Any = None, nonnegative: bool = False, colour: bool | None = None,
+) -> SaddleProblem:  # fmt: skip
+    """Remove blur: min misfit(kernel * x, picture) + ridge/2 |x|^2 + weight TV(x).
 
     Parameters
     ----------
-    picture : 2-D array
-        Grey values.
-    kernel : 2-D array with odd sides
-        What the blur makes of one bright pixel. The picture is reflected at its sides.
-    weight, huber : float
-        As for `denoise`.
+    picture : array (rows, columns), (rows, columns, 3) or (slices, rows, columns)
+        Grey values, colours or a volume.
+    kernel : array with odd sides
+        What the blur makes of one bright pixel, with as many axes as the grid of pixels. The picture is reflected at
+        its sides; colours are blurred alike.
     ridge : float, optional
         Weight of |x|^2 / 2, > 0: without it the gap could not be certified.
+    weight, huber, tv, data, weights, nonnegative, colour
+        As for `denoise`.
 
     Examples
     --------
@@ -213,20 +319,48 @@ def deblur(picture: Any, kernel: Any, weight: float, *, huber: float = 0.0, ridg
     >>> deblur(np.zeros((8, 8)), np.full((3, 3), 1 / 9), weight=0.01).f
     LeastSquares((8, 8) -> (8, 8), ridge=0.0001)
     """
-    given = _picture(picture, "deblur")
-    f = LeastSquares(blur(kernel, given.shape), given, ridge=as_positive(ridge, "deblur: ridge"))
-    return _problem(f, given, 0.0, weight, huber, FullSpace(given.shape), "deblur")
+    given, colour = _picture(picture, colour, "deblur")
+    check_data(data, given, "deblur")
+    A = blur(kernel, given.shape, colour)
+    w = as_weights(weights, given.shape, "deblur")
+    f, offset = misfit(data, given, w, A, as_positive(ridge, "deblur: ridge"))
+    X = NonNegative(given.shape) if nonnegative else FullSpace(given.shape)
+    return _problem(f, given, offset, weight, huber, tv, data, colour, nonnegative, X, "deblur")
 
 
 def _problem(
-    f: Function, given: Array, offset: float, weight: float, huber: float, X: Domain, name: str
-) -> SaddleProblem:
+    f: Function, given: Array, offset: float, weight: float, huber: float, tv: str, data: str, colour: bool,
+    nonnegative: bool, X: Domain, name: str,
+) -> SaddleProblem:  # fmt: skip
     strength, threshold = as_positive(weight, f"{name}: weight"), as_number(huber, f"{name}: huber", 0.0)
-    return tv_problem(f, strength, threshold, X, partial(RestoredPicture, given, offset, strength, threshold, f))
+    as_flag(nonnegative, f"{name}: nonnegative")
+    variation = total_variation(given.shape, threshold, as_word(tv, f"{name}: tv", TV), colour)
+    reader = partial(RestoredPicture, given, offset, strength, threshold, variation, f)
+    return restoration(f, strength, threshold, variation, data, X, reader)
 
 
-def _picture(picture: Any, name: str) -> Array:
+def restoration(
+    f: Function, weight: float, huber: float, tv: Composed, data: str, X: Domain,
+    reader: Callable[[ss.Result], PictureSolution],
+) -> SaddleProblem:  # fmt: skip
+    """Min f(x) + weight TV(x) over X; a misfit that is not smooth may become a block of y."""
+    if data == "squares":
+        return tv_problem(f, weight, huber, tv, X, reader)
+    problem = split_objective(f + weight * tv, X).problem
+    return replace(problem, B=problem.coupling, reader=reader)
+
+
+def _has_colours(shape: Shape, colour: bool | None) -> bool:
+    return len(shape) == 3 and shape[2] == 3 if colour is None else colour
+
+
+def _picture(picture: Any, colour: bool | None, name: str) -> tuple[Array, bool]:
+    """The picture, and whether its last axis holds colours."""
     given = as_real(picture, f"{name}: picture")
-    if given.ndim != 2 or given.size == 0:
-        raise InputError(f"{name}: picture has shape {given.shape}; expected grey values (rows, columns).")
-    return given
+    colours = _has_colours(given.shape, None if colour is None else as_flag(colour, f"{name}: colour"))
+    if given.ndim - colours not in (2, 3) or given.size == 0:
+        raise InputError(
+            f"{name}: picture has shape {given.shape}; expected grey values (rows, columns), colours "
+            "(rows, columns, 3) or a volume (slices, rows, columns)."
+        )
+    return given, colours

@@ -42,6 +42,16 @@ class Solution(ABC):
 
     result: ss.Result
 
+    def __repr__(self) -> str:
+        # A short table: arrays are told by name and shape.
+        rows = {
+            name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in self.facts().items()
+        }
+        rows |= {name: f"array of shape {value.shape}" for name, value in self.arrays().items()}
+        width = max(map(len, rows))
+        status = self.result.status.name.lower()
+        return "\n".join([f"{type(self).__name__}, {status}", *(f"  {k:<{width}}  {v}" for k, v in rows.items())])
+
     @abstractmethod
     def facts(self) -> dict[str, Fact]:
         """Name and value of what is worth a line: for tables and records."""

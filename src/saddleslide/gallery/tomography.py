@@ -14,14 +14,25 @@ import scipy
 import saddleslide as ss
 from saddleslide.arrays.arguments import as_flag, as_whole, as_word
 from saddleslide.arrays.base import Array, Shape, as_number, as_real
-from saddleslide.domains import Ball, Box, Domain, FullSpace
+from saddleslide.domains import Ball, Box, Domain, FullSpace, NonNegative
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Power, Quadratic
+from saddleslide.functions.composed import Composed
 from saddleslide.gallery.pictures import phantom, shaded_phantom
 from saddleslide.gallery.projectors import paper_angles, parallel_beam, pixel_units, projector
-from saddleslide.gallery.restoration import PictureSolution, as_positive, tv_problem
+from saddleslide.gallery.restoration import (
+    TV,
+    PictureSolution,
+    as_positive,
+    as_weights,
+    check_data,
+    misfit,
+    restoration,
+    total_variation,
+    tv_problem,
+)
 from saddleslide.gallery.solution import Fact, keep_kind
-from saddleslide.operators import FiniteDifferences, Matrix
+from saddleslide.operators import Matrix, Operator
 from saddleslide.oracles.calls import Calls
 from saddleslide.plots import fill_reconstruction
 from saddleslide.problem import SaddleProblem
@@ -48,7 +59,7 @@ _REALISTIC = {
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reconstruction(PictureSolution):
     """The picture, the projections it was made from, and how good it is.
 
@@ -64,17 +75,19 @@ class Reconstruction(PictureSolution):
     sinogram: Array
     angles: Array
     scale: float
-    f: LeastSquares | PoissonTransmission
+    A: Operator
+    f: Function
     weight: float
     huber: float
+    tv: Composed
     truth: Array | None
     result: ss.Result
 
     @property
     def residual(self) -> Array:
         """What the picture leaves unexplained of the sinogram; for counts in standard deviations."""
-        seen = self.f.A.forward(self.image).reshape(self.sinogram.shape)
-        if isinstance(self.f, LeastSquares):
+        seen = self.A.forward(self.image).reshape(self.sinogram.shape)
+        if not isinstance(self.f, PoissonTransmission):
             return self.scale * seen - self.sinogram
         expected = self.f.intensity * np.exp(-self.f.attenuation * seen)
         return np.asarray((expected - self.sinogram) / np.sqrt(expected))
@@ -86,7 +99,7 @@ class Reconstruction(PictureSolution):
         return super().psnr(self.truth if truth is None else truth)
 
     def facts(self) -> dict[str, Fact]:
-        unit = "" if isinstance(self.f, LeastSquares) else ", in standard deviations"
+        unit = ", in standard deviations" if isinstance(self.f, PoissonTransmission) else ""
         known: dict[str, Fact] = {} if self.truth is None else {"PSNR against the object, dB": self.psnr()}
         return known | {
             f"misfit (root mean square{unit})": float(np.sqrt(np.mean(self.residual**2))),
@@ -113,7 +126,7 @@ class Reconstruction(PictureSolution):
 def reconstruct(
     sinogram: Any, angles: Any, weight: float, *, shape: int | Shape | None = None, spacing: float | None = None,
     intensity: float | None = None, attenuation: float = 1.0, huber: float = _HUBER, ridge: float = _RIDGE,
-    truth: Any = None,
+    truth: Any = None, tv: str = "anisotropic", data: str = "squares", weights: Any = None, nonnegative: bool = False,
 ) -> SaddleProblem:  # fmt: skip
     """A picture from its parallel-beam projections: min 1/2 |A x - sinogram|^2 / |A|^2 + ridge/2 |x|^2 + weight TV(x).
 
@@ -140,6 +153,15 @@ def reconstruct(
         Weight of |x|^2 / 2, > 0.
     truth : array, optional
         The true picture, where it is known: for PSNR and pictures.
+    tv : "anisotropic" or "isotropic", optional
+        Absolute differences of neighbours, or lengths of gradients.
+    data : "squares", "l1" or "kl", optional
+        How A x and the sinogram, both divided by |A|, are compared: with squares, absolute values (outliers), or the
+        divergence of counts along rays that emit (emission tomography); without `intensity`, which has a likelihood.
+    weights : array like the sinogram, optional
+        Weights >= 0 of its numbers in the misfit; 1 when missing.
+    nonnegative : bool, optional
+        Demand x >= 0.
 
     Returns
     -------
@@ -155,28 +177,34 @@ def reconstruct(
     >>> problem.X, problem.read(ss.solve(problem, reduction=1e-6)).psnr() > 20.0
     (FullSpace((16, 16)), True)
     """
-    data = as_real(sinogram, "reconstruct: sinogram")
+    rays = as_real(sinogram, "reconstruct: sinogram")
     turns = as_real(angles, "reconstruct: angles")
-    if data.ndim != 2 or turns.shape != data.shape[:1] or data.shape[1] < 2:
+    if rays.ndim != 2 or turns.shape != rays.shape[:1] or rays.shape[1] < 2:
         raise InputError(
-            f"reconstruct: sinogram has shape {data.shape} and angles {turns.shape}; expected (angles, bins) with at "
+            f"reconstruct: sinogram has shape {rays.shape} and angles {turns.shape}; expected (angles, bins) with at "
             "least two bins, and one angle for each row."
         )
-    strength, bins = as_positive(weight, "reconstruct: weight"), data.shape[1]
+    check_data(data, rays, "reconstruct")
+    w = as_weights(weights, rays.shape, "reconstruct")
+    if intensity is not None and (data != "squares" or w is not None):
+        raise InputError("reconstruct: intensity is given with data or weights; expected counts with their likelihood.")
+    strength, bins = as_positive(weight, "reconstruct: weight"), rays.shape[1]
     if shape is None:
         side = bins / np.sqrt(2.0) if spacing is None else bins * as_number(spacing, "reconstruct: spacing", 0.0)
         shape = max(2, round(float(side)))
     scanner = parallel_beam(shape, turns, bins, spacing)
     damping = as_positive(ridge, "reconstruct: ridge")
-    f: LeastSquares | PoissonTransmission
     if intensity is None:
-        f = LeastSquares(scanner.A, data.ravel() / scanner.scale, ridge=damping)
+        f, _ = misfit(data, rays.ravel() / scanner.scale, None if w is None else w.ravel(), scanner.A, damping)
     else:
-        f = PoissonTransmission(scanner.A, data.ravel(), intensity, attenuation * scanner.scale, ridge=damping)
-    known = None if truth is None else as_real(truth, "reconstruct: truth", scanner.A.x_shape)
+        f = PoissonTransmission(scanner.A, rays.ravel(), intensity, attenuation * scanner.scale, ridge=damping)
+    x_shape = scanner.A.x_shape
+    known = None if truth is None else as_real(truth, "reconstruct: truth", x_shape)
     threshold = as_number(huber, "reconstruct: huber", 0.0)
-    reader = partial(Reconstruction, data, turns, scanner.scale, f, strength, threshold, known)
-    return tv_problem(f, strength, threshold, FullSpace(f.A.x_shape), reader)
+    variation = total_variation(x_shape, threshold, as_word(tv, "reconstruct: tv", TV))
+    reader = partial(Reconstruction, rays, turns, scanner.scale, scanner.A, f, strength, threshold, variation, known)
+    X = NonNegative(x_shape) if as_flag(nonnegative, "reconstruct: nonnegative") else FullSpace(x_shape)
+    return restoration(f, strength, threshold, variation, data, X, reader)
 
 
 @final
@@ -262,7 +290,7 @@ def choose_weight(
     if noise is not None:
         target = as_number(noise, "choose_weight: noise", 0.0)
     else:
-        target = estimate_noise(first.reader.args[0]) if isinstance(first.f, LeastSquares) else 1.0
+        target = 1.0 if isinstance(first.f, PoissonTransmission) else estimate_noise(first.reader.args[0])
     # Misfits grow with the weight: the largest weight that was tried and whose misfit is at most the target.
     smallest, largest = ends
     for _ in range(steps):
@@ -389,8 +417,10 @@ def tomography(
     Y = Box(-TV_WEIGHT, TV_WEIGHT, shape=(2, n, n))
     scale = pixel_units(A, _ANGLES)
     sinogram = scale * data.reshape(_ANGLES, -1)
-    reader = partial(Reconstruction, sinogram, paper_angles(_ANGLES), scale, f, TV_WEIGHT, BETA * TV_WEIGHT, truth)
-    return SaddleProblem(f=f, g=g, B=FiniteDifferences((n, n)), X=X, Y=Y, reader=reader)
+    huber = BETA * TV_WEIGHT
+    tv = total_variation((n, n), huber)
+    reader = partial(Reconstruction, sinogram, paper_angles(_ANGLES), scale, A, f, TV_WEIGHT, huber, tv, truth)
+    return SaddleProblem(f=f, g=g, B=tv.K, X=X, Y=Y, reader=reader)
 
 
 def realistic_tomography(name: str, *, seed: int = 1, n: int | None = None) -> SaddleProblem:
@@ -418,7 +448,7 @@ def realistic_tomography(name: str, *, seed: int = 1, n: int | None = None) -> S
     truth = shaded_phantom(side)
     clean = A.forward(truth)
     rng = np.random.default_rng(seed)
-    ridge, huber_threshold = 1e-4, 1e-3
+    ridge, huber = 1e-4, 1e-3
     f: LeastSquares | PoissonTransmission
     if name == "poisson":
         intensity, attenuation = 1000.0, 3.0 / float(clean.max())
@@ -429,5 +459,6 @@ def realistic_tomography(name: str, *, seed: int = 1, n: int | None = None) -> S
         f = LeastSquares(A, data, ridge=ridge)
     scale = pixel_units(A, angles)
     sinogram = data.reshape(angles, -1) * (1.0 if name == "poisson" else scale)
-    reader = partial(Reconstruction, sinogram, paper_angles(angles), scale, f, weight, huber_threshold, truth)
-    return tv_problem(f, weight, huber_threshold, FullSpace(A.x_shape), reader)
+    tv = total_variation(A.x_shape, huber)
+    reader = partial(Reconstruction, sinogram, paper_angles(angles), scale, A, f, weight, huber, tv, truth)
+    return tv_problem(f, weight, huber, tv, FullSpace(A.x_shape), reader)

@@ -1,4 +1,4 @@
-"""Optimal transport between two histograms, with an optional quadratic regularisation."""
+"""Optimal transport between two histograms, with an optional quadratic or entropic regularisation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
+import scipy
 
 import saddleslide as ss
+from saddleslide.arrays.arguments import as_word
 from saddleslide.arrays.base import Array, as_number, as_real
 from saddleslide.domains import Box
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions import Function, Linear, Quadratic
+from saddleslide.functions import Entropy, Function, Linear, Quadratic
 from saddleslide.gallery.solution import Fact, Solution, keep_kind
 from saddleslide.operators import Marginals
 from saddleslide.plots import STYLES
@@ -21,10 +23,12 @@ from saddleslide.problem import SaddleProblem
 
 # Marginals whose sums differ by more than this part are not those of one plan; less is rounding in single precision.
 _SAME_SUM = 1e-6
+# Weight of a regulariser that is named without one.
+_WEIGHT = 0.1
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransportSolution(Solution):
     """Plan and potentials.
 
@@ -40,6 +44,7 @@ class TransportSolution(Solution):
     costs: Array
     marginals: tuple[Array, Array]
     regularisation: float
+    regulariser: str
     result: ss.Result
 
     @property
@@ -62,12 +67,21 @@ class TransportSolution(Solution):
 
     @property
     def objective(self) -> float:
-        """<costs, plan> + regularisation/2 |plan|^2: an upper bound on the minimum; `result.lower` is a lower one."""
-        return self.cost + 0.5 * self.regularisation * float(np.vdot(self.plan, self.plan))
+        """The cost with its regulariser, at `plan`: an upper bound on the minimum; `result.lower` is a lower one."""
+        plan = self.plan
+        if self.regulariser == "entropy":
+            return self.cost + self.regularisation * float(scipy.special.xlogy(plan, plan).sum())
+        return self.cost + 0.5 * self.regularisation * float(np.vdot(plan, plan))
 
     @property
     def potentials(self) -> tuple[Array, Array]:
-        """Vectors u, v with u_i + v_j <= costs_ij + regularisation plan_ij, equal up to the gap where plan_ij > 0."""
+        """Vectors u, v with u_i + v_j <= costs_ij + regularisation plan_ij, equal up to the gap where plan_ij > 0.
+
+        With the entropy they are those of the run: plan_ij is about exp((u_i + v_j - costs_ij) / regularisation - 1).
+        """
+        if self.regulariser == "entropy":
+            u, v = np.split(-self.result.y, [self.costs.shape[0]])
+            return u, v
         slopes = self.costs + self.regularisation * self.plan
         v = -self.result.y[self.costs.shape[0] :]
         # Columns without mass have no say in v, so they get theirs from u.
@@ -108,7 +122,9 @@ class TransportSolution(Solution):
 
 
 @keep_kind
-def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0.0) -> SaddleProblem:
+def transport(
+    costs: Any, source: Any, target: Any, *, regularisation: float | None = None, regulariser: str | None = None
+) -> SaddleProblem:
     """Move `source` to `target`: min over plans P >= 0 with these sums of <costs, P> + regularisation/2 |P|^2.
 
     Parameters
@@ -119,7 +135,10 @@ def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0
         Marginals, with equal sums. Sums that differ by rounding, at most by a part of 1e-6, are made equal: `target` is
         scaled to the sum of `source`.
     regularisation : float, optional
-        Weight of the quadratic term, >= 0; 0 is the linear program.
+        Weight of the regulariser, >= 0; 0, the default without a regulariser, is the linear program.
+    regulariser : "quadratic" or "entropy", optional
+        |P|^2 / 2, which keeps most entries at 0, or sum P log P, which makes all of them positive; with it the
+        weight is 0.1 when missing. A weight alone is that of the quadratic.
 
     Returns
     -------
@@ -135,7 +154,11 @@ def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0
     """
     C = as_real(costs, "transport: costs")
     a, b = as_real(source, "transport: source"), as_real(target, "transport: target")
-    weight = as_number(regularisation, "transport: regularisation", 0.0)
+    if regulariser is not None:
+        as_word(regulariser, "transport: regulariser", ("quadratic", "entropy"))
+    default = 0.0 if regulariser is None else _WEIGHT
+    weight = as_number(default if regularisation is None else regularisation, "transport: regularisation", 0.0)
+    kind = regulariser or "quadratic"
     shapes = C.shape, a.shape, b.shape
     if C.ndim != 2 or C.size == 0 or shapes[1:] != (C.shape[:1], C.shape[1:]):
         told = "costs, source and target have shapes {}, {} and {}".format(*shapes)
@@ -153,14 +176,35 @@ def transport(costs: Any, source: Any, target: Any, *, regularisation: float = 0
     raise_all("transport", wrong)
     # Histograms divided by their sums in single precision differ a little: one plan needs one mass.
     b = b * (sums[0] / sums[1])
-    f: Function = Linear(C) if weight == 0.0 else Linear(C) + Quadratic(weight)
+    reader = partial(TransportSolution, C, (a, b), weight, kind)
+    marginals, B = Linear(np.concatenate([a, b])), Marginals(C.shape)
     # No plan exceeds half of this cap. It bounds X, so linear costs have a certificate too, and is never active.
     cap = 2.0 * np.minimum.outer(a, b)
+    if kind == "entropy" and weight > 0.0:
+        Y = _entropic_potentials(C, a, b, weight)
+        return SaddleProblem(f=Linear(C) + weight * Entropy(), g=marginals, B=B, X=Box(0.0, cap), Y=Y, reader=reader)
+    f: Function = Linear(C) if weight == 0.0 else Linear(C) + Quadratic(weight)
     # The plan is also optimal for the linear costs c = C + regularisation plan. Take potentials that are conjugate in c
     # and shift them until the largest u is max(c)/2: then all entries lie in [min(c) - max(c)/2, max(c)/2].
     low, high = float(C.min()), float(C.max()) + 0.5 * weight * float(cap.max())
     # Twice what is needed, so that the gap bounds the error of the marginals.
     bound = 2.0 * max(abs(low - 0.5 * high), abs(0.5 * high), math.ulp(1.0))
     X, Y = Box(0.0, cap), Box(-bound, bound, shape=a.size + b.size)
-    reader = partial(TransportSolution, C, (a, b), weight)
-    return SaddleProblem(f=f, g=Linear(np.concatenate([a, b])), B=Marginals(C.shape), X=X, Y=Y, reader=reader)
+    return SaddleProblem(f=f, g=marginals, B=B, X=X, Y=Y, reader=reader)
+
+
+def _entropic_potentials(C: Array, a: Array, b: Array, weight: float) -> Box:
+    """A box that holds an optimal y with room around it, so that the gap bounds the error of the marginals.
+
+    The plan is exp((u_i + v_j - C_ij) / weight - 1). Its row sums make u_i - weight log a_i a soft minimum of
+    C_ij - v_j, which varies with i by at most max(C) - min(C); u is shifted so that these numbers lie around 0, and the
+    column sums give v.
+    """
+    low, high = float(C.min()), float(C.max())
+    room = 0.5 * (high - low)
+    at_u, at_v = (weight * np.log(side, out=np.zeros_like(side), where=side > 0.0) for side in (a, b))
+    at_v = at_v + weight * (1.0 - math.log(float(a.sum()))) + 0.5 * (low + high)
+    slack = room + weight
+    widths = np.repeat([room + slack, 2.0 * room + slack], [a.size, b.size])
+    y = -np.concatenate([at_u, at_v])
+    return Box(y - widths, y + widths)
