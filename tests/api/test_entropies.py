@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import need
 
 import saddleslide as ss
 from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.minimum import minimiser_reach, tilted_minimum
 from saddleslide.planner.objectives import split_objective
+from support import need
 
 F, OP, D = ss.functions, ss.operators, ss.domains
 RNG = np.random.default_rng(0)

@@ -111,7 +111,6 @@ CONSTRUCTORS = {
     ),
     "negative factor": (lambda: -1.0 * Huber(1.0), r"^factor \* f: factor is -1\.0; expected .* >= 0"),
     # couplings
-    "complex matrix": (lambda: as_coupling(1j * EYE), r"^B: dtype is complex128; expected real"),
     "matrix NaN": (lambda: as_coupling(NAN * EYE), r"^B: contains NaN \(9 of 9"),
     "sparse NaN": (lambda: as_coupling(scipy.sparse.csr_array(NAN * EYE)), r"^B: contains NaN"),
     "vector as matrix": (
@@ -128,10 +127,6 @@ CONSTRUCTORS = {
     ),
     "callables without shapes": (lambda: as_coupling((never, never)), r"^B: a pair of callables has no shapes; pass"),
     "negative norm": (lambda: as_coupling(EYE, norm=-1.0), r"^B: norm is -1\.0; expected"),
-    "differences of a vector": (
-        lambda: FiniteDifferences(5),
-        r"^FiniteDifferences: shape is 5; expected \(rows, columns\)",
-    ),
     "differences of nothing": (lambda: FiniteDifferences((0, 3)), r"^FiniteDifferences: shape is \(0, 3\); expected"),
     # components
     "empty component": (lambda: ss.Component(), r"^Component: both function and operator are missing; expected"),

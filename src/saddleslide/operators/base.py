@@ -78,9 +78,9 @@ class Operator(Built, ABC):
         """Rows and columns of the map on raveled arrays, as SciPy has it."""
         return math.prod(self.y_shape), math.prod(self.x_shape)
 
-    @property
+    @cached_property
     def T(self) -> Operator:
-        """The transpose."""
+        """The transpose. An operator of the caller's may keep an attribute of its own under this name."""
         from saddleslide.operators.algebra import Transposed
 
         return Transposed(self)

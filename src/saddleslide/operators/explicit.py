@@ -370,9 +370,13 @@ def _made(
         )
     if not scipy.sparse.issparse(B) and kind_of(B) == NUMPY:
         try:
-            B = np.asarray(B) if not isinstance(B, np.ndarray) else B
+            array = B if isinstance(B, np.ndarray) else np.asarray(B)
         except ValueError:
             return Matrix(B, x_shape, y_shape, name)
+        if array.dtype.kind != "c" and not any(said or ()):
+            # As it came: lists may hold masked rows, which are refused.
+            return Matrix(B, x_shape, y_shape, name)
+        B = array
     return _from_matrix(B, x_shape, y_shape, name, said)
 
 
