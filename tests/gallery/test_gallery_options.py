@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.ndimage
 
 import saddleslide as ss
 from saddleslide.errors import InputError
-from support import gathered
+from support import gathered, need
+
+cp = need("cvxpy")
 
 RNG = np.random.default_rng(5)
 SHAPES = {"grey": (6, 7), "colour": (5, 4, 3), "volume": (3, 4, 5)}
