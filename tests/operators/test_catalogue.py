@@ -435,7 +435,6 @@ def test_shapes_beside_a_dtype_are_those_of_complex_arrays():
         lambda: as_operator(B, dtype=float),
         lambda: as_operator((lambda x: x, lambda y: y), 3, 3, dtype=complex, like=need("torch").ones(1)),
         lambda: to_complex(np.ones(3)),
-        lambda: ss.functions.LeastSquares(C, np.ones(5)),
         lambda: ss.SaddleProblem(
             f=ss.functions.Zero(), g=ss.functions.Zero(), B=C, X=ss.domains.FullSpace(6), Y=ss.domains.FullSpace(5)
         ),

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from saddleslide.api.solver import solve
-from saddleslide.arrays.kinds import to_host
+from saddleslide.arrays.base import to_complex, to_real
+from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function
 from saddleslide.planner.objectives import split_objective
 from saddleslide.runs.result import Result
 
 
-def minimize(objective: Function, tol: float | None = None, *, over: Domain | None = None, **options: Any) -> Result:
+def minimize(
+    objective: Function, tol: float | None = None, *, over: Domain | None = None, dtype: Any = None, **options: Any
+) -> Result:
     """Minimise f(x) + sum of h_i(K_i x) over a set, to a certified gap.
 
     Parameters
@@ -24,6 +29,8 @@ def minimize(objective: Function, tol: float | None = None, *, over: Domain | No
         Target gap; `rtol` (1e-4 where no target is named) and `reduction` as in `ss.solve`.
     over : Domain, optional
         Set that x lies in; the whole space when missing.
+    dtype : float or complex, optional
+        Numbers of x. When missing, x is complex where an operator, data or the set says so, and real otherwise.
     **options
         All others are those of `ss.solve`.
 
@@ -33,7 +40,8 @@ def minimize(objective: Function, tol: float | None = None, *, over: Domain | No
         Its `objective` is the value at x, indicators left out (`violation` has the largest distance from their sets),
         `lower` a certified lower bound on the minimum, `duals` has one array per composed term in the order written: a
         subgradient of it at K_i x. `problem` is the saddle problem that was solved; `print(result.problem)` says where
-        each term went.
+        each term went. Where x is complex, `x` is complex and `duals` are where K_i x is; `y` and the arrays of
+        `problem` are pairs of real numbers, see `ss.operators.to_real`.
 
     Examples
     --------
@@ -42,11 +50,18 @@ def minimize(objective: Function, tol: float | None = None, *, over: Domain | No
     >>> lasso = ss.functions.LeastSquares(A, b) + 0.5 * ss.functions.L1()
     >>> result = ss.minimize(lasso, tol=1e-8)
     >>> result.success, result.x.round(4), round(result.objective, 4)
-    (True, array([ 0.4286, -0.4643]), 0.8839)
+    (True, array([ 0.4444, -0.2222]), 0.6806)
     """
-    stated = split_objective(objective, over)
+    stated = split_objective(objective, over, dtype)
+    start = options.get("start")
+    if stated.is_complex and isinstance(start, tuple | list) and len(start) == 2 and np.iscomplexobj(start[0]):
+        options["start"] = (to_real(start[0]), start[1])
     result = solve(stated.problem, tol, **options)
     x, y = to_host(result.x), to_host(result.y)
+    if stated.is_complex:
+        # A view of NumPy's own; nobody else has the array.
+        kind, found = kind_of(result.x), cast(Any, to_complex(x))
+        result = replace(result, x=found if kind == NUMPY else kind.uploaded(found))
     return replace(
         result,
         objective=stated.value(x),

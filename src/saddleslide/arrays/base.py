@@ -84,6 +84,19 @@ def to_complex(pairs: Any) -> npt.NDArray[np.complex128]:
     return array.view(np.complex128)[..., 0]
 
 
+def as_pairs(value: Any, name: str) -> tuple[Array, bool]:
+    """Copy real numbers, or complex ones as pairs of them, as `as_real` does; and whether they are complex."""
+    try:
+        host = to_host(value)
+    except (InputError, ValueError):
+        return as_real(value, name), False
+    if host.dtype.kind != "c":
+        return as_real(value, name), False
+    if host.ndim == 0:
+        raise InputError(f"{name}: received one complex number, {value!r}; expected a real one, or an array.")
+    return as_real(to_real(host), name), True
+
+
 def as_number(value: Any, name: str, minimum: float = -np.inf, finite: bool = True) -> float:
     """Read one real number, at least `minimum`."""
     expected = ("a finite number" if finite else "a number") + ("" if minimum == -np.inf else f" >= {minimum:g}")

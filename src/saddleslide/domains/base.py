@@ -13,6 +13,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_floats, blank, zeros
 from saddleslide.arrays.kinds import ArrayKind, Built
+from saddleslide.errors import InputError
 
 
 class Domain(Built, ABC):
@@ -29,6 +30,8 @@ class Domain(Built, ABC):
     shape: Shape
     # Whether the projection is NumPy's or SciPy's alone, also for arrays of other libraries.
     projects_on_host = False
+    # Whether its points are complex: pairs of real numbers along the last axis.
+    is_complex: bool = False
 
     @property
     def size(self) -> int:
@@ -52,6 +55,14 @@ class Domain(Built, ABC):
     def own_code(self) -> bool:
         """Whether functions of the caller's say what the set is."""
         return False
+
+    def of_pairs(self) -> Domain:
+        """The same set of complex arrays of its shape s, as real ones of shape (*s, 2)."""
+        if self.is_complex:
+            return self
+        raise InputError(
+            f"{self!r}: is no set of complex arrays; expected FullSpace, Ball or GroupBalls for a complex x or K x."
+        )
 
     @abstractmethod
     def project(self, point: Array, out: Array | None = None) -> Array:

@@ -29,6 +29,13 @@ class FullSpace(Unbounded):
     def __repr__(self) -> str:
         return f"FullSpace({self.shape})"
 
+    def of_pairs(self) -> Domain:
+        if self.is_complex:
+            return self
+        made = FullSpace((*self.shape, 2))
+        made.is_complex = True
+        return made
+
     def project(self, point: Array, out: Array | None = None) -> Array:
         out = self._out(out, point)
         np.copyto(out, point)

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, as_floats, as_number, as_real, as_shape, beside, on_host, zeros
+from saddleslide.arrays.base import Array, as_floats, as_number, as_pairs, as_real, as_shape, beside, on_host, zeros
 from saddleslide.domains.base import Domain
 from saddleslide.domains.simplices import nearest_weights
 from saddleslide.errors import InputError
@@ -21,7 +21,7 @@ _TINY, _SMALL = 1e-300, 1e-140
 
 @final
 class Ball(Domain):
-    """Arrays within Euclidean distance `radius` of `center` (the origin unless given).
+    """Arrays within Euclidean distance `radius` of `center` (the origin unless given), complex if `center` is.
 
     Examples
     --------
@@ -34,11 +34,20 @@ class Ball(Domain):
         self.ball_radius = as_number(radius, "Ball: radius", minimum=0.0)
         if shape is None and center is None:
             raise InputError("Ball: shape is missing; pass shape= or center=.")
-        self.shape = as_shape(np.shape(center) if shape is None else shape, "Ball")
-        self.center = None if center is None else as_real(center, "Ball: center", self.shape)
+        middle, self.is_complex = (None, False) if center is None else as_pairs(center, "Ball: center")
+        self.shape = as_shape(np.shape(center) if shape is None else shape, "Ball") + (2,) * self.is_complex
+        self.center = None if middle is None else as_real(middle, "Ball: center", self.shape)
 
     def __repr__(self) -> str:
         return f"Ball({self.ball_radius}, shape={self.shape}{'' if self.center is None else ', center=array'})"
+
+    def of_pairs(self) -> Domain:
+        if self.is_complex:
+            return self
+        center = None if self.center is None else self.center.astype(np.complex128)
+        made = Ball(self.ball_radius, self.shape if center is not None else (*self.shape, 2), center)
+        made.is_complex = True
+        return made
 
     def _offset(self, point: Array) -> Array:
         return point if self.center is None else point - self.center
@@ -131,6 +140,13 @@ class GroupBalls(Domain):
     def __repr__(self) -> str:
         axis = self.axis[0] if len(self.axis) == 1 else self.axis
         return f"GroupBalls({'array' if np.ndim(self.radii) else self.radii}, axis={axis}, shape={self.shape})"
+
+    def of_pairs(self) -> Domain:
+        if self.is_complex:
+            return self
+        made = GroupBalls(self.radii, (*self.axis, len(self.shape)), (*self.shape, 2))
+        made.is_complex = True
+        return made
 
     def norms(self, point: Array) -> Array:
         """The norm of every group: an array over the axes that are left."""

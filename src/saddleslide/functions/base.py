@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 _Kind = TypeVar("_Kind")
+_Function = TypeVar("_Function", bound="Function")
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ class Function(Built, ABC):
     linear: bool = False
     # Shape of the argument, or None when any shape will do.
     shape: Shape | None = None
+    # Whether the argument is complex: pairs of real numbers along the last axis, with gradients in Re <g, h>.
+    is_complex: bool = False
     # Whether values are known, which certificates need; and whether gradients are those of the function itself, not of
     # its envelope, so that it can be a level of sliding.
     has_value: bool = True
@@ -104,6 +107,22 @@ class Function(Built, ABC):
     has_entry_steps: bool = False
     # Whether `prox` only multiplies groups of entries by numbers in [0, 1], as those of Euclidean norms do.
     shrinks: bool = False
+
+    def of_pairs(self) -> Function:
+        """The same function of complex arrays of shape s, on real ones of shape (*s, 2): |x_i| is a modulus.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> ss.functions.L1().of_pairs().value(ss.operators.to_real([3.0 + 4.0j, 1.0j]))
+        6.0
+        """
+        if self.is_complex:
+            return self
+        raise InputError(
+            f"{self!r}: is no function of complex numbers; expected L1, L2, L21, Huber, Quadratic, Linear, Indicator "
+            "of a ball, LeastSquares with complex data, or code of your own with dtype=complex."
+        )
 
     @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
@@ -323,6 +342,12 @@ class Function(Built, ABC):
         return self if other == 0 else NotImplemented
 
 
+def on_pairs(function: _Function) -> _Function:
+    """The function itself, marked as one of pairs."""
+    function.is_complex = True
+    return function
+
+
 def is_own_class(part: object) -> bool:
     """Whether a function or a domain is of a class of the caller's: what such a class says of itself is declared."""
     return is_callers(part)
@@ -420,6 +445,7 @@ class Composite(Function):
         self.separable = all(part.separable for part in parts)
         self.quadratic = all(part.quadratic for part in parts)
         self.linear = all(part.linear for part in parts)
+        self.is_complex = any(part.is_complex for part in parts)
         self.has_value = all(part.has_value for part in parts)
         self.has_gradient = all(part.has_gradient for part in parts)
 
@@ -459,6 +485,12 @@ class Sum(Composite):
     """
 
     def __init__(self, first: Function, second: Function) -> None:
+        if first.is_complex != second.is_complex and None not in (first.shape, second.shape):
+            # What has the shape of the complex arrays becomes one of pairs.
+            if first.shape == (*second.shape, 2):  # type: ignore[misc]
+                second = second.of_pairs()
+            elif second.shape == (*first.shape, 2):  # type: ignore[misc]
+                first = first.of_pairs()
         if len({first.shape, second.shape} - {None}) > 1:
             raise InputError(
                 f"f1 + f2: shapes are {first.shape} and {second.shape}; expected equal shapes. Pass x_shape= to what "
@@ -470,6 +502,9 @@ class Sum(Composite):
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
+
+    def of_pairs(self) -> Function:
+        return Sum(self.parts[0].of_pairs(), self.parts[1].of_pairs())
 
     @property
     def composed_of(self) -> tuple[Function, ...]:
@@ -713,6 +748,9 @@ class Scaled(Wrapper):
 
     def __repr__(self) -> str:
         return f"{self.factor} * ({self.function!r})"
+
+    def of_pairs(self) -> Function:
+        return Scaled(self.factor, self.function.of_pairs())
 
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         return self._scale(self.function.sample(x, rng, out) if self.sampled else self.function.gradient(x, out))

@@ -12,13 +12,16 @@ from saddleslide.errors import InputError
 from saddleslide.functions.base import Composite, Function, is_own_class
 from saddleslide.functions.roundings import OWN_CODE, Rounding
 from saddleslide.operators import Operator, as_operator
-from saddleslide.operators.base import is_own_code
+from saddleslide.operators.base import COMPLEX, is_own_code
+from saddleslide.operators.complex import dtype_beside_complex, has_complex_values
 from saddleslide.theory.holder import Holder
+
+_NAME = "h @ K: K"
 
 
 @final
 class Composed(Composite):
-    """h(K x); written `h @ K`.
+    """h(K x); written `h @ K`. Where K x is complex, h is the function of complex arrays: see `Function.of_pairs`.
 
     Parameters
     ----------
@@ -38,12 +41,39 @@ class Composed(Composite):
     def __init__(self, function: Function, K: Any) -> None:
         if not isinstance(function, Function):
             raise InputError(f"h @ K: h is {type(function).__name__}; expected a function from ss.functions.")
+        if has_complex_values(K):
+            function = function.of_pairs()
         super().__init__(function)
         # As it was given: where x has another shape than a matrix shows, it is made again.
         self.function, self.given = function, K
-        self.K = as_operator(K, None, function.shape, name="h @ K: K")
+        if function.is_complex:
+            self.K = as_operator(K, None, function.shape and function.shape[:-1], name=_NAME, dtype=self._dtype)
+            if self.K.y_dtype != COMPLEX:
+                raise InputError(f"h @ K: h is of complex arrays, K is {K!r}; expected a K made with dtype=complex.")
+        else:
+            self.K = as_operator(K, None, function.shape, name=_NAME)
         self.shape: Shape | None = self.K.x_shape
-        self.separable = False
+        self.separable, self.is_complex = False, self.K.x_dtype == COMPLEX
+
+    @property
+    def _dtype(self) -> Any:
+        return dtype_beside_complex(self.given) if self.function.is_complex else None
+
+    def operator_on(self, shape: Shape) -> Operator:
+        """K for x of a real shape, where it takes arrays of that size."""
+        if self.K.x_shape == shape:
+            return self.K
+        return as_operator(self.given, shape[:-1] if self.is_complex else shape, None, name=_NAME, dtype=self._dtype)
+
+    def of_pairs(self) -> Function:
+        if self.is_complex:
+            return self
+        if isinstance(self.given, Operator) or self.function.is_complex:
+            raise InputError(
+                f"{self!r}: K takes a real x, and x is complex; expected a K made with dtype=complex, or a real x "
+                "beside complex data in the other terms."
+            )
+        return Composed(self.function.of_pairs(), self.given)
 
     def __repr__(self) -> str:
         return f"{self.function!r} @ {self.K!r}"

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_real, beside
+from saddleslide.arrays.base import Array, Shape, as_pairs, beside
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import (
@@ -166,7 +166,9 @@ class Translated(Wrapper):
     has_moved_argument = True
 
     def __init__(self, function: Function, b: Any) -> None:
-        self.b = as_real(b, "translated: b")
+        self.b, is_complex = as_pairs(b, "translated: b")
+        if is_complex:
+            function = function.of_pairs()
         if function.shape is not None and self.b.shape not in ((), function.shape):
             raise InputError(f"translated: b has shape {self.b.shape}; expected {function.shape}, equal.")
         super().__init__(function)
@@ -179,6 +181,11 @@ class Translated(Wrapper):
 
     def __repr__(self) -> str:
         return f"{self.function!r}.translated({self.b.shape or float(self.b)})"
+
+    def of_pairs(self) -> Function:
+        if self.b.ndim == 0 and self.b != 0.0:
+            return super().of_pairs()
+        return self if self.is_complex else Translated(self.function, self.b.astype(np.complex128))
 
     def _offset(self, x: Array) -> Array:
         moved: Array = x - beside(x, self.b)

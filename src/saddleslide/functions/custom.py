@@ -13,17 +13,39 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.arguments import as_flag
-from saddleslide.arrays.base import Array, as_number, received, received_number
-from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind
+from saddleslide.arrays.base import Array, as_number, received, received_number, to_complex, to_real
+from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError, raise_all
 from saddleslide.functions.base import EXACT, Function, Variance, envelope_gradient, gradient_aside, run_aside
 from saddleslide.functions.constants import estimated_smoothness
 from saddleslide.functions.sampled import estimated_variance
+from saddleslide.operators.algebra import is_complex
 from saddleslide.theory.holder import Holder
 
 # Draws per point when a variance is estimated; their mean stands for a gradient that is not known.
 _DRAWS = 200
+
+
+def _joined(pairs: Any) -> Any:
+    """Pairs of any library as complex numbers."""
+    return to_complex(pairs) if isinstance(pairs, np.ndarray) else pairs[..., 0] + 1j * pairs[..., 1]
+
+
+def _parted(z: Any) -> Any:
+    """Complex numbers of any library as pairs."""
+    kind = kind_of(z)
+    if kind == NUMPY:
+        return to_real(z)
+    library = importlib.import_module("jax.numpy" if kind.library == "jax" else kind.library)
+    return library.stack((z.real, z.imag), -1)
+
+
+def _on_pairs(work: Callable[..., Any] | None, to_pairs: bool) -> Any:
+    """Code of complex arrays as code of pairs, its answer too where that is an array."""
+    if work is None:
+        return None
+    return lambda x, *others: (_parted if to_pairs else lambda answer: answer)(work(_joined(x), *others))
 
 
 class Declared(Function):
@@ -84,6 +106,9 @@ class Custom(Declared):
         Where f is finite, the whole space when missing.
     entry_steps : bool, optional
         Whether `prox` takes an array of steps, one per entry, as for a sum over entries.
+    dtype : float or complex, optional
+        With complex, all callables take complex arrays, and gradients g are those with f(x + h) = f(x) + Re <g, h>: of
+        1/2 |A x - b|^2 it is A^H (A x - b). PyTorch's autograd gives this g, `jax.grad` its conjugate.
 
     Examples
     --------
@@ -94,6 +119,9 @@ class Custom(Declared):
     >>> shrink = Custom(prox=lambda c, t: np.sign(c) * np.maximum(abs(c) - t, 0), value=lambda x: abs(x).sum())
     >>> shrink.prox(np.array([3.0, 0.5]), 1.0)
     array([2., 0.])
+    >>> f = Custom(lambda x: x - 1j, lambda x: np.vdot(x - 1j, x - 1j).real / 2, dtype=complex)
+    >>> f.value_and_gradient(ss.operators.to_real([3.0]))
+    (5.0, array([[ 3., -1.]]))
     >>> draw = lambda x, rng: x + rng.standard_normal(x.shape)
     >>> Custom(sample=draw, variance=3.0, smoothness=ss.Holder(1.0, 1.0)).variance(ss.domains.FullSpace(3)).value
     3.0
@@ -112,6 +140,7 @@ class Custom(Declared):
         conjugate: Callable[[Array], Any] | None = None,
         domain: Domain | None = None,
         entry_steps: bool = False,
+        dtype: Any = None,
     ) -> None:
         given = {"gradient": gradient, "value": value, "sample": sample, "prox": prox, "conjugate": conjugate}
         complaints = [
@@ -125,8 +154,14 @@ class Custom(Declared):
             complaints.append(f"domain is {type(domain).__name__}; expected a set of ss.domains.")
         if not (smoothness is None or isinstance(smoothness, Holder)):
             complaints.append(f"smoothness is {smoothness!r}; expected Holder(nu, H) of the gradient, or None.")
+        self.is_complex = dtype is not None and is_complex(dtype, "Custom")
+        if self.is_complex and (entry_steps is True or domain is not None):
+            complaints.append("entry_steps or domain is given with complex numbers; expected neither of them.")
         raise_all("Custom", complaints + _sampling_complaints(sample, variance, batch))
         super().__init__("Custom", smoothness, strong_convexity)
+        if self.is_complex:
+            gradient, sample, prox = (_on_pairs(work, True) for work in (gradient, sample, prox))
+            value, conjugate = (_on_pairs(work, False) for work in (value, conjugate))
         self._gradient, self._value, self._sample, self._variance = gradient, value, sample, variance
         self._prox, self._conjugate, self.domain = prox, conjugate, domain
         self.has_entry_steps, self.has_gradient = as_flag(entry_steps, "Custom: entry_steps"), gradient is not None
@@ -278,6 +313,7 @@ def from_callable(
     smoothness: Holder | None = None,
     strong_convexity: float = 0.0,
     like: Any = None,
+    dtype: Any = None,
 ) -> Function:
     """A convex function from one callable x -> (value, gradient).
 
@@ -291,6 +327,8 @@ def from_callable(
         Modulus in the Euclidean norm, >= 0.
     like : "torch", "jax", "cupy" or an array of theirs, optional
         Kind of arrays that the callable takes and returns, on the device of that array; NumPy when missing.
+    dtype : float or complex, optional
+        Numbers that it takes and returns; complex gradients g are those with f(x + h) = f(x) + Re <g, h>, see `Custom`.
 
     Examples
     --------
@@ -299,9 +337,16 @@ def from_callable(
     >>> f.value_and_gradient(np.array([2.0]))
     (4.0, array([8.]))
     """
-    kind = as_kind(like, "from_callable: like")
-    made = Evaluated(value_and_gradient, smoothness, strong_convexity, kind=kind)
-    made.origin = kind
+    kind, pairs = as_kind(like, "from_callable: like"), dtype is not None and is_complex(dtype, "from_callable")
+
+    def evaluate(x: Any) -> Any:
+        answer = value_and_gradient(_joined(x))
+        is_pair = isinstance(answer, tuple | list) and len(answer) == 2
+        return (answer[0], _parted(answer[1])) if is_pair else answer
+
+    work = evaluate if pairs and callable(value_and_gradient) else value_and_gradient
+    made = Evaluated(work, smoothness, strong_convexity, kind=kind)
+    made.origin, made.is_complex = kind, pairs
     return made
 
 
@@ -311,6 +356,7 @@ def from_torch(
     smoothness: Holder | None = None,
     strong_convexity: float = 0.0,
     device: Any = "cpu",
+    dtype: Any = None,
 ) -> Function:
     """A convex function from PyTorch code, differentiated by autograd in double precision.
 
@@ -322,6 +368,8 @@ def from_torch(
         As for `from_callable`.
     device : str or torch.device, optional
         Where the tensor lies.
+    dtype : float or complex, optional
+        With complex, the function takes a tensor of complex128, and returns a float64 one as ever.
 
     Examples
     --------
@@ -332,6 +380,9 @@ def from_torch(
     saddleslide.errors.InputError: from_torch: received int; expected a function of x.
     """
     torch = _library("torch", "PyTorch", function)
+    pairs = dtype is not None and is_complex(dtype, "from_torch")
+    # Derivatives are taken by the pairs, so that no convention of complex ones matters.
+    work = _on_pairs(function, False) if pairs else function
 
     def checked(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.dtype != torch.float64:
@@ -346,7 +397,7 @@ def from_torch(
         x.requires_grad_()
         # The caller may be inside torch.no_grad().
         with torch.enable_grad():
-            value = checked(function(x))
+            value = checked(work(x))
         if not value.requires_grad:
             raise InputError("from_torch: the value does not depend on x; expected it without detach() or item().")
         (gradient,) = torch.autograd.grad(value, x)
@@ -354,13 +405,19 @@ def from_torch(
 
     def value_alone(x: Any) -> float:
         with torch.no_grad():
-            return float(checked(function(x)))
+            return float(checked(work(x)))
 
-    return Evaluated(evaluate, smoothness, strong_convexity, "from_torch", ArrayKind("torch", device), value_alone)
+    made = Evaluated(evaluate, smoothness, strong_convexity, "from_torch", ArrayKind("torch", device), value_alone)
+    made.is_complex = pairs
+    return made
 
 
 def from_jax(
-    function: Callable[[Any], Any], *, smoothness: Holder | None = None, strong_convexity: float = 0.0
+    function: Callable[[Any], Any],
+    *,
+    smoothness: Holder | None = None,
+    strong_convexity: float = 0.0,
+    dtype: Any = None,
 ) -> Function:
     """A convex function from JAX code: compiled and differentiated once per shape, in double precision.
 
@@ -370,6 +427,8 @@ def from_jax(
         A JAX function of an array that returns a scalar.
     smoothness, strong_convexity
         As for `from_callable`.
+    dtype : float or complex, optional
+        With complex, the function takes complex arrays, and returns a real number as ever.
 
     Examples
     --------
@@ -381,8 +440,13 @@ def from_jax(
     """
     jax = _library("jax", "JAX", function)
     # Single precision, JAX's default, would spoil every certificate; the kind's scope lifts it for each call alone.
-    both, alone = jax.jit(jax.value_and_grad(function)), jax.jit(function)
-    return Evaluated(both, smoothness, strong_convexity, "from_jax", ArrayKind("jax"), alone)
+    pairs = dtype is not None and is_complex(dtype, "from_jax")
+    # Derivatives are taken by the pairs: those by complex numbers are the conjugates of ours.
+    work = _on_pairs(function, False) if pairs else function
+    both, alone = jax.jit(jax.value_and_grad(work)), jax.jit(work)
+    made = Evaluated(both, smoothness, strong_convexity, "from_jax", ArrayKind("jax"), alone)
+    made.is_complex = pairs
+    return made
 
 
 def _library(package: str, name: str, function: object) -> Any:

@@ -8,11 +8,11 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape, frozen
+from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, as_shape, frozen
 from saddleslide.domains import Box, Domain, GroupBalls
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function
-from saddleslide.functions.groups import as_axes, group_norms
+from saddleslide.functions.base import Function, on_pairs
+from saddleslide.functions.groups import as_axes, group_norms, pair_axes
 from saddleslide.functions.roundings import EPS, EXACTLY, FEW, NO_ROUNDING, Errors, Rounding, inner_error, tilted
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.theory.holder import Holder
@@ -47,6 +47,9 @@ class Zero(Flat):
     def __repr__(self) -> str:
         return "Zero()"
 
+    def of_pairs(self) -> Function:
+        return self
+
     @property
     def lone_value_cost(self) -> float:
         return 0.0
@@ -66,7 +69,7 @@ class Zero(Flat):
 
 @final
 class Linear(Flat):
-    """<c, x>; a number c stands for the constant array.
+    """<c, x>; a number c stands for the constant array. Of complex numbers Re <c, x>.
 
     Examples
     --------
@@ -76,11 +79,14 @@ class Linear(Flat):
     """
 
     def __init__(self, c: Any) -> None:
-        self.c = as_real(c, "Linear: c")
+        self.c, self.is_complex = as_pairs(c, "Linear: c")
         self.shape = self.c.shape or None
 
     def __repr__(self) -> str:
         return f"Linear({self.c.shape})"
+
+    def of_pairs(self) -> Function:
+        return Linear(self.c.astype(np.complex128)) if self.c.ndim and not self.is_complex else super().of_pairs()
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.empty_like(x) if out is None else out
@@ -95,8 +101,10 @@ class Linear(Flat):
         return SeparableForm(linear=self.c)
 
 
-def as_weights(weights: Any, shape: Shape) -> Array:
-    """Weights of the entries of b, checked: numbers >= 0 of its shape, or one for all."""
+def as_weights(weights: Any, shape: Shape, is_complex: bool = False) -> Array:
+    """Weights of the entries of b, checked: numbers >= 0 of its shape, or one for all; twice for pairs."""
+    if is_complex and np.ndim(weights):
+        weights = np.repeat(as_weights(weights, shape[:-1]), 2)
     found = as_real(weights, "LeastSquares: weights")
     if found.ndim and found.size != math.prod(shape):
         raise InputError(f"LeastSquares: weights have shape {found.shape}; expected {shape}, one for every entry of b.")
@@ -119,18 +127,24 @@ class SquaredDistance(Function):
     separable = quadratic = True
 
     def __init__(self, b: Any, ridge: float = 0.0, x_shape: Shape | None = None, weights: Any = None) -> None:
-        b = as_real(b, "LeastSquares: b")
-        self.shape = b.shape if x_shape is None else as_shape(x_shape, "LeastSquares: x_shape")
+        b, self.is_complex = as_pairs(b, "LeastSquares: b")
+        pair = (2,) * self.is_complex
+        self.shape = b.shape if x_shape is None else as_shape(x_shape, "LeastSquares: x_shape") + pair
         if math.prod(self.shape) != b.size:
             raise InputError(
                 f"LeastSquares: x_shape is {x_shape}, but b has shape {b.shape}; expected as many entries."
             )
         self.b, self.ridge = b.reshape(self.shape), as_number(ridge, "LeastSquares: ridge", 0.0)
-        self.weights: Array | float = 1.0 if weights is None else as_weights(weights, b.shape).reshape(self.shape)
+        found = None if weights is None else as_weights(weights, b.shape, self.is_complex)
+        self.weights: Array | float = 1.0 if found is None else found.reshape(self.shape)
         self._range = float(np.min(self.weights, initial=math.inf)), float(np.max(self.weights, initial=0.0))
 
     def __repr__(self) -> str:
         return f"LeastSquares(None, {self.shape}, ridge={self.ridge:g})"
+
+    def of_pairs(self) -> Function:
+        weights = self.weights if np.ndim(self.weights) else None
+        return self if self.is_complex else SquaredDistance(self.b.astype(np.complex128), self.ridge, weights=weights)
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         gradient: Array = np.subtract(x, self.b, out=out)
@@ -330,6 +344,9 @@ class Huber(Function):
         if self.axis is None:
             return f"Huber({self.delta:g})"
         return f"Huber({self.delta:g}, axis={self.axis[0] if len(self.axis) == 1 else self.axis})"
+
+    def of_pairs(self) -> Function:
+        return self if self.is_complex else on_pairs(Huber(self.delta, pair_axes(self.axis or ())))
 
     def _sizes(self, x: Array) -> Array:
         return np.abs(x) if self.axis is None else group_norms(x, self.axis, "Huber")

@@ -21,6 +21,11 @@ def as_axes(axis: Any, name: str) -> tuple[int, ...]:
     return tuple(int(k) for k in axes)
 
 
+def pair_axes(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Axes of groups of complex numbers among those of their pairs: the last one, of the pairs, joins every group."""
+    return (*(k if k >= 0 else k - 1 for k in axes), -1)
+
+
 def axes_in(axes: tuple[int, ...], shape: Shape, name: str) -> tuple[int, ...]:
     """The axes of arrays of a shape, counted from the first one."""
     found = tuple(sorted({k % len(shape) for k in axes if -len(shape) <= k < len(shape)}))

@@ -44,11 +44,14 @@ class Indicator(Function):
     def __init__(self, domain: Domain) -> None:
         if not isinstance(domain, Domain):
             raise InputError(f"Indicator: received {type(domain).__name__}; expected a set from ss.domains.")
-        self.domain, self.shape = domain, domain.shape
+        self.domain, self.shape, self.is_complex = domain, domain.shape, domain.is_complex
         self.separable = self.has_entry_steps = isinstance(domain, Box | FullSpace)
 
     def __repr__(self) -> str:
         return f"Indicator({self.domain!r})"
+
+    def of_pairs(self) -> Function:
+        return Indicator(self.domain.of_pairs())
 
     @property
     def own_code(self) -> bool:

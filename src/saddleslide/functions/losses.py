@@ -9,14 +9,15 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen
+from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, frozen
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
 from saddleslide.functions.entrywise import SquaredDistance, as_weights
 from saddleslide.functions.lifted import LinearModel, Rows
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
-from saddleslide.operators import ForeignMatrix, Matrix
-from saddleslide.operators.base import is_own_code
+from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
+from saddleslide.operators.base import COMPLEX, is_own_code
+from saddleslide.operators.complex import dtype_beside_complex, has_complex_values
 from saddleslide.operators.factor import Solvable, gram_matrix
 from saddleslide.operators.spectrum import summation_error
 from saddleslide.theory.holder import Holder
@@ -35,16 +36,19 @@ _SMALL = 0.0625
 class LeastSquares(LinearModel):
     """1/2 |A x - b|^2 + ridge/2 |x|^2, the entries of A x - b squared with weights where there are any.
 
+    Complex numbers in A or b make x complex, unless A takes real arrays (`as_operator(A, dtype=(float, complex))`); the
+    arrays that it works on are then pairs of real numbers, of shape (*x_shape, 2), and gradients A^H (A x - b) too.
+
     Parameters
     ----------
     A : array, sparse matrix, LinearOperator, pair of callables, Operator or None
         The forward operator; None stands for the identity: a sum over entries, with a proximal step.
     b : array
-        Data, of the shape of A x.
+        Data, of the shape of A x; real or complex.
     ridge : float, optional
         Weight of the quadratic term, >= 0.
     x_shape : tuple of int, optional
-        Shape of x when it is an image; flat otherwise.
+        Shape of x when it is an image, of complex numbers where x is complex; flat otherwise.
     weights : float or array, optional
         One for every entry of b, >= 0: 1 / variance of its noise.
 
@@ -55,6 +59,9 @@ class LeastSquares(LinearModel):
     (1.5, array([1., 2.]))
     >>> LeastSquares(None, [1.0, 0.0], weights=[4.0, 1.0]).value(np.array([0.0, 1.0]))
     2.5
+    >>> import saddleslide as ss
+    >>> ss.operators.to_complex(LeastSquares(np.array([[2.0j]]), [1.0 + 4.0j]).gradient(np.array([[1.0, 0.0]])))
+    array([-4.+2.j])
     """
 
     quadratic = True
@@ -65,9 +72,19 @@ class LeastSquares(LinearModel):
         return super().__new__(cls, *args, **settings)
 
     def __init__(self, A: Any, b: Any, ridge: float = 0.0, x_shape: Shape | None = None, weights: Any = None) -> None:
-        self.b = as_real(b, "LeastSquares: b")
-        self.weights = None if weights is None else as_weights(weights, self.b.shape)
+        self.b, is_complex = as_pairs(b, "LeastSquares: b")
+        rows = self.b.size * (2 if isinstance(A, Operator) else 1)
+        if not is_complex and has_complex_values(A) and rows == A.shape[0]:
+            # Real data of complex values; pairs are data too.
+            self.b, is_complex = as_pairs(self.b.astype(np.complex128), "LeastSquares: b")
+        if is_complex:
+            A = as_operator(A, x_shape, self.b.shape[:-1], name="LeastSquares: A", dtype=dtype_beside_complex(A))
+            if A.y_dtype != COMPLEX:
+                raise InputError(f"LeastSquares: b is complex, A is {A!r}; expected an A made with dtype=complex.")
+            x_shape = None
+        self.weights = None if weights is None else as_weights(weights, self.b.shape, is_complex)
         super().__init__(A, self.b, ridge, x_shape)
+        self.is_complex = self.A.x_dtype == COMPLEX
 
     @property
     def _heaviest(self) -> float:

@@ -12,9 +12,9 @@ import scipy
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, zeros
 from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball, Simplex, SpectralBall
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function
+from saddleslide.functions.base import Function, on_pairs
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.groups import as_axes, axes_in, group_norms, shortened, spread
+from saddleslide.functions.groups import as_axes, axes_in, group_norms, pair_axes, shortened, spread
 from saddleslide.functions.roundings import EPS, FEW, Rounding, inner_error
 from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import SeparableForm, balanced_size
@@ -74,7 +74,7 @@ def is_orthant(domain: Domain) -> bool:
 
 @final
 class L1(Norm):
-    """sum_i w_i |x_i|.
+    """sum_i w_i |x_i|; of complex numbers the moduli.
 
     Parameters
     ----------
@@ -100,6 +100,11 @@ class L1(Norm):
         return (
             "L1()" if self.shape is None and self.weights == 1.0 else f"L1(weights={self.shape or float(self.weights)})"
         )
+
+    def of_pairs(self) -> Function:
+        made = on_pairs(L21(axis=-1, weights=self.weights))
+        made.shape = None if self.shape is None else (*self.shape, 2)
+        return made
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.sign(x, out=out)
@@ -141,6 +146,9 @@ class L2(Norm):
 
     def __repr__(self) -> str:
         return "L2()"
+
+    def of_pairs(self) -> Function:
+        return on_pairs(L2())
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         size = float(np.linalg.norm(x))
@@ -194,6 +202,9 @@ class L21(Norm):
         axis = self.axis[0] if len(self.axis) == 1 else self.axis
         weights = "array" if np.ndim(self.weights) else self.weights
         return f"L21(axis={axis})" if weights == 1.0 else f"L21(axis={axis}, weights={weights})"
+
+    def of_pairs(self) -> Function:
+        return self if self.is_complex else on_pairs(L21(pair_axes(self.axis), self.weights))
 
     def value(self, x: Array) -> float:
         norms = group_norms(x, self.axis, "L21")

@@ -15,11 +15,11 @@ from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen, on
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, inside
+from saddleslide.functions.base import Function, inside, on_pairs
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
-from saddleslide.operators.base import AdjointTest, adjoint_test_from, is_own_code, sign_vector
+from saddleslide.operators.base import COMPLEX, AdjointTest, adjoint_test_from, is_own_code, sign_vector
 from saddleslide.operators.factor import Solvable, SymmetricMatrix
 from saddleslide.operators.spectrum import FACTORISABLE, made, rounding_margin, summation_error
 from saddleslide.theory.holder import Holder
@@ -74,11 +74,17 @@ class Quadratic(Function):
         else:
             self._operator = as_operator(q, x_shape, x_shape, name="Quadratic: q")
             self._declared, self.shape = declared, self._operator.x_shape
+            self.is_complex = self._operator.x_dtype == COMPLEX
             self._range, self._skewness = _spectral_range(self._operator, declared)
 
     def __repr__(self) -> str:
         kind = "diagonal" if self._operator is None else "operator"
         return f"Quadratic({kind}, {'any shape' if self.shape is None else self.shape})"
+
+    def of_pairs(self) -> Function:
+        if self.is_complex or self._diagonal is None:
+            return super().of_pairs()
+        return on_pairs(Quadratic(np.repeat(self._diagonal[..., None], 2, -1) if self.shape else self._diagonal, True))
 
     def separable_form(self) -> SeparableForm | None:
         if self._diagonal is None:

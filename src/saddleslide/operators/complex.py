@@ -12,6 +12,7 @@ import scipy
 from saddleslide.arrays.base import Array, Shape, to_complex, to_real
 from saddleslide.errors import InputError
 from saddleslide.operators.algebra import is_complex
+from saddleslide.operators.base import Operator
 
 _Product = Callable[[Any], Any]
 
@@ -78,6 +79,22 @@ def sides_of(
         x_shape[:-1] if x_shape is not None and pairs[0] else x_shape,
         None if y_shape is None else y_shape[:-1],
     )
+
+
+def has_complex_values(A: Any) -> bool:
+    """Whether A x is complex, as far as an operator or a matrix of numbers says."""
+    dtype = A.y_dtype if isinstance(A, Operator) else getattr(A, "dtype", None)
+    return bool(getattr(dtype, "kind", "") == "c")
+
+
+def dtype_beside_complex(A: Any) -> Any:
+    """The `dtype` of `as_operator` beside complex data: of an operator what it is; x is complex if nothing says more.
+
+    PyLops says by `clinear` that an operator takes a real x.
+    """
+    if isinstance(A, Operator):
+        return (A.x_dtype, A.y_dtype)
+    return (float, complex) if getattr(A, "clinear", True) is False else complex
 
 
 def paired_matrix(matrix: Any, sides: Sides, name: str) -> Any:

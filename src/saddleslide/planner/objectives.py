@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, split
+from saddleslide.arrays.base import Array, Shape, split, to_complex
 from saddleslide.domains import Box, Domain, FullSpace, Product
 from saddleslide.errors import InputError
 from saddleslide.functions import DirectSum, Function, Scaled, Sum, Zero, has_prox
@@ -22,7 +22,9 @@ from saddleslide.functions.base import is_ours, is_own_class
 from saddleslide.functions.composed import Composed
 from saddleslide.functions.dilated import dilate
 from saddleslide.functions.indicator import Indicator
-from saddleslide.operators import Identity, Operator, Stack, as_operator
+from saddleslide.operators import Identity, Operator, Stack
+from saddleslide.operators.algebra import is_complex
+from saddleslide.operators.base import COMPLEX
 from saddleslide.operators.void import Void
 from saddleslide.problem import SaddleProblem
 
@@ -71,6 +73,8 @@ class Objective:
 
     terms: tuple[Term, ...]
     problem: SaddleProblem
+    # Whether x is complex: pairs in the problem.
+    is_complex: bool = False
 
     def value(self, x: Array) -> float:
         """The objective at x, indicators left out."""
@@ -81,21 +85,27 @@ class Objective:
         return max((term.violation(x) for term in self.terms), default=0.0)
 
     def duals(self, x: Array, y: Array) -> tuple[Array, ...]:
-        """One array per composed term: its block of y, or a subgradient of factor * h at K x."""
+        """One array per composed term: its block of y, or a subgradient of factor * h at K x; complex as K x is."""
         blocks = [term for term in self.terms if term.place == BLOCK]
         shapes = [_y_shape(term, self.problem.X.shape) for term in blocks]
         parts = dict(zip(map(id, blocks), split(y.reshape(-1), shapes), strict=True))
-        found = []
+        found: list[Any] = []
         for term in self.terms:
-            if id(term) in parts and term.K is not None:
-                found.append(term.scale * parts[id(term)])
-            elif term.K is not None:
-                found.append(term.factor * term.function.gradient(term.image(x)))
+            if term.K is None:
+                continue
+            if id(term) in parts:
+                dual = term.scale * parts[id(term)]
+            else:
+                dual = term.factor * term.function.gradient(term.image(x))
+            found.append(to_complex(dual) if term.K.y_dtype == COMPLEX else dual)
         return tuple(found)
 
 
-def split_objective(objective: Any, over: Domain | None = None) -> Objective:
-    """The saddle problem of an objective over a set; the whole space when missing."""
+def split_objective(objective: Any, over: Domain | None = None, dtype: Any = None) -> Objective:
+    """The saddle problem of an objective over a set; the whole space when missing.
+
+    x is complex where an operator, data, the set or `dtype` says so. Then everything is made of pairs of real numbers.
+    """
     if not isinstance(objective, Function):
         raise InputError(
             f"minimize: objective is {type(objective).__name__}; expected functions of ss.functions, added with +, "
@@ -103,6 +113,13 @@ def split_objective(objective: Any, over: Domain | None = None) -> Objective:
         )
     if not (over is None or isinstance(over, Domain)):
         raise InputError(f"minimize: over is {type(over).__name__}; expected a set of ss.domains.")
+    pairs = objective.is_complex or (over is not None and over.is_complex)
+    if dtype is not None and is_complex(dtype, "minimize") != pairs:
+        if pairs:
+            raise InputError(f"minimize: dtype is {dtype!r}, but a term takes a complex x; expected complex or none.")
+        pairs = True
+    if pairs:
+        objective, over = objective.of_pairs(), None if over is None else over.of_pairs()
     leaves = list(_leaves(objective, 1.0))
     X = FullSpace(_x_shape(leaves, over)) if over is None else over
     terms = [_term(factor, leaf, X.shape) for factor, leaf in leaves]
@@ -119,7 +136,7 @@ def split_objective(objective: Any, over: Domain | None = None) -> Objective:
     else:
         terms, problem = _stacked(terms, f, X)
     problem = _with_words(problem, terms)
-    return Objective(tuple(terms), problem)
+    return Objective(tuple(terms), problem, pairs)
 
 
 def _with_words(problem: SaddleProblem, terms: Sequence[Term]) -> SaddleProblem:
@@ -161,8 +178,7 @@ def _x_shape(leaves: Sequence[tuple[float, Function]], over: Domain | None) -> S
 def _term(factor: float, leaf: Function, shape: Shape) -> Term:
     """A term that takes arrays of the shape of x; what takes vectors is given the shape."""
     if isinstance(leaf, Composed):
-        K = leaf.K if leaf.K.x_shape == shape else as_operator(leaf.given, shape, None, name="h @ K: K")
-        return Term(factor, leaf.function, K)
+        return Term(factor, leaf.function, leaf.operator_on(shape))
     if leaf.shape not in (None, shape):
         raise InputError(
             f"minimize: {leaf!r} takes arrays of shape {leaf.shape}, x has shape {shape}; expected equal shapes. Pass "
