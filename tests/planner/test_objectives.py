@@ -153,3 +153,11 @@ def test_entries_with_weights_of_their_own_leave_steps_that_mix_them_alone():
     weights = ss.metrics.Diagonal(np.geomspace(1.0, 100.0, N))
     with pytest.raises(ss.errors.InputError, match="mixes the entries"):
         ss.minimize(F.LeastSquares(uneven, b) + 2.0 * F.L2(), metric=weights)
+
+
+def test_one_step_solves_a_bowl_beside_a_norm():
+    data = RNG.standard_normal((4, 3))
+    result = ss.minimize(F.LeastSquares(None, data) + 0.3 * F.L21(axis=-1), tol=1e-10)
+    norms = np.linalg.norm(data, axis=-1, keepdims=True)
+    np.testing.assert_allclose(result.x, data * np.maximum(1.0 - 0.3 / norms, 0.0), atol=1e-9)
+    assert result.success and result.lower <= result.objective <= result.lower + 1e-9

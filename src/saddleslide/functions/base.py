@@ -567,7 +567,7 @@ class Sum(Composite):
         return None if first is None or second is None else first.plus(second)
 
     @cached_property
-    def _bowl(self) -> tuple[Function, SeparableForm] | None:
+    def bowl(self) -> tuple[Function, SeparableForm] | None:
         """A part with a proximal step beside one that is q/2 |x|^2 + <b, x>; None where there is no such pair.
 
         That one may have w |x| on top where the step of the part shortens groups, as in the sparse group lasso: the
@@ -583,25 +583,25 @@ class Sum(Composite):
 
     @property
     def is_proximable(self) -> bool:
-        return self.separable_form() is not None or self._bowl is not None
+        return self.separable_form() is not None or self.bowl is not None
 
     @property
     def has_entry_steps(self) -> bool:  # type: ignore[override]
         return all(part.has_entry_steps or part.separable_form() is not None for part in self.parts)
 
     def can_prox(self, domain: Domain) -> bool:
-        return self._bowl is not None and self._bowl[0].can_prox(domain)
+        return self.bowl is not None and self.bowl[0].can_prox(domain)
 
     def prox(self, center: Array, step: Array | float) -> Array:
-        if self._bowl is None:
+        if self.bowl is None:
             return super().prox(center, step)
-        part, form = self._bowl
+        part, form = self.bowl
         moved = free_step(form.beside(center), center, np.divide(1.0, step))
         return part.prox(moved, step / (1.0 + step * form.quadratic))
 
     def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
-        assert self._bowl is not None
-        part, form = self._bowl
+        assert self.bowl is not None
+        part, form = self.bowl
         return part.prox_on(domain, free_step(form.beside(center), center, weight), weight + form.quadratic)
 
     def can_minimise(self, domain: Domain) -> bool:

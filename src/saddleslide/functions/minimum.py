@@ -12,12 +12,14 @@ from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import (
     Function,
+    Sum,
     certain_modulus,
     errors_at,
     gradient_aside,
     is_ours,
     rounding_of,
     run_aside,
+    runs_own_code,
     value_aside,
 )
 from saddleslide.functions.constants import bounding_modulus
@@ -26,9 +28,9 @@ from saddleslide.functions.entries import minimal_entries
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.factor import factor_of
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.functions.roundings import EPS, FEW, inner_error
-from saddleslide.functions.searched import Tally, TiltedMinimum, searched_minimum
-from saddleslide.functions.separable import SeparableForm, form_beside, multiplier_step
+from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
+from saddleslide.functions.searched import Tally, TiltedMinimum, model_minimum, searched_minimum, split_simple
+from saddleslide.functions.separable import SeparableForm, form_beside, has_prox, multiplier_step, prox
 from saddleslide.operators.spectrum import late
 
 # Part of a modulus that is given up for errors of gradients on unbounded sets.
@@ -162,7 +164,10 @@ def tilted_minimum(
         found = _quadratic_minimum(f, c, domain, mu, start, accuracy, tally)
         if found.method != CUT_OFF or not tally.allows(1.0):
             return found
-    if mu > 0.0 or domain.bounded:
+    if _is_bowl(f, domain):
+        return _bowl_minimum(f, c, domain)
+    # A search minimises linear models beside the simple part: there must be a rest.
+    if (mu > 0.0 or domain.bounded) and not isinstance(split_simple(f, domain)[0], Zero):
         return searched_minimum(f, c, domain, start, accuracy, tilted_minimum, tally)
     raise NoExactMinimumError(
         f"{type(f).__name__} on {type(domain).__name__}: no certified minimum is known. Expected a separable function, "
@@ -199,16 +204,33 @@ def minimiser_reach(
 def has_closed_minimum(f: Function, domain: Domain) -> bool:
     """Whether `tilted_minimum` needs no gradients: linear, separable on plain domains, or by one multiplier."""
     form = f.separable_form()
-    if (
-        f.linear
-        or f.can_minimise(domain)
-        or ((f.separable or form is not None) and isinstance(domain, Box | FullSpace))
-    ):
+    entrywise = (f.separable or form is not None) and isinstance(domain, Box | FullSpace)
+    if f.linear or entrywise or f.can_minimise(domain) or _is_bowl(f, domain):
         return True
     if form is None:
         return False
     bowl = form.isotropic and bool(np.all(np.asarray(form.quadratic) > 0.0))
     return bowl or isinstance(domain, Ball | Simplex)
+
+
+def _is_bowl(f: Function, domain: Domain) -> bool:
+    """Whether f is a function with a proximal step on the domain plus q/2 |x|^2 + <b, x>, q > 0: one step finds it."""
+    if not is_ours(f, Sum) or runs_own_code(f) or f.bowl is None:
+        return False
+    part, form = f.bowl
+    return bool(form.quadratic > 0.0) and not form.curved and has_prox(part, domain)
+
+
+def _bowl_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
+    assert isinstance(f, Sum) and f.bowl is not None
+    part, form = f.bowl
+    q, slope = float(np.max(form.quadratic)), c + form.linear
+    point = prox(part, -slope / q, q, domain)
+    value = value_aside(f, point) + float(np.vdot(c, point))
+    sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(np.broadcast_to(form.linear, c.shape)))
+    _, lost = model_minimum(0.0, slope, np.zeros_like(c), q, part, domain, Errors(0.0, FEW * sizes))
+    lost += errors_at(f, point, value).value + (inner_error(c.size) + FEW) * float(np.abs(c * point).sum())
+    return TiltedMinimum(point, value, lost, "closed form", rounding=lost)
 
 
 def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
