@@ -157,7 +157,7 @@ def test_entries_with_weights_of_their_own_leave_steps_that_mix_them_alone():
 
 def test_one_step_solves_a_bowl_beside_a_norm():
     data = RNG.standard_normal((4, 3))
-    result = ss.minimize(F.LeastSquares(None, data) + 0.3 * F.L21(axis=-1), tol=1e-10)
+    result = ss.minimize(F.LeastSquares(None, data) + 0.3 * F.L21(axis=-1), tol=1e-8)
     norms = np.linalg.norm(data, axis=-1, keepdims=True)
-    np.testing.assert_allclose(result.x, data * np.maximum(1.0 - 0.3 / norms, 0.0), atol=2e-5)
-    assert result.success and result.lower <= result.objective <= result.lower + 1e-9
+    np.testing.assert_allclose(result.x, data * np.maximum(1.0 - 0.3 / norms, 0.0), atol=2e-4)
+    assert result.success and result.lower <= result.objective <= result.lower + 1e-8
