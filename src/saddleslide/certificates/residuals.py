@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, on_host
+from saddleslide.arrays.base import Array, beside
+from saddleslide.arrays.kinds import to_host
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
-from saddleslide.certificates.cuts import Cuts, Peak
 from saddleslide.certificates.within import Least, least_within
-from saddleslide.domains import Ball, Box, Domain, FullSpace
+from saddleslide.domains import Ball, Domain, FullSpace
 from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, runs_own_code, value_aside
 from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
@@ -30,13 +30,14 @@ from saddleslide.functions.searched import model_minimum, wrong_slope_cost
 from saddleslide.operators.base import Coupling
 
 EPS = float(np.finfo(np.float64).eps)
+_HISTORY = 6
 
 
 @dataclass(eq=False, repr=False)
 class ResidualState(State):
-    """What bounds rest on: directions that are known, the last margin, the curvature seen, a gradient of own code."""
+    """What bounds rest on: linearisations that are combined, the last one, the curvature seen, and the last margin."""
 
-    cuts: Cuts = field(default_factory=Cuts)
+    history: list[Linearisation] = field(default_factory=list)
     # What was given up for rounding in the last bound.
     margin: float = 0.0
     curvature: float = 0.0
@@ -52,9 +53,7 @@ class ResidualBound(ResidualState):
         self.modulus = bounding_modulus(rest, simple, domain)
         self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
-        self.combines = combinable and self.modulus > 0.0
-        boxed = rest.quadratic and isinstance(simple, Zero) and self.modulus > 0.0
-        self._box = domain if boxed and isinstance(domain, Box) else None
+        self._combines = combinable and self.modulus > 0.0
         # Beside q/2 |x|^2 + <b, x> systems with the Hessian, shifted by q, give the minimum itself.
         form = simple.separable_form() if isinstance(domain, FullSpace) and not runs_own_code(simple) else None
         self._shift = float(form.quadratic) if form is not None and form.isotropic else math.nan
@@ -80,46 +79,21 @@ class ResidualBound(ResidualState):
         base = known.value + float(np.vdot(pull, known.point))
         made = self._made(known, pull, error)
         bound, self.margin = self._linearised(base, residual, known.point, made)
-        factor = self._factor(residual)
+        factor = None if math.isnan(self._shift) else factor_of(self.rest, self.domain, residual)
         if factor is not None:
-            return self._better(bound, *self._solved(factor, base, residual, known.point, made))
-        self.remember(known)
-        if self.combines:
-            peak = self.cuts.peak(residual, self.modulus)
-            if peak is not None:
-                bound = self._better(bound, *self._combined(base, residual, known.point, made, peak))
-        elif self._box is not None and on_host(residual):
-            # Entries are picked out by which sides are active: arrays of other libraries are left alone.
-            peak = self.cuts.peak_in_box(residual, known.point, self.modulus, self._box)
-            if peak is not None:
-                bound = self._better(bound, *self._combined_in_box(base, residual, known.point, made, peak))
+            other, margin = self._solved(factor, base, residual, known.point, made)
+            return self._better(bound, other, margin)
+        if self._combines:
+            other, margin = self._combined(base, residual, known, made)
+            bound = self._better(bound, other, margin)
+            self.history = [*self.history, known][-_HISTORY:]
         return bound
-
-    def _factor(self, residual: Array) -> Factor | None:
-        """Of the Hessian, where one is at hand."""
-        return None if math.isnan(self._shift) else factor_of(self.rest, self.domain, residual)
 
     def _better(self, bound: float, other: float, margin: float) -> float:
         if other > bound:
             self.margin = margin
             return other
         return bound
-
-    def remember(self, known: Linearisation) -> None:
-        """Keep what a gradient says of the curvature, where bounds can use it."""
-        if self.combines or (self._box is not None and on_host(known.point)):
-            self.cuts.add(known, self._errors(known).gradient)
-
-    def expect(self, pull: Array, known: Linearisation) -> tuple[float, float]:
-        """h(p) + <pull, p> at the point of a gradient, and where the bound of `minimum` would lie but for rounding."""
-        residual, base = known.gradient + pull, known.value + float(np.vdot(pull, known.point))
-        if self._factor(residual) is not None:
-            # The bound is the minimum itself, which takes a look.
-            return base, base
-        self.remember(known)
-        peak = self.cuts.peak(residual, self.modulus)
-        level = base - float(np.vdot(residual, residual)) / (2.0 * self.modulus)
-        return base, level + (0.0 if peak is None else peak.gain)
 
     def least_within(
         self, pull: Array, known: Linearisation, center: Array, radius: float, error: float, tau: float
@@ -195,30 +169,37 @@ class ResidualBound(ResidualState):
         lost += FEW * (abs(base) + abs(value) + form)
         return base + value - 0.5 * form - lost, lost
 
-    def _combined(self, base: float, slope: Array, point: Array, made: Errors, peak: Peak) -> tuple[float, float]:
-        """The bound at the peak over combinations of old points (gradients of a quadratic are affine)."""
-        mu, (move, turn, wrong) = self.modulus, self.cuts.at(peak.weights)
-        length, turned, residual = float(np.linalg.norm(move)), float(np.linalg.norm(turn)), slope + turn
-        left, wrong_there = float(np.linalg.norm(residual)), wrong + made.gradient + FEW * turned
-        terms = float(np.linalg.norm(slope)) * length + 0.5 * length * turned + left * left / (2.0 * mu)
-        lost = made.value + (made.gradient + 0.5 * wrong) * length + (inner_error(point.size) + FEW) * terms
+    def _combined(self, base: float, slope: Array, known: Linearisation, made: Errors) -> tuple[float, float]:
+        """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
+        ways, turns, roundings = [], [], []
+        for past in self.history:
+            way, turn = past.point - known.point, past.gradient - known.gradient
+            size = float(np.linalg.norm(way))
+            if size > 1e-14 * (1.0 + known.sizes[0]):
+                ways.append(way.ravel() / size)
+                turns.append(turn.ravel() / size)
+                # What rounding may have done to the difference of the two gradients.
+                roundings.append(sum(self._errors(one).gradient + FEW * one.sizes[1] for one in (past, known)) / size)
+        if not ways:
+            return -math.inf, 0.0
+        mu, r = self.modulus, slope.ravel()
+        D, HD, noise = np.stack(ways, axis=1), np.stack(turns, axis=1), np.array(roundings)
+        # As many numbers as there are old points: on the host, wherever the points lie.
+        quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(ways) * noise**2 / mu)
+        linear = to_host(D.T @ r - HD.T @ r / mu)
+        values, vectors = np.linalg.eigh(quadratic)
+        good = values > 1e-13 * values.max()
+        c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
+        there = beside(r, c)
+        move, turn = D @ there, HD @ there
+        length, wrong = float(np.linalg.norm(move)), float(noise @ np.abs(c))
+        left, wrong_there = float(np.linalg.norm(r + turn)), wrong + made.gradient + FEW * float(np.linalg.norm(turn))
+        terms = (
+            float(np.linalg.norm(r)) * length + 0.5 * length * float(np.linalg.norm(turn)) + left * left / (2.0 * mu)
+        )
+        lost = made.value + (made.gradient + 0.5 * wrong) * length + (inner_error(r.size) + FEW) * terms
         lost += wrong_there * (2.0 * left + wrong_there) / (2.0 * mu)
-        raised = float(np.vdot(slope, move)) + 0.5 * float(np.vdot(move, turn)) - left * left / (2.0 * mu)
-        return base + raised - lost, lost
-
-    def _combined_in_box(
-        self, base: float, slope: Array, point: Array, made: Errors, peak: Peak
-    ) -> tuple[float, float]:
-        """The same where the model is minimised over a box; the modulus of a quadratic holds outside of it too."""
-        move, turn, wrong = self.cuts.at(peak.weights)
-        length, turned = float(np.linalg.norm(move)), float(np.linalg.norm(turn))
-        terms = float(np.linalg.norm(slope)) * length + 0.5 * length * turned
-        lost = made.value + (made.gradient + 0.5 * wrong) * length + (inner_error(point.size) + FEW) * terms
-        # The point itself is rounded, and the slope with it.
-        lost += FEW * (float(np.linalg.norm(slope)) + turned) * (float(np.linalg.norm(point)) + length)
-        there = Errors(lost, wrong + made.gradient + FEW * (float(np.linalg.norm(slope)) + turned))
-        value = base + float(np.vdot(slope, move)) + 0.5 * float(np.vdot(move, turn))
-        return model_minimum(value, slope + turn, point + move, self.modulus, self.simple, self.domain, there)
+        return base + float(r @ move) + 0.5 * float(move @ turn) - left * left / (2.0 * mu) - lost, lost
 
 
 # A hyperplane separates when it does by more than this part of its terms.
