@@ -556,11 +556,15 @@ def test_products_that_turn_infinite_end_the_run_with_a_status():
 def test_certify_keeps_the_side_that_is_known():
     f = ss.functions.LeastSquares(np.ones((1, 2)), np.ones(1))
     problem = ss.SaddleProblem(
-        f=f, g=ss.functions.Zero(), B=np.eye(2), X=ss.domains.FullSpace(2), Y=ss.domains.Box(-1.0, 1.0, shape=2)
+        f=f,
+        g=ss.functions.Zero(),
+        B=np.array([[1.0, -1.0], [1.0, -1.0]]),
+        X=ss.domains.FullSpace(2),
+        Y=ss.domains.Box(-1.0, 1.0, shape=2),
     )
-    certificate = ss.certify(problem, np.array([0.5, 0.5]), np.array([1.0, -1.0]))
+    certificate = ss.certify(problem, np.array([1.0, 0.5]), np.array([1.0, 1.0]))
     assert certificate.lower == -np.inf
-    assert certificate.upper == pytest.approx(1.0)
+    assert certificate.upper == pytest.approx(1.125)
 
 
 def test_auto_does_not_leave_adaptive_sliding_where_a_function_is_simple():

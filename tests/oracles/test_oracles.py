@@ -257,7 +257,7 @@ def test_without_a_value_there_is_no_certificate_and_the_gap_is_infinite(side):
 
 def test_an_unbounded_inner_problem_has_an_infinite_gap():
     problem = ss.SaddleProblem(
-        f=Zero(), g=Zero(), B=B[:, :3], X=ss.domains.FullSpace(3), Y=ss.domains.Box(-1.0, 1.0, shape=3)
+        f=Zero(), g=Zero(), B=B[:, [0, 1, 1]], X=ss.domains.FullSpace(3), Y=ss.domains.Box(-1.0, 1.0, shape=3)
     )
     y = np.ones(3)
     certificate = ss.certify(problem, np.zeros(3), y)

@@ -20,7 +20,7 @@ from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.within import least_within
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Product, Simplex
 from saddleslide.functions.base import Function, Scaled, Sum, is_ours, rounding_of, runs_own_code
-from saddleslide.functions.constants import smoothness_at_hand
+from saddleslide.functions.constants import smoothness_at_hand, takes_products
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.losses import LeastSquares
 from saddleslide.functions.roundings import FEW, Errors, inner_error
@@ -300,7 +300,14 @@ def level_sets(problem: SaddleProblem, split: Split) -> tuple[LevelSets, LevelSe
 
 def least_value(function: Function) -> float:
     """A number that the function is nowhere below, from what it is; -inf where nothing says so."""
-    if runs_own_code(function) or function.convex_on_trust:
+    if is_ours(function, LeastSquares):
+        # Whoever makes its products.
+        return 0.0
+    if is_ours(function, Scaled):
+        return function.factor * least_value(function.function) if function.factor > 0.0 else 0.0
+    if is_ours(function, Sum):
+        return sum(map(least_value, function.parts))
+    if runs_own_code(function) or function.convex_on_trust or takes_products(function):
         return -math.inf
     if isinstance(function, Zero):
         return 0.0

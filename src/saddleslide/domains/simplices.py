@@ -19,7 +19,7 @@ def nearest_weights(point: Array, total: float = 1.0, out: Array | None = None) 
     descending = np.sort(point.ravel())[::-1]
     # Shift by the largest entry: cumulative sums of huge equal entries would lose the total.
     partial = np.cumsum(descending - descending[0])
-    thresholds = (partial - total) / beside(point, np.arange(1.0, point.size + 1.0))
+    thresholds = (partial - total) / np.cumsum(np.ones_like(descending))
     active = int(np.count_nonzero(descending - descending[0] > thresholds))
     found: Array = np.maximum(point - descending[0] - thresholds[max(active, 1) - 1], 0.0, out=out)
     if total == 0.0:

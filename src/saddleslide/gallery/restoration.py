@@ -282,6 +282,7 @@ def _pointwise(
     nonnegative: bool, name: str,
 ) -> SaddleProblem:  # fmt: skip
     """The problem whose misfit compares x with the picture itself."""
+    nonnegative = as_flag(nonnegative, f"{name}: nonnegative")
     check_data(data, given, name)
     f, offset = misfit(data, given, weights)
     seen = given if weights is None else given[weights > 0.0]
