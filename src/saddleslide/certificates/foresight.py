@@ -24,7 +24,7 @@ def possible_claim(problem: SaddleProblem) -> Claim:
     >>> import numpy as np, saddleslide as ss
     >>> f, space = ss.functions.LeastSquares(np.ones((1, 3)), [1.0]), ss.domains.FullSpace(3)
     >>> box = ss.domains.Box(-1.0, 1.0, shape=3)
-    >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.eye(3), X=space, Y=box)
+    >>> problem = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=np.ones((3, 3)), X=space, Y=box)
     >>> possible_claim(problem).kind
     'within a radius'
     """

@@ -55,7 +55,7 @@ def is_complex(dtype: Any, name: str) -> bool:
     """Whether a dtype is one of complex numbers; other ones than real and complex are refused."""
     try:
         kind = np.dtype(dtype).kind
-    except TypeError:
+    except (TypeError, ValueError):
         kind = "?"
     if kind not in "fc":
         raise InputError(f"{name}: dtype is {dtype!r}; expected float or complex.")
