@@ -71,7 +71,6 @@ CONSTRUCTORS = {
         r"^Power: weight, tilt and quadratic have shapes \[\(1,\), \(2,\)\]; expected equal",
     ),
     "infinite tilt": (lambda: Linear([INF]), r"^Linear: c: contains infinite entries; expected finite"),
-    "complex tilt": (lambda: Linear([1j]), r"^Linear: c: dtype is complex128; expected real"),
     "text as tilt": (lambda: Linear(["a"]), r"^Linear: c: dtype is .*; expected real"),
     "negative curvature": (lambda: Quadratic([1.0, -1.0]), r"^Quadratic: q has a negative entry -1; expected q >= 0"),
     "indefinite matrix": (lambda: Quadratic(np.diag([1.0, -3.0])), r"^Quadratic: q has the eigenvalue -3; expected"),

@@ -125,6 +125,9 @@ WRONG = {
 def test_what_is_wrong_with_an_operator_is_said_under_the_name_of_its_argument(maker, wrong):
     if maker == "Quadratic" and wrong in ("pair without shapes", "cube"):
         return
+    if maker == "LeastSquares" and wrong == "complex operator":
+        # Nothing is wrong with it: x is complex.
+        return
     with pytest.raises(InputError, match=rf"^{maker}: {WORDS.get(maker, 'A')}: "):
         NAMES[maker](WRONG[wrong])
 
