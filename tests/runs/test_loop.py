@@ -137,7 +137,8 @@ def test_judging_a_costly_f_stays_cheaper_than_the_method():
     assert result.status is ss.Status.SOLVED
     own = result.calls.f - result.certificate_calls.f
     assert result.certificate_calls.f < 0.75 * own
-    assert result.nit < 44
+    # Without a factor of the Hessian the same run takes 304 of its own and 199.5 for judging.
+    assert own < 310 and result.certificate_calls.f < 100
 
 
 def test_the_gap_at_the_start_is_paid_for():
