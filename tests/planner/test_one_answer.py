@@ -9,7 +9,9 @@ import pytest
 
 import saddleslide as ss
 from planted import planted
+from saddleslide.arrays.base import to_complex
 from saddleslide.cli.main import main
+from saddleslide.problem.objectives import split_objective
 from small_problems import bits, problems
 from support import CountedProblem, gathered
 from truths import FAMILIES
@@ -92,6 +94,42 @@ def test_plan_solve_and_run_are_one_answer_with_sampled_gradients():
         solved = replayed(lambda seed=seed: sampled(seed), asked)
         kinds.add((solved.status, solved.plans[0].regime))
     assert len(kinds) >= 2
+
+
+def objective(seed):
+    """A random sum of terms and a set, every other one of complex arrays."""
+    rng = np.random.default_rng(seed)
+    n, is_complex = int(rng.integers(3, 8)), bool(seed % 2)
+
+    def draw(*shape):
+        return rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if is_complex else 0.0)
+
+    A = ss.operators.as_operator(draw(6, n), dtype=complex if is_complex else float)
+    K = ss.operators.as_operator(draw(4, n), dtype=complex if is_complex else float)
+    total = F.LeastSquares(A, draw(6)) + float(rng.uniform(0.05, 0.5)) * (F.L1() @ K)
+    if seed % 3 == 0:
+        total = total + 0.2 * F.L1()
+    if seed % 3 == 1:
+        total = total + 0.1 * (F.L2() @ K)
+    return total, None if is_complex or seed % 4 else D.Box(-1.0, 1.0, shape=n)
+
+
+def test_minimise_is_the_plan_of_its_saddle_problem_also_with_complex_arrays():
+    methods = set()
+    for seed in range(8):
+        asked = {"rtol": 1e-3} if seed % 3 else {"tol": 1e-2}
+        terms, over = objective(seed)
+        found = ss.minimize(terms, over=over, **asked, **LIMITS)
+        problem = split_objective(*objective(seed)).problem
+        plan = ss.plan(problem, **asked)
+        assert plan == found.plans[0]
+        solved, ran = ss.solve(problem, **asked, **LIMITS), ss.run(problem, plan, **LIMITS)
+        assert bits(ran) == bits(solved)
+        assert found.calls == solved.calls and found.status is solved.status and found.gap == solved.gap
+        x = to_complex(solved.x) if seed % 2 else solved.x
+        assert np.array_equal(found.x, x)
+        methods |= {one.method for one in found.plans}
+    assert len(methods) >= 2
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_calls": {"B": 30}}])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -94,6 +94,17 @@ def test_a_method_of_ones_own_class_runs_like_any_other_and_stays_in_the_process
     assert ss.plan(smooth(), tol=1e-4, method=Arrow()) == result.plans[0]
     with pytest.raises(ss.errors.InputError, match="class of your own"):
         result.plans[0].to_dict()
+
+
+@pytest.mark.parametrize("need", ["smoth f", "smooth h", "bounded f", "f"])
+def test_a_need_that_nobody_knows_is_named_with_its_method_and_those_that_are_known(need):
+    class Needy(Arrow):
+        description = replace(Arrow.description, needs=("smooth f", need))
+
+    expected = f"method 'arrow': needs has '{need}'; expected of 'smooth f', .*'bounded X'.*'B = 0'"
+    for ask in (ss.solve, ss.plan):
+        with pytest.raises(ss.errors.InputError, match=expected):
+            ask(smooth(), tol=1e-4, method=Needy())
 
 
 def test_calls_are_judging_making_the_plan_and_the_method():

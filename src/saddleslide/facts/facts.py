@@ -242,9 +242,9 @@ class Facts:
         """The same from any start, by counted calls."""
         return _ratio(self.distances_from(oracles, start))
 
-    def find_missing(self, needs: Sequence[str]) -> list[str]:
+    def find_missing(self, needs: Sequence[str], method: str = "") -> list[str]:
         """One sentence for every need of a method that the problem does not meet."""
-        return find_missing(needs, self)
+        return find_missing(needs, self, method)
 
 
 def _ratio(distances: tuple[float, float]) -> float:

@@ -97,8 +97,21 @@ _OF_A_PROBLEM: dict[str, tuple[Callable[[Facts], bool], str]] = {
 }
 
 
-def find_missing(needs: Sequence[str], facts: Facts) -> list[str]:
-    """One sentence for every need that the problem does not meet."""
+# All that a method may name in its `needs`.
+NEEDS = (
+    *(f"{kind} {name}" for kind in _OF_A_BLOCK for name in (("X", "Y") if kind in ("bounded", "free") else ("f", "g"))),
+    *_OF_A_PROBLEM,
+)
+
+
+def find_missing(needs: Sequence[str], facts: Facts, method: str = "") -> list[str]:
+    """One sentence for every need of a method that the problem does not meet."""
+    unknown = [need for need in needs if need not in NEEDS]
+    if unknown:
+        raise InputError(
+            f"method {method!r}: needs has {', '.join(map(repr, unknown))}; expected of {', '.join(map(repr, NEEDS))}. "
+            "Say other needs in `lacks`."
+        )
     sentences = []
     for need in needs:
         if need in _OF_A_PROBLEM:

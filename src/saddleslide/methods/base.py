@@ -187,7 +187,7 @@ class Method(ABC):
 
     def lacks(self, facts: Facts) -> list[str]:
         """Everything that this method needs and the problem does not offer, one sentence each."""
-        return facts.find_missing(self.description.needs)
+        return facts.find_missing(self.description.needs, self.description.name)
 
     def lacks_at_a_glance(self, facts: Facts) -> list[str]:
         """`lacks`, or what of it is quickly found: for forecasts, which ask many methods in vain."""
