@@ -107,6 +107,13 @@ def test_a_need_that_nobody_knows_is_named_with_its_method_and_those_that_are_kn
             ask(smooth(), tol=1e-4, method=Needy())
 
 
+@pytest.mark.parametrize("method, name", [(ss.methods.LBFGS, "memory"), (ss.methods.ADMM, "cg_steps")])
+def test_absurd_whole_numbers_are_refused_before_arrays_of_their_size_are_made(method, name):
+    for number in (0, 10**17, 10**400):
+        with pytest.raises(ss.errors.InputError, match=rf"{name} is \d+; expected a whole number > 0 and <= "):
+            ss.solve(smooth(), tol=1e-4, method=method(**{name: number}))
+
+
 def test_calls_are_judging_making_the_plan_and_the_method():
     problem = smooth()
     plan = ss.plan(problem, tol=1e-3, regime="restarts")

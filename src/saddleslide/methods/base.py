@@ -53,6 +53,7 @@ class Option:
     choices: tuple[str, ...] = ()
     minimum: float = 0.0
     whole: bool = False
+    maximum: float = math.inf
 
     def complaint(self, value: object) -> str:
         """What is wrong with a value; empty when nothing is."""
@@ -61,14 +62,21 @@ class Option:
         if value is None and self.default is None:
             return ""
         number = isinstance(value, int if self.whole else int | float) and not isinstance(value, bool)
-        if number and math.isfinite(float(value)) and float(value) > self.minimum:  # type: ignore[arg-type]
+        # No number of steps is beyond what a double counts.
+        most = min(self.maximum, 2.0**53) if self.whole else self.maximum
+        if number and self.minimum < value <= most and value < math.inf:  # type: ignore[operator]
             return ""
-        kind = "a whole number" if self.whole else "a number"
-        return f"{self.name} is {value!r}; expected {kind} > {self.minimum:g}."
+        kind, upto = "a whole number" if self.whole else "a number", f" and <= {most:g}" if most < math.inf else ""
+        return f"{self.name} is {value!r}; expected {kind} > {self.minimum:g}{upto}."
 
 
 def option(
-    default: Value, meaning: str, choices: tuple[str, ...] = (), minimum: float = 0.0, whole: bool = False
+    default: Value,
+    meaning: str,
+    choices: tuple[str, ...] = (),
+    minimum: float = 0.0,
+    whole: bool = False,
+    maximum: float = math.inf,
 ) -> Any:
     """A field of a method: its default, what it means, and what may be given. None: the method's theory decides.
 
@@ -81,7 +89,8 @@ def option(
     >>> Mine.options()[0].meaning
     'length of a step'
     """
-    return field(default=default, metadata={"meaning": meaning, "choices": choices, "minimum": minimum, "whole": whole})
+    limits = {"minimum": minimum, "whole": whole, "maximum": maximum}
+    return field(default=default, metadata={"meaning": meaning, "choices": choices, **limits})
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class LBFGS(Method):
     side: str = option(
         "auto", "which function is minimised; auto takes the primal where it is smooth", ("auto", *_NEEDS)
     )
-    memory: int = option(10, "pairs of steps and gradients that are kept", whole=True)
+    memory: int = option(10, "pairs of steps and gradients that are kept", whole=True, maximum=1000)
 
     def lacks(self, facts: Facts) -> list[str]:
         found = {side: _obstacles(facts, side) for side in _NEEDS if self.side in ("auto", side)}
