@@ -1,7 +1,8 @@
 """Functions and sets in the form of a quadratic program: what an interior-point method can be told.
 
-A block of a problem is said by numbers alone: 1/2 q x^2 + c x and kinks, entry by entry, on a box with equations. A kink
-w |x - b|, rounded off where `bend` is above 0 (Huber's function), is the maximum over |s| <= w of s (x - b) - bend s^2/2.
+A block of a problem is said by numbers alone: 1/2 q x^2 + c x and kinks, entry by entry, on a box with equations. A
+kink w |x - b|, rounded off where `bend` is above 0 (Huber's function), is the maximum over |s| <= w of
+s (x - b) - bend s^2 / 2.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ class Program:
     @classmethod
     def on(cls, size: int, lower: Any = -np.inf, upper: Any = np.inf, rows: Any = None, totals: Any = ()) -> Program:
         """0 on a box with equations."""
-        ends = (np.array(np.broadcast_to(np.ravel(end), (size,)), dtype=np.float64) for end in (lower, upper))
+        low, high = (np.array(np.broadcast_to(np.ravel(end), (size,)), dtype=np.float64) for end in (lower, upper))
         rows = scipy.sparse.csr_array((0, size) if rows is None else rows)
-        return cls(np.zeros(size), np.zeros(size), *ends, rows, np.ravel(totals).astype(np.float64))
+        return cls(np.zeros(size), np.zeros(size), low, high, rows, np.ravel(totals).astype(np.float64))
 
     @property
     def size(self) -> int:
@@ -109,9 +110,11 @@ def joined(parts: Sequence[Program]) -> Program:
             weight[place], center[place], bend[place] = kink.weight, kink.center, kink.bend
             kinks.append(Kink(weight, center, bend))
         start += part.size
-    arrays = ([getattr(part, name) for part in parts] for name in ("quadratic", "linear", "lower", "upper"))
+    q, c, lower, upper = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("quadratic", "linear", "lower", "upper")
+    )
     rows = scipy.sparse.block_diag([part.rows for part in parts], format="csr")
-    return Program(*map(np.concatenate, arrays), rows, np.concatenate([part.totals for part in parts]), tuple(kinks))
+    return Program(q, c, lower, upper, rows, np.concatenate([part.totals for part in parts]), tuple(kinks))
 
 
 def program_of(function: Said, domain: Domain) -> Program | None:

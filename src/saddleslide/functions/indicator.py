@@ -9,8 +9,8 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball, SpectralBall
-from saddleslide.domains.simplices import Weights
 from saddleslide.domains.program import Program
+from saddleslide.domains.simplices import Weights
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, is_own_class
 from saddleslide.functions.entrywise import Linear, Zero

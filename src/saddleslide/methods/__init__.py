@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADMM", "APDG", "LBFGS", "OPAPC", "PDHG", "AcceleratedGradient", "AcceleratedMirrorProx", "CondatVu", "Description",
-    "GradientSliding", "InteriorPoint", "Lockstep", "Method", "Methods", "MirrorProx", "MirrorProxSliding", "Option", "ProvedSliding",
-    "RecursiveSliding", "State", "TwoLevelSliding", "UniversalGradient", "UniversalMirrorProx", "UniversalPrimalDual",
-    "by_name", "option",
+    "GradientSliding", "InteriorPoint", "Lockstep", "Method", "Methods", "MirrorProx", "MirrorProxSliding", "Option",
+    "ProvedSliding", "RecursiveSliding", "State", "TwoLevelSliding", "UniversalGradient", "UniversalMirrorProx",
+    "UniversalPrimalDual", "by_name", "option",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

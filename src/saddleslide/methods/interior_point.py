@@ -5,12 +5,14 @@ q and c from `Program`, the point solves the monotone system
 
     q u + c + K u = z_lower - z_upper,    (u - lower) z_lower = (upper - u) z_upper = 0,
 
-where K is skew: B, its transpose, and what ties slopes and multipliers to x and y. A step of Newton's method on it comes
-down to one symmetric system in x or in y, whichever is smaller and safe to form: theta_x + B^T B / theta_y, or its mirror.
+where K is skew: B, its transpose, and what ties slopes and multipliers to x and y. A step of Newton's method on it
+comes down to one symmetric system in x or in y, whichever is smaller and safe to form: theta_x + B^T B / theta_y, or
+its mirror.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +24,8 @@ import scipy
 from saddleslide.certificates.verdict import Status
 from saddleslide.domains.program import Program, program_of
 from saddleslide.methods.base import EXACTLY, Array, Candidate, Description, Method, Point, State
-from saddleslide.operators.factor import SymmetricMatrix
+from saddleslide.operators import Matrix
+from saddleslide.operators.factor import COLUMNS, SymmetricMatrix, band_width
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Judge, Oracles
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
 
 # Equations of X and Y are eliminated one by one: a few, as of simplices and small treeplexes.
 _MOST_ROWS = 500
+# Multiplications that forming a large sparse system may take.
+_MOST_FORMED = 5e6
+# Operations on the dense matrices of a step take this part of those on vectors, of which there are so many an entry.
+_DENSE, _VECTORS = 0.05, 200.0
 # A step goes this part of the way to the nearest bound, at least.
 _NEARLY = 0.995
 # What the diagonal of the system has at least, relative to its largest entry: a proximal term, made good by refinement.
@@ -78,11 +85,11 @@ class InteriorPoint(Method):
 
     def lacks(self, facts: Facts) -> list[str]:
         found = super().lacks(facts)
-        return found or list(_too_large(facts.problem))
+        return found or _too_large(facts.problem)
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> InteriorState:
         system = System.of(oracles.problem)
-        u, z_lower, z_upper = system.begin(start)
+        u, z_lower, z_upper = system.begin()
         points = (Candidate(*start, 0.0),)
         return InteriorState(u, z_lower, z_upper, points, start)
 
@@ -131,7 +138,9 @@ class InteriorPoint(Method):
             return Status.NUMERICAL_LIMIT
         (gap,), (seen,) = gaps, state.points
         if gap < state.best_gap or not math.isfinite(state.best_gap):
-            return replace(state, best=(seen.x, seen.y), best_gap=gap, idle=0 if gap < state.best_gap else state.idle + 1)
+            return replace(
+                state, best=(seen.x, seen.y), best_gap=gap, idle=0 if gap < state.best_gap else state.idle + 1
+            )
         return replace(state, idle=state.idle + 1)
 
     def is_finished(self, state: InteriorState) -> bool:
@@ -142,7 +151,7 @@ class System:
     """The optimality conditions of a problem as one monotone system in u = (x, y, s, m) between bounds."""
 
     def __init__(self, f: Program, g: Program, matrix: Any) -> None:
-        self.B, self.sides = matrix, (f.size, g.size)
+        self.B, self.BT, self.sides = matrix, matrix.T, (f.size, g.size)
         total = f.size + g.size
         # One row for each kink that is there: its entry of (x, y).
         kinks = [(offset, kink) for offset, part in ((0, f), (f.size, g)) for kink in part.kinks]
@@ -181,7 +190,7 @@ class System:
         return np.split(u, self._ends)
 
     def point(self, u: Array, problem: SaddleProblem) -> Point:
-        """x and y in their sets."""
+        """X and y in their sets."""
         x, y, _, _ = self.split(u)
         return problem.X.project(x.reshape(problem.X.shape)), problem.Y.project(y.reshape(problem.Y.shape))
 
@@ -190,7 +199,7 @@ class System:
         x, y, s, m = self.split(u)
         out = np.empty_like(u)
         top = out[: self._ends[1]]
-        top[: self.sides[0]] = self.B.T @ y if pull is None else pull
+        top[: self.sides[0]] = self.BT @ y if pull is None else pull
         top[self.sides[0] :] = -(self.B @ x if image is None else image)
         np.add.at(top, self.kinked, s)
         top += self.rows.T @ m
@@ -200,38 +209,38 @@ class System:
         return out
 
     def residual(self, u: Array, oracles: Oracles) -> Array:
-        """q u + c + K u, by two counted products."""
+        """Q u + c + K u, by two counted products."""
         x, y, _, _ = self.split(u)
         X, Y = oracles.problem.X, oracles.problem.Y
         pull, image = oracles.adjoint(y.reshape(Y.shape)), oracles.forward(x.reshape(X.shape))
-        return self.q * u + self.c + self.turn(u, pull.ravel(), image.ravel())
+        found: Array = self.q * u + self.c + self.turn(u, pull.ravel(), image.ravel())
+        return found
 
-    def begin(self, start: Point) -> tuple[Array, Array, Array]:
+    def begin(self) -> tuple[Array, Array, Array]:
         """Well between the bounds, at the size of a damped solution of the equations alone; multipliers to match."""
         size = abs(self.B).max() if min(self.B.shape) else 0.0
         damping = size or 1.0
         guess = self.factorise(self.q + damping)(-self.c)
-        u = np.concatenate([start[0].ravel(), start[1].ravel(), np.zeros(guess.size - self._ends[1])])
-        u = np.where(self.has_lower | self.has_upper, u, guess)
+        u = guess.copy()
         for block in self.blocks():
-            scale = float(np.mean(np.abs(guess[block]))) + 1e-3 * float(np.max(np.abs(guess[block]), initial=0.0)) or 1.0
+            scale = (
+                float(np.mean(np.abs(guess[block]))) + 1e-3 * float(np.max(np.abs(guess[block]), initial=0.0)) or 1.0
+            )
             low, high, inside = self.lower[block], self.upper[block], guess[block]
             width = np.minimum(scale, 0.4 * (high - low))
             u[block] = np.maximum(np.minimum(inside, high - width), low + width)
         slopes = self.q * u + self.c + self.turn(u)
-        below, above = u - self.lower, self.upper - u
         z_lower, z_upper = np.zeros_like(u), np.zeros_like(u)
         for block in self.blocks():
             scale = float(np.mean(np.abs(slopes[block]))) or 1.0
             z_lower[block] = self.has_lower[block] * np.maximum(slopes[block], scale)
             z_upper[block] = self.has_upper[block] * np.maximum(-slopes[block], scale)
-        del below, above
         return u, z_lower, z_upper
 
     def blocks(self) -> list[slice]:
         """x, y, slopes and multipliers as parts of u."""
         ends = [0, *self._ends.tolist(), self.q.size]
-        return [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True) if b > a]
+        return [slice(a, b) for a, b in itertools.pairwise(ends) if b > a]
 
     def factorise(self, theta: Array) -> Any:
         """What solves (diag(theta) + K) du = r, refined."""
@@ -327,6 +336,41 @@ def _longest(distance: Array, way: Array) -> float:
     return float(np.min(distance[falling] / -way[falling], initial=np.inf))
 
 
-def _too_large(problem: SaddleProblem) -> Sequence[str]:
+def step_cost(problem: SaddleProblem) -> float:
+    """Operations of one step, in units of those on vectors; infinite where the factor would be too large."""
+    system = System.of(problem)
+    B, rows = system.B, int(system.rows.shape[0])
+    kinked = np.zeros(sum(system.sides), dtype=bool)
+    kinked[system.kinked] = True
+    ends = system.has_lower | system.has_upper | (system.q > 0.0)
+    held = (ends[: kinked.size] | kinked).astype(np.float64)
+    in_x = _is_in_x(B.shape, held[: system.sides[0]], held[system.sides[0] :])
+    A = B if in_x else B.T
+    size, vectors = int(A.shape[1]), _VECTORS * float(system.q.size)
+    if rows > _MOST_ROWS or not (size <= COLUMNS or scipy.sparse.issparse(A)):
+        return math.inf
+    solving = 2.0 * _DENSE * (4.0 + rows) * size**2
+    if not scipy.sparse.issparse(A):
+        return _DENSE * size**2 * (float(A.shape[0]) + size / 3.0) + solving + vectors
+    counts = np.bincount(A.tocoo().row, minlength=1).astype(np.float64)
+    forming = float(counts @ counts)
+    if size > COLUMNS and forming > _MOST_FORMED:
+        return math.inf
+    pattern = A.astype(bool).astype(np.float64)
+    width = band_width((pattern.T @ pattern).tocsr())
+    if width is not None:
+        return 4.0 * forming + size * (width + 1.0) * (width + 4.0 + rows) + vectors
+    return math.inf if size > COLUMNS else 4.0 * forming + _DENSE * size**3 / 3.0 + solving + vectors
+
+
+def _too_large(problem: SaddleProblem) -> list[str]:
     """Why the factor would be too dear; nothing where it is not."""
-    return ()
+    B, (rows, columns) = problem.coupling, problem.coupling.shape
+    # Pictures and volumes: the band of their factors is too wide, and finding that out takes longer than a solution.
+    is_grid = sum(n > 1 for n in B.x_shape) > 1 and not isinstance(B, Matrix)
+    if (is_grid and min(rows, columns) > COLUMNS) or not math.isfinite(step_cost(problem)):
+        return [
+            f"the factor of a system of {min(rows, columns)} unknowns would be too large; expected at most {COLUMNS}, "
+            f"or a narrow band, and at most {_MOST_ROWS} equations in X and Y."
+        ]
+    return []
