@@ -14,9 +14,9 @@ from saddleslide.domains import Domain, FullSpace, Product
 from saddleslide.domains.program import Program
 from saddleslide.domains.program import joined as joined_programs
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions.base import Composite, Function, certain_modulus, rounding_of
-from saddleslide.functions.blockwise import joined_smoothness
-from saddleslide.functions.roundings import Rounding, joined
+from saddleslide.functions.base import Composite, Function, certain_modulus, read_rounding
+from saddleslide.functions.blockwise import join_smoothness
+from saddleslide.functions.roundings import Rounding, join
 from saddleslide.functions.searched import Tally, TiltedMinimum
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.theory.holder import Holder
@@ -65,7 +65,7 @@ class DirectSum(Composite):
         return f"DirectSum({', '.join(map(repr, self.functions))})"
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         return self.functions
 
     def split(self, x: Array) -> list[Array]:
@@ -104,7 +104,7 @@ class DirectSum(Composite):
 
     def smoothness(self, domain: Domain) -> Holder:
         found = [part.smoothness(factor) for part, factor in zip(self.functions, self.factors(domain), strict=True)]
-        return joined_smoothness(found, domain)
+        return join_smoothness(found, domain)
 
     def strong_convexity(self, domain: Domain) -> float:
         pairs = zip(self.functions, self.factors(domain), strict=True)
@@ -116,8 +116,8 @@ class DirectSum(Composite):
         )
 
     @cached_property
-    def rounding(self) -> Rounding:
-        return joined(map(rounding_of, self.functions))
+    def error_model(self) -> Rounding:
+        return join(map(read_rounding, self.functions))
 
     def as_program(self, size: int) -> Program | None:
         found = [part.as_program(math.prod(shape)) for part, shape in zip(self.functions, self.shapes, strict=True)]

@@ -73,7 +73,7 @@ class Indicator(Function):
         return 0.0
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return OWN_CODE if self.own_code else NO_ROUNDING
 
     def as_program(self, size: int) -> Program | None:
