@@ -76,7 +76,7 @@ class InteriorPoint(Method):
 
     description = Description(
         name="interior-point",
-        needs=("quadratic program of f", "quadratic program of g", "entries of B"),
+        needs=("prox of f", "prox of g", "quadratic program of f", "quadratic program of g", "entries of B"),
         guarantee="None for predictor and corrector steps; in practice 10 to 40 of them, whatever the conditioning.",
         reference="Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optim. 2 (1992)",
     )

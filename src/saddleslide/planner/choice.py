@@ -31,9 +31,9 @@ from saddleslide.theory.plan import ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL, Pla
 INTERIOR = "interior-point"
 # Products that first-order methods take on simple f and g at a relative target of the first, and at most; between them
 # by its square root (measured on games, transport, regression and filtering).
-_LOOSE, _TIGHT, _AT_LOOSE, _AT_TIGHT = 1e-2, 1e-6, 200.0, 1e4
+_LOOSE, _TIGHT, _AT_LOOSE, _AT_TIGHT = 1e-2, 1e-6, 500.0, 1e4
 # Steps of an interior-point method, and what one takes besides its factor; what a primal-dual step takes besides.
-_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD = 20.0, 6e6, 5e4
+_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD = 20.0, 7e6, 5e4
 Slopes = tuple[float, float]
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
