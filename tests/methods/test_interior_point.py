@@ -13,7 +13,7 @@ from saddleslide.domains.program import Program, program_of
 from saddleslide.errors import InputError
 from saddleslide.methods.interior_point import System
 
-F, D, O = ss.functions, ss.domains, ss.operators
+F, D, operators = ss.functions, ss.domains, ss.operators
 
 
 def evaluate(program: Program, x: np.ndarray) -> float:
@@ -81,16 +81,16 @@ A = np.random.default_rng(0).standard_normal((3, 6))
 @pytest.mark.parametrize(
     "operator",
     [
-        O.as_operator(A),
-        O.as_operator(scipy.sparse.csr_array(A)),
-        2.0 * O.as_operator(A),
-        O.as_operator(A).T,
-        O.as_operator(A) + O.as_operator(scipy.sparse.csr_array(A)),
-        O.Stack(O.as_operator(A), O.Identity(6), scales=[2.0, 3.0]),
-        O.Diagonal([1.0, 2.0, 3.0]),
-        O.FiniteDifferences((2, 3), channels=2),
-        O.FiniteDifferences(5),
-        O.Marginals((2, 3)),
+        operators.as_operator(A),
+        operators.as_operator(scipy.sparse.csr_array(A)),
+        2.0 * operators.as_operator(A),
+        operators.as_operator(A).T,
+        operators.as_operator(A) + operators.as_operator(scipy.sparse.csr_array(A)),
+        operators.Stack(operators.as_operator(A), operators.Identity(6), scales=[2.0, 3.0]),
+        operators.Diagonal([1.0, 2.0, 3.0]),
+        operators.FiniteDifferences((2, 3), channels=2),
+        operators.FiniteDifferences(5),
+        operators.Marginals((2, 3)),
         ss.SaddleProblem(F.Zero(), F.Zero(), A, D.FullSpace(6), D.FullSpace(3)).mirrored().coupling,
     ],
     ids=repr,
@@ -100,7 +100,7 @@ def test_entries_are_the_products_with_unit_vectors(operator):
     written = entries.toarray() if scipy.sparse.issparse(entries) else entries
     columns = [operator.forward(e.reshape(operator.x_shape)).ravel() for e in np.eye(operator.shape[1])]
     assert np.array_equal(written, np.stack(columns, axis=1))
-    assert O.Convolution(np.ones(3), 8).entries is None
+    assert operators.Convolution(np.ones(3), 8).entries is None
 
 
 @pytest.mark.parametrize("rows", [4, 9])

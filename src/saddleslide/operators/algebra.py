@@ -163,7 +163,7 @@ class Scaled(Composite):
         symbol = self.parts[0].gram_symbol(basis)
         return None if symbol is None else self.factor**2 * symbol
 
-    @property
+    @cached_property
     def entries(self) -> Any:
         matrix = self.parts[0].entries
         return None if matrix is None else self.factor * matrix
@@ -213,7 +213,7 @@ class Transposed(Composite):
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         return self.parts[0].forward(y, out)
 
-    @property
+    @cached_property
     def entries(self) -> Any:
         matrix = self.parts[0].entries
         return None if matrix is None else matrix.T
@@ -319,7 +319,7 @@ class Sum(Composite):
             total += part.adjoint(y.reshape(part.y_shape)).reshape(self.x_shape)
         return total
 
-    @property
+    @cached_property
     def entries(self) -> Any:
         matrices = [part.entries for part in self.parts]
         return None if any(matrix is None for matrix in matrices) else sum(matrices[1:], start=matrices[0])
@@ -419,7 +419,7 @@ class Stack(Composite):
             total = scale**2 * symbol if total is None else total + scale**2 * symbol
         return total
 
-    @property
+    @cached_property
     def entries(self) -> Any:
         blocks = [part.entries for part in self.parts]
         if any(block is None for block in blocks):
@@ -485,7 +485,7 @@ class Identity(Operator):
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         return self.forward(y, out)
 
-    @property
+    @cached_property
     def entries(self) -> Any:
         return scipy.sparse.eye_array(self.shape[1], format="csr")
 
@@ -555,7 +555,7 @@ class Diagonal(Operator):
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         return self._times(np.conj(self.d) if self._is_turning else self.d, y, out)
 
-    @property
+    @cached_property
     def entries(self) -> Any:
         return None if self.x_dtype == COMPLEX else scipy.sparse.diags_array(self.d.ravel(), format="csr")
 

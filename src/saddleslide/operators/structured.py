@@ -95,7 +95,7 @@ class FiniteDifferences(Operator):
             out[behind] -= y[(block, *behind)]
         return out
 
-    @property
+    @cached_property
     def entries(self) -> Any:
         blocks = []
         for axis in reversed(range(len(self.grid))):
@@ -241,7 +241,7 @@ class Marginals(Operator):
         rows = self.x_shape[0]
         return np.add(y[:rows, None], y[None, rows:], out=out)
 
-    @property
+    @cached_property
     def entries(self) -> Any:
         m, n = self.x_shape
         rows = scipy.sparse.kron(scipy.sparse.eye_array(m), np.ones((1, n)))
