@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_floats, blank, zeros
 from saddleslide.arrays.kinds import ArrayKind, Built
 from saddleslide.errors import InputError
+
+if TYPE_CHECKING:
+    from saddleslide.domains.program import Program
 
 
 class Domain(Built, ABC):
@@ -108,6 +112,10 @@ class Domain(Built, ABC):
     def recession(self, direction: Array) -> Array:
         """A direction along which the set has no end, as much as possible of the given one; 0 where there is none."""
         return zeros(self.shape, direction)
+
+    def as_program(self) -> Program | None:
+        """The set as a box with equations, where it is one."""
+        return None
 
     def contains(self, point: Array, tolerance: float = 0.0) -> bool:
         """Whether `point` lies in the set, up to `tolerance`."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, as_real, as_shape, frozen
 from saddleslide.domains.base import Domain, Unbounded, infinite
+from saddleslide.domains.program import Program
 from saddleslide.errors import InputError, raise_all
 
 
@@ -43,6 +44,9 @@ class FullSpace(Unbounded):
 
     def maximizer(self, direction: Array) -> Array:
         return infinite(direction)
+
+    def as_program(self) -> Program:
+        return Program.on(self.size)
 
     def diameter(self) -> float:
         return math.inf if self.size else 0.0
@@ -100,6 +104,9 @@ class Box(Domain):
         np.maximum(point, self._clip[0], out=out)
         np.minimum(out, self._clip[1], out=out)
         return out
+
+    def as_program(self) -> Program:
+        return Program.on(self.size, self.lower, self.upper)
 
     def maximizer(self, direction: Array) -> Array:
         return np.where(direction > 0, self.upper, np.where(direction < 0, self.lower, self._nearest_to_zero))

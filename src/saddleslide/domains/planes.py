@@ -12,6 +12,7 @@ import scipy
 from saddleslide.arrays.base import Array, as_number, as_real, beside, zeros
 from saddleslide.arrays.kinds import to_host
 from saddleslide.domains.base import Unbounded, infinite
+from saddleslide.domains.program import Program
 from saddleslide.errors import InputError
 
 _EPS = 2.0**-52
@@ -158,6 +159,9 @@ rows; expected a consistent system.
     def __repr__(self) -> str:
         rows, columns = self.matrix.shape
         return f"Affine({rows} equations, shape={(columns,)})"
+
+    def as_program(self) -> Program:
+        return Program.on(self.size, rows=self.matrix, totals=self.right)
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         out, found = self._out(out, point), to_host(point)

@@ -9,6 +9,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, split
 from saddleslide.domains.base import Domain
+from saddleslide.domains.program import Program, joined
 from saddleslide.errors import InputError
 
 
@@ -46,6 +47,11 @@ class Product(Domain):
         for factor, part, target in zip(self.factors, self.split(point), self.split(out), strict=True):
             factor.project(part, out=target)
         return out
+
+    def as_program(self) -> Program | None:
+        found = [factor.as_program() for factor in self.factors]
+        said = [part for part in found if part is not None]
+        return joined(said) if len(said) == len(found) else None
 
     def _parts(self, point: Array) -> zip[tuple[Domain, Array]]:
         return zip(self.factors, self.split(point), strict=True)

@@ -11,6 +11,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, as_number, as_real, as_shape, beside, zeros
 from saddleslide.arrays.kinds import to_host
 from saddleslide.domains.base import Domain
+from saddleslide.domains.program import Program
 from saddleslide.errors import InputError, raise_all
 
 
@@ -45,6 +46,9 @@ class Weights(Domain):
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         return nearest_weights(point, self.scale, self._out(out, point))
+
+    def as_program(self) -> Program:
+        return Program.on(self.size, 0.0, rows=np.ones((1, self.size)), totals=self.scale)
 
     def maximizer(self, direction: Array) -> Array:
         vertex = zeros(self.size, direction)
@@ -141,6 +145,9 @@ class CappedSimplex(Domain):
 
     def __repr__(self) -> str:
         return f"CappedSimplex({self.shape}, {float(self.cap.flat[0]) if self._alike else 'array'}, total={self.total})"
+
+    def as_program(self) -> Program:
+        return Program.on(self.size, 0.0, self.cap, np.ones((1, self.size)), self.total)
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         cap = beside(point, self.cap)

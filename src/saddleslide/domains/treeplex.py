@@ -14,6 +14,7 @@ from saddleslide.arrays.arguments import as_whole
 from saddleslide.arrays.base import Array, beside
 from saddleslide.arrays.kinds import to_host
 from saddleslide.domains.base import Domain
+from saddleslide.domains.program import Program
 from saddleslide.errors import InputError, raise_all
 
 
@@ -84,6 +85,14 @@ class Treeplex(Domain):
 
     def __repr__(self) -> str:
         return f"Treeplex({len(self._sets)} information sets, {self.size} sequences)"
+
+    def as_program(self) -> Program:
+        rows = np.zeros((len(self._sets), self.size))
+        for row, indices, parent in zip(rows, self._sets, self._parents, strict=True):
+            row[indices] = 1.0
+            if parent >= 0:
+                row[parent] = -1.0
+        return Program.on(self.size, 0.0, rows=rows, totals=np.array(self._parents) < 0)
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         # With multipliers m, the weight t of a set as a function of m has straight pieces, and so has each action's.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from saddleslide.domains import Domain, FullSpace
+from saddleslide.domains.program import program_of
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.operators.base import is_own_code
@@ -54,6 +55,11 @@ _OF_A_BLOCK: dict[str, tuple[Callable[[BlockFacts], bool], str]] = {
         "{name} = {block.function!r} has no exact best response on {block.domain}; expected a separable function on a "
         "bounded domain, or with strong convexity.",
     ),
+    "quadratic program of": (
+        lambda block: program_of(block.function, block.domain) is not None,
+        "{name} = {block.function!r} on {block.domain} is no quadratic program of its entries; expected quadratics, "
+        "absolute values and Huber functions, on boxes with equations.",
+    ),
     "bounded": (lambda block: block.domain.bounded, "{name} = {block.domain} is unbounded; expected a bounded domain."),
     "free": (
         lambda block: isinstance(block.domain, FullSpace),
@@ -75,11 +81,19 @@ def _is_provable(facts: Facts) -> bool:
     return (X.bounded and Y.bounded) or (free and min(facts.moduli) > 0.0)
 
 
+def _has_entries(facts: Facts) -> bool:
+    return facts.problem.coupling.entries is not None
+
+
 _OF_A_PROBLEM: dict[str, tuple[Callable[[Facts], bool], str]] = {
     "g = 0": (lambda facts: facts.g.is_zero, "g = {g.function!r} is not Zero()."),
     "B = 0": (
         lambda facts: facts.norm == 0.0,
         "B has norm up to {facts.norm:.3g}; expected B = 0, a minimisation in x alone.",
+    ),
+    "entries of B": (
+        _has_entries,
+        "B = {facts.problem.coupling!r} is known by its products alone; expected a matrix.",
     ),
     "curvature of f or g": (
         _has_curvature,

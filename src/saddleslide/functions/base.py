@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, final
 
@@ -14,6 +14,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_number
 from saddleslide.arrays.kinds import ArrayKind, Built, is_callers
 from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide.domains.program import Kink, Program
 from saddleslide.errors import InputError
 from saddleslide.functions.roundings import EPS, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm, free_step
@@ -225,6 +226,24 @@ class Function(Built, ABC):
     def separable_form(self) -> SeparableForm | None:
         """The function entry by entry, where it is one of the known shapes; else None."""
         return None
+
+    def as_program(self, size: int) -> Program | None:
+        """The function entry by entry as interior points take it: quadratics, kinks and bounds; else None."""
+        form = self.separable_form()
+        if form is None or any(nu > 0.0 for _, nu in form.powers):
+            return None
+
+        def flat(numbers: Array | float) -> Array:
+            return np.array(np.broadcast_to(np.ravel(numbers), (size,)), dtype=np.float64)
+
+        kinks = [(weight, 0.0) for weight, _ in form.powers]
+        kinks += [(weight, delta / weight) for weight, delta in form.hubers if weight > 0.0]
+        return replace(
+            Program.on(size),
+            quadratic=flat(form.quadratic),
+            linear=flat(form.linear),
+            kinks=tuple(Kink(flat(weight), np.zeros(size), flat(bend)) for weight, bend in kinks),
+        )
 
     @property
     def is_proximable(self) -> bool:
@@ -566,6 +585,10 @@ class Sum(Composite):
         first, second = (part.separable_form() for part in self.parts)
         return None if first is None or second is None else first.plus(second)
 
+    def as_program(self, size: int) -> Program | None:
+        first, second = (part.as_program(size) for part in self.parts)
+        return None if first is None or second is None else first.plus(second)
+
     @cached_property
     def bowl(self) -> tuple[Function, SeparableForm] | None:
         """A part with a proximal step beside one that is q/2 |x|^2 + <b, x>; None where there is no such pair.
@@ -760,6 +783,10 @@ class Scaled(Wrapper):
 
     def exponent(self, domain: Domain) -> float:
         return exponent(self.function, domain)
+
+    def as_program(self, size: int) -> Program | None:
+        found = self.function.as_program(size) if self.factor > 0.0 else Program.on(size)
+        return None if found is None else found.times(self.factor or 1.0)
 
     def hessian_diagonal(self, shape: Shape) -> Array | None:
         inside = diagonal_of(self.function, shape)

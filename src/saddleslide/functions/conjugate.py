@@ -11,6 +11,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_pairs, beside
 from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide.domains.program import Program
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import (
     Composite,
@@ -227,6 +228,10 @@ class Translated(Wrapper):
     def separable_form(self) -> SeparableForm | None:
         form = self.function.separable_form()
         return None if form is None else shift_form(form, self.b)
+
+    def as_program(self, size: int) -> Program | None:
+        found = self.function.as_program(size)
+        return None if found is None else found.translated(self.b.ravel())
 
     def prox(self, center: Array, step: Array | float) -> Array:
         moved: Array = self.function.prox(self._offset(center), step) + beside(center, self.b)

@@ -11,6 +11,8 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_shape, blank, split
 from saddleslide.domains import Domain, FullSpace, Product
+from saddleslide.domains.program import Program
+from saddleslide.domains.program import joined as joined_programs
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.base import Composite, Function, certain_modulus, read_rounding
 from saddleslide.functions.blockwise import join_smoothness
@@ -116,6 +118,11 @@ class DirectSum(Composite):
     @cached_property
     def error_model(self) -> Rounding:
         return join(map(read_rounding, self.functions))
+
+    def as_program(self, size: int) -> Program | None:
+        found = [part.as_program(math.prod(shape)) for part, shape in zip(self.functions, self.shapes, strict=True)]
+        said = [part for part in found if part is not None]
+        return joined_programs(said) if len(said) == len(found) else None
 
     @property
     def is_proximable(self) -> bool:

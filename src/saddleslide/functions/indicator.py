@@ -9,6 +9,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball, SpectralBall
+from saddleslide.domains.program import Program
 from saddleslide.domains.simplices import Weights
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, is_own_class
@@ -74,6 +75,9 @@ class Indicator(Function):
     @property
     def error_model(self) -> Rounding:
         return OWN_CODE if self.own_code else NO_ROUNDING
+
+    def as_program(self, size: int) -> Program | None:
+        return self.domain.as_program()
 
     def prox(self, center: Array, step: Array | float) -> Array:
         return self.domain.project(center)

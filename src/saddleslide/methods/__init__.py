@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from saddleslide.methods.apdg import APDG
     from saddleslide.methods.condat_vu import CondatVu
     from saddleslide.methods.gradient_sliding import GradientSliding
+    from saddleslide.methods.interior_point import InteriorPoint
     from saddleslide.methods.lbfgs import LBFGS
     from saddleslide.methods.mirror_prox import MirrorProx
     from saddleslide.methods.mirror_prox_sliding import MirrorProxSliding
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADMM", "APDG", "LBFGS", "OPAPC", "PDHG", "AcceleratedGradient", "AcceleratedMirrorProx", "CondatVu", "Description",
-    "GradientSliding", "Lockstep", "Method", "Methods", "MirrorProx", "MirrorProxSliding", "Option", "ProvedSliding",
-    "RecursiveSliding", "State", "TwoLevelSliding", "UniversalGradient", "UniversalMirrorProx", "UniversalPrimalDual",
-    "by_name", "option",
+    "GradientSliding", "InteriorPoint", "Lockstep", "Method", "Methods", "MirrorProx", "MirrorProxSliding", "Option",
+    "ProvedSliding", "RecursiveSliding", "State", "TwoLevelSliding", "UniversalGradient", "UniversalMirrorProx",
+    "UniversalPrimalDual", "by_name", "option",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -22,6 +22,7 @@ HOMES = {
     "admm": ("admm", "ADMM"),
     "opapc": ("opapc", "OPAPC"),
     "l-bfgs": ("lbfgs", "LBFGS"),
+    "interior-point": ("interior_point", "InteriorPoint"),
     "apdg": ("apdg", "APDG"),
     "gradient-sliding": ("gradient_sliding", "GradientSliding"),
     "universal-primal-dual": ("universal_primal_dual", "UniversalPrimalDual"),

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+import scipy
 
 from saddleslide.arrays.base import (
     Array,
@@ -162,6 +163,11 @@ class Scaled(Composite):
         symbol = self.parts[0].gram_symbol(basis)
         return None if symbol is None else self.factor**2 * symbol
 
+    @cached_property
+    def entries(self) -> Any:
+        matrix = self.parts[0].entries
+        return None if matrix is None else self.factor * matrix
+
     def dense(self) -> Array | None:
         matrix = self.parts[0].dense()
         return None if matrix is None else self.factor * matrix
@@ -206,6 +212,11 @@ class Transposed(Composite):
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         return self.parts[0].forward(y, out)
+
+    @cached_property
+    def entries(self) -> Any:
+        matrix = self.parts[0].entries
+        return None if matrix is None else matrix.T
 
     def dense(self) -> Array | None:
         matrix = self.parts[0].dense()
@@ -308,6 +319,11 @@ class Sum(Composite):
             total += part.adjoint(y.reshape(part.y_shape)).reshape(self.x_shape)
         return total
 
+    @cached_property
+    def entries(self) -> Any:
+        matrices = [part.entries for part in self.parts]
+        return None if any(matrix is None for matrix in matrices) else sum(matrices[1:], start=matrices[0])
+
     def _norm_of_parts(self) -> tuple[float, float]:
         return sum(part.norm.upper for part in self.parts) * (1.0 + len(self.parts) * _EPS), math.nan
 
@@ -403,6 +419,15 @@ class Stack(Composite):
             total = scale**2 * symbol if total is None else total + scale**2 * symbol
         return total
 
+    @cached_property
+    def entries(self) -> Any:
+        blocks = [part.entries for part in self.parts]
+        if any(block is None for block in blocks):
+            return None
+        scaled = [scale * block for scale, block in zip(self.scales.tolist(), blocks, strict=True)]
+        is_sparse = any(map(scipy.sparse.issparse, scaled))
+        return scipy.sparse.vstack(scaled, format="csr") if is_sparse else np.concatenate(scaled)
+
     def dense(self) -> Array | None:
         blocks = [part.dense() for part in self.parts]
         found = [scale * block for scale, block in zip(self.scales.tolist(), blocks, strict=True) if block is not None]
@@ -459,6 +484,10 @@ class Identity(Operator):
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         return self.forward(y, out)
+
+    @cached_property
+    def entries(self) -> Any:
+        return scipy.sparse.eye_array(self.shape[1], format="csr")
 
     def gram_symbol(self, basis: str = "dct") -> Array:
         return np.ones(self.x_shape)
@@ -525,6 +554,10 @@ class Diagonal(Operator):
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         return self._times(np.conj(self.d) if self._is_turning else self.d, y, out)
+
+    @cached_property
+    def entries(self) -> Any:
+        return None if self.x_dtype == COMPLEX else scipy.sparse.diags_array(self.d.ravel(), format="csr")
 
     def gram_symbol(self, basis: str = "dct") -> Array:
         """The square of the largest number, which is an upper bound in any basis."""

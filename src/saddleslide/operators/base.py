@@ -150,6 +150,11 @@ class Operator(Built, ABC):
         """Upper bound on B^T B that is diagonal in the cosine ("dct") or Fourier ("fft") basis of the grid, or None."""
         return None
 
+    @property
+    def entries(self) -> Any:
+        """The matrix on raveled arrays, dense or of sparse rows, where its numbers are at hand; else None."""
+        return None
+
     def dense(self) -> Array | None:
         """The matrix itself when it is at hand, else None."""
         return None
@@ -350,6 +355,11 @@ class Mirrored(Operator):
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         product = self.original.forward(y, out)
         return np.negative(product, out=product)
+
+    @property
+    def entries(self) -> Any:
+        matrix = self.original.entries
+        return None if matrix is None else -matrix.T
 
     def dense(self) -> Array | None:
         matrix = self.original.dense()

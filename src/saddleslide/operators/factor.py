@@ -273,6 +273,12 @@ def gram_matrix(A: Any, weights: Array | float = 1.0, ridge: float = 0.0) -> Sol
     return SymmetricMatrix.of(gram, _EPS * (terms + 8.0) * trace + columns * rows * _TINY)
 
 
+def band_width(matrix: Any) -> int | None:
+    """Diagonals below the main one of a sparse matrix in a good order; None where a dense factor is as cheap."""
+    band = _find_band(matrix)[1]
+    return None if band is None else len(band) - 1
+
+
 def _find_band(matrix: Any) -> tuple[Any, Array | None]:
     """The order that keeps a sparse matrix near its diagonal, and its lower band; no band where dense is as cheap."""
     size = matrix.shape[0]

@@ -95,6 +95,18 @@ class FiniteDifferences(Operator):
             out[behind] -= y[(block, *behind)]
         return out
 
+    @cached_property
+    def entries(self) -> Any:
+        blocks = []
+        for axis in reversed(range(len(self.grid))):
+            n = self.grid[axis]
+            step = scipy.sparse.diags_array([-np.ones(n), np.ones(n - 1)], offsets=[0, 1], shape=(n, n)).tolil()
+            step[n - 1, n - 1] = 0.0
+            before, after = math.prod(self.grid[:axis]), math.prod(self.x_shape[axis + 1 :])
+            eyes = scipy.sparse.eye_array(before), scipy.sparse.eye_array(after)
+            blocks.append(scipy.sparse.kron(scipy.sparse.kron(eyes[0], step), eyes[1], format="csr"))
+        return scipy.sparse.vstack(blocks, format="csr")
+
     def eigenvalues(self, axis: int) -> Array:
         """Spectrum of D^T D along one axis in the order of the cosine transform: 4 sin^2(pi k / (2 n))."""
         n = self.grid[axis]
@@ -228,6 +240,13 @@ class Marginals(Operator):
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         rows = self.x_shape[0]
         return np.add(y[:rows, None], y[None, rows:], out=out)
+
+    @cached_property
+    def entries(self) -> Any:
+        m, n = self.x_shape
+        rows = scipy.sparse.kron(scipy.sparse.eye_array(m), np.ones((1, n)))
+        columns = scipy.sparse.kron(np.ones((1, m)), scipy.sparse.eye_array(n))
+        return scipy.sparse.vstack([rows, columns], format="csr")
 
     @cached_property
     def norm(self) -> NormBound:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 
 from saddleslide.certificates.certificate import judge_point
 from saddleslide.certificates.foresight import possible_claim
@@ -19,6 +20,7 @@ from saddleslide.functions.constants import takes_products
 from saddleslide.methods.adaptive_sliding import first_curvature
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import by_name
+from saddleslide.methods.interior_point import step_cost
 from saddleslide.methods.metric_choice import choose_metric
 from saddleslide.metrics import Entrywise
 from saddleslide.operators.spectrum import note
@@ -26,6 +28,12 @@ from saddleslide.planner import forecast
 from saddleslide.planner.forecast import ADAPTIVE, Costs, Prediction, SolveRequest
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL, Plan
 
+INTERIOR = "interior-point"
+# Products that first-order methods take on simple f and g at a relative target of the first, and at most; between them
+# by its square root (measured on games, transport, regression and filtering).
+_LOOSE, _TIGHT, _AT_LOOSE, _AT_TIGHT = 1e-2, 1e-6, 500.0, 1e4
+# Steps of an interior-point method, and what one takes besides its factor; what a primal-dual step takes besides.
+_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD = 20.0, 7e6, 5e4
 Slopes = tuple[float, float]
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
@@ -112,6 +120,8 @@ def choose(
         return Choice(ADAPTIVE, "values are missing")
     if any(takes_products(rest.function) for rest in (facts.f.rest, facts.g.rest)):
         return Choice(ADAPTIVE, "the curvature takes products to bound, and adaptive sliding finds it on the way")
+    if simple and estimated and (why := _prefer_interior_points(facts, tol, reduction, costs)):
+        return Choice(INTERIOR, why)
     rivals = [by_name[name]() for name in forecast.rivals_on(facts)]
     promised = [by_name[name]() for name in forecast.list_promised(facts)]
     if not (rivals or promised):
@@ -143,6 +153,25 @@ def choose(
     if best * MARGIN < own:
         return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", rows)
     return Choice(ADAPTIVE, f"predicted cost {own:.4g} against at least {best:.4g} of {name}", rows)
+
+
+def _prefer_interior_points(facts: Facts, tol: float, reduction: float, costs: Costs) -> str:
+    """Why an interior-point method is predicted to be cheaper than products alone; empty where it is not."""
+    method = by_name[INTERIOR]()
+    if method.lacks_at_a_glance(facts):
+        return ""
+    # Of the gap at the start, roughly: a norm would take longer than the method.
+    entries = facts.problem.coupling.entries
+    norm = scipy.sparse.linalg.norm(entries) if scipy.sparse.issparse(entries) else np.linalg.norm(entries)
+    scale = float(norm) * facts.f.domain.diameter() * facts.g.domain.diameter()
+    part = max(reduction, tol / scale if 0.0 < scale < math.inf else 0.0) or _TIGHT
+    products = min(max(_AT_LOOSE * (_LOOSE / part) ** 0.5, _AT_LOOSE), _AT_TIGHT)
+    size = facts.f.domain.size + facts.g.domain.size
+    others = products * (costs[2] + 0.5 * (_VECTOR_WORK * size + _OVERHEAD))
+    own = _INTERIOR_STEPS * (step_cost(facts.problem) + _INTERIOR_OVERHEAD)
+    if own >= others:
+        return ""
+    return f"predicted cost {own:.4g} against {others:.4g} of {products:.0f} products; the entries of B are at hand"
 
 
 def _predictions(
