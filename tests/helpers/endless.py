@@ -94,6 +94,8 @@ def solvable(rng) -> Endless:
     rows = 0 if rng.random() < 0.45 else int(rng.integers(1, n + 3))
     A, r = whole(rng, (rows, n), 2), whole(rng, rows, 2)
     A = np.abs(A) if rng.random() < 0.4 else A
+    # A curvature of 0 that no one declares is no unit of anything.
+    A[:, 0] += 0.0 if A.any() else 1.0
     B = whole(rng, (m, n)) if rng.random() < 0.7 else np.eye(m, n) - np.eye(m, n, k=1)
     high, low = float(rng.integers(1, 4)), -float(rng.integers(0, 4))
     y, misses = whole(rng, m), np.zeros(m)

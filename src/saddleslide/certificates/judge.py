@@ -104,6 +104,7 @@ class JudgeState(State):
     near_lower: float = -math.inf
     near_upper: float = math.inf
     near_margin: float = 0.0
+    near_size: float = 0.0
     radii: tuple[float, float] = (math.inf, math.inf)
     first_slopes: tuple[float, float] | None = None
     largest: tuple[float, float] = (0.0, 0.0)
@@ -189,7 +190,7 @@ class Judge(JudgeState):
     def _target(self, lower: float, upper: float) -> float:
         target = self.goal.at(self.start_gap, lower, upper)
         # Where the gap at the start is not known, the size of F there stands for it: saddle values may be 0.
-        return target if self.start_gap > 0.0 else max(target, self.goal.scaled * self.start_size)
+        return target if self.start_gap > 0.0 else max(target, self.goal.scaled * (self.start_size or self.near_size))
 
     @property
     def first_target(self) -> float:
@@ -498,14 +499,11 @@ class Judge(JudgeState):
         else:
             radii = radii[0], math.inf
         self.taus = taus[0], taus[1]
-        if self.start_size == 0.0 and self.start_gap == 0.0 and math.isfinite(upper - lower):
-            # F is 0 at the start, as it is where constraints are all there is: what a first look shows stands for it.
-            self.start_size = abs(upper - lower) / self.goal.radius
         # Written so that a NaN is never accepted; a bound above the other is rounding, or a contradiction.
         self._seen_within = abs(upper - lower) if math.isfinite(upper - lower) else math.inf
         if lower <= upper and self._seen_within < self.near_gap:
             self.near, self.near_lower, self.near_upper, self.near_margin = (x, y), lower, upper, sum(margins)
-            self.radii = radii
+            self.radii, self.near_size = radii, self._linear_size(x, y, sizes, known_f, known_g)
         self.looks += 1
         if not self.solved and self.looks & (self.looks - 1) == 0:
             self._look_for_rays(x, y, Bx, pull, sizes)
@@ -527,6 +525,17 @@ class Judge(JudgeState):
         # Costly functions are not linear.
         size = abs(value + float(np.vdot(y, Bx)) - self.value_of("g", y)) if any(found) and not self._costly_g else 0.0
         return size * found[0], size * found[1]
+
+    def _linear_size(
+        self, x: Array, y: Array, sizes: tuple[float, float], known_f: Linearisation, known_g: Linearisation | None
+    ) -> float:
+        """What slopes of f and g are worth: the scale of F where it is 0 at the start."""
+        slopes = known_f.gradient, 0.0 if known_g is None else known_g.gradient
+        sides = (self.split.f_simple, self._f.domain), (self.split.g_simple, self._g.domain)
+        worth = 0.0
+        for slope, (simple, domain), point, size in zip(slopes, sides, (x, y), sizes, strict=True):
+            worth += size * float(np.linalg.norm(slope + finite_slope(simple, point, domain)))
+        return worth
 
     def _look_for_rays(self, x: Array, y: Array, Bx: Array, pull: Array, sizes: tuple[float, float]) -> None:
         """End the run at a ray of Y along which F rises whatever x is, or of X along which it falls whatever y is."""
@@ -638,7 +647,7 @@ class Judge(JudgeState):
             self.scale_above = value + reply + self.value_of("g", y)
         else:
             size = abs(self.scale_below - self.value_of("g", y))
-            self.start_size = (size if size < math.inf else 0.0) or self._start_slopes(Bx)
+            self.start_size = size if size < math.inf else 0.0
         if self._levels[1].is_possible and not self.above.possible:
             wrong = product_shift(self.problem.coupling, x, Bx, self.mismatch)
             self._refer(1, -Bx, wrong, value + errors_at(self.problem.f, x, value).value)
@@ -649,15 +658,6 @@ class Judge(JudgeState):
             )
             self._refer(0, self.start_pull, wrong, g_value + errors_at(self.problem.g, y, g_value).value)
         self.is_open = True
-
-    def _start_slopes(self, Bx: Array) -> float:
-        """The slopes of both sides at the start, multiplied and in units of F, where no call gives them; else 0."""
-        (x, y), norm, split = self._start, self.problem.coupling.norm.upper, self.split
-        is_simple = isinstance(split.f_rest, Zero) and isinstance(split.g_rest, Zero)
-        if self.start_pull is None or not (is_simple and norm > 0.0):
-            return 0.0
-        rise = float(np.linalg.norm(finite_slope(split.f_simple, x, self.problem.X) + self.start_pull))
-        return rise * float(np.linalg.norm(finite_slope(split.g_simple, y, self.problem.Y) - Bx)) / norm
 
     def _descend_from_start(self) -> None:
         """One proximal gradient step on F(., y_0) from x_0: lower than F(x_0, y_0) unless x_0 is its minimiser."""
