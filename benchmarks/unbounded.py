@@ -2,11 +2,12 @@
 
     python -m benchmarks.unbounded [--seeds 2] [--out benchmarks/results/unbounded.json]
 
-Most problems are said twice, as a SaddleProblem and as an objective for ss.minimize, and are 1/2 |Ax - b|^2 + <w, |x|> + <c, x> over x in R^n or x >= 0, plus the sum of max(low r, high r) of
-r = Bx - d, or with Bx = d, or Bx <= d; others have norms of groups, of matrices and of second differences. Values come
-from Clarabel at 1e-11. The true error of a point is its objective,
-violated constraints at twice the size of the multipliers, less that value; lateness is calls until success over calls
-after which the true error stays below the target. What the plan has foreseen must not be contradicted.
+Most problems are said twice, as a SaddleProblem and as an objective for ss.minimize, and are 1/2 |Ax - b|^2 + <w,
+|x|> + <c, x> over x in R^n or x >= 0, plus the sum of max(low r, high r) of r = Bx - d, or with Bx = d, or Bx <= d;
+others have norms of groups, of matrices and of second differences. Values come from Clarabel at 1e-11. The true error
+of a point is its objective, violated constraints at twice the size of the multipliers, less that value; lateness is
+calls until success over calls after which the true error stays below the target. What the plan has foreseen must not
+be contradicted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import scipy.sparse as sparse
 import saddleslide as ss
 
 RTOL = 1e-4
-F, D, O = ss.functions, ss.domains, ss.operators
+F, D = ss.functions, ss.domains
 LIMITS = {"max_steps": 20_000, "time_limit": 20.0}
 Data = dict[str, Any]
 
@@ -274,7 +275,7 @@ def norms(rng: Any) -> dict[str, tuple[Any, Any, Any]]:
     made["second variation"] = tgv, None, words
     low = rng.standard_normal((6, 2)) @ rng.standard_normal((2, 6))
     mask, Z = (rng.random((6, 6)) < 0.6).astype(float), cp.Variable((6, 6))
-    known = F.LeastSquares(O.Diagonal(mask), mask * low)
+    known = F.LeastSquares(ss.operators.Diagonal(mask), mask * low)
     words = 0.5 * cp.sum_squares(cp.multiply(mask, Z - low)) + 0.5 * cp.normNuc(Z)
     made["matrix completion"] = known + 0.5 * F.Nuclear(), D.FullSpace((6, 6)), words
     return made
