@@ -9,13 +9,15 @@ precision, targets and values of 0, functions that are not convex, constraints t
 logistic losses. Problems have at most five unknowns a side; the doors are solve (auto, adaptive with every metric,
 every method of ss.methods), run, certify and resume. What is true is computed by helpers/exact.py, which shares no code
 with the package. The family "planted" has larger problems with all functions and sets (helpers/planted.py), every third
-with a false constant; its check (helpers/independent.py) finds witnesses in doubles.
+with a false constant; its check (helpers/independent.py) finds witnesses in doubles. The families "endless",
+"infeasible" and "unbounded" have sets without an end, in two systems of units (helpers/endless.py): claims within a
+radius, and that there is no solution, are compared with planted points in whole numbers and with fractions.
 
 A run is wrong when it is a success and its true gap is above the target, when a bound is on the wrong side of what it
-bounds, when lower is above upper, or when true oracles are called inconsistent; no slack is given for rounding, that
-of the check in doubles excepted. Nothing but a result may come out of a run. Bounds that rest on a declared modulus and
-say so are not judged, nor are claims about functions that are not convex: how many of these were taken for convex is
-counted ("taken for convex" among the saddle values). Exit code 1 when anything is wrong.
+bounds, when lower is above upper, when units change a status, or when true oracles are called inconsistent; no slack is
+given for rounding, that of the check in doubles excepted. Nothing but a result may come out of a run. Bounds that rest
+on a declared modulus and say so are not judged, nor are claims about functions that are not convex: how many of these
+were taken for convex is counted ("taken for convex" among the saddle values). Exit code 1 when anything is wrong.
 
 Each row is written as soon as its block of seeds is known; the same command goes on where it stopped. `--again` repeats
 the seeds of rows that were wrong or raised. Refused runs do not count.
@@ -40,6 +42,7 @@ import saddleslide as ss
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "helpers"))
 
+import endless
 from independent import ROUNDING, Truth
 from planted import planted
 from truths import CROSSED, FALSE, FAMILIES, METRICS, judged
@@ -48,7 +51,7 @@ FACTORS = (0.1, 0.5, 2.0, 10.0, 100.0, 1_000.0, 10_000.0)
 CONSTANTS = ("smoothness", "modulus", "norm")
 FIXED, THEOREM, RESTARTS = "fixed plan", "theorem plan", "restarts"
 PLANTED = "planted"
-ALL = (*FAMILIES, PLANTED)
+ALL = (*FAMILIES, PLANTED, *endless.FAMILIES)
 # The doors of the library come up as often as all named methods together.
 DOORS = ("auto", "adaptive", *(f"adaptive, {metric}" for metric in METRICS), FIXED, THEOREM, RESTARTS)
 LIMITS = {"f": 400, "g": 400, "B": 3000}
@@ -134,7 +137,8 @@ def attempted(seed):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            row = one_planted(seed) if family == PLANTED else judged(family, seed)
+            judge = endless.judged if family in endless.FAMILIES else judged
+            row = one_planted(seed) if family == PLANTED else judge(family, seed)
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)[-3:]
             where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))

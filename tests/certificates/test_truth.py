@@ -1,11 +1,16 @@
 """Random claims against the truth in 120 digits: a slice of benchmarks/truth.py, family by family."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import endless
+import saddleslide as ss
 import truths
 from exact import Saddle, ball, box, exactly, least_squares, mpf, quadratic, simplex, whole_space
 
+F, D = ss.functions, ss.domains
 RUNS = 8
 
 
@@ -16,6 +21,39 @@ def test_claims_are_true(family):
         rows = [truths.judged(family, seed) for seed in range(RUNS)]
     assert [row for row in rows if row["wrong"]] == []
     assert sum(row["status"] != "REFUSED" for row in rows) > RUNS // 2
+
+
+@pytest.mark.parametrize("family", endless.FAMILIES)
+@pytest.mark.filterwarnings("ignore")
+def test_claims_on_endless_sets_are_true_in_all_units(family):
+    with np.errstate(all="ignore"):
+        rows = [endless.judged(family, seed) for seed in range(RUNS)]
+    assert [row for row in rows if row["wrong"]] == []
+
+
+@pytest.mark.parametrize("seed", [55, 77])
+def test_a_constant_hides_no_contradiction(seed):
+    # f is a positive constant, and multipliers begin to run away: a target relative to F is no excuse.
+    case = endless.infeasible(np.random.default_rng([seed, 27]))
+    for units in ((1.0, 1.0, 1.0), (16.0, 32.0, 0.125)):
+        result = ss.solve(case.in_units(*units).problem(False), rtol=1e-4, max_calls={"B": 8000})
+        assert result.status is ss.Status.INFEASIBLE
+
+
+def test_a_ray_is_no_error_of_certify():
+    # x_1 = 0 and x_1 = 3; y runs along the ray that shows it.
+    f, g, rows = F.LeastSquares([[0.0, 1.0]], [1.0]), F.Linear([0.0, 3.0]), np.array([[1.0, 0.0], [1.0, 0.0]])
+    problem = ss.SaddleProblem(f=f, g=g, B=rows, X=D.FullSpace(2), Y=D.FullSpace(2))
+    seen = ss.certify(problem, [1.5, 1.0], [1.0, -1.0])
+    assert "no x within a stated distance" in seen.reason and seen.gap == seen.within_gap == np.inf
+
+
+def test_false_claims_within_a_radius_are_found():
+    case = endless.solvable(np.random.default_rng([4, 27]))
+    seen = ss.Certificate(within=(float(case.F(case.x, case.y)) + 0.1, np.inf), radii=(1.0, 1.0))
+    said = endless.Said(case.x, case.y, replace(seen, within=(seen.within[0], seen.within[0] + 1.0)), "", False, 0.0, 0)
+    assert len(endless.complaints(case, said)) == 2
+    assert endless.complaints(replace(case, lacks="INFEASIBLE"), replace(said, success=True)) != []
 
 
 @pytest.mark.parametrize("S", [whole_space(3), box([-0.3] * 3, [0.2] * 3), simplex(3), ball(0.3, [0.0] * 3)])

@@ -271,3 +271,10 @@ def test_representations():
         assert text in shown
     assert repr(F.Quantile(0.5)) == "Quantile(0.5)" and "Simplex" in repr(F.Indicator(Simplex(2)))
     assert repr(F.L21(weights=2.0)) == "L21(axis=0, weights=2.0)"
+
+
+def test_groups_of_zeros_stay_at_any_step():
+    x = np.array([[0.0, 0.0], [3.0, 4.0]])
+    with np.errstate(all="raise"):
+        assert np.array_equal(ss.functions.L21(axis=1).prox(x, 1e12), np.zeros((2, 2)))
+        assert np.allclose(ss.functions.L21(axis=1).prox(x, 1.0), 0.8 * x)

@@ -16,7 +16,7 @@ from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import certify_counted, feasible, sides_of
 from saddleslide.certificates.guards import PairGuard, check_own_steps
 from saddleslide.certificates.judge import Judge
-from saddleslide.certificates.verdict import Certificate
+from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.minimum import LowerModel
@@ -90,7 +90,8 @@ def certify(
         if radius > 0.0 and is_endless and not math.isfinite(found.gap) and not math.isnan(found.error):
             near = certify_within(problem, point, Target(radius=radius))
             oracles.calls = oracles.calls + near.calls
-            found = near if min(near.gap, near.within_gap) < math.inf else found
+            has_none = near.reason.startswith((Status.INFEASIBLE.value, Status.UNBOUNDED.value))
+            found = near if has_none or min(near.gap, near.within_gap) < math.inf else found
         try:
             check_own_steps(oracles)
             for side, around in zip(sides_of(problem), point, strict=True):
@@ -113,5 +114,9 @@ def certify_within(
         "f", float(not isinstance(split.f_rest, Zero)), lambda: split.f_rest.value_and_gradient(x)
     )
     if math.isfinite(value) and np.isfinite(gradient).all():
-        judge.judge_exactly(Candidate(x, y, value, linearisation=Linearisation(x, value, gradient)))
+        try:
+            judge.judge_exactly(Candidate(x, y, value, linearisation=Linearisation(x, value, gradient)))
+        except RunEnded as ended:
+            # A ray proves that there is no solution, or bounds contradict each other.
+            return Certificate(reason=f"{Status[ended.status].value} {ended.reason}", calls=judge.oracles.calls.copy())
     return judge.certificate()

@@ -8,7 +8,7 @@ the averaged models of the run do the same without strong convexity; certified i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
@@ -104,9 +104,12 @@ class JudgeState(State):
     near_lower: float = -math.inf
     near_upper: float = math.inf
     near_margin: float = 0.0
+    near_size: float = 0.0
     radii: tuple[float, float] = (math.inf, math.inf)
     first_slopes: tuple[float, float] | None = None
     largest: tuple[float, float] = (0.0, 0.0)
+    # Where rays were last looked for: where there is no solution, points go on along one.
+    passed: tuple[XArray, YArray] | None = None
     taus: tuple[float, float] = (math.nan, math.nan)
     looks: int = 0
     # Every solution has sum w |x| <= upper + k, and sum w |y| <= k - lower: w and k of each; and candidates so far.
@@ -187,7 +190,9 @@ class Judge(JudgeState):
     def _target(self, lower: float, upper: float) -> float:
         target = self.goal.at(self.start_gap, lower, upper)
         # Where the gap at the start is not known, the size of F there stands for it: saddle values may be 0.
-        return target if math.isfinite(self.scale_above) else max(target, self.goal.gap_share * self.start_size)
+        return (
+            target if self.start_gap > 0.0 else max(target, self.goal.gap_share * (self.start_size or self.near_size))
+        )
 
     @property
     def first_target(self) -> float:
@@ -473,7 +478,8 @@ class Judge(JudgeState):
             simple = finite_slope(split.f_simple, x, problem.X), finite_slope(split.g_simple, y, problem.Y)
             f_slope, g_slope = (float(np.linalg.norm(a + b)) for a, b in zip(slopes, simple, strict=True))
             self.first_slopes = f_slope, g_slope
-        radii = self._radii(x, y)
+        sizes = self._sizes(x, y)
+        radii = self.given_radii or self._radii(sizes, self._least_sizes(value, x, y, Bx, sizes))
         if not all(
             math.isfinite(bound) or 0.0 < radius < math.inf for bound, radius in zip(self._own, radii, strict=True)
         ):
@@ -495,32 +501,61 @@ class Judge(JudgeState):
         else:
             radii = radii[0], math.inf
         self.taus = taus[0], taus[1]
-        if self.start_size == 0.0 and not math.isfinite(self.scale_above) and math.isfinite(upper - lower):
-            # F is 0 at the start, as it is where constraints are all there is: what a first look shows stands for it.
-            self.start_size = abs(upper - lower) / self.goal.radius
         # Written so that a NaN is never accepted; a bound above the other is rounding, or a contradiction.
         self._seen_within = abs(upper - lower) if math.isfinite(upper - lower) else math.inf
         if lower <= upper and self._seen_within < self.near_gap:
             self.near, self.near_lower, self.near_upper, self.near_margin = (x, y), lower, upper, sum(margins)
-            self.radii = radii
+            self.radii, self.near_size = radii, self._linear_size(x, y, sizes, known_f, known_g)
         self.looks += 1
         if not self.is_solved and self.looks & (self.looks - 1) == 0:
-            self._look_for_rays(x, y, Bx, pull)
+            self._look_for_rays(x, y, Bx, pull, sizes)
 
-    def _look_for_rays(self, x: Array, y: Array, Bx: Array, pull: Array) -> None:
+    def _least_sizes(
+        self, value: float, x: Array, y: Array, Bx: Array, sizes: tuple[float, float]
+    ) -> tuple[float, float]:
+        """Sizes of multipliers at which a constraint that is missed by as much as its terms costs as much as F.
+
+        Within them a target relative to F asks for residuals that are small beside their terms, however large a
+        constant F has, and whether or not multipliers of any size were met.
+        """
+        norm, found = self.problem.coupling.norm.upper, []
+        for side, point, other in ((self._f, x, sizes[1]), (self._g, y, sizes[0])):
+            function = side.function
+            is_linear = function.linear and not runs_own_code(function)
+            slope = float(np.linalg.norm(function.gradient(point))) if is_linear else 0.0
+            found.append(1.0 / math.hypot(slope, norm * other) if slope > 0.0 else 0.0)
+        # Costly functions are not linear.
+        size = abs(value + float(np.vdot(y, Bx)) - self.value_of("g", y)) if any(found) and not self._costly_g else 0.0
+        return size * found[0], size * found[1]
+
+    def _linear_size(
+        self, x: Array, y: Array, sizes: tuple[float, float], known_f: Linearisation, known_g: Linearisation | None
+    ) -> float:
+        """What slopes of f and g are worth: the scale of F where it is 0 at the start."""
+        slopes = known_f.gradient, 0.0 if known_g is None else known_g.gradient
+        sides = (self.split.f_simple, self._f.domain), (self.split.g_simple, self._g.domain)
+        worth = 0.0
+        for slope, (simple, domain), point, size in zip(slopes, sides, (x, y), sizes, strict=True):
+            worth += size * float(np.linalg.norm(slope + finite_slope(simple, point, domain)))
+        return worth
+
+    def _look_for_rays(self, x: Array, y: Array, Bx: Array, pull: Array, sizes: tuple[float, float]) -> None:
         """End the run at a ray of Y along which F rises whatever x is, or of X along which it falls whatever y is."""
         problem, names = self.problem, ("INFEASIBLE", "UNBOUNDED")
         names = names[::-1] if isinstance(problem.coupling, Mirrored) else names
-        far_x, far_y = (_FAR * radius for radius in self._radii(x, y))
-        if self._has_ray(self._g, y, Bx, self.oracles.adjoint, x, problem.X, far_x):
+        far_x, far_y = (_FAR * radius for radius in self._radii(sizes))
+        past, self.passed = self.passed, (x, y)
+        ways = ([x], [y]) if past is None else ([x - past[0], x], [y - past[1], y])
+        if self._has_ray(self._g, y, ways[1], Bx, self.oracles.adjoint, x, problem.X, far_x):
             raise RunEnded(names[0], f"The distance is {far_x:.4g} around {'x' if names[0] == 'INFEASIBLE' else 'y'}")
-        if self._has_ray(self._f, x, -pull, lambda ray: -self.oracles.forward(ray), y, problem.Y, far_y):
+        if self._has_ray(self._f, x, ways[0], -pull, lambda ray: -self.oracles.forward(ray), y, problem.Y, far_y):
             raise RunEnded(names[1], f"The distance is {far_y:.4g} around {'y' if names[1] == 'UNBOUNDED' else 'x'}")
 
     def _has_ray(
         self,
         side: Side,
         point: Array,
+        ways: Sequence[Array],
         product: Array,
         adjoint: Callable[[Array], Array],
         center: Array,
@@ -529,13 +564,13 @@ class Judge(JudgeState):
     ) -> bool:
         """Whether a ray of one side, on which its function is linear, excludes all points of the other near a center.
 
-        Multipliers that run away go along such a ray, and so does what constraints are missed by.
+        Points that run away go along such a ray, and so does what constraints are missed by.
         """
         function = side.function
         if side.domain.bounded or not function.linear or runs_own_code(function) or not radius > 0.0:
             return False
         slope = function.gradient(point)
-        for direction in (point, product - slope):
+        for direction in (*ways, product - slope):
             ray = side.domain.recession(direction)
             length = float(np.linalg.norm(ray))
             if 0.0 < length < math.inf:
@@ -549,10 +584,12 @@ class Judge(JudgeState):
                     return True
         return False
 
-    def _radii(self, x: Array, y: Array) -> tuple[float, float]:
+    def _radii(self, sizes: tuple[float, float], least: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
         """The lengths that a claim within a radius speaks of: multiples of the sizes of both blocks."""
-        if self.given_radii is not None:
-            return self.given_radii
+        return self.goal.radius * max(sizes[0], least[0]), self.goal.radius * max(sizes[1], least[1])
+
+    def _sizes(self, x: Array, y: Array) -> tuple[float, float]:
+        """How large both blocks are, from the points, the first slopes, and a part of what was met on the way."""
         assert self.first_slopes is not None
         norm, sizes = self.problem.coupling.norm.upper, []
         f_slope, g_slope = self.first_slopes
@@ -564,7 +601,7 @@ class Judge(JudgeState):
             size = max(size, own / side.steepness if 0.0 < side.steepness < math.inf else 0.0)
             sizes.append(max(size, other / norm if norm > 0.0 else 0.0, _KEPT * self.largest[block]))
         self.largest = max(self.largest[0], sizes[0]), max(self.largest[1], sizes[1])
-        return self.goal.radius * sizes[0], self.goal.radius * sizes[1]
+        return sizes[0], sizes[1]
 
     def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
         """Gap of this candidate alone, by `judge_exactly`."""

@@ -61,7 +61,7 @@ def spread(weights: Array | float, norms: Array, name: str) -> Any:
 
 def shorten_groups(x: Array, norms: Array, by: Array | float) -> Array:
     """Groups shorter by a length, those that are no longer than that at 0."""
-    # Nothing is divided by 0: a group of zeros stays one.
-    factors = 1.0 - np.minimum(by / np.maximum(norms, 1e-300), 1.0)
+    # Nothing is divided by 0, and nothing overflows: a group of zeros stays one, however long the step.
+    factors = 1.0 - np.minimum(by, norms) / np.maximum(norms, 1e-300)
     moved: Array = x * factors
     return moved

@@ -79,8 +79,8 @@ class RestartedPrimalDual(Method):
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> PrimalDualState:
         weight, problem = Field.at(facts, start, "balanced").weights[0], oracles.problem
-        if not (problem.X.bounded or problem.Y.bounded or all(map(math.isfinite, facts.distances))):
-            # No distance is known: the slopes at the start say in which units x and y are.
+        if not ((problem.X.bounded and problem.Y.bounded) or all(map(math.isfinite, facts.distances))):
+            # A distance is not known: the slopes at the start say in which units x and y are.
             rise = float(np.linalg.norm(finite_slope(problem.f, start[0], problem.X) + oracles.pull(start[1])))
             fall = float(np.linalg.norm(finite_slope(problem.g, start[1], problem.Y) - oracles.image(start[0])))
             weight = rise / fall if rise > 0.0 and fall > 0.0 else weight
