@@ -131,7 +131,7 @@ class BoundsInspector(Inspector):
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Certified gap of the run, this candidate included."""
         self.judge.allowance = own.copy()
-        self.judge.consider(candidate)
+        self.judge.consider(candidate, may_wait=True)
         return self.judge.known_gap
 
 

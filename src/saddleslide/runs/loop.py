@@ -188,6 +188,7 @@ class Run(RunState):
         while status is None:
             limit = self.watch.between_steps(self.past.steps + self.steps)
             if limit is not None:
+                self._look_last()
                 return (self._judge() if limit is Status.STEP_LIMIT and not self._judged else None) or limit
             with self.control.clock.phase("method"):
                 found = self.method.step(self.state, self.oracles)
@@ -280,6 +281,14 @@ class Run(RunState):
         if self.by_stages and self._has_rows:
             self.history[-1] = replace(self.history[-1], gap=gaps[0], calls=self._calls())
         return gaps
+
+    def _look_last(self) -> None:
+        """At a limit the last point is looked at, if nobody has since it was not expected to meet the target."""
+        if isinstance(self.judge, Judge) and self.judge.has_waited and self._judged:
+            with self.control.clock.phase("certificate"):
+                self.judge.consider(self.method.candidates(self.state, self.oracles)[0])
+            gap = min(self.judge.known_gap, self.past.certificate.gap)
+            self.history[-1] = replace(self.history[-1], gap=gap, calls=self._calls())
 
     def _has_gone_astray(self, gaps: list[float], candidate: Candidate, before: tuple[Array, Array]) -> bool:
         """Whether the method has left its best point for good; the watch knows why, the judge where that was."""
