@@ -147,7 +147,7 @@ def followed(
     """A run, the points that were judged in it, and the certified gaps after each."""
     points: list[Point] = []
     gaps: list[float] = []
-    consider = Judge.consider
+    consider = Judge.judge
 
     def seen(self: Judge, candidate: Candidate, **options: bool) -> bool:
         points.append((np.array(candidate.x), np.array(candidate.y)))
@@ -155,11 +155,11 @@ def followed(
         gaps.append(self.known_gap)
         return found
 
-    Judge.consider = seen  # type: ignore[method-assign]
+    Judge.judge = seen  # type: ignore[method-assign]
     try:
         return ss.solve(problem, **options), points, gaps  # type: ignore[arg-type]
     finally:
-        Judge.consider = consider  # type: ignore[method-assign]
+        Judge.judge = consider  # type: ignore[method-assign]
 
 
 def lateness(name: str) -> list[dict[str, object]]:
