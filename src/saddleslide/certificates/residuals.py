@@ -87,11 +87,9 @@ class ResidualBound(ResidualState):
         if factor is not None:
             return self._better(bound, *self._solve_residual(factor, base, residual, known.point, made))
         peak = self._peak(residual, known, pull)
-        return (
-            bound
-            if peak is None
-            else self._better(bound, *self._minimise_combined(base, residual, known.point, made, peak))
-        )
+        if peak is not None:
+            bound = self._better(bound, *self._minimise_combined(base, residual, known.point, made, peak))
+        return bound
 
     def _factor(self, residual: Array) -> Factor | None:
         """Of the Hessian, where one is at hand."""
