@@ -1,6 +1,6 @@
 """How late is the proof? Steps that a run takes, against steps after which the true gap of its points is met.
 
-    python -m benchmarks.lateness --out benchmarks/results/lateness.json
+    python benchmarks/lateness.py --out benchmarks/results/lateness.json
 
 Six kinds of tomography, at reductions 1e-2 to 1e-6, and rough problems |Ax - b|^p on both sides, whose certified gaps
 at equal steps are listed. True gaps come from code that shares nothing with the package but the projector: the maximum
@@ -239,7 +239,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[*INSTANCES, "rough", "share"])
     chosen = parser.parse_args()
     names = [name for name in INSTANCES if name in chosen.only]
-    found: dict[str, object] = {"command": "python -m benchmarks.lateness"}
+    found: dict[str, object] = {"command": "python benchmarks/lateness.py"}
     rows: list[dict[str, object]] = []
     for name in names:
         rows += lateness(name)
