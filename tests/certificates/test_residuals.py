@@ -12,6 +12,7 @@ import saddleslide as ss
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.residuals import ResidualBound
+from saddleslide.functions.separable import prox
 from saddleslide.theory.plan import Target
 from support import gathered, pairwise, points_of
 
@@ -215,3 +216,73 @@ def test_both_sides_use_the_same_bound():
     known = known_at(f, point)
     below, above = subject.below.minimum(point, known), subject.above.minimum(point, known)
     assert below == above and isinstance(subject.above, ResidualBound)
+
+
+@UNTIMED
+@given(SEEDS, st.floats(-13.0, 0.0), st.floats(-3.0, 3.0))
+def test_old_gradients_on_a_box_give_no_false_bound_and_better_ones(seed, closeness, size):
+    """A diagonal quadratic on a box has its minimum entry by entry, here in rationals, however close the points lie."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 6))
+    q, b = 10.0 ** rng.uniform(-6.0, 2.0, n), 10.0**size * rng.standard_normal(n)
+    pull, base = rng.standard_normal(n), 10.0**size * rng.standard_normal(n)
+    low, high = base - 10.0**size * rng.uniform(0.0, 1.0, n), base + 10.0**size * rng.uniform(0.0, 1.0, n)
+    h = F.Quadratic(np.diag(q)) + F.Linear(b)
+    truth = Fraction(0)
+    for curved, s, t, below, above in zip(*map(exact, (q, b, pull, low, high)), strict=True):
+        x = min(max(-(s + t) / curved, below), above)
+        truth += curved * x * x / 2 + (s + t) * x
+    side = ResidualBound(h, F.Zero(), D.Box(low, high))
+    for _ in range(8):
+        x = np.clip(base + 10.0**closeness * rng.standard_normal(n), low, high)
+        assert Fraction(side.minimum(pull, known_at(h, x))) <= truth
+
+
+def test_directions_make_bounds_of_a_quadratic_exact_in_their_span():
+    """As many directions as unknowns leave nothing but rounding, on the whole space and in a box around it."""
+    rng = np.random.default_rng(5)
+    q, b, pull = np.array([1e-3, 0.1, 1.0, 5.0]), rng.standard_normal(4), rng.standard_normal(4)
+    h = F.Quadratic(np.diag(q)) + F.Linear(b)
+    for domain in (D.FullSpace(4), D.Box(-1e4, 1e4, shape=4)):
+        best = domain.project(-(b + pull) / q)
+        truth = h.value(best) + float(pull @ best)
+        side = ResidualBound(h, F.Zero(), domain)
+        side._shift = math.nan  # a factor of the Hessian would give the minimum at once
+        found = [side.minimum(pull, known_at(h, domain.project(rng.uniform(-0.4, 0.4, 4)))) for _ in range(6)]
+        assert truth - 1e-9 * (1.0 + abs(truth)) <= found[-1] <= truth
+        assert found[0] < truth - 1e-3 * abs(truth)
+
+
+@pytest.mark.parametrize(
+    ("domain", "simple"),
+    [
+        (D.Box(-0.3, 0.2, shape=6), F.Zero()),
+        (D.Simplex(6), F.Zero()),
+        (D.FullSpace(6), F.L1(0.3)),
+        (D.Ball(0.7, shape=6), F.L1(0.1)),
+    ],
+    ids=["box", "simplex", "l1", "ball and l1"],
+)
+def test_old_gradients_raise_bounds_on_every_set_with_a_proximal_step_and_none_is_false(domain, simple):
+    """Against many proximal steps of the same function, whose last point gives a minimum to 1e-12."""
+    left = np.zeros(2)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        turned = np.linalg.qr(rng.standard_normal((6, 6)))[0]
+        Q = (turned * 10.0 ** rng.uniform(-2.0, 0.0, 6)) @ turned.T
+        Q = 0.5 * (Q + Q.T)
+        h, pull = F.Quadratic(Q) + F.Linear(0.2 * rng.standard_normal(6)), 0.2 * rng.standard_normal(6)
+        side, alone = ResidualBound(h, simple, domain), []
+        x = domain.project(rng.standard_normal(6))
+        L, best = float(np.linalg.norm(Q, 2)), x
+        for _ in range(2000):
+            best = prox(simple, best - (h.gradient(best) + pull) / L, L, domain)
+        truth = h.value(best) + float(pull @ best) + simple.value(best)
+        for _ in range(5):
+            known = known_at(h, x)
+            alone.append(ResidualBound(h, simple, domain).minimum(pull, known))
+            bound = side.minimum(pull, known)
+            assert alone[-1] <= bound <= truth + 1e-11
+            x = prox(simple, x - (known.gradient + pull) / L, L, domain)
+        left += np.array([truth - bound, truth - alone[-1]])
+    assert left[0] <= 0.8 * left[1]

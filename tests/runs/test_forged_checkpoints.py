@@ -200,7 +200,7 @@ def forgeries(header, arrays, rng, count):
     for one in rng.sample(at, min(count // 2, len(at))):
         i, array = node_at(header, one)["v"], array_at(header, arrays, one)
         other = rng.choice(
-            [array.reshape(-1, 1), array[None], array.T.copy(order="F"), array.ravel(), array.astype("f4"),
+            [array.reshape(-1, 1), array[None], np.asfortranarray(array), array.ravel(), array.astype("f4"),
              array.astype(">f8"), array.astype(int), array.ravel()[:-1], np.concatenate([array.ravel()] * 2)]
         )  # fmt: skip
         yield header, [*arrays[:i], other, *arrays[i + 1 :]]

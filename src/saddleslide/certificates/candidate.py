@@ -61,6 +61,8 @@ class Candidate:
     g_error: float | None = None
     # Lower models of f and of g, by name, that the method has carried along.
     models: Mapping[str, LowerModel] = field(default_factory=dict)
+    # A gradient of the costly part of f that no earlier candidate has brought: that at the start.
+    earlier: XLinearisation | None = None
 
 
 @dataclass(frozen=True)

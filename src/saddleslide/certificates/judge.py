@@ -58,6 +58,9 @@ _FEWEST_GRADIENTS = 25
 _FAR = 1e4
 # A radius never falls below this part of the largest one.
 _KEPT = 0.1
+# Looks are at most 1 + seen // _RARER steps apart, and never more than 1 + _RAREST. A point whose bounds are expected
+# to miss the target by less than this factor is looked at.
+_RARER, _RAREST, _NEARLY = 4, 4, 1.01
 # The gap at the start is only a scale.
 _GRADIENTS_FOR_SCALE, _MORE_FOR_SCALE = 3, 8
 
@@ -93,6 +96,11 @@ class JudgeState(State):
     magnitude: float = 0.0
     seen: int = 0
     next_try: int = 1
+    # Until then a point is only looked at if it may meet the target; the last look with its gap; and whether the last
+    # point was not looked at.
+    next_look: int = 1
+    last_look: tuple[int, float] = (0, math.inf)
+    has_waited: bool = False
     allowance: Calls = field(default_factory=Calls)
     has_descended: bool = False
     is_open: bool = False
@@ -142,6 +150,7 @@ class Judge(JudgeState):
         super().__init__(*start, start, start[1], oracles, pair_f, pair_g, below, above, is_open=goal.gap_share == 0.0)
         self.problem, self.split, self.goal, self._start, self._left = problem, split, goal, start, left
         self._f, self._g, self._assumes = Side(problem, "f"), Side(problem, "g"), problem.assumptions
+        self._runs_own_code = {side.name: runs_own_code(side.function) for side in (self._f, self._g)}
         # Asked for now, and kept by the sides: later a function may be out of reach.
         self._moduli = self._f.modulus, self._g.modulus
         self._costly_g = not isinstance(split.g_rest, Zero)
@@ -256,17 +265,29 @@ class Judge(JudgeState):
         near = self.near_lower, self.near_upper
         return replace(found, within=near, radii=self.radii) if self.is_within else found
 
-    def judge(self, candidate: Candidate) -> bool:
-        """Update the bounds with a candidate, by certified inner solves only where they decide; True at the target."""
-        value, error = self._evaluate(candidate)
-        if not (math.isfinite(value) and self._is_feasible(candidate)):
+    def judge(self, candidate: Candidate, may_wait: bool = False) -> bool:
+        """Update the bounds with a candidate, by certified inner solves only where they decide; True at the target.
+
+        With `may_wait` a candidate whose bounds can not meet the target is only judged now and then.
+        """
+        x, y, waits = candidate.x, candidate.y, may_wait and self.seen + 1 < self.next_look
+        # Where nobody will look, points are only asked what a relative target needs.
+        value, error = candidate.value + self.below.simple_value(x), 0.0
+        start = math.inf if self.start_pull is None else value + float(np.vdot(self.start_pull, x))
+        if not math.isfinite(value) or (not (waits and start >= self.scale_below) and not self._is_feasible(candidate)):
             return self.is_solved
-        x, y = candidate.x, candidate.y
         self._own, self._candidate_y = (-math.inf, math.inf), y
         if self.start_pull is not None:
-            self.scale_below = min(self.scale_below, value + float(np.vdot(self.start_pull, x)))
+            self.scale_below = min(self.scale_below, start)
             if self.start_gap == 0.0 and not self.has_descended:
                 self._descend_from_start()
+        self.seen += 1
+        if candidate.earlier is not None:
+            self.below.remember(candidate.earlier)
+        self.has_waited = waits and self._is_hopeless(candidate)
+        if self.has_waited or (waits and not self._is_feasible(candidate)):
+            return self.is_solved
+        value, error = self._evaluate(candidate)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(x)
         g_value = self.value_of("g", y) if candidate.g_value is None else candidate.g_value
         # Values and gradients that the method knows anyway must fit those of the last candidate.
@@ -285,7 +306,6 @@ class Judge(JudgeState):
             self._accept_upper(value - least, x, error, abs(value) + abs(least), self.above.margin)
         # F(x, y) never exceeds the upper bound at x, so a large difference already decides.
         rough = value + coupled - g_value
-        self.seen += 1
         decisive = max(self.target, ROUNDING * self.magnitude, 2.0 * (self.margin_below + error))
         decides = rough < self.upper and min(rough, self.upper) - self.lower <= decisive
         # A simple g costs no call. Else tries are spaced out; until there is any bound, some are unconditional.
@@ -293,12 +313,47 @@ class Judge(JudgeState):
         missing = not math.isfinite(self.upper) and self.seen & (self.seen - 1) == 0
         # A certificate must not cost more than the solution: whoever is behind goes on first.
         affordable = self.oracles.calls.g + 2 <= self.allowance.g
+        # Where a lower bound is far off, the upper one can wait.
+        if waits and math.isfinite(self._own[0]) and not decides:
+            self._plan_look(min(rough, self.upper) - self._own[0])
+            self._check_order()
+            return self.is_solved
         if free or (self.seen >= self.next_try and (decides or missing) and affordable):
             self._lower_upper_exactly(x, value, error, Bx, shift)
             self.next_try = self.seen + 1 + self.seen // 4
         self._look_within(self._bound_by_levels(candidate, value, error, Bx, shift), value, error, Bx, shift)
+        self._plan_look(self.known_gap)
         self._check_order()
         return self.is_solved
+
+    def _plan_look(self, gap: float) -> None:
+        """The next look is half way to where gaps that shrink as they did would meet the target."""
+        (seen, before), self.last_look = self.last_look, (self.seen, gap)
+        ahead = 0.0
+        if 0.0 < self.target < gap < before < math.inf:
+            rate = (math.log(before) - math.log(gap)) / (self.seen - seen)
+            ahead = min(0.5 * (math.log(gap) - math.log(self.target)) / rate, self.seen // _RARER, _RAREST)
+        # Where bounds can be expected at less than they cost, every second point is asked for that alone.
+        self.next_look = self.seen + 1 + max(int(ahead), int(self.below.combines))
+
+    def _is_hopeless(self, candidate: Candidate) -> bool:
+        """Whether the bound at this y is expected too far below all upper ones, F at this point included.
+
+        So far that neither the target is met nor what rounding takes of bounds. Where nothing is ever expected, a look
+        is not due yet.
+        """
+        known, pull = candidate.linearisation, candidate.BTy
+        if known is not None:
+            self.below.remember(known)
+        if not self.below.combines:
+            return True
+        if known is None or known.point is not candidate.x or pull is None:
+            return False
+        g_value = self.value_of("g", candidate.y) if candidate.g_value is None else candidate.g_value
+        here, bound = self.below.expect(pull, known)
+        decisive = max(self.target, ROUNDING * self.magnitude, 4.0 * self.margins)
+        # A NaN is looked at.
+        return bool(min(here - g_value, self.upper) - max(bound - g_value, self.lower) > _NEARLY * decisive)
 
     def _raise_lower_by_gradient(self, candidate: Candidate, Bx: Array, g_value: float) -> None:
         """The bound from the gradient of f that the method knows, for one product."""
@@ -709,7 +764,7 @@ class Judge(JudgeState):
     def value_of(self, name: str, point: Array) -> float:
         """f(x) or g(y); counts as its costly part does, or as a run of the caller's code."""
         side, rest = (self._f, self.split.f_rest) if name == "f" else (self._g, self.split.g_rest)
-        cost = 1.0 if runs_own_code(side.function) else rest.lone_value_cost
+        cost = 1.0 if self._runs_own_code[name] else rest.lone_value_cost
         return self.oracles.made(name, cost, lambda: side.function.value(read_only(point)))
 
     def rest_value(self, x: Array) -> float:

@@ -131,7 +131,7 @@ class BoundsJudgement(Judgement):
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Certified gap of the run, this candidate included."""
         self.judge.allowance = own.copy()
-        self.judge.judge(candidate)
+        self.judge.judge(candidate, may_wait=True)
         return self.judge.known_gap
 
 

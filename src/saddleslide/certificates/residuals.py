@@ -14,30 +14,30 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, beside
-from saddleslide.arrays.kinds import to_host
+from saddleslide.arrays.base import Array
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
+from saddleslide.certificates.cuts import Cuts, Peak
 from saddleslide.certificates.within import Least, least_within
-from saddleslide.domains import Ball, Domain, FullSpace
+from saddleslide.domains import Ball, Box, Domain, FullSpace
 from saddleslide.functions.base import Function, certain_modulus, errors_at, read_rounding, runs_own_code, value_aside
-from saddleslide.functions.constants import modulus_for_bounds, smoothness_at_hand
+from saddleslide.functions.constants import list_declared_forms, modulus_for_bounds, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.factor import Factor, factor_of
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
+from saddleslide.functions.separable import prox
 from saddleslide.operators.base import Operator
 
 EPS = float(np.finfo(np.float64).eps)
-_HISTORY = 6
 
 
 @dataclass(eq=False, repr=False)
 class ResidualState(State):
-    """What bounds rest on: linearisations that are combined, the last one, the curvature seen, and the last margin."""
+    """What bounds rest on: directions that are known, the last margin, the curvature seen, a gradient of own code."""
 
-    history: list[Linearisation] = field(default_factory=list)
+    cuts: Cuts = field(default_factory=Cuts)
     # What was given up for rounding in the last bound.
     margin: float = 0.0
     curvature: float = 0.0
@@ -52,8 +52,12 @@ class ResidualBound(ResidualState):
         self.rest, self.simple, self.domain = rest, simple, domain
         self.modulus = modulus_for_bounds(rest, simple, domain)
         self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
-        combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
-        self._combines = combinable and self.modulus > 0.0
+        # Old gradients of a quadratic are combined; on a set, where nobody has to be believed that it is one.
+        self._is_free = isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
+        certain = self._is_free or not (list_declared_forms(rest) or runs_own_code(simple))
+        self.combines = rest.quadratic and self.modulus > 0.0 and certain
+        # The point that a bound was expected for last, and where.
+        self._expected: tuple[Linearisation, Array, Peak] | None = None
         # Beside q/2 |x|^2 + <b, x> systems with the Hessian, shifted by q, give the minimum itself.
         form = simple.separable_form() if isinstance(domain, FullSpace) and not runs_own_code(simple) else None
         self._shift = float(form.quadratic) if form is not None and form.isotropic else math.nan
@@ -79,21 +83,54 @@ class ResidualBound(ResidualState):
         base = known.value + float(np.vdot(pull, known.point))
         made = self._made(known, pull, error)
         bound, self.margin = self._minimise_linearised(base, residual, known.point, made)
-        factor = None if math.isnan(self._shift) else factor_of(self.rest, self.domain, residual)
+        factor = self._factor(residual)
         if factor is not None:
-            other, margin = self._solve_residual(factor, base, residual, known.point, made)
-            return self._better(bound, other, margin)
-        if self._combines:
-            other, margin = self._minimise_combined(base, residual, known, made)
-            bound = self._better(bound, other, margin)
-            self.history = [*self.history, known][-_HISTORY:]
+            return self._better(bound, *self._solve_residual(factor, base, residual, known.point, made))
+        peak = self._peak(residual, known, pull)
+        if peak is not None:
+            bound = self._better(bound, *self._minimise_combined(base, residual, known.point, made, peak))
         return bound
+
+    def _factor(self, residual: Array) -> Factor | None:
+        """Of the Hessian, where one is at hand."""
+        return None if math.isnan(self._shift) else factor_of(self.rest, self.domain, residual)
 
     def _better(self, bound: float, other: float, margin: float) -> float:
         if other > bound:
             self.margin = margin
             return other
         return bound
+
+    def remember(self, known: Linearisation) -> None:
+        """Keep what a gradient says of the curvature, where bounds can use it."""
+        if self.combines:
+            self.cuts.add(known, self._errors(known).gradient)
+
+    def expect(self, pull: Array, known: Linearisation) -> tuple[float, float]:
+        """h(p) + <pull, p> at the point of a gradient, and where the bound of `minimum` would lie but for rounding."""
+        residual, base = known.gradient + pull, known.value + float(np.vdot(pull, known.point))
+        # By a factor the bound is the minimum itself, which takes a look; so does a first direction.
+        peak = None if self._factor(residual) is not None else self._peak(residual, known, pull)
+        return base, base if peak is None else base + peak.level
+
+    def _peak(self, residual: Array, known: Linearisation, pull: Array) -> Peak | None:
+        """Where old gradients raise the bound most; None where there are none to be combined."""
+        if not self.combines:
+            return None
+        if self._expected is not None and self._expected[0] is known and self._expected[1] is pull:
+            return self._expected[2]
+        self.remember(known)
+        if self._is_free:
+            peak = self.cuts.peak(residual, self.modulus)
+        else:
+            clips = isinstance(self.simple, Zero) and isinstance(self.domain, Box)
+            peak = self.cuts.peak_within(residual, known.point, self.modulus, self._respond, clips)
+        self._expected = None if peak is None else (known, pull, peak)
+        return peak
+
+    def _respond(self, v: Array) -> tuple[Array, float]:
+        s = prox(self.simple, v, self.modulus, self.domain)
+        return s, self.simple_value(s)
 
     def least_within(
         self, pull: Array, known: Linearisation, center: Array, radius: float, error: float, tau: float
@@ -171,37 +208,20 @@ class ResidualBound(ResidualState):
         lost += FEW * (abs(base) + abs(value) + form)
         return base + value - 0.5 * form - lost, lost
 
-    def _minimise_combined(self, base: float, slope: Array, known: Linearisation, made: Errors) -> tuple[float, float]:
-        """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
-        ways, turns, roundings = [], [], []
-        for past in self.history:
-            way, turn = past.point - known.point, past.gradient - known.gradient
-            size = float(np.linalg.norm(way))
-            if size > 1e-14 * (1.0 + known.sizes[0]):
-                ways.append(way.ravel() / size)
-                turns.append(turn.ravel() / size)
-                # What rounding may have done to the difference of the two gradients.
-                roundings.append(sum(self._errors(one).gradient + FEW * one.sizes[1] for one in (past, known)) / size)
-        if not ways:
-            return -math.inf, 0.0
-        mu, r = self.modulus, slope.ravel()
-        D, HD, noise = np.stack(ways, axis=1), np.stack(turns, axis=1), np.array(roundings)
-        # As many numbers as there are old points: on the host, wherever the points lie.
-        quadratic = to_host(HD.T @ HD / mu - 0.5 * (D.T @ HD + HD.T @ D)) + np.diag(len(ways) * noise**2 / mu)
-        linear = to_host(D.T @ r - HD.T @ r / mu)
-        values, vectors = np.linalg.eigh(quadratic)
-        good = values > 1e-13 * values.max()
-        c = vectors[:, good] @ ((vectors[:, good].T @ linear) / values[good])
-        there = beside(r, c)
-        move, turn = D @ there, HD @ there
-        length, wrong = float(np.linalg.norm(move)), float(noise @ np.abs(c))
-        left, wrong_there = float(np.linalg.norm(r + turn)), wrong + made.gradient + FEW * float(np.linalg.norm(turn))
-        terms = (
-            float(np.linalg.norm(r)) * length + 0.5 * length * float(np.linalg.norm(turn)) + left * left / (2.0 * mu)
-        )
-        lost = made.value + (made.gradient + 0.5 * wrong) * length + (inner_error(r.size) + FEW) * terms
-        lost += wrong_there * (2.0 * left + wrong_there) / (2.0 * mu)
-        return base + float(r @ move) + 0.5 * float(move @ turn) - left * left / (2.0 * mu) - lost, lost
+    def _minimise_combined(
+        self, base: float, slope: Array, point: Array, made: Errors, peak: Peak
+    ) -> tuple[float, float]:
+        """The bound at a combination of old points: gradients of a quadratic are affine, its modulus is global."""
+        move, turn, wrong = self.cuts.at(peak.weights)
+        steep, length, turned = (float(np.linalg.norm(part)) for part in (slope, move, turn))
+        lost = made.value + (made.gradient + 0.5 * wrong) * length
+        lost += (inner_error(point.size) + FEW) * (steep + 0.5 * turned) * length
+        # The point itself is rounded, and the slope with it.
+        lost += FEW * (steep + turned) * (float(np.linalg.norm(point)) + length)
+        there = Errors(lost, wrong + made.gradient + FEW * (steep + turned))
+        value = base + float(np.vdot(slope, move)) + 0.5 * float(np.vdot(move, turn))
+        domain = FullSpace(point.shape) if self._is_free else self.domain
+        return model_minimum(value, slope + turn, point + move, self.modulus, self.simple, domain, there)
 
 
 # A hyperplane separates when it does by more than this part of its terms.

@@ -269,7 +269,7 @@ class AdaptiveSliding(Method):
         pace, work, gap = replace(state.pace, steps=state.pace.steps + 1), state.iterate.work, judge.known_gap
         if gap < 0.9 * pace.best:
             pace.best, pace.waited, pace.stalls = gap, 0, 0
-        else:
+        elif not judge.has_waited:
             pace.waited += 1
         if pace.steps >= pace.mark + _STRIDE:
             # Creeping is not converging: the inner loop may be too short for the coupling.
@@ -334,8 +334,9 @@ class Iteration:
         rho = self._balance(state, new, inside.y)
         L, t, momentum = self._accelerate(state, new, v.coordinates, failed)
         value = self.f.value(new.x, new.lift)
-        known = Linearisation(v.x, v.value, v.gradient, errors)
+        known, earlier = Linearisation(v.x, v.value, v.gradient, errors), None
         if self.f.affine_gradient:
+            earlier = known if state.steps == 0 else None
             if new.gradient is None:
                 new.gradient = self.f.gradient(new.x, new.lift)
             errors = self.f.errors(new.x, new.lift, value, new.gradient, new.term_size)
@@ -344,7 +345,7 @@ class Iteration:
         g_value = None if inside.g_value is None else inside.g_value + value_aside(self.split.g_simple, inside.y)
         found = Candidate(
             new.x, inside.y, value, inside.Bx, known, average, g_value, inside.g_linearisation, inside.BTy, at_x[0],
-            g_error=inside.g_error,
+            g_error=inside.g_error, earlier=earlier,
         )  # fmt: skip
         state = replace(
             state, here=new, before=state.here, y=inside.y, L=L, t=t, momentum=momentum, rho=rho,

@@ -188,6 +188,8 @@ class Run(RunState):
         while status is None:
             limit = self.watch.between_steps(self.past.steps + self.steps)
             if limit is not None:
+                if self._is_solved_after_all():
+                    return Status.SOLVED
                 return (self._judge() if limit is Status.STEP_LIMIT and not self._is_judged else None) or limit
             with self.control.clock.phase("method"):
                 found = self.method.step(self.state, self.oracles)
@@ -280,6 +282,16 @@ class Run(RunState):
         if self.by_stages and self._has_rows:
             self.history[-1] = replace(self.history[-1], gap=gaps[0], calls=self._calls())
         return gaps
+
+    def _is_solved_after_all(self) -> bool:
+        """At a limit the last point is looked at, if nobody has since it was not expected to meet the target."""
+        if isinstance(self.judge, Judge) and self.judge.has_waited and self._is_judged:
+            with self.control.clock.phase("certificate"):
+                self.judge.judge(self.method.candidates(self.state, self.oracles)[0])
+            gap = min(self.judge.known_gap, self.past.certificate.gap)
+            self.history[-1] = replace(self.history[-1], gap=gap, calls=self._calls())
+            return self.judge.is_solved
+        return False
 
     def _has_gone_astray(self, gaps: list[float], candidate: Candidate, before: tuple[Array, Array]) -> bool:
         """Whether the method has left its best point for good; the watch knows why, the judge where that was."""
