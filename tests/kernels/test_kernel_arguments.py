@@ -25,7 +25,7 @@ from saddleslide.oracles.oracles import Oracles
 pytestmark = pytest.mark.usefixtures("compiled")
 
 F, D = ss.functions, ss.domains
-MODULES = ("compiled", "products", "passes", "primal_dual", "sweeps", "pictures")
+MODULES = ("compiled", "products", "passes", "primal_dual", "sweeps", "pictures", "grids")
 MATRICES, PICTURES = [{"coupling": Dense}, {"coupling": Sparse}], [{"coupling": Differences}]
 COLUMNS = [{"columns": "uint16"}, {"columns": "uint32"}]
 # What kernels are compiled for, where it is not one thing alone.
@@ -146,6 +146,7 @@ def test_every_kernel_is_handed_what_it_states(called, monkeypatch):
     f, Y = F.LeastSquares(np.eye(12), np.ones(12), x_shape=(2, 3, 2)), D.Box(-1.0, 1.0, shape=volume.y_shape)
     problem = ss.SaddleProblem(f=f, g=F.Zero(), B=volume, X=D.FullSpace((2, 3, 2)), Y=Y)
     ss.solve(problem, reduction=1e-3, method="adaptive")
+    ss.solve(ss.gallery.denoise(np.eye(4), 0.1, tv="isotropic"), rtol=1e-3)
     F.LeastSquares(np.eye(3), np.ones(3)).gradient(np.ones(3))
     rng = np.random.default_rng(1)
     for columns in (300, 2**16 + 300):
