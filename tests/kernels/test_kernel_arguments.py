@@ -173,17 +173,19 @@ print("numba" in sys.modules)
 
 
 @pytest.mark.parametrize(
-    ("f", "names"),
+    ("f", "asked", "names"),
     [
-        # Restarted primal-dual steps are NumPy's.
-        ("simple", set()),
-        ("least squares", {"primal_dual.primal_step", "primal_dual.dual_step"}),
+        # Restarted primal-dual steps on a matrix are NumPy's.
+        ("simple", {"SADDLESLIDE_JIT": "1"}, set()),
+        ("least squares", {"SADDLESLIDE_JIT": "1"}, {"primal_dual.primal_step", "primal_dual.dual_step"}),
+        # Too small to compile anything, unless that is asked for.
+        ("least squares", {}, set()),
     ],
 )
-def test_a_run_compiles_what_it_uses_and_nothing_else(tmp_path, f, names):
+def test_a_run_compiles_what_it_uses_and_nothing_else(tmp_path, f, asked, names):
     kept = {key: value for key, value in os.environ.items() if key not in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT")}
     command, environment = [sys.executable, "-W", "error", "-c", FIRST_SOLVE, f], {"NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, env=kept | environment)
+    done = subprocess.run(command, capture_output=True, text=True, env=kept | environment | asked)
     assert done.stdout.split() == [str(bool(names))], done.stderr
     assert {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")} == names
 

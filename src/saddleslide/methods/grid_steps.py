@@ -54,7 +54,7 @@ class GridSteps:
 def known_steps(oracles: Oracles) -> GridSteps | None:
     """Compiled steps for a problem; None where it is of no known kind."""
     problem = oracles.problem
-    if not (jit_enabled() and problem.arrays == NUMPY):
+    if not (jit_enabled(problem.X.size + problem.Y.size) and problem.arrays == NUMPY):
         return None
     grid = known_grid(problem)
     return None if grid is None else GridSteps(oracles, grid)
