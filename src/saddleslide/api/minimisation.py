@@ -61,7 +61,7 @@ def minimize(
     if stated.is_complex:
         # A view of NumPy's own; nobody else has the array.
         kind, found = kind_of(result.x), cast(Any, to_complex(x))
-        result = replace(result, x=found if kind == NUMPY else kind.uploaded(found))
+        result = replace(result, x=found if kind == NUMPY else kind.upload(found))
     return replace(
         result,
         objective=stated.value(x),

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 
 from saddleslide.api.runner import carry_out, hold_to_limits
-from saddleslide.certificates.certificate import judged
+from saddleslide.certificates.certificate import judge_point
 from saddleslide.certificates.verdict import Status
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import Facts
-from saddleslide.kernels.threads import working_threads
+from saddleslide.kernels.threads import use_threads
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import as_method
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
-from saddleslide.planner.courses import sampled_plan
+from saddleslide.planner.courses import plan_sampled
 from saddleslide.planner.forecast import SolveRequest
 from saddleslide.planner.plans import solve_plan
 from saddleslide.problem import SaddleProblem
@@ -114,7 +114,7 @@ def solve(
         Outer steps between two writes.
     check_adjoint : bool, optional
         Test at one seeded pair that the adjoint of B is its transpose, before the first step: two products, counted. By
-        default where B is your own code: callables, operators, a Coupling of yours. A matrix can not have a wrong one.
+        default where B is your own code: callables, operators, an Operator of yours. A matrix can not have a wrong one.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def solve(
         check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
     chosen = as_method(method, options, "solve")
-    with working_threads(threads, "solve"), Progress(then=callback) if progress else nullcontext(callback) as watched:
+    with use_threads(threads, "solve"), Progress(then=callback) if progress else nullcontext(callback) as watched:
         control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
             seed = 0 if isinstance(rng, np.random.Generator) else rng
@@ -185,7 +185,7 @@ def _solve_sampled(problem: SaddleProblem, goal: Target, start: Any, costs: Any,
     if relative > 0.0:
         complaint = ["reduction needs the gap at the start, which is not known; expected tol=, an absolute target."]
         raise_all("solve", complaint * (not known))
-        found = judged(problem, *point)
+        found = judge_point(problem, *point)
         books.note(found.calls)
         raise_all("solve", complaint * (not math.isfinite(found.gap)))
         target = max(target, relative * found.gap, 0.0)
@@ -195,9 +195,9 @@ def _solve_sampled(problem: SaddleProblem, goal: Target, start: Any, costs: Any,
             early = Result(*point, status, found, books.calls, 0.0, (), target=target, time_limit=control.time_limit)
             return replace(early, aside=books.calls - found.calls)
     if known:
-        found = judged(problem, *point, max_gradients=_GRADIENTS)
+        found = judge_point(problem, *point, max_gradients=_GRADIENTS)
         books.note(found.calls)
         gap = found.gap
-    prices = chosen_costs(problem, costs, "solve") if costs is not None else None
-    plan = sampled_plan(problem, target, gap, point, prices)
+    known_costs = chosen_costs(problem, costs, "solve") if costs is not None else None
+    plan = plan_sampled(problem, target, gap, point, known_costs)
     return carry_out(problem, replace(plan, spent=astuple(books.calls)), start, control, rng)

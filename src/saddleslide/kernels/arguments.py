@@ -126,7 +126,7 @@ class Grid(NamedTuple):
 
 # `Rows` or `Pairs`; one of the last three. Kernels are compiled for each apart: products are much of what there is.
 KnownRows: TypeAlias = Annotated[Any, "rows"]
-KnownCoupling: TypeAlias = Annotated[Any, "coupling"]
+KnownOperator: TypeAlias = Annotated[Any, "coupling"]
 
 
 class Blocks(NamedTuple):
@@ -148,7 +148,7 @@ class Parts(NamedTuple):
     f: KnownTerm
     g: KnownTerm
     inverse: Read
-    coupling: KnownCoupling
+    coupling: KnownOperator
 
 
 # What Python hands over are `Blocks`; other kernels, `Parts`.

@@ -28,7 +28,7 @@ _OFF = {"0", "off", "no", "false"}
 SMALL = 2**14
 
 
-def asked_for() -> bool:
+def is_asked_for() -> bool:
     """What the environment says: no compiling with SADDLESLIDE_JIT=0 or NUMBA_DISABLE_JIT=1, nor without Numba."""
     asked_off = os.environ.get("SADDLESLIDE_JIT", "1").strip().lower() in _OFF
     allowed = not asked_off and os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in {"", "0"}
@@ -41,7 +41,7 @@ class _Switch:
     With `always`, as SADDLESLIDE_JIT=1 asks for, they are used at any size.
     """
 
-    on: bool = asked_for()
+    on: bool = is_asked_for()
     always: bool = "SADDLESLIDE_JIT" in os.environ
     seconds: float = 0.0
 
@@ -84,9 +84,9 @@ class Kernels:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        with _stopped():
+        with _stop_clock():
             kernel = getattr(importlib.import_module(f"saddleslide.kernels.{self._module}"), name)
-            made = importlib.import_module("saddleslide.kernels.building").compiled(kernel, **self._kinds)
+            made = importlib.import_module("saddleslide.kernels.building").compile_kernel(kernel, **self._kinds)
         setattr(self, name, made)
         return made
 
@@ -96,7 +96,7 @@ load = cache(Kernels)
 
 
 @contextmanager
-def _stopped() -> Iterator[None]:
+def _stop_clock() -> Iterator[None]:
     """The clock of methods stands still."""
     began = time.perf_counter()
     try:
@@ -108,7 +108,7 @@ def _stopped() -> Iterator[None]:
 def prepare(transforms: bool = False) -> None:
     """Load SciPy's transforms now where a run will use them, so that no clock of the run is charged with it."""
     if transforms and "scipy.fft" not in sys.modules:
-        with _stopped():
+        with _stop_clock():
             importlib.import_module("scipy.fft")
 
 

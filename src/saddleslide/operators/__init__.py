@@ -2,7 +2,6 @@
 
 from saddleslide.arrays.base import to_complex, to_real
 from saddleslide.operators.algebra import Composition, Diagonal, Identity, Scaled, Stack, Sum, Transposed
-from saddleslide.operators.base import Coupling as Coupling
 from saddleslide.operators.base import Mirrored, Operator, adjoint_mismatch, check_adjoint
 from saddleslide.operators.explicit import ForeignMatrix, Matrix, Products, as_operator
 from saddleslide.operators.spectrum import NormBound, SmallestSingularValue
@@ -37,8 +36,6 @@ __all__ = [
     "to_complex",
     "to_real",
 ]
-
-as_coupling = as_operator
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ from saddleslide.planner.choice import adaptive_plan
 from saddleslide.planner.forecast import SolveRequest, predict_adaptive
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Plan
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 
 if TYPE_CHECKING:
     from saddleslide.runs.loop import Course
@@ -60,13 +60,13 @@ class Allowance:
         if math.isnan(self.limit):
             # Only now a relative target is known in absolute terms.
             self.limit = PATIENCE * predict_adaptive(self._facts, found.target, self._costs).cost
-        seen = [(weighted_cost(row.calls.by_oracle, self._costs), row.gap) for row in found.history]
+        seen = [(weigh_calls(row.calls.by_oracle, self._costs), row.gap) for row in found.history]
         cost, gap = seen[-1]
         before = [known for spent, known in seen if spent <= 0.5 * cost]
         still = bool(before) and cost > _TRIAL * self.limit and not gap <= _PROGRESS * before[-1]
         return cost > self.limit or (still and not self._patient)
 
-    def following(self, found: Result, cut: bool) -> Plan | None:
+    def next_plan(self, found: Result, cut: bool) -> Plan | None:
         if len(found.plans) > 1 or found.gap <= found.target or not (cut or found.status in _UNFINISHED):
             return None
         if not found.target > 0.0:
@@ -88,16 +88,16 @@ class Accuracies:
     def is_over(self, found: Result) -> bool:
         return False
 
-    def following(self, found: Result, cut: bool) -> Plan | None:
+    def next_plan(self, found: Result, cut: bool) -> Plan | None:
         if found.status is not Status.COMPLETED or len(found.plans) >= MOST_PLANS:
             return None
         last = found.plans[-1]
         assert last.schedule is not None and last.schedule.accuracy is not None
         accuracy = RATIO * last.schedule.accuracy
-        return rung(self._problem, found.target, accuracy, found.gap, (found.x, found.y), last.costs)
+        return plan_accuracy(self._problem, found.target, accuracy, found.gap, (found.x, found.y), last.costs)
 
 
-def rung(
+def plan_accuracy(
     problem: SaddleProblem, target: float, accuracy: float, gap: float, start: tuple[Any, Any], costs: Any
 ) -> Plan:
     """One plan of the accuracies, from a start with a certified gap, which bounds Psi there."""
@@ -107,11 +107,11 @@ def rung(
     return replace(made, tol=target, schedule=replace(made.schedule, accuracy=accuracy))
 
 
-def sampled_plan(problem: SaddleProblem, target: float, gap: float, start: tuple[Any, Any], costs: Any) -> Plan:
+def plan_sampled(problem: SaddleProblem, target: float, gap: float, start: tuple[Any, Any], costs: Any) -> Plan:
     """The first plan of `solve` with sampled gradients; `gap` is that at the start, infinite where it is not known."""
     if not (problem.f.has_value and problem.g.has_value):
         # Nothing can be judged: what it promises is an average over all draws.
         return theorem_plan(problem, target, start=start, costs=costs, proved=True)
     # Half the gap at the start where it is known: loose plans warm up the dear ones. At least the target.
     accuracy = max(target, FIRST * gap) if math.isfinite(gap) else target
-    return rung(problem, target, accuracy, gap, start, costs)
+    return plan_accuracy(problem, target, accuracy, gap, start, costs)

@@ -125,7 +125,7 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
     terms = [_term(factor, leaf, X.shape) for factor, leaf in leaves]
     terms, X = _take_sets(terms, X)
     terms = _place(terms, X)
-    f = _summed([_on_x(term) for term in terms if term.place in (GRADIENT, PROX)])
+    f = _add_up([_on_x(term) for term in terms if term.place in (GRADIENT, PROX)])
     blocks = [term for term in terms if term.place == BLOCK]
     if not blocks:
         problem = SaddleProblem(f=f, g=Zero(), B=Void(X.shape), X=X, Y=FullSpace(0))
@@ -134,7 +134,7 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
         g, Y = blocks[0].function.dual(operator.y_shape, blocks[0].factor)
         problem = SaddleProblem(f=f, g=g, B=operator, X=X, Y=Y)
     else:
-        terms, problem = _stacked(terms, f, X)
+        terms, problem = _stack(terms, f, X)
     problem = _with_words(problem, terms)
     return Objective(tuple(terms), problem, pairs)
 
@@ -144,7 +144,7 @@ def _with_words(problem: SaddleProblem, terms: Sequence[Term]) -> SaddleProblem:
     return problem
 
 
-def _summed(functions: Sequence[Function]) -> Function:
+def _add_up(functions: Sequence[Function]) -> Function:
     total: Function | None = None
     for function in functions:
         total = function if total is None else total + function
@@ -244,7 +244,7 @@ def _y_shape(term: Term, x_shape: Shape) -> Shape:
     return x_shape if term.K is None else term.K.y_shape
 
 
-def _stacked(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], SaddleProblem]:
+def _stack(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], SaddleProblem]:
     """Several blocks of y: B stacked, each block with a norm near 1, where that is known and its set can be scaled."""
     found, functions, sets, operators = [], [], [], []
     for term in terms:

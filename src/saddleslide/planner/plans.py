@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.arguments import as_word
-from saddleslide.certificates.books import counted
+from saddleslide.certificates.books import count_aside
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import Facts
@@ -142,7 +142,7 @@ def plan(
     --------
     >>> import numpy as np, saddleslide as ss
     >>> f, box = ss.functions.Power(nu=1.0), ss.domains.Box(-1.0, 1.0, shape=60)
-    >>> g, B = ss.functions.Power(nu=0.5), ss.operators.as_coupling(2.0 * np.eye(60), norm=2.0)
+    >>> g, B = ss.functions.Power(nu=0.5), ss.operators.as_operator(2.0 * np.eye(60), norm=2.0)
     >>> problem = ss.SaddleProblem(f=f, g=g, B=B, X=box, Y=box)
     >>> paper = ss.plan(problem, tol=0.5, regime="degenerate", metric="identity")
     >>> paper.order, paper.predicted_calls
@@ -161,7 +161,7 @@ def plan(
         Psi0, costs, inexact, anchor_batch, simple, coupling_step,
     )  # fmt: skip
     as_word(regime, "plan: regime", (AUTO, ADAPTIVE, PAPER, *REGIMES))
-    with counted(problem) as books:
+    with count_aside(problem) as books:
         if _asks_for_a_schedule(problem, asked, chosen, relative=not (rtol is None and reduction is None)):
             idle = {
                 "rtol": rtol,
@@ -236,7 +236,7 @@ def _solve_plan(facts: Facts, request: SolveRequest) -> Plan:
         made = replace(method_plan(facts, by_name[choice.method]()), **target._asdict())
         made = replace(made, seed=request.seed, constants=known, on_allowance=True)
     # Calls that the method is expected to take, judging included; other methods with their costs, cheapest first.
-    calls = [row.expected + row.judging for row in choice.rows if row.method == choice.method and row.expected]
+    calls = [row.method_calls + row.judging for row in choice.rows if row.method == choice.method and row.method_calls]
     predicted = {name: float(count) for name, count in calls[0].by_oracle.items()} if calls else None
     others = [(row.method, row.cost) for row in choice.rows if row.method != choice.method and row.cost < math.inf]
     alternatives, reasons = tuple(sorted(others, key=itemgetter(1))), (choice.reason, *made.reasons)
