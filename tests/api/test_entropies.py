@@ -8,7 +8,7 @@ import pytest
 import saddleslide as ss
 from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.minimum import minimiser_distance, tilted_minimum
-from saddleslide.planner.objectives import split_objective
+from saddleslide.problem.objectives import split_objective
 from support import need
 
 F, OP, D = ss.functions, ss.operators, ss.domains

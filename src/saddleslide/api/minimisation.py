@@ -12,7 +12,7 @@ from saddleslide.arrays.base import to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function
-from saddleslide.planner.objectives import split_objective
+from saddleslide.problem.objectives import split_objective
 from saddleslide.runs.result import Result
 
 

@@ -23,7 +23,7 @@ from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_own_step
 from saddleslide.certificates.levels import Growth, Level, level_sets, round_up
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
-from saddleslide.certificates.within import separates_within
+from saddleslide.certificates.within import ray_excludes
 from saddleslide.domains import Domain
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function, errors_at, runs_own_code
@@ -545,7 +545,7 @@ class Judge(JudgeState):
                     np.linalg.norm(tilt)
                 )
                 level = float(np.vdot(slope, ray)) + FEW * float(np.abs(slope * ray).sum())
-                if separates_within(tilt, level, error, center, radius, other):
+                if ray_excludes(tilt, level, error, center, radius, other):
                     return True
         return False
 

@@ -204,7 +204,7 @@ class Function(Built, ABC):
     @property
     def value_cost(self) -> float:
         """What a certificate and its searches count for a value, in gradients: a call of own code, or half of parts."""
-        return 1.0 if self.own_code else 0.0
+        return 1.0 if self.own_code and self.has_value else 0.0
 
     @property
     def lone_value_cost(self) -> float:

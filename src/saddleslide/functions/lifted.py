@@ -72,8 +72,8 @@ class Lifted(ABC):
     def errors(self, x: Array, q: Array, value: float, slope: float, term_size: float) -> Errors:
         """Bounds on the errors of f(x), computed as `value`, and of a gradient of size `slope`.
 
-        A combination of lifts carries the rounding of them all: `term_size` is what the same combination of the sizes of
-        their points is, all signs taken as +.
+        A combination of lifts carries the rounding of them all: `term_size` is the same combination of the sizes of
+        their points, all signs taken as +.
         """
         # Of a point with a lift of its own, the entries may say more than its size.
         fresh = term_size <= float(np.linalg.norm(x))

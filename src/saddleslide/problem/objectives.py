@@ -26,7 +26,7 @@ from saddleslide.operators import Identity, Operator, Stack
 from saddleslide.operators.algebra import is_complex
 from saddleslide.operators.base import COMPLEX
 from saddleslide.operators.void import Void
-from saddleslide.problem import SaddleProblem
+from saddleslide.problem.saddle import SaddleProblem
 
 GRADIENT, PROX, BLOCK, SET = "gradient", "proximal step", "block of y", "set"
 

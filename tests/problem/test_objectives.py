@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from saddleslide.planner.objectives import BLOCK, GRADIENT, PROX, SET, split_objective
+from saddleslide.problem.objectives import BLOCK, GRADIENT, PROX, SET, split_objective
 from support import need
 
 F, D = ss.functions, ss.domains
