@@ -64,7 +64,7 @@ def known_grid(problem: SaddleProblem) -> Grid | None:
     """A quadratic f on an interval, differences, and g = bend/2 |y|^2 on an interval around 0 or on balls of groups."""
     X, Y, B = problem.X, problem.Y, problem.coupling
     f, g = problem.f.separable_form(), problem.g.separable_form()
-    if not isinstance(B, FiniteDifferences) or f is None or f.curved or g is None or not g.isotropic:
+    if not isinstance(B, FiniteDifferences) or f is None or f.is_curved or g is None or not g.isotropic:
         return None
     if np.any(g.linear):
         return None
