@@ -25,7 +25,7 @@ from saddleslide.oracles.oracles import Oracles
 pytestmark = pytest.mark.usefixtures("compiled")
 
 F, D = ss.functions, ss.domains
-MODULES = ("compiled", "products", "passes", "primal_dual", "sweeps", "pictures")
+MODULES = ("compiled", "products", "passes", "primal_dual", "sweeps", "pictures", "grids")
 MATRICES, PICTURES = [{"coupling": Dense}, {"coupling": Sparse}], [{"coupling": Differences}]
 COLUMNS = [{"columns": "uint16"}, {"columns": "uint32"}]
 # What kernels are compiled for, where it is not one thing alone.
@@ -146,6 +146,7 @@ def test_every_kernel_is_handed_what_it_states(called, monkeypatch):
     f, Y = F.LeastSquares(np.eye(12), np.ones(12), x_shape=(2, 3, 2)), D.Box(-1.0, 1.0, shape=volume.y_shape)
     problem = ss.SaddleProblem(f=f, g=F.Zero(), B=volume, X=D.FullSpace((2, 3, 2)), Y=Y)
     ss.solve(problem, reduction=1e-3, method="adaptive")
+    ss.solve(ss.gallery.denoise(np.eye(4), 0.1, tv="isotropic"), rtol=1e-3)
     F.LeastSquares(np.eye(3), np.ones(3)).gradient(np.ones(3))
     rng = np.random.default_rng(1)
     for columns in (300, 2**16 + 300):
@@ -172,17 +173,19 @@ print("numba" in sys.modules)
 
 
 @pytest.mark.parametrize(
-    ("f", "names"),
+    ("f", "asked", "names"),
     [
-        # Restarted primal-dual steps are NumPy's.
-        ("simple", set()),
-        ("least squares", {"primal_dual.primal_step", "primal_dual.dual_step"}),
+        # Restarted primal-dual steps on a matrix are NumPy's.
+        ("simple", {"SADDLESLIDE_JIT": "1"}, set()),
+        ("least squares", {"SADDLESLIDE_JIT": "1"}, {"primal_dual.primal_step", "primal_dual.dual_step"}),
+        # Too small to compile anything, unless that is asked for.
+        ("least squares", {}, set()),
     ],
 )
-def test_a_run_compiles_what_it_uses_and_nothing_else(tmp_path, f, names):
+def test_a_run_compiles_what_it_uses_and_nothing_else(tmp_path, f, asked, names):
     kept = {key: value for key, value in os.environ.items() if key not in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT")}
     command, environment = [sys.executable, "-W", "error", "-c", FIRST_SOLVE, f], {"NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, env=kept | environment)
+    done = subprocess.run(command, capture_output=True, text=True, env=kept | environment | asked)
     assert done.stdout.split() == [str(bool(names))], done.stderr
     assert {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")} == names
 

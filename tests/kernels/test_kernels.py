@@ -12,7 +12,7 @@ import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.errors import InputError
-from saddleslide.kernels import reference
+from saddleslide.kernels import reference, switch
 from saddleslide.kernels.arguments import Above
 from saddleslide.kernels.switch import compile_seconds, is_asked_for, jit, jit_enabled, load, updates
 from saddleslide.kernels.threads import over_rows, together, use_threads
@@ -331,6 +331,23 @@ def test_the_environment_switches_compiling_off(monkeypatch, name, value, expect
     assert is_asked_for()
     monkeypatch.setenv(name, value)
     assert is_asked_for() is expected
+
+
+def test_without_numba_nothing_is_compiled(monkeypatch):
+    for known in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT"):
+        monkeypatch.delenv(known, raising=False)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert not is_asked_for()
+
+
+def test_small_arrays_are_left_to_numpy_unless_compiling_was_asked_for(monkeypatch):
+    monkeypatch.setattr(switch._Switch, "on", True)
+    for always in (False, True):
+        monkeypatch.setattr(switch._Switch, "always", always)
+        sizes = (None, 1, switch.SMALL - 1, switch.SMALL)
+        assert [jit_enabled(size) for size in sizes] == [True, always, always, True]
+    with jit(False):
+        assert not jit_enabled(switch.SMALL)
 
 
 @gathered("on", [True, False])

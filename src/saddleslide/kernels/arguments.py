@@ -17,6 +17,8 @@ FULL, INTERVAL, BOX, BALL, SIMPLEX = range(5)
 NO_TERM, ALIKE, ENTRIES = range(3)
 # What the steps of a coupling's level may leave out: products at a start with x = 0 or y = 0, and the last correction.
 ZERO_X, ZERO_Y, LAST = 1, 2, 4
+# Groups of differences that are one number each.
+APART = 0
 # Rows of a sparse matrix that are summed side by side.
 TILE = 32
 
@@ -101,6 +103,25 @@ class Differences(NamedTuple):
 
     rows: int
     columns: int
+
+
+class Grid(NamedTuple):
+    """Differences on a grid between a quadratic f on an interval, and balls of groups of differences or an interval.
+
+    f(x) is the sum of stiffness/2 x^2 + linear x over the entries, between `low` and `high`; g is bend/2 |y|^2. At a
+    point of the grid are `values` numbers. A group has the differences along all axes of `group` of these: 1 or all;
+    `APART` are all differences, each at most `radius` in size.
+    """
+
+    sizes: Edges
+    values: int
+    stiffness: Read
+    linear: Read
+    low: float
+    high: float
+    bend: float
+    radius: float
+    group: int
 
 
 # `Rows` or `Pairs`; one of the last three. Kernels are compiled for each apart: products are much of what there is.

@@ -1,8 +1,14 @@
-"""Which kernels are used: compiled ones unless the environment or a test says no. Only `Kernels` imports Numba."""
+"""Which kernels are used: compiled ones unless the environment or a test says no, or the work is too small for them.
+
+Compiling takes seconds in a new environment. Where nothing is said and the arrays are small, NumPy's twins end before
+that, so these are used: by a rule on sizes alone, so that the same call gives the same bits whatever the disk holds.
+Only `Kernels` imports Numba.
+"""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 import time
@@ -17,35 +23,43 @@ import numpy as np
 from saddleslide.kernels import reference
 
 _OFF = {"0", "off", "no", "false"}
+# Numbers in x and y, or entries of a matrix, below which NumPy's steps and products take no more than a few times as
+# long as compiled ones, and end before those are compiled: a picture of 64 x 64 pixels with its differences is below.
+SMALL = 2**14
 
 
 def is_asked_for() -> bool:
-    """What the environment says: no compiling with SADDLESLIDE_JIT=0 or NUMBA_DISABLE_JIT=1."""
+    """What the environment says: no compiling with SADDLESLIDE_JIT=0 or NUMBA_DISABLE_JIT=1, nor without Numba."""
     asked_off = os.environ.get("SADDLESLIDE_JIT", "1").strip().lower() in _OFF
-    return not asked_off and os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in {"", "0"}
+    allowed = not asked_off and os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in {"", "0"}
+    return allowed and importlib.util.find_spec("numba") is not None
 
 
 class _Switch:
-    """State of the process: which kernels are used, and the time that loading and compiling have taken."""
+    """State of the process: which kernels are used, and the time that loading and compiling have taken.
+
+    With `always`, as SADDLESLIDE_JIT=1 asks for, they are used at any size.
+    """
 
     on: bool = is_asked_for()
+    always: bool = "SADDLESLIDE_JIT" in os.environ
     seconds: float = 0.0
 
 
-def jit_enabled() -> bool:
-    """Whether compiled kernels are used: as the environment said at import, or as `jit` says."""
-    return _Switch.on
+def jit_enabled(size: int | None = None) -> bool:
+    """Whether compiled kernels are used, for passes over so many numbers: as the environment said, or as `jit` says."""
+    return _Switch.on and (size is None or _Switch.always or size >= SMALL)
 
 
 @contextmanager
 def jit(on: bool) -> Iterator[None]:
     """Use compiled kernels or their NumPy twins for a while, whatever the environment says."""
-    before = _Switch.on
-    _Switch.on = on
+    before = _Switch.on, _Switch.always
+    _Switch.on, _Switch.always = on, True
     try:
         yield
     finally:
-        _Switch.on = before
+        _Switch.on, _Switch.always = before
 
 
 def compile_seconds() -> float:

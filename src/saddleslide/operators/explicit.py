@@ -90,7 +90,7 @@ class Matrix(Operator):
 
     @property
     def _is_compiled(self) -> bool:
-        return self.sparse and jit_enabled() and self.matrix.indices.dtype == np.int32
+        return self.sparse and jit_enabled(self.entry_count) and self.matrix.indices.dtype == np.int32
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         if self._is_compiled and on_host(x):
@@ -121,7 +121,7 @@ class Matrix(Operator):
         # patterns of rows are read for next to nothing.
         rows, columns = self.matrix.shape
         if not self.sparse:
-            return jit_enabled() and columns <= _CACHED_COLUMNS
+            return jit_enabled(self.entry_count) and columns <= _CACHED_COLUMNS
         return self._is_compiled and rows >= columns and isinstance(self._rows, SparseRows)
 
     def forward_stack(self, stack: Array) -> Array:

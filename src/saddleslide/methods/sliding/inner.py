@@ -191,7 +191,9 @@ class CompiledSteps:
         """Where metrics are diagonal, sets boxes or full spaces, and simple parts without curves."""
         problem = oracles.problem
         f, g = split.f_simple.separable_form(), split.g_simple.separable_form()
-        if not jit_enabled() or problem.arrays != NUMPY or not isinstance(metric, Spectral | Entrywise):
+        if not jit_enabled(problem.X.size + problem.Y.size) or problem.arrays != NUMPY:
+            return None
+        if not isinstance(metric, Spectral | Entrywise):
             return None
         if f is None or g is None or known_curve(f) is None or known_curve(g) is None:
             return None

@@ -1,0 +1,113 @@
+"""Primal-dual steps on a grid: compiled ones against their twins in NumPy, and accelerated ones against the book."""
+
+import numpy as np
+import pytest
+
+import saddleslide as ss
+from saddleslide.kernels.switch import jit
+from saddleslide.methods import restarted_primal_dual
+from saddleslide.methods.grid_steps import known_grid, known_steps
+from saddleslide.methods.restarted_primal_dual import CHUNK, PrimalDualState, RestartedPrimalDual
+from saddleslide.oracles.oracles import Oracles
+
+F, D = ss.functions, ss.domains
+
+
+def differences_problem(shape=(5, 7), channels=None, Y="groups", bend=0.0, low=-np.inf, high=np.inf):
+    rng = np.random.default_rng(0)
+    B = ss.operators.FiniteDifferences(shape, channels=channels)
+    colours = (len(B.y_shape) - 1,) if channels else ()
+    axes = {"groups": (0, *colours), "each": (0,), "other": (1,)}
+    Y = D.Box(-0.3, 0.3, shape=B.y_shape) if Y == "box" else D.GroupBalls(0.3, axis=axes[Y], shape=B.y_shape)
+    bounded = np.isfinite(low) or np.isfinite(high)
+    X = D.Box(low, high, shape=B.x_shape) if bounded else D.FullSpace(B.x_shape)
+    f = F.LeastSquares(None, np.zeros(B.x_shape), weights=rng.uniform(0.5, 2.0, B.x_shape)) + F.Linear(
+        rng.standard_normal(B.x_shape)
+    )
+    return ss.SaddleProblem(f=f, g=F.Quadratic(bend) if bend else F.Zero(), B=B, X=X, Y=Y)
+
+
+def chunks(problem, modulus, count=2):
+    """Some chunks of steps from a point where no entry is 0, not even those of y that no difference reaches."""
+    oracles, rng = Oracles(problem), np.random.default_rng(1)
+    start = problem.X.project(rng.standard_normal(problem.X.shape)), problem.Y.project(rng.random(problem.Y.shape))
+    state = PrimalDualState.at(oracles, start, problem.coupling.norm.upper, 0.7)
+    state.modulus = modulus
+    for _ in range(count):
+        state = RestartedPrimalDual().step(state, oracles)
+    return state, oracles.calls
+
+
+CASES = [
+    {},
+    {"shape": (1, 6)},
+    {"shape": (6, 1), "Y": "box"},
+    {"shape": (9,), "Y": "box", "bend": 0.2},
+    {"shape": (3, 4, 5), "bend": 0.2, "low": -0.4, "high": 0.5},
+    {"shape": (2, 3, 1, 4), "low": 0.0},
+    {"shape": (4, 5), "channels": 3},
+    {"shape": (4, 5), "channels": 3, "Y": "each"},
+    {"shape": (4, 5), "channels": 2, "Y": "box", "low": -0.4, "high": 0.5},
+]
+
+
+@pytest.mark.parametrize("modulus", [0.0, 0.5])
+def test_compiled_steps_agree_with_their_twins(modulus):
+    for case in CASES:
+        problem, found = differences_problem(**case), []
+        for on in (False, True):
+            with jit(on):
+                assert (known_steps(Oracles(problem)) is not None) == on
+                found.append(chunks(problem, modulus))
+        (plain, calls), (fast, same) = found
+        assert calls == same, case
+        for name in ("x", "y", "pull", "weight", "length"):
+            np.testing.assert_allclose(getattr(fast, name), getattr(plain, name), rtol=0, atol=1e-12, err_msg=str(case))
+        np.testing.assert_allclose(fast.average[0], plain.average[0], rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(fast.average[1], plain.average[1], rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(fast.pull, problem.coupling.adjoint(fast.y), rtol=0.0, atol=1e-13)
+
+
+def test_what_is_of_no_known_kind_is_left_to_numpy():
+    assert known_grid(differences_problem()) is not None
+    assert known_grid(differences_problem(Y="other")) is None
+    problem = differences_problem()
+    for f in (F.Power(0.0), F.Huber(0.5)):
+        assert known_grid(ss.SaddleProblem(f=f, g=F.Zero(), B=problem.coupling, X=problem.X, Y=problem.Y)) is None
+    g = F.Linear(np.ones((2, 5, 7)))
+    assert known_grid(ss.SaddleProblem(f=problem.f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y)) is None
+
+
+def test_accelerated_steps_are_those_of_the_book():
+    """Algorithm 2 of Chambolle and Pock (2011) with their letters, on a problem with a scalar modulus."""
+    rng = np.random.default_rng(2)
+    K, b, gamma = rng.standard_normal((4, 6)), rng.standard_normal(6), 0.8
+    f, X, Y = F.Quadratic(gamma) + F.Linear(-b), D.FullSpace(6), D.Box(-0.5, 0.5, shape=4)
+    oracles = Oracles(ss.SaddleProblem(f=f, g=F.Zero(), B=K, X=X, Y=Y))
+    norm = float(np.linalg.norm(K, 2))
+    state = PrimalDualState.at(oracles, (np.zeros(6), np.zeros(4)), norm, 0.7)
+    state.modulus = gamma
+    state = RestartedPrimalDual().step(state, oracles)
+    x, y, tau, sigma = np.zeros(6), np.zeros(4), 1.0 / (norm * 0.7), 0.7 / norm
+    for _ in range(CHUNK):
+        new = (x - tau * (K.T @ y - b)) / (1.0 + tau * gamma)
+        theta = 1.0 / np.sqrt(1.0 + 2.0 * gamma * tau)
+        tau, sigma = theta * tau, sigma / theta
+        y, x = np.clip(y + sigma * (K @ (new + theta * (new - x))), -0.5, 0.5), new
+    np.testing.assert_allclose(state.x, x, rtol=0.0, atol=1e-13)
+    np.testing.assert_allclose(state.y, y, rtol=0.0, atol=1e-13)
+    assert state.weight == pytest.approx(1.0 / (tau * norm))
+
+
+def test_curvature_that_is_felt_makes_loose_targets_cheaper(monkeypatch):
+    rng = np.random.default_rng(0)
+    i, j = np.mgrid[0:48, 0:48] / 48
+    picture = 1.0 * ((i - 0.5) ** 2 + (j - 0.4) ** 2 < 0.09) + 0.3 * i + 0.1 * rng.standard_normal((48, 48))
+    objective = F.LeastSquares(None, picture) + 0.1 * F.L21(axis=0) @ ss.operators.FiniteDifferences((48, 48))
+    calls = []
+    for felt in (restarted_primal_dual._FELT, np.inf):
+        monkeypatch.setattr(restarted_primal_dual, "_FELT", felt)
+        result = ss.minimize(objective, rtol=1e-3)
+        assert result.success
+        calls.append(result.calls.B)
+    assert calls[0] <= 0.6 * calls[1], calls
