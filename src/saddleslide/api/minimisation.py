@@ -37,11 +37,12 @@ def minimize(
     Returns
     -------
     Result
-        Its `objective` is the value at x, indicators left out (`violation` has the largest distance from their sets),
-        `lower` a certified lower bound on the minimum, `duals` has one array per composed term in the order written: a
-        subgradient of it at K_i x. `problem` is the saddle problem that was solved; `print(result.problem)` says where
-        each term went. Where x is complex, `x` is complex and `duals` are where K_i x is; `y` and the arrays of
-        `problem` are pairs of real numbers, see `ss.operators.to_real`.
+        Its `objective` is the value at x, indicators left out. `violation` is the largest distance of a K_i x from
+        where its term is finite (the set of an indicator, z >= 0 of an entropy); the term is evaluated at the nearest
+        point there. `lower` is a certified lower bound on the minimum, `duals` has one array per composed term in the
+        order written: a subgradient of it at K_i x. `problem` is the saddle problem that was solved;
+        `print(result.problem)` says where each term went. Where x is complex, `x` is complex and `duals` are where
+        K_i x is; `y` and the arrays of `problem` are pairs of real numbers, see `ss.operators.to_real`.
 
     Examples
     --------
@@ -62,10 +63,5 @@ def minimize(
         # A view of NumPy's own; nobody else has the array.
         kind, found = kind_of(result.x), cast(Any, to_complex(x))
         result = replace(result, x=found if kind == NUMPY else kind.uploaded(found))
-    return replace(
-        result,
-        objective=stated.value(x),
-        violation=stated.violation(x),
-        duals=stated.duals(x, y),
-        problem=stated.problem,
-    )
+    value, violation = stated.judge(x)
+    return replace(result, objective=value, violation=violation, duals=stated.duals(x, y), problem=stated.problem)

@@ -14,6 +14,7 @@ from saddleslide.domains import Domain, FullSpace, Product
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.base import Composite, Function, certain_modulus, rounding_of
 from saddleslide.functions.blockwise import joined_smoothness
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import Rounding, joined
 from saddleslide.functions.searched import Tally, TiltedMinimum
 from saddleslide.functions.separable import has_prox, prox
@@ -61,6 +62,14 @@ class DirectSum(Composite):
 
     def __repr__(self) -> str:
         return f"DirectSum({', '.join(map(repr, self.functions))})"
+
+    def __add__(self, other: Function) -> Function:
+        """Block by block, where the other one has the same blocks."""
+        if not isinstance(other, DirectSum) or other.shapes != self.shapes:
+            return super().__add__(other)
+        pairs = zip(self.functions, other.functions, strict=True)
+        both = [b if isinstance(a, Zero) else a if isinstance(b, Zero) else a + b for a, b in pairs]
+        return DirectSum(both, self.shapes)
 
     @property
     def composed_of(self) -> tuple[Function, ...]:
