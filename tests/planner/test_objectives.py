@@ -210,3 +210,33 @@ def test_several_unknowns_have_their_own_steps():
     np.testing.assert_allclose(sparse @ result.x, S.value, atol=2e-3)
     # Duals of a term with a step of its own are its gradients, where it has some.
     np.testing.assert_allclose(result.duals[2], 0.1 * (sparse @ result.x), atol=1e-12)
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-11])
+def test_closed_minima_are_found_at_once(tol):
+    symmetric = A[:N] + A[:N].T
+    values, vectors = np.linalg.eigh(symmetric)
+    result = ss.minimize(F.LeastSquares(None, symmetric), tol, over=D.PSDCone(N))
+    assert result.success and result.objective == pytest.approx(0.5 * np.sum(np.minimum(values, 0.0) ** 2), abs=1e-11)
+    np.testing.assert_allclose(result.x, vectors * np.maximum(values, 0.0) @ vectors.T, atol=1e-11)
+    result = ss.minimize(F.LeastSquares(None, b) + 0.3 * F.L2(), tol)
+    assert result.success
+    np.testing.assert_allclose(result.x, b * (1.0 - 0.3 / np.linalg.norm(b)), atol=1e-12)
+
+
+def test_unknowns_keep_their_steps_on_boxes():
+    cp = need("cvxpy")
+    u, w = ss.operators.split_unknowns(3, 2)
+    lower = np.array([0.1, 0.0, -1.0, 0.2, 0.0])
+    c = np.array([1.0, -2.0, 0.5])
+    coupled = 0.7 * F.L2() @ (ss.operators.as_operator(K[:2, :3]) @ u - w)
+    objective = F.Linear(c) @ u + 0.2 * F.Quadratic(1.0) @ u + F.L1().translated([1.0, 2.0]) @ w + coupled
+    over = D.Box(lower, np.full(5, 3.0))
+    assert [term.place for term in split_objective(objective, over).terms] == [PROX, PROX, PROX, BLOCK]
+    result = ss.minimize(objective, rtol=1e-6, over=over)
+    x = cp.Variable(5)
+    minimum = c @ x[:3] + 0.1 * cp.sum_squares(x[:3]) + cp.norm1(x[3:] - np.array([1.0, 2.0]))
+    minimum += 0.7 * cp.norm(K[:2, :3] @ x[:3] - x[3:])
+    trusted = cp.Problem(cp.Minimize(minimum), [x >= lower, x <= 3.0])
+    trusted.solve(solver="CLARABEL")
+    assert result.success and result.objective == pytest.approx(trusted.value, rel=1e-5)

@@ -57,6 +57,8 @@ def minimize(
     start = options.get("start")
     if stated.is_complex and isinstance(start, tuple | list) and len(start) == 2 and np.iscomplexobj(start[0]):
         options["start"] = (to_real(start[0]), start[1])
+    if "start" not in options and (known := stated.closed_minimiser()) is not None:
+        options["start"] = (known, np.zeros(0))
     result = solve(stated.problem, tol, **options)
     x, y = to_host(result.x), to_host(result.y)
     if stated.is_complex:

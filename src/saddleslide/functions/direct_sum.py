@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_shape, blank, split
-from saddleslide.domains import Domain, FullSpace, Product
+from saddleslide.domains import Box, Domain, FullSpace, Product
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.base import Composite, Function, certain_modulus, rounding_of
 from saddleslide.functions.blockwise import joined_smoothness
@@ -101,11 +101,15 @@ class DirectSum(Composite):
         """The factors of the domain that the blocks are in; whole spaces where it has none of these shapes."""
         if isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes:
             return list(domain.factors)
+        if isinstance(domain, Box) and domain.uniform is not None:
+            return [Box(*domain.uniform, shape=shape) for shape in self.shapes]
+        if isinstance(domain, Box):
+            return [Box(*sides) for sides in zip(self.split(domain.lower), self.split(domain.upper), strict=True)]
         return [FullSpace(shape) for shape in self.shapes]
 
     def fits(self, domain: Domain) -> bool:
-        """Whether the domain has one factor per block, or is the whole space."""
-        return isinstance(domain, FullSpace) or (
+        """Whether the domain has one factor per block, or is a box or the whole space."""
+        return isinstance(domain, FullSpace | Box) or (
             isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes
         )
 

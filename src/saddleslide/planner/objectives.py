@@ -18,10 +18,11 @@ from saddleslide.arrays.base import Array, Shape, split, to_complex
 from saddleslide.domains import Box, Domain, FullSpace, Product
 from saddleslide.errors import InputError
 from saddleslide.functions import DirectSum, Function, Scaled, Sum, Zero, has_prox
-from saddleslide.functions.base import is_ours, is_own_class
+from saddleslide.functions.base import is_ours, is_own_class, runs_own_code
 from saddleslide.functions.composed import Composed
 from saddleslide.functions.dilated import dilate
 from saddleslide.functions.indicator import Indicator
+from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
 from saddleslide.operators import Identity, Operator, Part, Stack
 from saddleslide.operators.algebra import is_complex
 from saddleslide.operators.base import COMPLEX
@@ -73,6 +74,14 @@ class Objective:
         """The objective, each term at the nearest point where it may be finite, and the largest distance from there."""
         found = [term.judge(x) for term in self.terms]
         return math.fsum(value for value, _ in found), max((distance for _, distance in found), default=0.0)
+
+    def closed_minimiser(self) -> Array | None:
+        """The minimiser, up to rounding, where a closed form gives it and nothing stands behind an operator."""
+        f, X = self.problem.f, self.problem.X
+        if self.problem.Y.size or runs_own_code(f) or X.own_code or not has_closed_minimum(f, X):
+            return None
+        found = tilted_minimum(f, np.zeros(X.shape), X)
+        return X.project(found.point) if math.isfinite(found.value) else None
 
     def duals(self, x: Array, y: Array) -> tuple[Array, ...]:
         """One array per composed term: its block of y, or a subgradient of factor * h at K x; complex as K x is."""
