@@ -240,3 +240,10 @@ def test_unknowns_keep_their_steps_on_boxes():
     trusted = cp.Problem(cp.Minimize(minimum), [x >= lower, x <= 3.0])
     trusted.solve(solver="CLARABEL")
     assert result.success and result.objective == pytest.approx(trusted.value, rel=1e-5)
+
+
+def test_what_is_linear_behind_an_operator_is_linear():
+    result = ss.minimize(LS + 2.0 * F.Linear(np.arange(8.0)) @ ss.operators.as_operator(K), rtol=1e-8)
+    expected = np.linalg.solve(A.T @ A, A.T @ b - 2.0 * K.T @ np.arange(8.0))
+    assert result.success and result.x == pytest.approx(expected, abs=1e-4)
+    assert result.duals[0] == pytest.approx(2.0 * np.arange(8.0))
