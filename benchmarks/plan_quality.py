@@ -26,7 +26,7 @@ import numpy as np
 import saddleslide as ss
 from saddleslide.domains import Box, FullSpace, Simplex
 from saddleslide.functions import LeastSquares, Linear, Logistic, Quadratic, Zero
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 
 ORDERS = tuple("".join(letters) for letters in itertools.permutations("fgB"))
 METRICS = ("identity", "balanced", "levelwise")
@@ -128,7 +128,7 @@ def grid(problem: ss.SaddleProblem, tol: float, prices: tuple[float, float, floa
         for loops in itertools.product(powers, repeat=3):
             if math.prod(loops) <= cap:
                 plan = ss.plan(problem, order=order, loops=loops, metric=metric)
-                plans.append((weighted_cost(plan.predicted_calls, prices), plan))
+                plans.append((weigh_calls(plan.predicted_calls, prices), plan))
     for cost, plan in sorted(plans, key=lambda pair: pair[0]):
         if best["cost"] is not None and cost >= best["cost"]:
             break
@@ -150,7 +150,7 @@ def restarts(
         return runs, best
     for factor in FACTORS:
         result = ss.run(problem, ss.plan(problem, tol, regime="restarts", factor=factor))
-        runs, cost = runs + 1, weighted_cost(vars(result.calls), prices)
+        runs, cost = runs + 1, weigh_calls(vars(result.calls), prices)
         if true_gap(problem, result, tol) <= tol and (best["cost"] is None or cost < best["cost"]):
             calls = [result.calls.f, result.calls.g, result.calls.B]
             best = {"cost": cost, "plan": f"restarts, factor {factor:g}", "calls": calls}
@@ -165,7 +165,7 @@ def measure(name: str, cap: int) -> dict[str, object]:
     tol = reduction * start
     solved = ss.solve(problem, tol, costs=prices)
     best = grid(problem, tol, prices, cap)
-    cost = weighted_cost(vars(solved.calls), prices)
+    cost = weigh_calls(vars(solved.calls), prices)
     return {
         "problem": name, "prices": list(prices), "reduction": reduction, "start_gap": start,
         "grid": best["cost"], "grid_plan": best.get("plan"), "grid_calls": best.get("calls"), "grid_runs": best["runs"],

@@ -31,7 +31,7 @@ from saddleslide.domains import FullSpace
 from saddleslide.functions import Linear, Noisy, Quadratic
 from saddleslide.methods.sliding import Recursion
 from saddleslide.methods.sliding.anchors import Anchors
-from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
+from saddleslide.methods.sliding.bilinear import gradient_writers, product_domain, product_writer, taken_anchors
 from saddleslide.methods.sliding.recursion import Writer
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import Samples, drawn_problem
@@ -140,7 +140,7 @@ def exact_inside(known: Known, stage: Stage, count: int, runs: int) -> np.ndarra
             "B": _anchors(noisy, taken_anchors(noisy, stage, (x, y), noisy.problem))
         }
         names = [level.term.name for level in levels]
-        operators = [coupling_writer(exact) if name == "B" else None for name in names]
+        operators = [product_writer(exact) if name == "B" else None for name in names]
         start = np.concatenate([x, y])
         recursion = Recursion(levels, [gradients[name] for name in names], operators, product_domain(problem), start)
         for average in recursion.steps():

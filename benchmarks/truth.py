@@ -74,7 +74,7 @@ def misdeclared(problem, constant, factor, side):
     """The problem with a false constant."""
     given = {"f": problem.f, "g": problem.g, "B": problem.coupling, "X": problem.X, "Y": problem.Y}
     if constant == "norm":
-        given["B"] = ss.operators.as_coupling(problem.coupling, norm=factor * problem.coupling.norm.upper)
+        given["B"] = ss.operators.as_operator(problem.coupling, norm=factor * problem.coupling.norm.upper)
     else:
         given[side] = declared(given[side], given["X" if side == "f" else "Y"], constant, factor)
     return ss.SaddleProblem(**given)

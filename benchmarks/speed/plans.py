@@ -13,7 +13,7 @@ from saddleslide.kernels.switch import jit
 from saddleslide.methods.sliding import bilinear_recursion
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.paper.instances import instance
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 from saddleslide.theory.restarts import Stage
 
 REGIMES, LOOPS = ("standard", "nonlocal", "holder"), (160, 3, 10)
@@ -43,7 +43,7 @@ def _regime(regime: str, rounds: int) -> dict[str, Any]:
         for unit, seen in costs.items():
             seen.append(tuple(0.5 * (before[unit][name] + after[unit][name]) for name in "fgB"))
     price = {unit: tuple(float(np.median(part)) for part in zip(*seen, strict=True)) for unit, seen in costs.items()}
-    weighted = {unit: weighted_cost(vars(oracles.calls), price[unit]) for unit in costs}
+    weighted = {unit: weigh_calls(vars(oracles.calls), price[unit]) for unit in costs}
     fast, slow = clocks[True].median(), clocks[False].median()
     n = given.problem.X.size
     blocks = [(slice(0, n), "x"), (slice(n, None), "y")]

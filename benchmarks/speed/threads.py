@@ -9,7 +9,7 @@ import numpy as np
 
 import saddleslide as ss
 from benchmarks.speed.timing import interleaved
-from saddleslide.kernels.threads import working_threads
+from saddleslide.kernels.threads import use_threads
 
 
 def measured(rounds: int) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def measured(rounds: int) -> dict[str, Any]:
     x = np.random.default_rng(0).standard_normal(problem.X.shape)
 
     def gradient(count: int) -> object:
-        with working_threads(count, "benchmarks"):
+        with use_threads(count, "benchmarks"):
             return [problem.f.gradient(x) for _ in range(5)][-1]
 
     def solved(count: int) -> ss.Result:

@@ -18,7 +18,7 @@ import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import weighted
 from saddleslide.api.runner import carry_out
-from saddleslide.facts.costs import estimated_costs
+from saddleslide.facts.costs import estimate_costs
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import method_plan
 from saddleslide.planner.forecast import ADAPTIVE
@@ -33,7 +33,7 @@ SMOOTH = [instance for instance in CALIBRATION if instance.family != "nonsmooth"
 def ratios(instance: Instance) -> dict[str, Any]:
     """By method: the ratio, and whether adaptive sliding had to go on."""
     problem = instance.make()
-    prices = instance.costs or estimated_costs(problem)
+    prices = instance.costs or estimate_costs(problem)
     alone = weighted(ss.solve(problem, reduction=instance.reduction, method=ADAPTIVE, costs=prices).calls, prices)
     found = {}
     for name in FORCED:

@@ -20,7 +20,7 @@ from typing import Any
 import saddleslide as ss
 from benchmarks.suite.problems import CALIBRATION, Instance
 from benchmarks.suite.regret import given_up_after, weighted
-from saddleslide.facts.costs import estimated_costs
+from saddleslide.facts.costs import estimate_costs
 from saddleslide.facts.facts import Facts
 from saddleslide.planner.forecast import ADAPTIVE, kind_of, predict_adaptive
 
@@ -30,7 +30,7 @@ PATIENCE, SPREAD = 8.0, 20.0
 def shares(instance: Instance, seconds: float) -> dict[str, Any]:
     """Kind of the instance, and share by method; None where the target was not reached."""
     problem = instance.make()
-    prices = instance.costs or estimated_costs(problem)
+    prices = instance.costs or estimate_costs(problem)
     own = ss.solve(problem, reduction=instance.reduction, method=ADAPTIVE, costs=prices)
     cost, tol = weighted(own.calls, prices), own.target
     bound = predict_adaptive(problem, tol, prices).bound

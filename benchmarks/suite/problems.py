@@ -1,6 +1,6 @@
 """The instances: every part of the problem cheap or costly, smooth or not, with and without proximal steps.
 
-Prices are in operations of one call, from sizes (`facts.costs.estimated_costs`) unless an instance names its own:
+Prices are in operations of one call, from sizes (`facts.costs.estimate_costs`) unless an instance names its own:
 a function or product that stands for something larger than what is computed here.
 """
 

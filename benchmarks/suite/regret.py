@@ -21,16 +21,16 @@ from pathlib import Path
 
 import saddleslide as ss
 from benchmarks.suite.problems import INSTANCES, Instance
-from saddleslide.facts.costs import estimated_costs
+from saddleslide.facts.costs import estimate_costs
 from saddleslide.facts.facts import Facts
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 
 PATIENCE = 2.0
 NEAR, WANTED, MOST = 1.3, 10, 2.0
 
 
 def weighted(calls: ss.Calls, prices: tuple[float, float, float]) -> float:
-    return weighted_cost({"f": calls.f, "g": calls.g, "B": calls.B}, prices)
+    return weigh_calls({"f": calls.f, "g": calls.g, "B": calls.B}, prices)
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def given_up_after(seconds: float) -> Iterator[dict[str, bool]]:
 def measured(instance: Instance, name: str, limit: float, seconds: float) -> dict | None:
     """Cost of one method; None where it does not apply."""
     problem = instance.make()
-    prices = instance.costs or estimated_costs(problem)
+    prices = instance.costs or estimate_costs(problem)
     named = name not in ("auto", "adaptive")
     if named and ss.methods.by_name[name]().lacks(Facts(problem)):
         return None

@@ -13,7 +13,7 @@ from typing import Any
 import saddleslide as ss
 from benchmarks.suite.problems import INSTANCES
 from benchmarks.suite.regret import weighted
-from saddleslide.facts.costs import estimated_costs
+from saddleslide.facts.costs import estimate_costs
 from saddleslide.planner import courses
 
 REGRET = Path(__file__).resolve().parents[1] / "results" / "regret.json"
@@ -22,7 +22,7 @@ REGRET = Path(__file__).resolve().parents[1] / "results" / "regret.json"
 def row(instance: Any, best: float) -> dict[str, Any]:
     """The two ratios on one problem, and what auto took."""
     problem = instance.make()
-    prices = instance.costs or estimated_costs(problem)
+    prices = instance.costs or estimate_costs(problem)
     plain, patience = ss.solve(problem, reduction=instance.reduction), courses.PATIENCE
     courses.PATIENCE = 2.0 * patience
     try:

@@ -23,7 +23,7 @@ from saddleslide.certificates.judge import Judge
 from saddleslide.methods import metric_choice
 from saddleslide.methods.adaptive_sliding import Iteration
 
-JUDGING = ("open", "consider", "settle", "judge_start", "gap_at", "certificate")
+JUDGING = ("open", "judge", "judge_exactly", "judge_start", "gap_at", "certificate")
 
 
 @dataclass

@@ -11,7 +11,7 @@ import saddleslide as ss
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative, Product, Simplex
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.functions import Custom, Huber, LeastSquares, Linear, Logistic, Power, Quadratic, Zero
-from saddleslide.operators import FiniteDifferences, as_coupling
+from saddleslide.operators import FiniteDifferences, as_operator
 from support import CountedProblem, gathered
 
 NAN, INF = math.nan, math.inf
@@ -110,22 +110,22 @@ CONSTRUCTORS = {
     ),
     "negative factor": (lambda: -1.0 * Huber(1.0), r"^factor \* f: factor is -1\.0; expected .* >= 0"),
     # couplings
-    "matrix NaN": (lambda: as_coupling(NAN * EYE), r"^B: contains NaN \(9 of 9"),
-    "sparse NaN": (lambda: as_coupling(scipy.sparse.csr_array(NAN * EYE)), r"^B: contains NaN"),
+    "matrix NaN": (lambda: as_operator(NAN * EYE), r"^B: contains NaN \(9 of 9"),
+    "sparse NaN": (lambda: as_operator(scipy.sparse.csr_array(NAN * EYE)), r"^B: contains NaN"),
     "vector as matrix": (
-        lambda: as_coupling(np.ones(3)),
+        lambda: as_operator(np.ones(3)),
         r"^B: received an array of 1 dimensions, shape \(3,\); expected a matrix",
     ),
     "matrix of another shape": (
-        lambda: as_coupling(EYE, x_shape=(2, 2)),
+        lambda: as_operator(EYE, x_shape=(2, 2)),
         r"^B: its shape is \(3, 3\); expected \(3, 4\)",
     ),
     "coupling of another shape": (
-        lambda: as_coupling(as_coupling(EYE), x_shape=(4,)),
+        lambda: as_operator(as_operator(EYE), x_shape=(4,)),
         r"^B: its x shape is \(3,\); expected \(4,\)",
     ),
-    "callables without shapes": (lambda: as_coupling((never, never)), r"^B: a pair of callables has no shapes; pass"),
-    "negative norm": (lambda: as_coupling(EYE, norm=-1.0), r"^B: norm is -1\.0; expected"),
+    "callables without shapes": (lambda: as_operator((never, never)), r"^B: a pair of callables has no shapes; pass"),
+    "negative norm": (lambda: as_operator(EYE, norm=-1.0), r"^B: norm is -1\.0; expected"),
     "differences of nothing": (lambda: FiniteDifferences((0, 3)), r"^FiniteDifferences: shape is \(0, 3\); expected"),
     # components
     "empty component": (lambda: ss.Component(), r"^Component: both function and operator are missing; expected"),
@@ -410,7 +410,7 @@ def test_wrong_answers_of_user_code_are_refused_at_once(answer, message):
     with pytest.raises(InputError, match=rf"^Custom: gradient: {message}"):
         ss.run(custom.problem, ss.plan(custom.problem, **EXPLICIT))
     assert (custom.f.count, custom.g.count) == (1, 0)
-    coupling = as_coupling((answer, never), x_shape=(3,), y_shape=(3,))
+    coupling = as_operator((answer, never), x_shape=(3,), y_shape=(3,))
     with pytest.raises(InputError, match=rf"^B x: {message}"):
         coupling.forward(np.ones(3))
     bad = ss.Component(operator=answer, lipschitz=1.0)
@@ -472,8 +472,8 @@ DOORS = {
     "Logistic: labels": lambda a: ss.functions.Logistic(np.eye(2), a[0]),
     "Box: lower": lambda a: ss.domains.Box(a[0], 9.0),
     "Ball: center": lambda a: ss.domains.Ball(9.0, center=a[0]),
-    "B": lambda a: ss.operators.as_coupling(a),
-    "a list of rows": lambda a: ss.operators.as_coupling([a[0], a[1]]),
+    "B": lambda a: ss.operators.as_operator(a),
+    "a list of rows": lambda a: ss.operators.as_operator([a[0], a[1]]),
     "start: x": lambda a: small(ss.functions.Quadratic(1.0)).start((a[0] / 9.0, np.zeros(2))),
     "certificate: x": lambda a: ss.certify(small(ss.functions.Quadratic(1.0)), a[0] / 9.0, np.zeros(2)),
     "one number": lambda a: ss.functions.Huber(a[0, 1]),
@@ -500,4 +500,4 @@ def test_what_a_mask_hides_is_refused_everywhere(door):
 def test_a_mask_that_hides_nothing_is_none():
     open_mask = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=False)
     np.testing.assert_array_equal(ss.functions.Linear(open_mask).c, open_mask.data)
-    assert ss.operators.as_coupling(open_mask).forward(np.ones(2)).tolist() == [3.0, 7.0]
+    assert ss.operators.as_operator(open_mask).forward(np.ones(2)).tolist() == [3.0, 7.0]

@@ -276,7 +276,7 @@ def counted_problem():
     """A problem from callables only, with one counter for all of them."""
     A = np.random.default_rng(0).standard_normal((4, 3))
     calls = Counter(lambda pair: pair[0] @ pair[1])
-    operator = ss.operators.as_coupling((lambda x: calls((A, x)), lambda y: calls((A.T, y))), (3,), (4,))
+    operator = ss.operators.as_operator((lambda x: calls((A, x)), lambda y: calls((A.T, y))), (3,), (4,))
     problem = ss.SaddleProblem(
         f=F.LeastSquares(operator, np.ones(4), ridge=0.1), g=F.Zero(), B=operator, X=D.FullSpace(3), Y=D.Ball(1.0, 4)
     )
@@ -526,7 +526,7 @@ def test_the_judge_uses_a_modulus_only_where_it_holds():
     judge = Judge(problem, Split(f, zero, zero, zero), Target(1e-6), start)
     outside = np.full(1, 4.0)
     known = Linearisation(outside, f.value(outside), f.gradient(outside))
-    judge.consider(Candidate(*start, f.value(start[0]), linearisation=known))
+    judge.judge(Candidate(*start, f.value(start[0]), linearisation=known))
     assert judge.lower <= 0.0, "the saddle value is -log 1 = 0"
     assert judge.upper >= 0.0
 
@@ -543,7 +543,7 @@ def test_products_that_turn_infinite_end_the_run_with_a_status():
     problem = ss.SaddleProblem(
         f=ss.functions.LeastSquares(np.array([[2.0, 1.0], [0.0, 1.0]]), np.ones(2)),
         g=ss.functions.Quadratic(1.0),
-        B=ss.operators.as_coupling((forward, lambda y: y), (2,), (2,), norm=1.0),
+        B=ss.operators.as_operator((forward, lambda y: y), (2,), (2,), norm=1.0),
         X=free,
         Y=free,
     )

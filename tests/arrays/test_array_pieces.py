@@ -30,8 +30,8 @@ from saddleslide.arrays.base import (
     key_of,
     on_host,
     read_only,
-    received,
-    received_number,
+    receive,
+    receive_number,
     split,
     zeros,
 )
@@ -59,7 +59,7 @@ def test_arguments_are_read_as_they_are_meant():
     assert as_path("run.npz", "path", "run.npz").name == "run.npz"
     assert as_shape(60, "X") == (60,) and as_shape((4, 5), "X") == (4, 5) and as_number(2, "ridge", minimum=0.0) == 2.0
     assert as_real([1, 2], "b").tolist() == [1.0, 2.0] and as_floats([1, 2]).dtype == np.float64
-    assert received([1, 2], (2,), "B x").tolist() == [1.0, 2.0] and received_number(np.array([2.0]), "value") == 2.0
+    assert receive([1, 2], (2,), "B x").tolist() == [1.0, 2.0] and receive_number(np.array([2.0]), "value") == 2.0
     raise_all("SaddleProblem", [])
 
 

@@ -77,7 +77,7 @@ def test_a_problem_on_other_arrays_takes_the_same_steps_and_comes_back_as_them(l
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_products_with_their_matrices_run_there(library, monkeypatch):
-    coupling = ss.operators.as_coupling(there(library, B))
+    coupling = ss.operators.as_operator(there(library, B))
     assert kind_of(coupling.matrix).library == library
     seen = []
     wrap = ArrayKind.wrap
@@ -86,7 +86,7 @@ def test_products_with_their_matrices_run_there(library, monkeypatch):
     assert coupling.adjoint(np.ones(3), np.empty(5)) == pytest.approx(B.sum(axis=0), rel=1e-14)
     assert [kind.library for kind in seen] == [library, library]
     assert coupling.norm.upper == pytest.approx(np.linalg.norm(B, 2), rel=1e-9)
-    image = ss.operators.as_coupling(there(library, np.ones((3, 4))), x_shape=(2, 2))
+    image = ss.operators.as_operator(there(library, np.ones((3, 4))), x_shape=(2, 2))
     assert image.forward(np.ones((2, 2))).shape == (3,)
 
 
@@ -103,7 +103,7 @@ def test_callables_get_their_own_arrays(library):
         kinds.add((kind_of(x).library, str(x.dtype).rpartition(".")[2]))
         return 0.5 * (x @ x), x
 
-    pair = ss.operators.as_coupling((forward, lambda y: matrix.T @ y), (5,), (3,), like=library)
+    pair = ss.operators.as_operator((forward, lambda y: matrix.T @ y), (5,), (3,), like=library)
     f = ss.functions.from_callable(value_and_gradient, strong_convexity=1.0, like=matrix)
     box = ss.domains.Box(1.0, 2.0, shape=3)
     made = ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=pair, X=ss.domains.FullSpace(5), Y=box)
@@ -119,10 +119,10 @@ def test_single_precision_is_raised_and_what_was_passed_is_left_alone(library):
     module = need(library)
     single = module.ones((3, 5)) if library == "torch" else module.numpy.ones((3, 5))
     assert "float32" in str(single.dtype)
-    coupling = ss.operators.as_coupling(single)
+    coupling = ss.operators.as_operator(single)
     assert "float64" in str(coupling.matrix.dtype) and "float32" in str(single.dtype)
     with pytest.raises(InputError, match="NaN"):
-        ss.operators.as_coupling(single * float("nan"))
+        ss.operators.as_operator(single * float("nan"))
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -199,7 +199,7 @@ def test_tensors_that_carry_gradients_or_are_sparse():
     assert to_host(torch.ones(2, requires_grad=True)).tolist() == [1.0, 1.0]
     assert to_host(torch.ones(2, dtype=torch.bfloat16)).dtype == np.float64
     with pytest.raises(InputError, match="expected a dense one"):
-        ss.operators.as_coupling(torch.eye(3).to_sparse())
+        ss.operators.as_operator(torch.eye(3).to_sparse())
 
 
 def test_arrays_on_an_accelerator_go_there_and_come_back(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 import saddleslide as ss
 from libraries import KINDS, kind
-from saddleslide.arrays.base import beside, blank, frozen, received, zeros
+from saddleslide.arrays.base import beside, blank, frozen, receive, zeros
 from saddleslide.arrays.kinds import kind_of, to_host
 from saddleslide.arrays.remote import Remote, traffic
 from saddleslide.arrays.remote.array import constant
@@ -171,7 +171,7 @@ def same(ours, theirs, library, tolerance=1e-10, judged_alike=True):
 @pytest.mark.parametrize(("name", "library"), pairs(PROBLEMS, "adaptive"))
 def test_the_default_method_runs_there(name, library, copies):
     place = kind(library)
-    ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.uploaded)
+    ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.upload)
     settings = {"tol": 1e-5, "method": "adaptive", "max_steps": STEPS[library]}
     first = ss.solve(ours, **settings)
     copies.clear()
@@ -188,7 +188,7 @@ def test_the_default_method_runs_there(name, library, copies):
 )
 def test_plans_of_the_theorems_run_there(name, library, copies):
     place = kind(library)
-    ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.uploaded)
+    ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.upload)
     loops = (3, 1, 1) if library == "jax" else (3, 2, 3)
     plan = ss.plan(ours, order="fgB", loops=loops)
     first = ss.run(ours, plan)
@@ -205,7 +205,7 @@ def test_every_method_runs_there(method):
     name = next(
         name for name in SUITABLE if not ss.methods.by_name[method]().lacks(Facts(PROBLEMS[name](lambda array: array)))
     )
-    ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.uploaded)
+    ours, theirs = PROBLEMS[name](lambda array: array), PROBLEMS[name](place.upload)
     # The plans of the paper grow with the accuracy, and all of their loops are inside one step.
     settings = {"tol": 0.5, "method": method, "max_steps": 3}
     first, second = ss.solve(ours, **settings), ss.solve(theirs, **settings)
@@ -219,14 +219,14 @@ def test_every_method_runs_there(method):
 def test_what_stays_on_the_host_is_said():
     place = kind("torch")
     f = F.Custom(lambda x: x, lambda x: 0.5 * float(x @ x), strong_convexity=1.0)
-    pair = C.as_coupling((lambda x: B @ x, lambda y: B.T @ y), (5,), (3,))
-    made = saddle(f, F.LeastSquares(place.uploaded(G), place.uploaded(b[:4])), pair, D.FullSpace(5), D.FullSpace(3))
+    pair = C.as_operator((lambda x: B @ x, lambda y: B.T @ y), (5,), (3,))
+    made = saddle(f, F.LeastSquares(place.upload(G), place.upload(b[:4])), pair, D.FullSpace(5), D.FullSpace(3))
     assert made.on_host == ("f: Custom: NumPy code", "B: operator or callables: NumPy code")
     result = ss.solve(made, tol=1e-6, max_steps=20)
     assert "on host: f: Custom: NumPy code" in repr(result) and result.transfers > 2 * result.calls.B
     assert f"arrays: torch on cpu, {result.transfers:,} copied" in repr(result)
     strict = kind("array_api_strict")
-    lacking = saddle(F.LeastSquares(strict.uploaded(A), b), F.Zero(), SPARSE, D.FullSpace(5), D.FullSpace(9))
+    lacking = saddle(F.LeastSquares(strict.upload(A), b), F.Zero(), SPARSE, D.FullSpace(5), D.FullSpace(9))
     assert lacking.on_host == ("B: sparse matrix: SciPy products",)
     assert saddle(F.LeastSquares(A, b), F.Zero(), SPARSE, D.FullSpace(5), D.FullSpace(9)).on_host == ()
 
@@ -234,7 +234,7 @@ def test_what_stays_on_the_host_is_said():
 @pytest.mark.parametrize("library", KINDS)
 def test_sparse_products_are_made_there_where_the_library_has_them(library):
     place = kind(library)
-    v = place.placed(np.arange(5.0))
+    v = place.place(np.arange(5.0))
     sparse_product(SPARSE, v)
     before = traffic()
     assert sparse_product(SPARSE, v).host() == pytest.approx(SPARSE @ np.arange(5.0), rel=1e-14)
@@ -246,7 +246,7 @@ def test_sparse_products_are_made_there_where_the_library_has_them(library):
 @gathered("shape", [(6,), (3, 4), (2, 3, 5), (1, 7)])
 def test_transforms_there_are_those_of_the_host(library, shape):
     x = np.random.default_rng(2).standard_normal(shape)
-    there = kind(library).placed(x)
+    there = kind(library).place(x)
     for basis in ("dct", "fft"):
         ours = to_coordinates(x, basis)
         assert to_coordinates(there, basis).host() == pytest.approx(ours, abs=1e-14)
@@ -257,7 +257,7 @@ def test_transforms_there_are_those_of_the_host(library, shape):
 @gathered("library", KINDS)
 def test_single_precision_comes_back_as_single_precision(library):
     place = kind(library)
-    small, smaller, smallest = (place.uploaded(part.astype(np.float32)) for part in (A, b, B))
+    small, smaller, smallest = (place.upload(part.astype(np.float32)) for part in (A, b, B))
     g, X, Y = F.Zero(), D.FullSpace(5), D.Box(-0.1, 0.1, shape=3)
     made = saddle(F.LeastSquares(small, smaller, ridge=0.1), g, smallest, X, Y)
     result = ss.solve(made, tol=1e-6, max_steps=2)
@@ -266,14 +266,14 @@ def test_single_precision_comes_back_as_single_precision(library):
     assert ss.certify(made, result.x, result.y).gap < 10.0
     assert ss.solve(made, tol=1e-6, max_steps=0, start=(result.x, result.y)).nit == 0
     # One array in double precision, and all is.
-    mixed = saddle(F.LeastSquares(small, place.uploaded(b), ridge=0.1), g, smallest, X, Y)
+    mixed = saddle(F.LeastSquares(small, place.upload(b), ridge=0.1), g, smallest, X, Y)
     assert "float64" in str(ss.solve(mixed, tol=1e-6, max_steps=0).x.dtype)
 
 
 @gathered("library", KINDS)
 def test_slices_and_shapes_write_to_the_whole(library):
     place = kind(library)
-    ours, theirs = np.arange(12.0), place.placed(np.arange(12.0))
+    ours, theirs = np.arange(12.0), place.place(np.arange(12.0))
     for whole in (ours, theirs):
         whole[2:8].reshape(2, 3)[0, 1:] = -1.0
         part = whole.reshape(3, 4)
@@ -308,7 +308,7 @@ def test_numpys_functions_mean_the_same_there(library):
         lambda a, b: [np.max(a[:0], initial=2.0), np.max(a * np.nan, initial=0.0), np.broadcast_to(a, (2, 6))],
     ]
     for program in programs:
-        a, b = (place.placed(part) for part in data)
+        a, b = (place.place(part) for part in data)
         ours, theirs = program(*data), program(a, b)
         for mine, other in zip(ours, theirs, strict=True):
             assert np.shape(mine) == np.shape(other)
@@ -320,7 +320,7 @@ def test_numpys_functions_mean_the_same_there(library):
 @pytest.mark.parametrize("library", KINDS)
 def test_what_no_table_knows_is_done_on_the_host_and_counted(library):
     place = kind(library)
-    x = place.placed(np.array([1.0, 2.0, 4.0]))
+    x = place.place(np.array([1.0, 2.0, 4.0]))
     before = traffic()
     assert isinstance(np.diff(x), Remote) and np.asarray(np.tanh(x)).tolist() == np.tanh([1.0, 2.0, 4.0]).tolist()
     assert (traffic() - before).down == 3 and (traffic() - before).up == 2
@@ -356,18 +356,18 @@ def test_constants_are_brought_once_and_dropped_with_their_owner():
 
 def test_helpers_stay_where_the_arrays_are():
     place = kind("array_api_strict")
-    near = place.placed(np.ones(3))
+    near = place.place(np.ones(3))
     assert all(isinstance(made, Remote) for made in (blank((2,), near), zeros(2, near), beside(near, np.ones(2))))
-    assert isinstance(received(np.ones(3), (3,), "x", None, near), Remote)
-    assert received(place.call(lambda v: v + 1.0, near), (3,), "x", None, near).tolist() == [2.0, 2.0, 2.0]
-    assert isinstance(received([1.0], (1,), "x"), np.ndarray)
+    assert isinstance(receive(np.ones(3), (3,), "x", None, near), Remote)
+    assert receive(place.call(lambda v: v + 1.0, near), (3,), "x", None, near).tolist() == [2.0, 2.0, 2.0]
+    assert isinstance(receive([1.0], (1,), "x"), np.ndarray)
     with pytest.raises(TypeError, match="copy it to the host first"):
         __import__("pickle").dumps(near)
 
 
 def test_user_code_can_not_reach_the_iterates():
     place = kind("torch")
-    kept = place.uploaded(np.zeros(5))
+    kept = place.upload(np.zeros(5))
 
     def greedy(x):
         value = 0.5 * float(x @ x)
@@ -376,7 +376,7 @@ def test_user_code_can_not_reach_the_iterates():
         return value, kept
 
     f = F.from_callable(greedy, strong_convexity=1.0, smoothness=ss.Holder(1.0, 1.0), like="torch")
-    made = saddle(f, F.Quadratic(1.0), place.uploaded(B), D.Box(1.0, 2.0, shape=5), D.FullSpace(3))
+    made = saddle(f, F.Quadratic(1.0), place.upload(B), D.Box(1.0, 2.0, shape=5), D.FullSpace(3))
     plain = saddle(F.Quadratic(1.0), F.Quadratic(1.0), B, D.Box(1.0, 2.0, shape=5), D.FullSpace(3))
     plan = ss.plan(plain, order="fgB", loops=(3, 2, 2))
     # A function of the caller's has no closed minimum: its judging searches.
@@ -386,7 +386,7 @@ def test_user_code_can_not_reach_the_iterates():
 @pytest.mark.parametrize("library", ["torch", "array_api_strict"])
 def test_runs_there_are_saved_and_resumed_to_the_same_bits(library, tmp_path):
     place = kind(library)
-    made = PROBLEMS["costly g"](place.uploaded)
+    made = PROBLEMS["costly g"](place.upload)
     plan = ss.plan(made, order="fgB", loops=(5, 2, 3))
     for work, on in (
         (lambda **more: ss.run(made, plan, **more), "plan"),
@@ -421,7 +421,7 @@ def test_variational_inequalities_are_solved_where_they_start(library):
         return [*points, last]
 
     seen = set()
-    ours, theirs = solved(lambda array: array, set()), solved(place.uploaded, seen)
+    ours, theirs = solved(lambda array: array, set()), solved(place.upload, seen)
     assert seen == {place.library} and {kind_of(point).library for point in theirs} == {place.library}
     assert [to_host(point).tolist() for point in theirs] == [pytest.approx(point.tolist(), abs=1e-14) for point in ours]
 
@@ -430,7 +430,7 @@ def test_arrays_on_request_run_elsewhere_too():
     torch, ours = kind("torch"), PROBLEMS["picture, box"](lambda array: array)
     asked = ss.SaddleProblem(f=ours.f, g=ours.g, B=ours.B, X=ours.X, Y=ours.Y, arrays="torch")
     same(ss.solve(ours, tol=1e-4, method="adaptive"), ss.solve(asked, tol=1e-4, method="adaptive"), "torch")
-    theirs = PROBLEMS["picture, box"](torch.uploaded)
+    theirs = PROBLEMS["picture, box"](torch.upload)
     home = ss.SaddleProblem(f=theirs.f, g=theirs.g, B=theirs.B, X=theirs.X, Y=theirs.Y, arrays="numpy")
     result = ss.solve(home, tol=1e-4, method="adaptive")
     # The steps are on the host, the products of the least squares are not.

@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 
 import saddleslide as ss
 import truths
-from saddleslide.certificates.books import counted
+from saddleslide.certificates.books import count_aside
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.guards import (
     PairGuard,
@@ -32,7 +32,7 @@ START = np.full(5, 0.7), np.full(4, -0.3)
 
 def problem(f=None, g=None, forward=None, adjoint=None):
     pair = (forward or (lambda x: B @ x), adjoint or (lambda y: B.T @ y))
-    coupling = ss.operators.as_coupling(pair, (5,), (4,), norm=float(np.linalg.norm(B, 2)))
+    coupling = ss.operators.as_operator(pair, (5,), (4,), norm=float(np.linalg.norm(B, 2)))
     return ss.SaddleProblem(f=f or quartic(), g=g or ss.functions.Quadratic(1.0), B=coupling, X=X, Y=Y)
 
 
@@ -91,7 +91,7 @@ def test_an_adjoint_that_is_off_by_little_is_inside_the_bounds(door, inside):
             assert not claim.success
 
 
-class OwnCoupling(ss.operators.Coupling):
+class OwnCoupling(ss.operators.Operator):
     """A coupling of the caller's, its adjoint wrong by a sign."""
 
     x_shape, y_shape = (5,), (4,)
@@ -195,7 +195,7 @@ def test_true_functions_pass_in_single_precision_and_far_from_zero():
             x = shift + RNG.standard_normal(3) * 10.0 ** RNG.uniform(-8, 2)
             single = x.astype(np.float32)
             guard.look(Linearisation(x, float(single @ H @ single / 2), (H @ single).astype(np.float64)))
-    coupling = ss.operators.as_coupling(B)
+    coupling = ss.operators.as_operator(B)
     for _ in range(200):
         x, y = RNG.standard_normal(5), RNG.standard_normal(4)
         y -= (y @ B @ x) / (x @ B.T @ B @ x) * (B @ x)
@@ -381,7 +381,7 @@ def test_rounding_at_the_size_of_inner_terms_is_no_contradiction(method):
 
 
 def test_points_whose_norms_underflow_contradict_nothing():
-    B = ss.operators.as_coupling(np.array([[3.0]]))
+    B = ss.operators.as_operator(np.array([[3.0]]))
     x, y = np.array([1e-170]), np.array([0.7])
     assert adjoint_complaint(B, x, 3.0 * x, y, np.array([3.0 * 0.7 * (1.0 + 1e-15)])) == ""
     assert adjoint_complaint(B, x, 3.0 * x, y, np.array([2.0 * 0.7])) != ""
@@ -390,13 +390,13 @@ def test_points_whose_norms_underflow_contradict_nothing():
 def test_last_digits_and_underflow_are_no_contradiction():
     """Points that differ by one rounding, of an operator whose terms cancel; products that are 0 or a denormal."""
     A = np.array([[3.0, 1.0], [1.0, 2.0], [-2.0, 5.0]])
-    given = ss.operators.as_coupling((lambda x: A @ x, lambda y: A.T @ y), (2,), (3,))
+    given = ss.operators.as_operator((lambda x: A @ x, lambda y: A.T @ y), (2,), (3,))
     f = ss.functions.LeastSquares(given, A @ np.array([1e5, -2e5]))
     x = np.array([1e5, -2e5])
     guard = PairGuard("f", f, ss.domains.FullSpace(2))
     guard.look(Linearisation(x, 0.0, np.array([1e-10, 2e-10])))
     guard.look(Linearisation(np.nextafter(x, np.inf), 0.0, np.array([-3e-10, 1e-10])))
-    tiny = ss.operators.as_coupling(np.array([[1.0]]))
+    tiny = ss.operators.as_operator(np.array([[1.0]]))
     zero, least = np.zeros(1), np.full(1, 5e-324)
     assert adjoint_complaint(tiny, np.full(1, 0.4), zero, np.full(1, 1e-200), least) == ""
 
@@ -404,7 +404,7 @@ def test_last_digits_and_underflow_are_no_contradiction():
 def test_adjoints_are_tested_once_and_counted_then():
     box, zero = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions.Zero()
     wrong, right = (
-        ss.operators.as_coupling((lambda x: 2 * x, lambda y, factor=factor: factor * y), (2,), (2,), norm=2.0)
+        ss.operators.as_operator((lambda x: 2 * x, lambda y, factor=factor: factor * y), (2,), (2,), norm=2.0)
         for factor in (3, 2)
     )
     with pytest.raises(RunEnded, match=r"^<Bx, y> = "):
@@ -413,13 +413,13 @@ def test_adjoints_are_tested_once_and_counted_then():
     with pytest.raises(RunEnded, match=r"^the adjoint of A in f "):
         check_inner_adjoints(Oracles(ss.SaddleProblem(f=f, g=zero, B=np.eye(2), X=box, Y=box)))
     asked = ss.SaddleProblem(f=zero, g=zero, B=right, X=box, Y=box)
-    with counted(asked) as books:
+    with count_aside(asked) as books:
         assert (known_mismatch(Oracles(asked)), known_mismatch(Oracles(asked))) == (0.0, 0.0)
     assert books.calls.B == 2
 
 
 def test_a_hyperplane_separates_a_level_out_of_reach():
-    A, box = ss.operators.as_coupling([[1.0, 1.0]]), ss.domains.Box(0.0, 1.0, shape=2)
+    A, box = ss.operators.as_operator([[1.0, 1.0]]), ss.domains.Box(0.0, 1.0, shape=2)
     levels = [separates(A, np.array([level]), box, -np.ones(1), -np.ones(2)) for level in (1.9, 2.1)]
     assert levels == [False, True]
 

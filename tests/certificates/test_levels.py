@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from saddleslide.certificates.levels import LevelSets, enclosing_box, least_value
+from saddleslide.certificates.levels import LevelSets, enclose, least_value
 
 F, D = ss.functions, ss.domains
 
@@ -179,7 +179,7 @@ def test_boxes_enclose_their_sets():
     rng = np.random.default_rng(3)
     sets = (D.Ball(2.0, center=[1.0, 2.0]), D.Simplex(3), D.Box(-1.0, [1.0, np.inf]), D.FullSpace(2))
     for domain in (*sets, D.Product(*sets)):
-        lower, upper = enclosing_box(domain)
+        lower, upper = enclose(domain)
         for _ in range(50):
             point = domain.project(5.0 * rng.standard_normal(domain.shape))
             assert np.all(lower <= point) and np.all(point <= upper)

@@ -146,7 +146,7 @@ def test_a_set_that_an_own_class_declares_is_never_solved(nested):
     assert result.status is not ss.Status.SOLVED and "X is the set that its code declares" in problem.assumptions
 
 
-class Dense(ss.operators.Coupling):
+class Dense(ss.operators.Operator):
     """Products with diag(1, 1e-4), and a matrix that says diag(1, 1)."""
 
     x_shape = y_shape = (2,)

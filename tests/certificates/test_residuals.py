@@ -195,7 +195,7 @@ def test_linearisations_that_are_not_finite_never_become_bounds(bad, field, whic
     gradient = np.array([bad, 0.0]) if field == "gradient" else good.gradient
     wrong = Linearisation(point, value, gradient)
     candidate = Candidate(point, point, good.value, None, good, None, good.value, good)
-    subject.consider(candidate)
+    subject.judge(candidate)
     lower, upper = subject.lower, subject.upper
     assert math.isfinite(lower) and math.isfinite(upper) and lower <= upper
     with np.errstate(invalid="ignore"):

@@ -157,7 +157,7 @@ def test_bytes_are_counted(client):
 
 def test_sampling_asks_only_workers_that_hold_a_drawn_part(client):
     with DaskSum(client, parts(), shared=False) as f:
-        f.reduced("gradient", np.ones(SIZE), [1, 2])
+        f.sum_parts("gradient", np.ones(SIZE), [1, 2])
         assert f.counts.bytes_sent == 96
         pair = [problem_with(ss.functions.SampledParts(g, 4)) for g in (f, PartSum(parts()))]
         found = [ss.run(one, ss.plan(one, order="fgB", loops=(20, 1, 2), metric="identity"), rng=3) for one in pair]
@@ -197,7 +197,7 @@ def test_arrays_of_parts_are_left_alone_and_must_fit(client, options):
     for _ in range(3):
         assert f.gradient(np.ones(3)).tolist() == [10.0, 10.0, 10.0]
         # Of two parts that were drawn the first may be a sum by itself.
-        assert f.reduced("gradient", np.ones(3), [0, 2])[1].tolist() == [4.0, 4.0, 4.0]
+        assert f.sum_parts("gradient", np.ones(3), [0, 2])[1].tolist() == [4.0, 4.0, 4.0]
     with pytest.raises(ss.errors.InputError, match=r"part 1: both gave an array of shape \(1,\) .* shape \(3,\)"):
         made([Own(np.ones(3)), Own(np.ones(1))]).value_and_gradient(np.ones(3))
 

@@ -313,8 +313,8 @@ def test_an_agent_s_worker_killed_is_an_exchange_begun_anew(client, monkeypatch)
     killed = sorted(pids)[0]
     # A scheduler may list the dead worker for a while: agents that are sent there must not be waited for.
     late = [frozenset(pids)]
-    known = cluster.living_workers
-    monkeypatch.setattr(cluster, "living_workers", lambda client: late.pop() if late else known(client))
+    known = cluster.find_workers
+    monkeypatch.setattr(cluster, "find_workers", lambda client: late.pop() if late else known(client))
     os.kill(pids[killed], signal.SIGKILL)
     assert np.allclose(there.coupling.adjoint(there.coupling.forward(x)), expected)
     assert not late
@@ -442,7 +442,7 @@ def _address(file):
 
 def cut_off(f, limit):
     """Let all calls of f fail after so many gradients; returns what undoes it."""
-    seen, inner = [0], f.reduced
+    seen, inner = [0], f.sum_parts
 
     def failing(operation, x, chosen=None):
         seen[0] += operation in ("both", "gradient")
@@ -450,8 +450,8 @@ def cut_off(f, limit):
             raise ss.errors.UnreachableError("DaskSum: the cluster is gone.")
         return inner(operation, x, chosen)
 
-    f.reduced = failing
-    return lambda: setattr(f, "reduced", inner)
+    f.sum_parts = failing
+    return lambda: setattr(f, "sum_parts", inner)
 
 
 def test_plans_of_the_theorems_go_back_to_the_last_judged_point():

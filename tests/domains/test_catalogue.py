@@ -598,7 +598,7 @@ def test_sets_answer_for_tensors_as_for_arrays():
     kind = ArrayKind("torch", "cpu")
     for domain, _ in SETS.values():
         p = 3.0 * np.random.default_rng(0).standard_normal(domain.shape)
-        there = kind.placed(p)
+        there = kind.place(p)
         for name in ("project", "maximizer", "recession"):
             answer = getattr(domain, name)(there)
             assert isinstance(answer, Remote)

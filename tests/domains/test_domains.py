@@ -307,7 +307,7 @@ def test_small_answers_of_sets_and_problems():
     box = D.Box(1.0, 2.0, shape=2)
     problem = ss.SaddleProblem(f=zero, g=ss.functions.Huber(1.0), B=np.eye(2), X=box, Y=box)
     assert repr(problem.mirrored().f) == "Huber(1)" and problem.on_host == ()
-    assert problem.placed(problem.start())[1].tolist() == [1.0, 1.0]
+    assert problem.place(problem.start())[1].tolist() == [1.0, 1.0]
     assert Enclosure(10.0, "the multipliers", "A x = b").holds(np.full(4, 2.0))
 
 

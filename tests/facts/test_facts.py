@@ -3,8 +3,8 @@
 import numpy as np
 
 import saddleslide as ss
-from saddleslide.facts.costs import estimated_costs, g_steps_per_gradient, gradient_cost, measured_costs, product_cost
-from saddleslide.facts.metric_constants import constants_in, noise_in, oracles_in, squared_radius_in
+from saddleslide.facts.costs import estimate_costs, g_steps_per_gradient, gradient_cost, measure_costs, product_cost
+from saddleslide.facts.metric_constants import Omega_in, constants_in, noise_in, oracles_in
 from saddleslide.facts.noise import noise_constants, variances, with_variances
 from saddleslide.theory import Constant, Term
 
@@ -15,8 +15,8 @@ def test_costs_come_from_sizes():
     problem = ss.SaddleProblem(f=ZERO, g=ZERO, B=np.eye(10), X=BOX, Y=BOX)
     assert product_cost(problem.coupling) == 200.0
     assert gradient_cost(ss.functions.LeastSquares(np.eye(10), np.zeros(10)), 10) == 400.0
-    assert estimated_costs(problem) == (40.0, 40.0, 200.0)
-    assert all(cost > 0.0 for cost in measured_costs(problem))
+    assert estimate_costs(problem) == (40.0, 40.0, 200.0)
+    assert all(cost > 0.0 for cost in measure_costs(problem))
     assert [g_steps_per_gradient(costs) for costs in ((100.0, 5.0, 1.0), (1.0, 5.0, 1.0))] == [20, 4]
 
 
@@ -36,7 +36,7 @@ def test_constants_in_the_norm_of_a_metric():
     f, g, B = ss.functions.Quadratic([1.0, 100.0]), ss.functions.Quadratic(1.0), np.diag([1.0, 10.0])
     problem = ss.SaddleProblem(f=f, g=g, B=B, X=free, Y=free)
     euclidean = {"nu_x": 1.0, "H_x": 100.0, "mu_x": 1.0, "L_xy": 10.0}
-    metric = ss.metrics.Diagonal([1.0, 100.0]).attached(problem.coupling)
+    metric = ss.metrics.Diagonal([1.0, 100.0]).with_coupling(problem.coupling)
     found = constants_in(metric, problem, {name: Constant(value, "") for name, value in euclidean.items()}, {})
     assert [round(found[name].value, 6) for name in ("H_x", "mu_x", "L_xy")] == [1.0, 1.0, 1.0]
     metric = ss.metrics.Diagonal([0.5, 4.0])
@@ -44,7 +44,7 @@ def test_constants_in_the_norm_of_a_metric():
     assert declared == {"f": (0.1, 6.0), "g": (0.1, 3.0)}
     assert noise_in(metric, {"sigma2_x": Constant(3.0, "declared")}, (2,))["sigma2_x"].value == 6.0
     box = ss.domains.Box(-1.0, 1.0, shape=2)
-    assert squared_radius_in(ss.metrics.Diagonal([1.0, 4.0]), box, np.zeros(2)) == 5.0
+    assert Omega_in(ss.metrics.Diagonal([1.0, 4.0]), box, np.zeros(2)) == 5.0
 
 
 def test_every_theorem_says_how_its_hypotheses_are_known():

@@ -8,9 +8,9 @@ import saddleslide as ss
 from saddleslide.functions import (
     LowerModel,
     Tally,
-    bounding_modulus,
     check_sample,
     hessian_diagonal,
+    modulus_for_bounds,
     rests_on_declaration,
     split_simple,
     without_silent_noise,
@@ -20,31 +20,31 @@ from saddleslide.functions.base import (
     errors_at,
     gradient_aside,
     is_ours,
-    rounding_of,
+    read_rounding,
     run_aside,
     runs_own_code,
     value_aside,
 )
-from saddleslide.functions.blockwise import joined_smoothness
-from saddleslide.functions.constants import declared_forms, exponent, leaves, smoothness_at_hand, takes_products
+from saddleslide.functions.blockwise import join_smoothness
+from saddleslide.functions.constants import exponent, leaves, list_declared_forms, smoothness_at_hand, takes_products
 from saddleslide.functions.entries import _between, minimal_entries
-from saddleslide.functions.lifted import inner_operators, lifted, linear_models
+from saddleslide.functions.lifted import inner_operators, linear_models, make_lift
 from saddleslide.functions.losses import _beyond_linear
-from saddleslide.functions.minimum import careful_sum, has_closed_minimum, minimiser_reach, spared
+from saddleslide.functions.minimum import careful_sum, has_closed_minimum, keep_modulus, minimiser_distance
 from saddleslide.functions.parts import (
-    added,
+    add_terms,
     built_part,
-    evaluated,
+    evaluate_parts,
     halves,
-    summed,
-    summed_in_pieces,
+    sum_block,
+    sum_in_pieces,
     whole_blocks,
 )
 from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.remembered import Memory, Remembered
-from saddleslide.functions.roundings import EXACTLY, NO_ROUNDING, Errors, Rounding, inner_error, joined, tilted
+from saddleslide.functions.roundings import EXACTLY, NO_ROUNDING, Errors, Rounding, inner_error, join, round_linear
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
-from saddleslide.functions.separable import SeparableForm, balanced_size, form_beside
+from saddleslide.functions.separable import SeparableForm, balance_size, form_beside
 
 F, D = ss.functions, ss.domains
 WHOLE, BALL, BOX = D.FullSpace(2), D.Ball(1.0, shape=2), D.Box(-1.0, 1.0, shape=2)
@@ -71,20 +71,20 @@ def test_what_is_of_the_callers_is_told_from_ours():
 
 def test_moduli_that_bounds_rest_on():
     assert certain_modulus(F.Quadratic(2.0), WHOLE) == 2.0
-    assert [bounding_modulus(OWN, F.Zero(), domain) for domain in (BOX, WHOLE)] == [0.0, 1.0]
+    assert [modulus_for_bounds(OWN, F.Zero(), domain) for domain in (BOX, WHOLE)] == [0.0, 1.0]
     assert [rests_on_declaration(OWN, domain) for domain in (WHOLE, BALL)] == [True, False]
-    assert declared_forms(F.Power(0.5) + F.Linear([1.0, 2.0])) == ()
+    assert list_declared_forms(F.Power(0.5) + F.Linear([1.0, 2.0])) == ()
     assert [repr(leaf) for leaf in leaves(2.0 * F.Zero() + F.Huber(1.0))] == ["Zero()", "Huber(1)"]
-    assert spared(2.0, BALL) == 2.0 > spared(2.0, WHOLE)
+    assert keep_modulus(2.0, BALL) == 2.0 > keep_modulus(2.0, WHOLE)
     both = [ss.Holder(1.0, 2.0), ss.Holder(1.0, 3.0)]
-    assert joined_smoothness(both, D.FullSpace((2, 1))) == ss.Holder(1.0, 3.0)
+    assert join_smoothness(both, D.FullSpace((2, 1))) == ss.Holder(1.0, 3.0)
 
 
 def test_separable_forms():
     assert (2.0 * F.Quadratic(1.5)).separable_form().quadratic == 3.0
     assert SeparableForm(quadratic=2.0, linear=-3.0).size(ONE) == 4.0
     assert form_beside(F.Linear([1.0, 2.0]), np.zeros(2)).linear.tolist() == [1.0, 2.0]
-    found = balanced_size(SeparableForm(hubers=((1.0, 0.5),)), np.array([0.0, 0.5, 3.0]), 2.0)
+    found = balance_size(SeparableForm(hubers=((1.0, 0.5),)), np.array([0.0, 0.5, 3.0]), 2.0)
     assert found.tolist() == [0.0, 0.125, 1.0]
     middles = _between(np.array([-1.0, 1.0, 1.0, 0.0]), np.array([4.0, 1e100, 3.0, 1.0]))
     assert middles.tolist() == [0.0, 1e50, 2.0, 2.2227587494850775e-162]
@@ -97,9 +97,9 @@ def test_minima_and_what_bounds_them():
     f = F.LeastSquares(np.eye(2), [1.0, 2.0])
     assert [has_closed_minimum(part, BALL) for part in (f, F.Quadratic(1.0))] == [False, True]
     line = D.FullSpace(1)
-    assert 1.0 < minimiser_reach(F.Power(nu=0.5), ONE, line, 1e-16, np.zeros(1), 0.0, 0.0) < 1.01
-    assert minimiser_reach(F.Linear(ONE), -ONE, line, 1e-16, np.zeros(1), 0.0, 0.0) == math.inf
-    assert wrong_slope_cost(0.5, way=2.0, reach=10.0, modulus=1.0) == 1.125
+    assert 1.0 < minimiser_distance(F.Power(nu=0.5), ONE, line, 1e-16, np.zeros(1), 0.0, 0.0) < 1.01
+    assert minimiser_distance(F.Linear(ONE), -ONE, line, 1e-16, np.zeros(1), 0.0, 0.0) == math.inf
+    assert wrong_slope_cost(0.5, way=2.0, distance=10.0, modulus=1.0) == 1.125
     bound, lost = model_minimum(1.0, ONE, np.zeros(1), 2.0, F.Zero(), line, Errors(0.0, 0.0))
     assert round(bound, 12) == 0.75 and lost < 1e-14
     loss, l1 = F.Logistic(np.eye(2), [1, -1]), F.Power(0.0)
@@ -113,21 +113,25 @@ def test_lower_models():
     assert LowerModel.at(2.0 * ONE, value=1.0, gradient=3.0 * ONE).constant == -5.0
     bent = LowerModel.at(ONE, value=0.5, gradient=ONE, curvature=1.0)
     assert bent.constant == 0.0 and bent.slope.tolist() == [0.0]
-    rounded = LowerModel.rounded(F.Quadratic(1.0), D.Box(-1.0, 1.0, shape=1), ONE, 0.5, ONE, 0.0)
+    rounded = LowerModel.from_gradient(F.Quadratic(1.0), D.Box(-1.0, 1.0, shape=1), ONE, 0.5, ONE, 0.0)
     assert -0.5 - 1e-14 < rounded.constant < -0.5
     assert LowerModel(1.0, np.array([1.0, -2.0])).tilted_minimum(np.zeros(2), BOX).value == -2.0
 
 
 def test_sizes_of_rounding():
     assert inner_error(16) < 1e-14 and inner_error(10**6) < 1e-11
-    assert Rounding().at(3.0, 0.0) == (0.0, 0.0) and rounding_of(F.Zero()).at(1.0, 0.0).value == 0.0
+    assert Rounding().at(3.0, 0.0) == (0.0, 0.0) and read_rounding(F.Zero()).at(1.0, 0.0).value == 0.0
     squares = Rounding(value=((0.0, 0.0, 1e-15), *EXACTLY[1:]))
     assert squares.at(size=1.0, value=2.0).value < squares.times(10.0).at(size=1.0, value=20.0).value
     first, second = (Rounding(value=((1.0, root, 0.0), *EXACTLY[1:])) for root in (3.0, 4.0))
     assert first.plus(second).value[0] == (2.0, 5.0, 0.0)
-    assert Rounding().added_up(10).at(1.0, 1.0).value > Rounding().at(1.0, 1.0).value
-    assert joined([NO_ROUNDING, NO_ROUNDING]) == NO_ROUNDING
-    assert tilted(np.array([3.0, 4.0])).floor == (0.0, 5.0, 0.0) and tilted(np.array(3.0)).floor == (0.0, 0.0, 3.0)
+    assert Rounding().over_levels(10).at(1.0, 1.0).value > Rounding().at(1.0, 1.0).value
+    assert join([NO_ROUNDING, NO_ROUNDING]) == NO_ROUNDING
+    assert round_linear(np.array([3.0, 4.0])).floor == (0.0, 5.0, 0.0) and round_linear(np.array(3.0)).floor == (
+        0.0,
+        0.0,
+        3.0,
+    )
     assert 1e-8 < errors_at(F.LeastSquares(np.eye(1), [1e9]), np.array([1e9 + 1.0]), 0.5).value < 1e-5
     error, norm = F.LeastSquares(3.0 * np.eye(2), np.zeros(2)).product_sizes
     assert 3.0 <= norm < 3.1 and 0.0 < error < 1e-14
@@ -138,7 +142,7 @@ def test_linear_models_and_quadratics_inside():
     f = F.LeastSquares(np.eye(2), np.ones(2))
     assert [weight for weight, _ in linear_models(2.0 * f + f)] == [2.0, 1.0]
     assert linear_models(f + F.Quadratic(1.0)) == []
-    assert type(lifted(f, np.zeros(2))).__name__ == "LinearModelLift"
+    assert type(make_lift(f, np.zeros(2))).__name__ == "LinearModelLift"
     assert [A.x_shape for A in inner_operators(2.0 * f + F.Quadratic(1.0))] == [(2,)]
     assert [*map(repr, quadratics(2.0 * F.Quadratic(1.0) + F.Zero()))] == ["Quadratic(diagonal, any shape)"]
     assert F.Quadratic(np.array([[2.0, 1.0], [1.0, 3.0]])).hessian_diagonal((2,)).tolist() == [2.0, 3.0]
@@ -151,13 +155,15 @@ def test_sums_of_parts_along_a_tree():
         (0, 4),
         (4, 6),
     )
-    assert summed((0, 3), lambda block: ((float(block[0]),), None) if block[1] - block[0] == 1 else None)[0] == (3.0,)
-    numbers, array = summed_in_pieces((0, 2), {(0, 1): ((1.0,), np.ones(2)), (1, 2): ((2.0,), np.ones(2))}, np.empty(2))
+    assert sum_block((0, 3), lambda block: ((float(block[0]),), None) if block[1] - block[0] == 1 else None)[0] == (
+        3.0,
+    )
+    numbers, array = sum_in_pieces((0, 2), {(0, 1): ((1.0,), np.ones(2)), (1, 2): ((2.0,), np.ones(2))}, np.empty(2))
     assert numbers == (3.0,) and array.tolist() == [2.0, 2.0]
-    assert added(((1.0,), None), ((2.0,), None)) == ((3.0,), None)
+    assert add_terms(((1.0,), None), ((2.0,), None)) == ((3.0,), None)
     assert whole_blocks(8, [0, 1, 2, 3, 5, 6, 7]) == [(0, 4), (5, 6), (6, 8)]
     assert isinstance(built_part(lambda: F.Quadratic(1.0), 0, "PartSum"), F.Quadratic)
-    numbers, array = evaluated(
+    numbers, array = evaluate_parts(
         [F.Quadratic(k) for k in (1.0, 2.0, 3.0)].__getitem__, "both", ONE, (0, 3), chosen=[0, 2]
     )
     assert numbers == (2.0,) and array.tolist() == [4.0]

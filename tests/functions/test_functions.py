@@ -152,7 +152,7 @@ def test_value_and_gradient_agree_with_value_and_with_gradient(f, rng):
     kept, out = x.copy(), np.full(N, np.nan)
     value, gradient = f.value_and_gradient(x)
     # A x and the gradient in one pass add up in another order than a product, and BLAS in an order of its own.
-    apart = 2.0 * f.rounding.at(f.rounding_size(x), value, float(np.linalg.norm(gradient)), N).value
+    apart = 2.0 * f.error_model.at(f.term_size(x), value, float(np.linalg.norm(gradient)), N).value
     assert abs(value - f.value(x)) <= (apart if getattr(f, "one_pass", False) else 0.0)
     np.testing.assert_array_equal(gradient, f.gradient(x))
     assert f.gradient(x, out) is out

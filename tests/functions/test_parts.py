@@ -10,8 +10,8 @@ import pytest
 
 import saddleslide as ss
 from remote_parts import PARTS, SIZE, answer, parts, problem_with
-from saddleslide.facts.costs import estimated_costs, gradient_cost
-from saddleslide.functions.parts import halves, summed, summed_in_pieces, whole_blocks
+from saddleslide.facts.costs import estimate_costs, gradient_cost
+from saddleslide.functions.parts import halves, sum_block, sum_in_pieces, whole_blocks
 from support import central_difference, gathered
 
 
@@ -48,12 +48,12 @@ def test_a_sum_in_pieces_has_the_bits_of_the_sum(size, left_out):
     terms = {(i, i + 1): ((rng.random(),), rng.standard_normal(size) * 10.0 ** (4 - 2 * i)) for i in range(5)}
     known = {block: found for block, found in terms.items() if block[0] not in left_out}
     before = {block: found[1].tobytes() for block, found in known.items()}
-    numbers, array = summed((0, 5), known.get)
+    numbers, array = sum_block((0, 5), known.get)
     out = np.full(size, np.nan)
-    found = summed_in_pieces((0, 5), known, out)
+    found = sum_in_pieces((0, 5), known, out)
     assert found[1] is out and (found[0], out.tobytes()) == (numbers, array.tobytes())
     # With a place for the sum, too, and no term was written to.
-    assert summed((0, 5), known.get, np.full(size, np.nan))[1].tobytes() == array.tobytes()
+    assert sum_block((0, 5), known.get, np.full(size, np.nan))[1].tobytes() == array.tobytes()
     assert {block: found[1].tobytes() for block, found in known.items()} == before
 
 
@@ -69,15 +69,15 @@ def test_the_sum_has_the_same_bits_whoever_adds_the_blocks(count):
         i = block[0]
         return ((terms[i][0],), terms[i][1].copy()) if block[1] - i == 1 else None
 
-    whole = summed((0, count), leaf)
+    whole = sum_block((0, count), leaf)
     for _ in range(10):
         # Deal the terms to three workers; each adds the blocks that it holds, the rest is added at the end.
         owner = rng.integers(0, 3, count)
         known = {}
         for worker in range(3):
             for block in whole_blocks(count, np.flatnonzero(owner == worker)):
-                known[block] = summed(block, leaf)
-        joined = summed((0, count), known.get)
+                known[block] = sum_block(block, leaf)
+        joined = sum_block((0, count), known.get)
         assert joined[0] == whole[0]
         assert joined[1].tobytes() == whole[1].tobytes()
 
@@ -139,7 +139,7 @@ def test_a_sum_of_parts_is_solved_as_one_function():
     b = np.concatenate([part().b for part in parts()])
     one = problem_with(ss.functions.LeastSquares(A, b, ridge=PARTS * 0.05))
     many = problem_with(ss.functions.PartSum(parts()))
-    assert estimated_costs(many) == estimated_costs(one)
+    assert estimate_costs(many) == estimate_costs(one)
     found, expected = ss.solve(many, 1e-8), ss.solve(one, 1e-8)
     assert found.success and expected.success
     assert max(found.lower, expected.lower) <= min(found.upper, expected.upper)

@@ -228,7 +228,7 @@ def test_what_building_a_problem_takes_is_in_no_result(bound):
 
         return run
 
-    A = ss.operators.as_coupling((counted("A", lambda x: matrix @ x), counted("A", lambda y: matrix.T @ y)), (8,), (3,))
+    A = ss.operators.as_operator((counted("A", lambda x: matrix @ x), counted("A", lambda y: matrix.T @ y)), (8,), (3,))
     f = ss.functions.from_callable(
         counted("f", lambda x: (0.5 * float(x @ x), x.copy())), smoothness=ss.Holder(1.0, 1.0), strong_convexity=1.0
     )

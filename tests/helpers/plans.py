@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from saddleslide.facts.facts import Facts
-from saddleslide.methods.catalogue import method_plan, named_method
+from saddleslide.methods.catalogue import find_method, method_plan
 from saddleslide.theory.plan import DISTANCES, RECURSIVE_SLIDING, Constant, Plan
 from saddleslide.theory.schedule import Schedule, one_stage
 
@@ -32,6 +32,6 @@ def first_stages(plan, count, **changes):
 def on_allowance(problem, name, prices, tol=0.0, reduction=0.0, **settings):
     """The plan of a method as if auto had preferred it at these prices."""
     facts = Facts(problem)
-    made = replace(method_plan(facts, named_method(name, settings)), tol=tol, reduction=reduction)
+    made = replace(method_plan(facts, find_method(name, settings)), tol=tol, reduction=reduction)
     known = {name: Constant(D, "seen from the start") for name, D in zip(DISTANCES, facts.distances, strict=True)}
     return replace(made, on_allowance=True, costs=prices, constants=known)

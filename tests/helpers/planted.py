@@ -236,7 +236,7 @@ def presented(rng, A, x_shape):
     if kind == 1:
         rows = (A.shape[0],)
         pair = (lambda x: A @ x.ravel(), lambda y: (A.T @ y).reshape(x_shape))
-        return ss.operators.as_coupling(pair, x_shape=x_shape, y_shape=rows)
+        return ss.operators.as_operator(pair, x_shape=x_shape, y_shape=rows)
     return A
 
 
@@ -406,7 +406,7 @@ def coupling(rng, Y, X):
     if kind == 2:
         x_shape, y_shape = X.domain.shape, Y.domain.shape
         pair = (lambda x: (M @ x.ravel()).reshape(y_shape), lambda y: (M.T @ y.ravel()).reshape(x_shape))
-        return M, ss.operators.as_coupling(pair, x_shape=x_shape, y_shape=y_shape)
+        return M, ss.operators.as_operator(pair, x_shape=x_shape, y_shape=y_shape)
     return M, M
 
 

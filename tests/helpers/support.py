@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 
 import saddleslide as ss
-from saddleslide.certificates.books import counted
+from saddleslide.certificates.books import count_aside
 from saddleslide.facts.facts import Facts
 from saddleslide.planner.choice import choose
 
@@ -136,7 +136,7 @@ class CountedProblem:
         self.Y = Y or ss.domains.Box(-1.0, 1.0, shape=rows)
         self.norm = norm
         pair = (self.forward, self.adjoint)
-        coupling = ss.operators.as_coupling(pair, x_shape=(columns,), y_shape=(rows,), norm=norm)
+        coupling = ss.operators.as_operator(pair, x_shape=(columns,), y_shape=(rows,), norm=norm)
         self.problem = ss.SaddleProblem(f=self.f_function, g=self.g_function, B=coupling, X=self.X, Y=self.Y)
 
     @property
@@ -186,7 +186,7 @@ def matrix_free(matrix):
     """The same map as two callables, with no matrix at hand."""
     rows, columns = matrix.shape
     pair = (lambda x: matrix @ x, lambda y: matrix.T @ y)
-    return ss.operators.as_coupling(pair, x_shape=(columns,), y_shape=(rows,))
+    return ss.operators.as_operator(pair, x_shape=(columns,), y_shape=(rows,))
 
 
 def paper_plan(problem, tol=None, **options):
@@ -196,7 +196,7 @@ def paper_plan(problem, tol=None, **options):
 
 def chosen(problem, tol, reduction, prices):
     """The method of "auto" at these prices, and all calls that choosing it took."""
-    with counted(problem) as books:
+    with count_aside(problem) as books:
         found = choose(Facts(problem), tol, reduction, prices, estimated=False)
     return found.method, books.calls
 

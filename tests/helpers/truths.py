@@ -314,7 +314,7 @@ def wrong_transpose(rng, M):
     return (M + E).T, f"a row off by {error:.1e}"
 
 
-class OwnCoupling(ss.operators.Coupling):
+class OwnCoupling(ss.operators.Operator):
     """A coupling of the caller's own."""
 
     def __init__(self, M, T):
@@ -341,7 +341,7 @@ def presented(rng, M, T):
     kind = int(rng.integers(3))
     m, n = M.shape
     if kind == 0:
-        return ss.operators.as_coupling((lambda x: M @ x, lambda y: T @ y), (n,), (m,))
+        return ss.operators.as_operator((lambda x: M @ x, lambda y: T @ y), (n,), (m,))
     if kind == 1:
         return scipy.sparse.linalg.LinearOperator((m, n), matvec=lambda x: M @ x, rmatvec=lambda y: T @ y, dtype=float)
     return OwnCoupling(M, T)
@@ -370,7 +370,7 @@ def adjoint_inside(rng):
     T, told = wrong_transpose(rng, A)
     far = 10.0 ** rng.uniform(-1.0, 2.0)
     b, ridge = far * rng.standard_normal(rows), 10.0 ** rng.uniform(-3.0, 0.0)
-    given = ss.operators.as_coupling(presented(rng, A, T), (n,), (rows,))
+    given = ss.operators.as_operator(presented(rng, A, T), (n,), (rows,))
     if rng.random() < 0.7:
         f = F.LeastSquares(given, b, ridge=ridge), exact.least_squares(A, b, ridge)
     else:
@@ -402,7 +402,7 @@ def single(rng):
         lambda x: (low @ x.astype(np.float32)).astype(float),
         lambda y: (low.T @ y.astype(np.float32)).astype(float),
     )
-    given = ss.operators.as_coupling(pair, (n,), (m,))
+    given = ss.operators.as_operator(pair, (n,), (m,))
     far = 10.0 ** rng.uniform(-1.0, 3.0)
     A, b = conditioned(rng, n + 1, n, 10.0), far * rng.standard_normal(n + 1)
     f = F.LeastSquares(A, b), exact.least_squares(A, b)

@@ -14,7 +14,7 @@ class Watched:
         self.forward, self.adjoint = Counter(lambda x: matrix @ x), Counter(lambda y: matrix.T @ y)
         rows, columns = matrix.shape
         norm = float(np.linalg.norm(matrix, 2))
-        self.coupling = ss.operators.as_coupling(
+        self.coupling = ss.operators.as_operator(
             (self.forward, self.adjoint), x_shape=(columns,), y_shape=(rows,), norm=norm
         )
 

@@ -8,7 +8,7 @@ import saddleslide as ss
 from saddleslide.gallery.tomography import nonlocal_laplacian
 from saddleslide.kernels.arguments import TILE
 from saddleslide.kernels.switch import jit
-from saddleslide.kernels.threads import WORTHWHILE, working_threads
+from saddleslide.kernels.threads import WORTHWHILE, use_threads
 from saddleslide.operators import Matrix
 from saddleslide.operators.sparse import AlikeRows, SparseRows, alike_rows, passes_of
 from support import scattered
@@ -98,9 +98,9 @@ def test_one_different_entry_is_seen_wherever_it_stands():
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_no_bit(threads):
     A, x = Matrix(nonlocal_laplacian(44)), normal(3, 2 * 44**2)
-    assert A.stored >= WORTHWHILE and isinstance(A._rows, AlikeRows)
+    assert A.entry_count >= WORTHWHILE and isinstance(A._rows, AlikeRows)
     alone = A.forward(x)
-    with working_threads(threads, "test"):
+    with use_threads(threads, "test"):
         assert np.array_equal(A.forward(x), alone)
 
 

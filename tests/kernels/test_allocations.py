@@ -52,7 +52,7 @@ def recursion_of(T, coupling, X="full", Y="interval", betas=(0.0, 0.0), primal_d
     problem = ss.SaddleProblem(f=F.Power(1.0), g=F.Power(1.0), B=B, X=sets(PICTURE)[X], Y=sets(B.y_shape)[Y])
     rng = np.random.default_rng(5)
     start = tuple(block.project(0.1 * rng.standard_normal(block.shape)) for block in (problem.X, problem.Y))
-    norm = None if metric is None else metric.attached(B)
+    norm = None if metric is None else metric.with_coupling(B)
     view = View(problem, F.Zero(), F.Zero() if g_simple is None else g_simple, norm, primal_dual)
     return bilinear_recursion(Oracles(problem), Stage(place(TERMS, (3, 1, T)), 1.0, *betas), start, view)
 

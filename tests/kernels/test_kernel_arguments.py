@@ -30,8 +30,8 @@ MATRICES, PICTURES = [{"coupling": Dense}, {"coupling": Sparse}], [{"coupling": 
 COLUMNS = [{"columns": "uint16"}, {"columns": "uint32"}]
 # What kernels are compiled for, where it is not one thing alone.
 KINDS = {
-    "sweeps.coupling_sweep": MATRICES,
-    "sweeps.anchored_sweep": MATRICES + PICTURES,
+    "sweeps.sweep_operator": MATRICES,
+    "sweeps.sweep_anchored": MATRICES + PICTURES,
     "sweeps.primal_dual_sweep": MATRICES,
     "pictures.picture_sweep": PICTURES,
     "pictures.difference_sweep": PICTURES,
@@ -73,7 +73,7 @@ def fits(found, stated):
 @pytest.fixture
 def called(monkeypatch):
     """Names of the kernels that a test calls; their arguments have the stated types."""
-    compiled, seen = building.compiled, set()
+    compiled, seen = building.compile_kernel, set()
 
     def watched(made, **kinds):
         entry, signature = compiled(made, **kinds), building.signature_of(made, **kinds)
@@ -87,7 +87,7 @@ def called(monkeypatch):
 
         return call
 
-    monkeypatch.setattr(building, "compiled", watched)
+    monkeypatch.setattr(building, "compile_kernel", watched)
     switch.load.cache_clear()
     with jit(True):
         yield seen
@@ -122,7 +122,7 @@ def sweep(B, betas=(0.0, 0.0), metric=None, primal_dual=False):
     q = F.Quadratic(1.0)
     problem = ss.SaddleProblem(f=q, g=q, B=B, X=D.FullSpace(B.x_shape), Y=D.Box(-1.0, 1.0, shape=B.y_shape))
     levels = ss.plan(problem, order="fgB", loops=(2, 1, 3)).schedule.levels
-    view = View(problem, metric=None if metric is None else metric.attached(B), primal_dual=primal_dual)
+    view = View(problem, metric=None if metric is None else metric.with_coupling(B), primal_dual=primal_dual)
     start = np.full(B.x_shape, 0.1), np.full(B.y_shape, 0.1)
     list(bilinear_recursion(Oracles(problem), Stage(levels, 1.0, *betas), start, view).steps())
 
@@ -195,7 +195,7 @@ def test_the_clock_of_methods_stands_still_while_a_kernel_is_compiled(monkeypatc
         now[0] += 0.25
         return made
 
-    monkeypatch.setattr(building, "compiled", slowly)
+    monkeypatch.setattr(building, "compile_kernel", slowly)
     before, compiled = clock(), compile_seconds()
     assert Kernels("compiled").combine is importlib.import_module("saddleslide.kernels.compiled").combine
     assert compile_seconds() - compiled == pytest.approx(0.25) and clock() == pytest.approx(before)

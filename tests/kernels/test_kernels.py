@@ -14,8 +14,8 @@ import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.kernels import reference
 from saddleslide.kernels.arguments import Above
-from saddleslide.kernels.switch import asked_for, compile_seconds, jit, jit_enabled, load, updates
-from saddleslide.kernels.threads import over_rows, together, working_threads
+from saddleslide.kernels.switch import compile_seconds, is_asked_for, jit, jit_enabled, load, updates
+from saddleslide.kernels.threads import over_rows, together, use_threads
 from saddleslide.methods.sliding import bilinear_recursion
 from saddleslide.methods.sliding.innermost import CompiledSweep
 from saddleslide.methods.sliding.known import known_parts
@@ -220,7 +220,7 @@ def test_a_single_level_stays_in_python():
 def test_unknown_parts_leave_the_loop_in_python():
     B = COUPLINGS["dense"]()
     X, Y = sets(PICTURE)["interval"], sets(FIELD)["interval"]
-    callables = ss.operators.as_coupling((B.forward, B.adjoint), x_shape=PICTURE, y_shape=FIELD, norm=B.norm.upper)
+    callables = ss.operators.as_operator((B.forward, B.adjoint), x_shape=PICTURE, y_shape=FIELD, norm=B.norm.upper)
     assert_twins(averages(problem_on(callables, X, Y)), compiled=False)
     whole = ss.domains.Product(ss.domains.Box(-0.1, 0.1, shape=10), ss.domains.Ball(0.2, shape=25))
     flat = ss.operators.Matrix(matrix(), (35,), FIELD)
@@ -302,7 +302,7 @@ def test_threads_change_no_bit(monkeypatch, count):
 def test_threads_share_out_all_rows_once(monkeypatch, count):
     monkeypatch.setattr("saddleslide.kernels.threads.WORTHWHILE", 1)
     starts, seen = np.array([0, 0, 5, 5, 30, 31, 40]), []
-    with working_threads(count, "test"):
+    with use_threads(count, "test"):
         over_rows(lambda first, last: seen.extend(range(first, last)), starts)
         together([lambda: seen.append(6), lambda: seen.append(7)])
     assert sorted(seen) == list(range(8))
@@ -328,9 +328,9 @@ def test_wrong_numbers_of_threads_are_refused(wrong):
 def test_the_environment_switches_compiling_off(monkeypatch, name, value, expected):
     for known in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT"):
         monkeypatch.delenv(known, raising=False)
-    assert asked_for()
+    assert is_asked_for()
     monkeypatch.setenv(name, value)
-    assert asked_for() is expected
+    assert is_asked_for() is expected
 
 
 @gathered("on", [True, False])
@@ -348,7 +348,7 @@ SMALL = """
 import numpy as np, sys, saddleslide as ss
 box = ss.domains.Box(-1.0, 1.0, shape=3)
 q = ss.functions.Quadratic(1.0)
-B = ss.operators.as_coupling((lambda x: 2.0 * x, lambda y: 2.0 * y), x_shape=(3,), y_shape=(3,), norm=2.0)
+B = ss.operators.as_operator((lambda x: 2.0 * x, lambda y: 2.0 * y), x_shape=(3,), y_shape=(3,), norm=2.0)
 problem = ss.SaddleProblem(f=q, g=q, B=B, X=box, Y=box)
 assert "numba" not in sys.modules
 result = ss.run(problem, ss.plan(problem, order="fgB", loops=(4, 2, 3)), start=(np.ones(3), np.ones(3)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from saddleslide.functions import LeastSquares
 from saddleslide.kernels.switch import jit, load
-from saddleslide.kernels.threads import WORTHWHILE, working_threads
+from saddleslide.kernels.threads import WORTHWHILE, use_threads
 from saddleslide.operators import Matrix
 from saddleslide.operators.sparse import SparseRows
 from support import gathered, scattered
@@ -45,7 +45,7 @@ def csr(rows, columns):
 def test_pairs_give_the_products_of_scipy(rows, columns):
     S = interpolation(rows, columns, 7)
     made, x, y = SparseRows(S), normal(1, columns), normal(2, rows)
-    assert made.paired and made.kind == ("uint32" if columns == WIDE else "uint16")
+    assert made.is_paired and made.kind == ("uint32" if columns == WIDE else "uint16")
     assert made.rows.columns.size < 0.6 * S.nnz
     product = made.product(x, (rows,), None)
     np.testing.assert_allclose(product, S @ x, rtol=0.0, atol=1e-13)
@@ -59,7 +59,7 @@ def test_pairs_give_the_products_of_scipy(rows, columns):
 
 def test_a_stack_of_products_has_the_bits_of_each():
     made, stack = SparseRows(interpolation(60, 33, 9)), normal(4, 5, 33)
-    assert made.paired
+    assert made.is_paired
     assert np.array_equal(made.products(stack), np.stack([made.product(v, (60,), None) for v in stack]))
     for count in (1, 2):
         assert np.array_equal(made.grams(stack[:count], np.ones(60)), made.grams(stack, np.ones(60))[:count])
@@ -110,13 +110,13 @@ def test_any_rows_any_order(data):
 def test_threads_change_no_bit(threads):
     S = interpolation(4000, 300, 40)
     made, x, b, stack = SparseRows(S), normal(7, 300), normal(8, 4000), normal(9, 3, 300)
-    assert made.paired and made.rows.columns.size >= WORTHWHILE
+    assert made.is_paired and made.rows.columns.size >= WORTHWHILE
 
     def results():
         return [made.product(x, (4000,), None), *made.there_and_back(x, b), made.products(stack), made.grams(stack, b)]
 
     alone = results()
-    with working_threads(threads, "test"):
+    with use_threads(threads, "test"):
         shared = results()
     assert all(np.array_equal(one, other) for one, other in zip(alone, shared, strict=True))
 
@@ -124,7 +124,7 @@ def test_threads_change_no_bit(threads):
 def test_scattered_columns_are_not_paired_and_give_the_same_products():
     S = scattered((60, 300), 0.05, np.random.default_rng(0))
     made, stack, weights = SparseRows(S), normal(10, 3, 300), normal(11, 60)
-    assert not made.paired and made.rows.data is S.data
+    assert not made.is_paired and made.rows.data is S.data
     expected = np.stack([S.T @ (weights * (S @ v)) for v in stack])
     np.testing.assert_allclose(made.grams(stack, weights), expected, rtol=0.0, atol=1e-12)
 
@@ -133,7 +133,7 @@ def test_scattered_columns_are_not_paired_and_give_the_same_products():
 def test_matrices_without_room_for_a_pair(shape):
     S = scipy.sparse.csr_array(np.ones(shape))
     made = SparseRows(S)
-    assert not made.paired
+    assert not made.is_paired
     np.testing.assert_array_equal(
         made.product(np.ones(shape[1]), (shape[0],), None), np.full(shape[0], float(shape[1]))
     )
@@ -144,7 +144,7 @@ def test_least_squares_with_a_paired_matrix_is_its_formula(compiled):
     S, b, x = interpolation(50, 40, 5), normal(12, 50), normal(13, 40)
     f = LeastSquares(S, b, ridge=0.2)
     with jit(compiled):
-        assert isinstance(f.A, Matrix) and (not compiled or f.A._rows.paired)
+        assert isinstance(f.A, Matrix) and (not compiled or f.A._rows.is_paired)
         value, gradient = f.value_and_gradient(x)
         images = f.A.gram_stack(x[None], np.abs(b))
     residual = S @ x - b

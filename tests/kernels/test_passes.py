@@ -12,7 +12,7 @@ from saddleslide.facts.facts import Facts
 from saddleslide.functions import LeastSquares, PoissonTransmission
 from saddleslide.functions.losses import _beyond_linear
 from saddleslide.kernels.switch import jit
-from saddleslide.kernels.threads import WORTHWHILE, working_threads
+from saddleslide.kernels.threads import WORTHWHILE, use_threads
 from saddleslide.methods.adaptive_sliding import AdaptiveSliding
 from saddleslide.operators import Matrix
 from saddleslide.operators.sparse import SparseRows
@@ -62,7 +62,7 @@ def test_threads_change_no_bit_of_a_pass(threads):
     assert S.nnz >= WORTHWHILE
     rows, x, b, stack = SparseRows(S), normal(5, 300), normal(6, 2000), normal(7, 3, 300)
     alone = rows.there_and_back(x, b), rows.products(stack)
-    with working_threads(threads, "test"):
+    with use_threads(threads, "test"):
         shared = rows.there_and_back(x, b), rows.products(stack)
     assert all(np.array_equal(one, other) for one, other in zip(alone[0], shared[0], strict=True))
     assert np.array_equal(alone[1], shared[1])
@@ -123,7 +123,7 @@ def lifted(f, n):
         f=f, g=ss.functions.Zero(), B=np.eye(n), X=ss.domains.FullSpace(n), Y=ss.domains.Box(-1.0, 1.0, shape=n)
     )
     oracles = Oracles(problem)
-    return oracles.lifted(f), oracles
+    return oracles.make_lift(f), oracles
 
 
 def test_what_is_counted_one_call_for_a_pass_one_for_each_probe_none_for_a_lift_of_zero():
@@ -224,4 +224,4 @@ def test_a_product_may_be_written_over_its_vector(matrix, compiled):
 def test_the_matrices_above_are_of_the_kinds_they_are_named_after():
     kinds = [type(Matrix(MATRICES[name])._rows).__name__ for name in ("scattered", "pairs", "alike")]
     assert kinds == ["SparseRows", "SparseRows", "AlikeRows"]
-    assert [Matrix(MATRICES[name])._rows.paired for name in ("scattered", "pairs")] == [False, True]
+    assert [Matrix(MATRICES[name])._rows.is_paired for name in ("scattered", "pairs")] == [False, True]

@@ -77,13 +77,13 @@ def test_games_are_solved_to_rounding():
 
 def test_the_averaged_model_of_an_affine_function_is_that_function(monkeypatch):
     """Every linearisation is the function itself, so every average of them is: constant 5, slope c."""
-    kept, consider = [], Judge.consider
+    kept, consider = [], Judge.judge
 
     def watched(self, candidate):
         kept.append(candidate.averaged)
         return consider(self, candidate)
 
-    monkeypatch.setattr(Judge, "consider", watched)
+    monkeypatch.setattr(Judge, "judge", watched)
     f = F.Custom(lambda x: c.copy(), lambda x: float(c @ x + 5.0), ss.Holder(1.0, 1.0))
     B = RNG.standard_normal((3, 40))
     problem = ss.SaddleProblem(f=f, g=F.Quadratic(1.0), B=B, X=BOX, Y=D.Box(-1.0, 1.0, shape=3))

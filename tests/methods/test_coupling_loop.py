@@ -6,8 +6,8 @@ import pytest
 import saddleslide as ss
 from saddleslide.certificates.candidate import Split
 from saddleslide.kernels.switch import jit, load
-from saddleslide.methods.sliding.inner import CompiledSteps, CouplingLoop, CouplingProblem, DualModel
-from saddleslide.methods.sliding.known import known_coupling, known_curve, known_inverse, known_set, known_term
+from saddleslide.methods.sliding.inner import CompiledSteps, DualModel, InnerLoop, InnerProblem
+from saddleslide.methods.sliding.known import known_curve, known_inverse, known_operator, known_set, known_term
 from saddleslide.metrics import Blocks, Diagonal, Spectral
 from saddleslide.oracles.oracles import Oracles
 from support import gathered, pairwise
@@ -48,17 +48,17 @@ def outcomes(metric, g_simple, Y, coupling="differences", model=None, X=None, f_
     f_simple = Q.Zero() if f_simple is None else f_simple
     B = COUPLINGS[coupling]
     problem = ss.SaddleProblem(f=Q.Quadratic(1.0) + f_simple, g=g_simple, B=B, X=X, Y=Y)
-    attached = METRICS[metric].attached(B)
+    attached = METRICS[metric].with_coupling(B)
     rng = np.random.default_rng(5)
     gradient, center, start = (rng.standard_normal(SHAPE) for _ in range(3))
     begin = (start, Y.project(rng.standard_normal(FIELD)))
     origin = (rng.standard_normal(SHAPE), Y.project(rng.standard_normal(FIELD)))
-    given = CouplingProblem(gradient, center, 1.9, begin, origin, 0.8, model)
+    given = InnerProblem(gradient, center, 1.9, begin, origin, 0.8, model)
     found = []
     for on in (True, False):
         with jit(on):
             oracles = Oracles(problem)
-            loop = CouplingLoop(oracles, attached, Split(Q.Quadratic(1.0), f_simple, Q.Zero(), g_simple))
+            loop = InnerLoop(oracles, attached, Split(Q.Quadratic(1.0), f_simple, Q.Zero(), g_simple))
             result = loop.solve(given, steps, 1e-3)
         found.append((*result[:4], result.Bx, oracles.calls.B, isinstance(loop.steps, CompiledSteps)))
     return found
@@ -111,16 +111,16 @@ def test_the_result_is_not_overwritten_by_the_next_problem():
         f=Q.Quadratic(1.0), g=Q.Zero(), B=B, X=ss.domains.FullSpace(SHAPE), Y=DUAL["interval"]
     )  # fmt: skip
     with jit(True):
-        loop = CouplingLoop(
-            Oracles(saddle), METRICS["spectral"].attached(B), Split(saddle.f, Q.Zero(), Q.Zero(), saddle.g)
+        loop = InnerLoop(
+            Oracles(saddle), METRICS["spectral"].with_coupling(B), Split(saddle.f, Q.Zero(), Q.Zero(), saddle.g)
         )
         start = (np.ones(SHAPE), np.zeros(FIELD))
-        given = CouplingProblem(np.eye(*SHAPE), np.zeros(SHAPE), 1.0, start, start, 0.5, None)
+        given = InnerProblem(np.eye(*SHAPE), np.zeros(SHAPE), 1.0, start, start, 0.5, None)
         first = loop.solve(given, 3, 0.0)
         kept = [part.copy() for part in first[:3]]
         product = first.Bx.copy()
         np.testing.assert_allclose(product, B.forward(first[1]), atol=1e-14)
-        loop.solve(CouplingProblem(-np.eye(*SHAPE), np.ones(SHAPE), 2.0, start, start, 3.0, None), 5, 0.0)
+        loop.solve(InnerProblem(-np.eye(*SHAPE), np.ones(SHAPE), 2.0, start, start, 3.0, None), 5, 0.0)
     for part, copy in zip(first[:3], kept, strict=True):
         assert np.array_equal(part, copy)
 
@@ -129,7 +129,7 @@ def test_parts_of_known_kinds_are_what_compiled_loops_take():
     two, free = Q.Power(0.5), ss.domains.FullSpace(2)
     assert known_curve((2.0 * two + Q.Power(0.0)).separable_form()) == (1.0, 2.0)
     assert known_curve((Q.Power(0.0, weight=[1.0, 2.0]) + two).separable_form()) is None
-    assert known_coupling(ss.operators.FiniteDifferences((4, 5))) == (4, 5)
+    assert known_operator(ss.operators.FiniteDifferences((4, 5))) == (4, 5)
     assert known_set(ss.domains.Ball(2.0, shape=3)).radius == 2.0
     assert known_term(3.0 * Q.Power(0.0), free).threshold.tolist() == [3.0]
     assert known_inverse(ss.metrics.Diagonal([1.0, 4.0]), free).tolist() == [1.0, 0.25]

@@ -26,7 +26,7 @@ def flat_quadratics(norm, d=40):
     U = np.linalg.qr(rng.standard_normal((d, d)))[0]
     f, g = (ss.functions.Quadratic(q) + ss.functions.Linear(0.3 * np.sqrt(q) * rng.standard_normal(d)) for _ in "fg")
     box = ss.domains.Box(-1.0, 1.0, shape=d)
-    return ss.SaddleProblem(f=f, g=g, B=ss.operators.as_coupling(norm * U, norm=norm), X=box, Y=box)
+    return ss.SaddleProblem(f=f, g=g, B=ss.operators.as_operator(norm * U, norm=norm), X=box, Y=box)
 
 
 def squared_radius(problem):

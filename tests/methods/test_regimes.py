@@ -15,12 +15,12 @@ from plans import rescheduled, stage_plan
 from saddleslide.errors import InputError
 from saddleslide.methods.schedule.regimes import range_condition
 from saddleslide.theory import Term, place
-from saddleslide.theory.mixed import gap_target, regularise, regularised_smoothness
+from saddleslide.theory.mixed import gap_target, regularise, regularise_smoothness
 from saddleslide.theory.restarts import (
     Curvature,
     Stage,
     practical_stage,
-    proved_stage,
+    prove_stage,
     restart_count,
     stage_budget,
     with_anchors,
@@ -136,11 +136,11 @@ def test_a_proved_stage_meets_the_inequalities_of_the_proof(seed):
     rng = np.random.default_rng(seed)
     curvature = random_curvature(rng, anchored=seed % 2 == 0)
     Omega = 10.0 ** rng.uniform(2.0, 3.0)
-    stage = proved_stage(curvature, Omega)
+    stage = prove_stage(curvature, Omega)
     level = {level.term.name: level for level in stage.levels}
     kappa_xy = curvature.L_xy**2 / (curvature.delta_x * curvature.delta_y)
     assert pytest.approx(math.sqrt(kappa_xy), rel=1e-12) == level["B"].term.M
-    assert pytest.approx(kappa_xy if curvature.anchored else 0.0, rel=1e-12) == level["B"].L
+    assert pytest.approx(kappa_xy if curvature.is_anchored else 0.0, rel=1e-12) == level["B"].L
     assert stage.Omega == Omega
     assert (stage.beta_x, stage.beta_y) == (curvature.beta_x, curvature.beta_y)
     Theta = kappa_xy / level["B"].N ** 2 + math.sqrt(kappa_xy) / level["B"].N
@@ -672,7 +672,7 @@ def test_the_regularised_problem_has_the_papers_constants(nu):
     flipped = Curvature(bare.g, bare.f, 0.5, mu_y=0.25)
     other, extra = regularise(flipped, eps=0.1, Omega=4.0, diameters=(3.0, math.inf))
     assert (other.f, other.mu_x, extra.block, extra.weight) == (curved.g, 0.025, "x", 0.025)
-    assert regularised_smoothness(ss.Holder(0.3, 0.0), 0.5, 7.0) == ss.Holder(1.0, 0.5)
+    assert regularise_smoothness(ss.Holder(0.3, 0.0), 0.5, 7.0) == ss.Holder(1.0, 0.5)
 
 
 @gathered("block", ["x", "y"])
@@ -763,7 +763,7 @@ ALPHA = {nu: (1.0 - nu) / (1.0 + 3.0 * nu) for nu in (0.0, 0.25, 0.5, 0.75)}
 def declared(f, g, L_xy):
     """A problem that is its constants (Holder, mu), on boxes of one entry: nothing is called to predict its calls."""
     f, g = (F.Custom(lambda u: u, smoothness=holder, strong_convexity=mu) for holder, mu in (f, g))
-    box, B = D.Box(-1.0, 1.0, shape=1), ss.operators.as_coupling(np.full((1, 1), L_xy), norm=L_xy)
+    box, B = D.Box(-1.0, 1.0, shape=1), ss.operators.as_operator(np.full((1, 1), L_xy), norm=L_xy)
     return ss.SaddleProblem(f=f, g=g, B=B, X=box, Y=box)
 
 
@@ -815,7 +815,7 @@ def test_calls_of_restarts_in_the_condition_numbers(proved):
             mine = [1e-11, 1e-11, 1e-11] if proved else [1.0, 1.0, 1.0]
             mine[position] = k
             curvature = Curvature(ss.Holder(1.0, mine[0]), ss.Holder(1.0, mine[1]), math.sqrt(mine[2]), 1.0, 1.0)
-            stage = proved_stage(curvature, 1.0) if proved else practical_stage(curvature, 1.0)
+            stage = prove_stage(curvature, 1.0) if proved else practical_stage(curvature, 1.0)
             assert [level.N for level in stage.levels if level.term.name != name] == [1, 1]
             counts.append({level.term.name: level.N for level in stage.levels}[name])
         assert slope(kappa, counts) == pytest.approx(0.5, rel=0.03)

@@ -11,7 +11,7 @@ from plans import stage_plan
 from saddleslide.kernels import arguments
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.sliding import Recursion, bilinear_recursion
-from saddleslide.methods.sliding.bilinear import coupling_writer, gradient_writers, product_domain, taken_anchors
+from saddleslide.methods.sliding.bilinear import gradient_writers, product_domain, product_writer, taken_anchors
 from saddleslide.methods.sliding.view import View
 from saddleslide.metrics import Diagonal, Spectral
 from saddleslide.oracles.oracles import Oracles
@@ -24,9 +24,9 @@ DIFFERENCES = ss.operators.FiniteDifferences(PICTURE)
 LARGE = scattered((40, 20), 0.4, np.random.default_rng(5))
 COUPLINGS = {
     "differences": DIFFERENCES,
-    "sparse": ss.operators.as_coupling(LARGE, PICTURE, (2, *PICTURE)),
-    "dense": ss.operators.as_coupling(LARGE.toarray(), PICTURE, (2, *PICTURE)),
-    "callables": ss.operators.as_coupling(
+    "sparse": ss.operators.as_operator(LARGE, PICTURE, (2, *PICTURE)),
+    "dense": ss.operators.as_operator(LARGE.toarray(), PICTURE, (2, *PICTURE)),
+    "callables": ss.operators.as_operator(
         (lambda x: (LARGE @ x.ravel()).reshape(2, *PICTURE), lambda y: (LARGE.T @ y.ravel()).reshape(PICTURE)),
         PICTURE, (2, *PICTURE), norm=float(np.linalg.norm(LARGE.toarray(), 2)),
     ),
@@ -59,7 +59,7 @@ def start_of(problem, name):
 def with_every_product(problem, levels, start):
     """The same levels by the plain recursion: every product of every step."""
     oracles = Oracles(problem)
-    gradients, coupling = gradient_writers(oracles, oracles.problem), coupling_writer(oracles)
+    gradients, coupling = gradient_writers(oracles, oracles.problem), product_writer(oracles)
     recursion = Recursion(
         levels,
         [gradients.get(level.term.name) for level in levels],
@@ -114,7 +114,7 @@ def test_the_callables_are_asked_that_much_less_often(order, zero):
 def test_norms_of_x_spare_the_same(coupling, norm, zero):
     problem = problem_with(coupling)
     levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).schedule.levels
-    metric = norm(np.linspace(1.0, 3.0, 20).reshape(PICTURE)).attached(problem.coupling)
+    metric = norm(np.linspace(1.0, 3.0, 20).reshape(PICTURE)).with_coupling(problem.coupling)
     start, view = start_of(problem, zero), View(problem, metric=metric)
     found = []
     for compiled in (True, False):
@@ -190,7 +190,7 @@ def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind,
     monkeypatch.setattr("saddleslide.methods.sliding.innermost._BAND", band)
 
     def after_one_step(spares, start):
-        monkeypatch.setattr("saddleslide.methods.sliding.innermost.spared_by", lambda ends, z, n: spares)
+        monkeypatch.setattr("saddleslide.methods.sliding.innermost.find_spared", lambda ends, z, n: spares)
         oracles = Oracles(problem)
         anchors = taken_anchors(oracles, stage, start_of(problem, "neither"), problem)
         with jit(True):

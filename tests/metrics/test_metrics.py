@@ -17,7 +17,7 @@ from saddleslide.errors import InputError
 from saddleslide.functions import hessian_diagonal
 from saddleslide.metrics import Blocks, Diagonal, Operator, Spectral, fit_spectral, from_dict, spectral
 from saddleslide.metrics.spectral import shell_average
-from saddleslide.operators import FiniteDifferences, as_coupling
+from saddleslide.operators import FiniteDifferences, as_operator
 from support import Counter, gathered
 
 F, D = ss.functions, ss.domains
@@ -74,12 +74,12 @@ EXPECTED = {
 def test_every_metric_is_its_matrix_with_a_bound_on_the_coupling(name, coupling):
     metric, P = EXPECTED[name]
     B = coupling or ss.operators.Matrix(np.random.default_rng(1).standard_normal((5, 12)), SHAPE, (5,))
-    metric = metric.attached(B)
+    metric = metric.with_coupling(B)
 
     def seen(linear):
         return columns_of(lambda e: metric.from_basis(linear(metric.to_basis(e))), SHAPE)
 
-    S = seen(metric.coupling_apply)
+    S = seen(metric.apply_coupling)
     BB = columns_of(lambda e: B.adjoint(B.forward(e)), SHAPE)
     np.testing.assert_allclose(seen(metric.apply), P, atol=1e-12 * np.abs(P).max())
     assert np.linalg.eigvalsh(S - BB).min() >= -1e-12 * np.abs(BB).max()
@@ -87,8 +87,8 @@ def test_every_metric_is_its_matrix_with_a_bound_on_the_coupling(name, coupling)
     basis = columns_of(metric.to_basis, SHAPE)
     np.testing.assert_allclose(basis.T @ basis, np.eye(12), atol=1e-13)
     x = np.random.default_rng(2).standard_normal(SHAPE)
-    assert metric.squared_norm(metric.to_basis(x)) == pytest.approx(x.ravel() @ P @ x.ravel(), rel=1e-12)
-    assert metric.coupling_squared_norm(metric.to_basis(x)) >= float(np.sum(B.forward(x) ** 2)) * (1 - 1e-12)
+    assert metric.norm_squared(metric.to_basis(x)) == pytest.approx(x.ravel() @ P @ x.ravel(), rel=1e-12)
+    assert metric.product_norm_squared(metric.to_basis(x)) >= float(np.sum(B.forward(x) ** 2)) * (1 - 1e-12)
     assert metric.largest >= np.linalg.eigvalsh(P).max() * (1.0 - 1e-12)
 
 
@@ -121,7 +121,7 @@ def test_a_radial_hessian_is_found_from_a_few_probes(shape, basis):
         if basis == "dct"
         else (scipy.fft.fftn, lambda X: scipy.fft.ifftn(X).real)
     )
-    coupling = as_coupling((lambda x: 0.0 * x, lambda y: 0.0 * y), x_shape=shape, y_shape=shape, norm=1.0)
+    coupling = as_operator((lambda x: 0.0 * x, lambda y: 0.0 * y), x_shape=shape, y_shape=shape, norm=1.0)
     calls = Counter(lambda x: back(symbol * forward(x)))
 
     def stacked(stack):
@@ -183,7 +183,7 @@ def test_diagonals_have_a_floor_and_are_not_guessed():
     assert hessian_diagonal(opaque, (2,)) is None
     assert hessian_diagonal(f + opaque, (2,)) is None
     assert hessian_diagonal(F.Linear(np.ones(2)), (2,)) is None
-    hidden = as_coupling((lambda x: x, lambda y: y), x_shape=(2,), y_shape=(2,))
+    hidden = as_operator((lambda x: x, lambda y: y), x_shape=(2,), y_shape=(2,))
     assert hessian_diagonal(F.LeastSquares(hidden, np.zeros(2)), (2,)) is None
 
 
@@ -209,7 +209,7 @@ def periodic_deblurring(n=16):
     k = np.minimum(np.arange(n), n - np.arange(n))
     symbol = np.exp(-0.06 * (k[:, None] ** 2 + k[None, :] ** 2))
     blur = periodic_operator(symbol)
-    A = as_coupling((blur, blur), x_shape=(n, n), y_shape=(n, n), norm=1.0)
+    A = as_operator((blur, blur), x_shape=(n, n), y_shape=(n, n), norm=1.0)
     b = blur(rng.uniform(0.0, 1.0, (n, n))) + 0.01 * rng.standard_normal((n, n))
     B, ridge, beta = FiniteDifferences((n, n)), 1e-3, 2e3
     problem = ss.SaddleProblem(

@@ -504,4 +504,4 @@ def test_products_elsewhere_are_those_on_the_host(name):
     kind, B = as_kind("torch", "like"), MADE[name]()
     x, y = RNG.standard_normal(B.x_shape), RNG.standard_normal(B.y_shape)
     for product, v in ((B.forward, x), (B.adjoint, y)):
-        np.testing.assert_allclose(product(kind.placed(v)).host(), product(v), atol=1e-12)
+        np.testing.assert_allclose(product(kind.place(v)).host(), product(v), atol=1e-12)

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import saddleslide as ss
 from saddleslide.errors import InputError, MissingAdjointError
-from saddleslide.operators import FiniteDifferences, adjoint_mismatch, as_coupling, check_adjoint
+from saddleslide.operators import FiniteDifferences, adjoint_mismatch, as_operator, check_adjoint
 from saddleslide.operators.spectrum import FAILURE_PROBABILITY, lanczos_norm_bound
 from support import Counter, gathered, matrix_free, need, with_spectrum
 
@@ -54,13 +54,13 @@ FORMS = {
     "scaled pylops": lambda: 2.0 * need("pylops").MatrixMult(0.5 * A),
     "duck-typed operator": WithRmatvec,
     "pair of callables": lambda: (lambda x: A @ x.ravel(), lambda y: A.T @ y.ravel()),
-    "coupling": lambda: as_coupling(A),
+    "coupling": lambda: as_operator(A),
 }
 
 
 @gathered("form", FORMS.values(), ids=FORMS.keys())
 def test_every_form_gives_the_same_products(form, rng):
-    B = as_coupling(form(), x_shape=(COLUMNS,), y_shape=(ROWS,))
+    B = as_operator(form(), x_shape=(COLUMNS,), y_shape=(ROWS,))
     x, y = rng.standard_normal(COLUMNS), rng.standard_normal(ROWS)
     np.testing.assert_allclose(B.forward(x), A @ x, rtol=1e-14)
     np.testing.assert_allclose(B.adjoint(y), A.T @ y, rtol=1e-14)
@@ -76,7 +76,7 @@ MATRICES = {name: form for name, form in FORMS.items() if name not in ("pair of 
 
 @gathered("form", MATRICES.values(), ids=MATRICES.keys())
 def test_images_are_the_same_as_their_ravel(form, rng):
-    B = as_coupling(form(), x_shape=(2, 2), y_shape=(3, 2))
+    B = as_operator(form(), x_shape=(2, 2), y_shape=(3, 2))
     x, y = rng.standard_normal((2, 2)), rng.standard_normal((3, 2))
     np.testing.assert_allclose(B.forward(x), (A @ x.ravel()).reshape(3, 2), rtol=1e-14)
     np.testing.assert_allclose(B.adjoint(y), (A.T @ y.ravel()).reshape(2, 2), rtol=1e-14)
@@ -85,7 +85,7 @@ def test_images_are_the_same_as_their_ravel(form, rng):
 
 
 def test_flat_shapes_may_be_numbers():
-    B = as_coupling((lambda x: A @ x, lambda y: A.T @ y), x_shape=COLUMNS, y_shape=ROWS)
+    B = as_operator((lambda x: A @ x, lambda y: A.T @ y), x_shape=COLUMNS, y_shape=ROWS)
     assert (B.x_shape, B.y_shape) == ((COLUMNS,), (ROWS,))
 
 
@@ -93,7 +93,7 @@ def test_finite_differences_agree_with_pylops_blocks(rng):
     pylops, shape = need("pylops"), (4, 5)
     horizontal = pylops.FirstDerivative(shape, axis=1, kind="forward")
     vertical = pylops.FirstDerivative(shape, axis=0, kind="forward")
-    stacked, D = as_coupling(pylops.VStack([horizontal, vertical]), shape, (2, *shape)), FiniteDifferences(shape)
+    stacked, D = as_operator(pylops.VStack([horizontal, vertical]), shape, (2, *shape)), FiniteDifferences(shape)
     x, y = rng.standard_normal(shape), rng.standard_normal((2, *shape))
     np.testing.assert_allclose(stacked.forward(x), D.forward(x), atol=1e-14)
     np.testing.assert_allclose(stacked.adjoint(y), D.adjoint(y), atol=1e-14)
@@ -102,7 +102,7 @@ def test_finite_differences_agree_with_pylops_blocks(rng):
 def test_the_matrix_is_copied(rng):
     for form in (np.array, scipy.sparse.csr_array):
         mine = form(A)
-        B = as_coupling(mine)
+        B = as_operator(mine)
         mine *= 0.0
         x = rng.standard_normal(COLUMNS)
         np.testing.assert_allclose(B.forward(x), A @ x)
@@ -114,12 +114,12 @@ def test_user_callables_can_not_write_to_their_argument():
         return x
 
     with pytest.raises(ValueError, match="read-only"):
-        as_coupling((greedy, greedy), x_shape=(2,), y_shape=(2,)).forward(np.ones(2))
+        as_operator((greedy, greedy), x_shape=(2,), y_shape=(2,)).forward(np.ones(2))
 
 
 def test_products_never_alias_their_argument_or_a_buffer_of_the_user():
     x, buffer = np.ones(2), np.zeros(2)
-    same = as_coupling((lambda x: x, lambda y: buffer), x_shape=(2,), y_shape=(2,))
+    same = as_operator((lambda x: x, lambda y: buffer), x_shape=(2,), y_shape=(2,))
     assert not np.shares_memory(same.forward(x), x)
     assert not np.shares_memory(same.adjoint(x), buffer)
 
@@ -133,7 +133,7 @@ def test_products_never_alias_their_argument_or_a_buffer_of_the_user():
     ids=["scaled", "sign", "rolled", "zero", "nan"],
 )
 def test_adjoint_test_catches_wrong_adjoints(wrong):
-    B = as_coupling((lambda x: A @ x, lambda y: wrong @ y), x_shape=(COLUMNS,), y_shape=(ROWS,))
+    B = as_operator((lambda x: A @ x, lambda y: wrong @ y), x_shape=(COLUMNS,), y_shape=(ROWS,))
     with pytest.raises(InputError, match="not the transpose"):
         check_adjoint(B)
 
@@ -145,16 +145,16 @@ def test_adjoint_test_catches_a_wrong_boundary():
         return np.roll(y[0], 1, axis=1) - y[0] + np.roll(y[1], 1, axis=0) - y[1]
 
     with pytest.raises(InputError, match="boundary"):
-        check_adjoint(as_coupling((D.forward, periodic), D.x_shape, D.y_shape))
+        check_adjoint(as_operator((D.forward, periodic), D.x_shape, D.y_shape))
 
 
 def test_adjoint_test_accepts_true_adjoints_with_one_product_each_way():
     forward, adjoint = Counter(lambda x: A @ x), Counter(lambda y: A.T @ y)
-    B = as_coupling((forward, adjoint), x_shape=(COLUMNS,), y_shape=(ROWS,))
+    B = as_operator((forward, adjoint), x_shape=(COLUMNS,), y_shape=(ROWS,))
     check_adjoint(B)
     assert (forward.count, adjoint.count) == (1, 1)
     assert adjoint_mismatch(B) < 1e-14
-    assert adjoint_mismatch(as_coupling(np.zeros((2, 3)))) == 0.0
+    assert adjoint_mismatch(as_operator(np.zeros((2, 3)))) == 0.0
     assert adjoint_mismatch(FiniteDifferences((5, 3))) < 1e-14
 
 
@@ -188,7 +188,7 @@ NO_ADJOINT = {
 @gathered("form", NO_ADJOINT.values(), ids=NO_ADJOINT.keys())
 def test_operators_without_an_adjoint_are_refused(form):
     with pytest.raises(MissingAdjointError, match=r"^B: .*expected a"):
-        as_coupling(form(), x_shape=(COLUMNS,), y_shape=(ROWS,))
+        as_operator(form(), x_shape=(COLUMNS,), y_shape=(ROWS,))
 
 
 COMPLEX = {
@@ -203,11 +203,11 @@ COMPLEX = {
 def test_complex_operators_are_refused_between_real_arrays(form):
     for shapes in ((COLUMNS, ROWS), (COLUMNS, None), ((COLUMNS, 2), ROWS)):
         with pytest.raises(InputError, match=r"^B: dtype is complex128; expected real.*dtype=complex"):
-            as_coupling(form(), *shapes)
+            as_operator(form(), *shapes)
 
 
 def test_complex_products_are_refused():
-    B = as_coupling((lambda x: 1j * (A @ x), lambda y: A.T @ y), x_shape=(COLUMNS,), y_shape=(ROWS,))
+    B = as_operator((lambda x: 1j * (A @ x), lambda y: A.T @ y), x_shape=(COLUMNS,), y_shape=(ROWS,))
     with pytest.raises(InputError, match=r"B x: received shape \(6,\), dtype complex128; expected real"):
         B.forward(np.ones(COLUMNS))
 
@@ -289,7 +289,7 @@ def norm_cases():
 def test_norm_bounds_are_never_below_known_norms_and_never_far_above():
     count = 0
     for matrix, true in norm_cases():
-        searched, factorised = matrix_free(matrix).norm, as_coupling(matrix).norm
+        searched, factorised = matrix_free(matrix).norm, as_operator(matrix).norm
         assert searched.method.startswith("Lanczos")
         assert factorised.method == "singular values"
         # 1e-14 is how well the matrix itself has the norm that it was built to have.
@@ -313,7 +313,7 @@ def test_lanczos_bound_covers_a_top_that_few_steps_can_not_find():
         diagonal = np.linspace(0.0, 1.0, n) ** 2
         rng.shuffle(diagonal)
         pair = (lambda x, d=diagonal: d * x, lambda y, d=diagonal: d * y)
-        bound = lanczos_norm_bound(as_coupling(pair, x_shape=(n,), y_shape=(n,)), steps=20)
+        bound = lanczos_norm_bound(as_operator(pair, x_shape=(n,), y_shape=(n,)), steps=20)
         low += bound.estimate < 1.0 - 1e-6
         covered += bound.upper >= 1.0
     assert (low, covered) == (20, 20)
@@ -322,7 +322,7 @@ def test_lanczos_bound_covers_a_top_that_few_steps_can_not_find():
 def test_norm_bound_spends_the_products_it_says():
     n = 100
     forward, adjoint = Counter(lambda x: np.arange(n) * x), Counter(lambda y: np.arange(n) * y)
-    B = as_coupling((forward, adjoint), x_shape=(n,), y_shape=(n,))
+    B = as_operator((forward, adjoint), x_shape=(n,), y_shape=(n,))
     assert B.norm is B.norm
     assert forward.count == adjoint.count == int(B.norm.method.split()[1])
 
@@ -342,14 +342,14 @@ def test_zero_operators_have_norm_zero(n):
 
 @gathered("n", [3, 80])
 def test_operators_that_return_nan_have_no_finite_norm(n):
-    B = as_coupling((lambda x: x * np.nan, lambda y: y), x_shape=(n,), y_shape=(n,))
+    B = as_operator((lambda x: x * np.nan, lambda y: y), x_shape=(n,), y_shape=(n,))
     assert B.norm.upper == math.inf
 
 
 def test_a_declared_norm_costs_nothing_and_leaves_the_original_alone():
     forward, adjoint = Counter(lambda x: A @ x), Counter(lambda y: A.T @ y)
-    original = as_coupling((forward, adjoint), x_shape=(COLUMNS,), y_shape=(ROWS,))
-    declared = as_coupling(original, norm=7.0)
+    original = as_operator((forward, adjoint), x_shape=(COLUMNS,), y_shape=(ROWS,))
+    declared = as_operator(original, norm=7.0)
     assert (declared.norm.upper, declared.norm.estimate, declared.norm.method) == (7.0, 7.0, "declared")
     assert (forward.count, adjoint.count) == (0, 0)
     assert original.norm.upper == pytest.approx(np.linalg.norm(A, 2))
@@ -359,13 +359,13 @@ def test_a_declared_norm_costs_nothing_and_leaves_the_original_alone():
 def test_smallest_singular_values_bound_the_true_ones(shape, rng):
     full = rng.standard_normal(shape)
     true = np.linalg.svd(full, compute_uv=False)[-1] if shape[0] >= shape[1] else 0.0
-    for B in (as_coupling(full), matrix_free(full)):
+    for B in (as_operator(full), matrix_free(full)):
         found = B.smallest_singular_value()
         assert found.lower <= true <= found.lower + 1e-12
         assert found.estimate == pytest.approx(true)
     deficient = with_spectrum([3.0, 2.0, 0.5], *shape, rng)
-    assert as_coupling(deficient).smallest_singular_value().lower == 0.0
-    positive = as_coupling(deficient).smallest_singular_value(positive=True)
+    assert as_operator(deficient).smallest_singular_value().lower == 0.0
+    positive = as_operator(deficient).smallest_singular_value(positive=True)
     assert positive.lower <= 0.5 + 1e-15
     assert positive.lower == pytest.approx(0.5)
     assert positive.estimate == pytest.approx(0.5)
@@ -373,7 +373,7 @@ def test_smallest_singular_values_bound_the_true_ones(shape, rng):
 
 def test_unknown_smallest_singular_value_is_nan_not_zero():
     n = 1300
-    B = as_coupling((lambda x: x, lambda y: y), x_shape=(n,), y_shape=(n,))
+    B = as_operator((lambda x: x, lambda y: y), x_shape=(n,), y_shape=(n,))
     found = B.smallest_singular_value()
     assert found.lower == 0.0
     assert math.isnan(found.estimate)
@@ -392,7 +392,7 @@ def test_singular_values_are_computed_once(monkeypatch, rng):
 
 
 def test_a_product_that_is_not_finite_leaves_the_smallest_singular_value_unknown():
-    B = ss.operators.as_coupling((lambda x: np.nan * x, lambda y: np.nan * y), x_shape=(3,), y_shape=(3,))
+    B = ss.operators.as_operator((lambda x: np.nan * x, lambda y: np.nan * y), x_shape=(3,), y_shape=(3,))
     found = B.smallest_singular_value()
     assert found.lower == 0.0
     assert math.isnan(found.estimate)
@@ -403,7 +403,7 @@ def test_a_product_that_is_not_finite_leaves_the_smallest_singular_value_unknown
 def test_sparse_matrices_with_entries_outside_are_refused(kind, places, starts):
     damaged = kind((np.ones(3), np.array(places), np.array(starts)), shape=(2, 2))
     with pytest.raises(InputError, match=r"^B: the cs[rc] matrix of shape \(2, 2\) is damaged \(.*coo_array"):
-        as_coupling(damaged)
+        as_operator(damaged)
 
 
 @gathered("twice", [False, True])
@@ -413,7 +413,7 @@ def test_products_of_rows_out_of_order_stay_the_same_whatever_is_asked_between(t
     places = np.concatenate([rng.choice(30, size=9, replace=twice) for _ in range(30)])
     given = kind((rng.standard_normal(270), places, np.arange(0, 271, 9)), shape=(30, 30))
     dense, x = given.copy().toarray(), rng.standard_normal(30)
-    B = as_coupling(given)
+    B = as_operator(given)
 
     def agree():
         np.testing.assert_allclose(B.forward(x), dense @ x, rtol=0.0, atol=1e-13)

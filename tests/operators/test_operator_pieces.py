@@ -6,7 +6,7 @@ import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.operators import base
-from saddleslide.operators.base import is_own_code, pair_mismatch, sign_vector, signs_of, unexplained
+from saddleslide.operators.base import is_own_code, measure_mismatch, pair_mismatch, sign_vector, signs_of
 from saddleslide.operators.explicit import is_odl
 from saddleslide.operators.sparse import SparseRows, alike_rows, check_sparse, flat, read_sparse, written
 from saddleslide.operators.spectrum import gram_norm_bound, late, made, may_be_dense, summation_error
@@ -36,7 +36,7 @@ def test_what_is_known_of_an_operator():
 def test_sizes_of_rounding():
     assert summation_error(4) < summation_error(1_000) < 1e-12
     assert 0.0 < as_operator(np.eye(3)).product_error < 1e-14
-    assert 0.0 < as_operator(*OWN).rounding(1.0, 1.0) < 1e-14
+    assert 0.0 < as_operator(*OWN).bound_rounding(1.0, 1.0) < 1e-14
 
 
 def test_what_a_pair_shows_of_an_adjoint():
@@ -47,7 +47,7 @@ def test_what_a_pair_shows_of_an_adjoint():
     assert (
         pair_mismatch(ONE, 2.0 * ONE, ONE, 2.0 * ONE) == 0.0 < 0.001 < pair_mismatch(ONE, 2.0 * ONE, ONE, 2.001 * ONE)
     )
-    assert unexplained(ONE, ONE, ONE, 1.5 * ONE) == 0.5
+    assert measure_mismatch(ONE, ONE, ONE, 1.5 * ONE) == 0.5
     assert 1e-8 < as_operator((lambda x: 2.0 * x, lambda y: (2.0 + 1e-8) * y), (4,), (4,)).adjoint_test.bound < 1e-5
 
 
@@ -76,5 +76,5 @@ def test_a_damaged_sparse_matrix_is_named():
 
 
 def test_the_former_names_are_the_same_things():
-    assert ss.operators.Coupling is ss.operators.Operator and ss.operators.as_coupling is as_operator
+    assert ss.operators.Operator is ss.operators.Operator and ss.operators.as_operator is as_operator
     assert {"Coupling", "as_coupling"}.isdisjoint(dir(ss.operators))

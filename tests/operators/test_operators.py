@@ -33,7 +33,7 @@ TARGET = rng.standard_normal(6)
 
 
 def form(name):
-    """The matrix acting on pictures, as something that `as_coupling` takes."""
+    """The matrix acting on pictures, as something that `as_operator` takes."""
     if name == "sparse":
         return sp.csr_array(MATRIX)
     if name == "scipy":
@@ -60,7 +60,7 @@ def problem(name, where, norm=None):
     if where == "B":
         f = ss.functions.Quadratic(1.0) + ss.functions.Linear(np.linspace(-1.0, 1.0, 35).reshape(SHAPE))
         return ss.SaddleProblem(f=f, g=ss.functions.Linear(TARGET), B=form(name), X=free, Y=few)
-    A = form(name) if norm is None else ss.operators.as_coupling(form(name), SHAPE, (6,), norm=norm)
+    A = form(name) if norm is None else ss.operators.as_operator(form(name), SHAPE, (6,), norm=norm)
     f = ss.functions.LeastSquares(A, TARGET, ridge=0.1, x_shape=SHAPE)
     differences, box = ss.operators.FiniteDifferences(SHAPE), ss.domains.Box(-0.1, 0.1, shape=(2, *SHAPE))
     return ss.SaddleProblem(f=f, g=ss.functions.Zero(), B=differences, X=free, Y=box, arrays="numpy")
@@ -87,7 +87,7 @@ def dense_iterates(where, how):
 @pytest.mark.parametrize(("where", "how"), [("B", "plan"), ("B", "solve"), ("f", "solve")])
 def test_every_form_of_one_operator_gives_the_same_iterates(name, where, how):
     # The norm of an A that is known by its products alone is not bounded to find a step; told, it is used.
-    told = ss.operators.as_coupling(MATRIX).norm.upper if where == "f" and name in UNKNOWN else None
+    told = ss.operators.as_operator(MATRIX).norm.upper if where == "f" and name in UNKNOWN else None
     expected, found = dense_iterates(where, how), iterates(problem(name, where, told), how)
     assert len(found) == len(expected) > 2
     for first, second in zip(expected, found, strict=True):
@@ -108,7 +108,7 @@ def test_gradients_of_odl_keep_their_pictures_and_lose_their_weights():
     odl = need("odl")
     # Cells of size 1/4 x 1/5 weigh the inner products of ODL; differences are divided by their sides.
     space = odl.uniform_discr([0.0, 0.0], [1.0, 1.0], (4, 5))
-    coupling = ss.operators.as_coupling(odl.Gradient(space, method="forward", pad_mode="symmetric"))
+    coupling = ss.operators.as_operator(odl.Gradient(space, method="forward", pad_mode="symmetric"))
     assert (coupling.x_shape, coupling.y_shape) == ((4, 5), (2, 4, 5))
     ss.operators.check_adjoint(coupling, tolerance=1e-12)
     picture = np.random.default_rng(1).standard_normal((4, 5))
@@ -144,18 +144,18 @@ def test_the_adjoint_of_weighted_spaces_is_turned_into_the_transpose(weights):
             return odl.MatrixOperator(7.0 * matrix.T, domain=target, range=domain)
 
     for operator in (forgetful, Honest()):
-        coupling = ss.operators.as_coupling(operator)
+        coupling = ss.operators.as_operator(operator)
         assert coupling.forward(np.ones(3)) == pytest.approx(matrix.sum(axis=1))
         assert coupling.adjoint(np.array([1.0, 0.5])) == pytest.approx(matrix.T @ [1.0, 0.5])
     with pytest.raises(InputError, match="is not its transpose"):
-        ss.operators.as_coupling(Wrong())
+        ss.operators.as_operator(Wrong())
 
 
 def test_operators_of_odl_that_do_not_fit_are_refused():
     odl = need("odl")
     space = odl.rn(3)
     with pytest.raises(InputError, match="is not linear"):
-        ss.operators.as_coupling(odl.PowerOperator(space, 2))
+        ss.operators.as_operator(odl.PowerOperator(space, 2))
 
     class Bare(odl.Operator):
         def __init__(self):
@@ -165,9 +165,9 @@ def test_operators_of_odl_that_do_not_fit_are_refused():
             return x
 
     with pytest.raises(MissingAdjointError, match="Bare has no adjoint"):
-        ss.operators.as_coupling(Bare())
+        ss.operators.as_operator(Bare())
     mixed = odl.BroadcastOperator(odl.IdentityOperator(space), odl.MatrixOperator(np.ones((2, 3))))
     with pytest.raises(InputError, match="joins spaces of different shapes"):
-        ss.operators.as_coupling(mixed)
+        ss.operators.as_operator(mixed)
     with pytest.raises(InputError, match="its shape is"):
-        ss.operators.as_coupling(odl.IdentityOperator(space), x_shape=(4,))
+        ss.operators.as_operator(odl.IdentityOperator(space), x_shape=(4,))

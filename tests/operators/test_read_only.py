@@ -50,14 +50,14 @@ def free():
 
 DOORS = {
     "B of solve": lambda: ss.solve(problem(B=operator()), tol=1e-3),
-    "B of run": lambda: ss.run(problem(B=ss.operators.as_coupling(operator(), norm=2.0)), ss.plan(problem(), 0.1)),
+    "B of run": lambda: ss.run(problem(B=ss.operators.as_operator(operator(), norm=2.0)), ss.plan(problem(), 0.1)),
     "B of certify": lambda: ss.certify(problem(B=operator()), np.zeros(3), np.zeros(3)),
     "B of plan": lambda: ss.plan(problem(B=operator()), 0.1),
-    "B of check_adjoint": lambda: ss.operators.check_adjoint(ss.operators.as_coupling(operator())),
+    "B of check_adjoint": lambda: ss.operators.check_adjoint(ss.operators.as_operator(operator())),
     "A of solve": lambda: ss.solve(problem(squares()), tol=1e-3),
     "A of certify": lambda: ss.certify(problem(squares()), np.zeros(3), np.zeros(3)),
     "A of value": lambda: squares().value(np.ones(3)),
-    "pair of callables": lambda: ss.operators.as_coupling((compiled, compiled), 3, 3).forward(np.ones(3)),
+    "pair of callables": lambda: ss.operators.as_operator((compiled, compiled), 3, 3).forward(np.ones(3)),
     "Custom": lambda: ss.solve(problem(Custom(compiled, lambda x: 0.0)), tol=1e-3),
     "Custom value": lambda: Custom(np.copy, compiled).value(np.ones(3)),
     "Custom sample": lambda: Custom(sample=lambda x, rng: compiled(x), variance=1.0).sample(
@@ -70,7 +70,7 @@ DOORS = {
     "own class of slide": lambda: ss.slide([ss.Component(Own())], BOX, np.zeros(3), (2,)),
     "operator of slide": lambda: ss.slide([ss.Component(operator=compiled, lipschitz=2.0)], BOX, np.zeros(3), (2,)),
     "metric": lambda: ss.solve(free(), tol=1e-3, metric=ss.metrics.Operator(compiled, compiled, largest=4.0)),
-    "NumPy's own words": lambda: ss.operators.as_coupling((lambda x: x.sort(), np.copy), 3, 3).forward(np.ones(3)),
+    "NumPy's own words": lambda: ss.operators.as_operator((lambda x: x.sort(), np.copy), 3, 3).forward(np.ones(3)),
 }
 
 

@@ -10,7 +10,7 @@ import scipy.sparse
 import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.gallery.consensus import gossip_matrix
-from saddleslide.operators import as_coupling
+from saddleslide.operators import as_operator
 from saddleslide.operators.spectrum import DENSE_ENTRIES
 from support import gathered
 
@@ -51,8 +51,8 @@ def test_a_large_sparse_matrix_is_never_written_out(place):
 
 def test_no_entry_count_above_the_limit_is_dense():
     side = 2 * int(DENSE_ENTRIES**0.5)
-    assert as_coupling(scipy.sparse.eye_array(side, format="csr")).dense() is None
-    assert as_coupling(scipy.sparse.eye_array(100, format="csr")).dense() is not None
+    assert as_operator(scipy.sparse.eye_array(side, format="csr")).dense() is None
+    assert as_operator(scipy.sparse.eye_array(100, format="csr")).dense() is not None
 
 
 @pytest.mark.parametrize("shape", [(40, 9), (9, 40)])
@@ -60,7 +60,7 @@ def test_the_norm_by_the_gram_matrix_is_that_by_singular_values(shape, monkeypat
     matrix = np.random.default_rng(0).standard_normal(shape)
     exact = np.linalg.norm(matrix, 2)
     monkeypatch.setattr("saddleslide.operators.spectrum.DENSE_ENTRIES", 10)
-    bound = as_coupling((lambda x: matrix @ x, lambda y: matrix.T @ y), shape[1:], shape[:1]).norm
+    bound = as_operator((lambda x: matrix @ x, lambda y: matrix.T @ y), shape[1:], shape[:1]).norm
     assert bound.method == "Gram matrix"
     assert exact <= bound.upper <= exact * (1.0 + 1e-10)
 
@@ -190,7 +190,7 @@ FORMS = {
     "one dimension": lambda: scipy.sparse.coo_array([1.0, 2.0, 3.0]),
 }  # fmt: skip
 DOORS = {
-    "B": (lambda matrix: as_coupling(matrix), r"^B:"),
+    "B": (lambda matrix: as_operator(matrix), r"^B:"),
     "A": (lambda matrix: ss.functions.LeastSquares(matrix, np.ones(abs(matrix.shape[0]))), r"^LeastSquares: A:"),
     "q": (lambda matrix: ss.functions.Quadratic(matrix), r"^Quadratic: q:"),
 }
@@ -212,17 +212,17 @@ def test_whole_matrices_of_every_format_are_taken_and_left_as_they_were():
     for name in ("bsr", "coo", "csc", "csr", "dia", "dok", "lil"):
         for suffix in ("array", "matrix"):
             given = getattr(scipy.sparse, f"{name}_{suffix}")(dense)
-            assert np.array_equal(as_coupling(given).forward(np.arange(6.0)), dense @ np.arange(6.0))
+            assert np.array_equal(as_operator(given).forward(np.arange(6.0)), dense @ np.arange(6.0))
             assert np.array_equal(given.toarray(), dense)
     # Entries after the last row, places that are given twice, and a diagonal that lies outside are SciPy's own.
     spare = scipy.sparse.csr_array((np.ones(3), [0, 1, 2], [0, 1, 2, 3]), shape=(3, 3))
     spare.data, spare.indices = np.ones(5), np.array([0, 1, 2, 0, 0])
-    assert np.array_equal(as_coupling(spare).forward(np.arange(3.0)), np.arange(3.0))
+    assert np.array_equal(as_operator(spare).forward(np.arange(3.0)), np.arange(3.0))
     assert len(spare.data) == 5
     twice = scipy.sparse.coo_array((np.ones(2), ([0, 0], [1, 1])), shape=(2, 2))
-    assert as_coupling(twice).forward(np.ones(2)).tolist() == [2.0, 0.0]
+    assert as_operator(twice).forward(np.ones(2)).tolist() == [2.0, 0.0]
     outside = scipy.sparse.dia_array((np.ones((2, 3)), [0, 40]), shape=(3, 3))
-    assert np.array_equal(as_coupling(outside).forward(np.arange(3.0)), np.arange(3.0))
+    assert np.array_equal(as_operator(outside).forward(np.arange(3.0)), np.arange(3.0))
 
 
 def test_a_graph_is_looked_at_before_it_is_written_out():

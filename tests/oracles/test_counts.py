@@ -20,7 +20,7 @@ class Seen:
         self.problem = ss.SaddleProblem(
             f=f,
             g=ss.functions.Linear(np.ones(4)) if linear else g,
-            B=ss.operators.as_coupling(pair, (5,), (4,), norm=float(np.linalg.norm(B, 2))),
+            B=ss.operators.as_operator(pair, (5,), (4,), norm=float(np.linalg.norm(B, 2))),
             X=ss.domains.Box(0.5, 2.0, shape=5),
             Y=ss.domains.Box(0.5, 2.0, shape=4),
         )
@@ -90,6 +90,6 @@ def test_nothing_is_called_to_get_ready_for_a_resumed_run(method, linear, tmp_pa
 def test_what_is_assumed_is_a_value_of_its_own():
     facts = Facts(Seen().problem)
     true = facts.distances
-    near, far = (facts.assuming(facts.sizes.within((slope, slope))) for slope in (1e-6, 1e-3))
+    near, far = (facts.with_distances(facts.sizes.within((slope, slope))) for slope in (1e-6, 1e-3))
     assert near.distances != far.distances and facts.distances == true
     assert near.f is facts.f

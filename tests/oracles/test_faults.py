@@ -46,7 +46,7 @@ class Faulty:
             1.0,
         )
         pair = (lambda x: self.answer("forward", B @ x), lambda y: self.answer("adjoint", B.T @ y))
-        coupling = ss.operators.as_coupling(pair, (3,), (2,), norm=float(np.linalg.norm(B, 2)))
+        coupling = ss.operators.as_operator(pair, (3,), (2,), norm=float(np.linalg.norm(B, 2)))
         self.problem = ss.SaddleProblem(f=f, g=g, B=coupling, X=box, Y=small)
 
     def answer(self, name, true):

@@ -11,7 +11,7 @@ from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.adaptive_sliding import AdaptiveSliding
 from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
-from saddleslide.methods.sliding.inner import CouplingLoop, CouplingProblem, Linearised, Proximal, Slid
+from saddleslide.methods.sliding.inner import InnerLoop, InnerProblem, Linearised, Proximal, Slid
 from saddleslide.metrics import Blocks, Spectral
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.choice import adaptive_plan
@@ -32,12 +32,12 @@ def loop_on_differences(metric):
         f=F.Quadratic(1.0), g=F.Zero(), B=B, X=D.FullSpace(SHAPE), Y=D.Box(-0.3, 0.3, shape=FIELD)
     )
     oracles = Oracles(problem)
-    return CouplingLoop(oracles, metric.attached(B), Split(problem.f, F.Zero(), F.Zero(), F.Zero())), oracles
+    return InnerLoop(oracles, metric.with_coupling(B), Split(problem.f, F.Zero(), F.Zero(), F.Zero())), oracles
 
 
 def given(start, seed=0):
     gradient = np.random.default_rng(seed).standard_normal(SHAPE)
-    return CouplingProblem(gradient, np.zeros(SHAPE), 1.0, start, start, 0.5, None)
+    return InnerProblem(gradient, np.zeros(SHAPE), 1.0, start, start, 0.5, None)
 
 
 def spent(loop, oracles, problem, known=()):

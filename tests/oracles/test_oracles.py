@@ -304,7 +304,7 @@ def test_nan_at_the_first_call_leaves_the_start():
 def test_nan_from_the_coupling_ends_the_run_without_a_certificate():
     calls = itertools.count()
     pair = (lambda x: B @ x * (1.0 if next(calls) < 6 else np.nan), lambda y: B.T @ y)
-    coupling = ss.operators.as_coupling(pair, x_shape=(5,), y_shape=(3,), norm=NORM)
+    coupling = ss.operators.as_operator(pair, x_shape=(5,), y_shape=(3,), norm=NORM)
     f, X, Y = Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=5), ss.domains.Box(-1.0, 1.0, shape=3)
     problem = ss.SaddleProblem(f=f, g=f, B=coupling, X=X, Y=Y)
     plan = ss.plan(problem, order="fgB", loops=(10, 1, 1))

@@ -109,7 +109,7 @@ def test_where_no_step_is_short_enough_the_message_says_what_was_returned_where(
 
 def test_counts_on_an_unbounded_set_are_refused_where_a_method_needs_a_curvature():
     A = np.array([[1.0, 0.5], [0.2, 2.0]])
-    given = ss.operators.as_coupling((lambda x: A @ x, lambda y: A.T @ y), (2,), (2,))
+    given = ss.operators.as_operator((lambda x: A @ x, lambda y: A.T @ y), (2,), (2,))
     f = ss.functions.PoissonTransmission(given, np.ones(2), intensity=3.0, attenuation=0.5)
     for X in (ss.domains.FullSpace(2), ss.domains.Box(-1e4, 1e4, shape=2)):
         Y = ss.domains.Box(-1.0, 1.0, shape=1)

@@ -22,10 +22,10 @@ from saddleslide.cli.main import main
 from saddleslide.errors import InputError
 from saddleslide.kernels.switch import jit
 from saddleslide.paper.rows import FILE, append_row, pack, read_rows, unpack
-from saddleslide.paper.runner import in_processes, missing, perform, run_missing
+from saddleslide.paper.runner import find_missing, in_processes, perform, run_missing
 from saddleslide.paper.spec import NAMES, Run, choose, load
 from saddleslide.paper.statistics import STATISTICS
-from saddleslide.paper.tables import Verdict, difference, format_value, numbers, printed_values, tables_of
+from saddleslide.paper.tables import Verdict, difference, format_value, numbers, read_printed, tables_of
 from support import die_or_double, gathered
 
 JUDGED_IN_QUICK = 156
@@ -166,7 +166,7 @@ def test_every_printed_value_is_compared_somewhere():
     for experiment in choose(["all"]):
         for table in tables_of(experiment, {}):
             shown.setdefault(table.label, {}).update(table.lines)
-    for label, lines in printed_values().items():
+    for label, lines in read_printed().items():
         for name, values in lines.items():
             heads = {cell.head for cell in shown[label][name]}
             assert set(values) <= heads, (label, name)
@@ -201,7 +201,7 @@ def test_a_crash_in_one_run_is_kept_and_does_not_lose_the_others(tmp_path):
     rows = run_missing([bad, *small_runs()[:1]], tmp_path)
     assert rows[bad.key]["status"] == "failed" and "no such method" in rows[bad.key]["error"]
     assert sum(row["status"] == "done" for row in rows.values()) == 1
-    assert [run.key for run in missing([bad, *small_runs()[:1]], rows)] == [bad.key]
+    assert [run.key for run in find_missing([bad, *small_runs()[:1]], rows)] == [bad.key]
 
 
 def test_a_process_that_dies_is_replaced_and_its_job_accounted_for():
@@ -257,7 +257,7 @@ def test_an_interrupted_command_keeps_its_rows_and_goes_on(tmp_path, stop):
     kept = (tmp_path / FILE).read_bytes()
     rows = read_rows(tmp_path)
     assert running.returncode == 130 and "What is finished is kept" in " ".join(text.split())
-    left = missing(load("separation").runs(), rows)
+    left = find_missing(load("separation").runs(), rows)
     assert len(rows) >= 2 and len(left) == 60 - len(rows)
     run_missing(left[:1], tmp_path)
     assert (tmp_path / FILE).read_bytes().startswith(kept) and len(read_rows(tmp_path)) == len(rows) + 1

@@ -8,11 +8,11 @@ import saddleslide as ss
 from saddleslide.paper.instances import instance
 from saddleslide.paper.methods import OneLevel
 from saddleslide.paper.report import machine
-from saddleslide.paper.rows import append_row, field_of, read_rows, share_prices
-from saddleslide.paper.runner import missing, perform, prices, versions
+from saddleslide.paper.rows import append_row, field_of, read_rows, share_costs
+from saddleslide.paper.runner import find_missing, measure_costs, perform, versions
 from saddleslide.paper.spec import Run, choose, load, loops_of
 from saddleslide.paper.statistics import STATISTICS, values
-from saddleslide.paper.tables import Cell, Table, Verdict, agreement, as_csv, as_markdown, numbers, printed_values
+from saddleslide.paper.tables import Cell, Table, Verdict, agreement, as_csv, as_markdown, numbers, read_printed
 
 
 def test_a_key_does_not_depend_on_the_order_of_names():
@@ -22,7 +22,7 @@ def test_a_key_does_not_depend_on_the_order_of_names():
 
 def test_experiments_come_in_the_fixed_order():
     assert [experiment.name for experiment in choose(["cost", "budgets"])] == ["budgets", "cost"]
-    assert load("budgets").label == "tab:e2_mixed" and printed_values()["tab:e2_mixed"]["(1, 0.5)"]["gap"] == "0.152"
+    assert load("budgets").label == "tab:e2_mixed" and read_printed()["tab:e2_mixed"]["(1, 0.5)"]["gap"] == "0.152"
 
 
 def test_the_innermost_loop_follows_from_the_outermost():
@@ -37,9 +37,9 @@ def test_a_run_becomes_a_row():
 
 def test_only_rows_of_this_version_are_finished():
     run = Run("budgets", "main", "recursion", {}, {})
-    assert missing([run], {}) == [run]
-    assert missing([run], {run.key: {"status": "done", "versions": versions()}}) == []
-    assert missing([run], {run.key: {"status": "done", "versions": {"saddleslide": "0"}}}) == [run]
+    assert find_missing([run], {}) == [run]
+    assert find_missing([run], {run.key: {"status": "done", "versions": versions()}}) == []
+    assert find_missing([run], {run.key: {"status": "done", "versions": {"saddleslide": "0"}}}) == [run]
 
 
 def test_an_infinite_number_in_a_row_is_none(tmp_path):
@@ -58,12 +58,12 @@ def test_fields_and_values_of_rows():
 
 def test_rows_of_one_problem_share_their_prices():
     rows = {k: {"problem": {}, "prices": {"f": p, "g": 1.0, "B": 1.0}} for k, p in (("a", 1.0), ("b", 3.0))}
-    assert share_prices(rows | {"c": {"problem": {}}})["a"]["prices"]["f"] == 2.0
-    assert share_prices({"c": {"problem": {}}}) == {"c": {"problem": {}}}
+    assert share_costs(rows | {"c": {"problem": {}}})["a"]["prices"]["f"] == 2.0
+    assert share_costs({"c": {"problem": {}}}) == {"c": {"problem": {}}}
 
 
 def test_prices_are_of_all_oracles():
-    found = prices(instance({"family": "synthetic"}))
+    found = measure_costs(instance({"family": "synthetic"}))
     assert set(found) == {"f", "g", "B"} and min(found.values()) >= 0.0
     assert machine()
 

@@ -9,7 +9,7 @@ import pytest
 
 from saddleslide.paper.figures import DRAWINGS
 from saddleslide.paper.instances import instance
-from saddleslide.paper.methods import compare_means, intended_plan, promises
+from saddleslide.paper.methods import compare_means, make_plan, promises
 from saddleslide.paper.runner import perform
 from saddleslide.paper.spec import Run, load
 from saddleslide.paper.statistics import power_law
@@ -75,7 +75,7 @@ def test_restarted_draws_are_judged_stage_by_stage():
     row = perform(run)
     found = row["monte_carlo"]
     assert len(found["mean"]) == row["stages"]["planned"] == row["stages"]["made"] > 3
-    plan = intended_plan(instance(FREE), run)
+    plan = make_plan(instance(FREE), run)
     assert found["promised"] == promises(plan)
     assert found["promised"][0] == pytest.approx(0.75 * plan.constants["Psi0"].value)
     assert found["mean"][-1] < found["mean"][0] and row["exact_draws"] == 3

@@ -15,7 +15,7 @@ from saddleslide.api.comparison import break_even
 from saddleslide.facts.facts import Facts
 from saddleslide.planner.choice import choose
 from saddleslide.planner.forecast import ADAPTIVE, SHARES, kind_of, predict, predict_adaptive, predictions, rivals_on
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 from support import CountedProblem, chosen, gathered
 
 ZERO = ss.functions.Zero()
@@ -164,7 +164,7 @@ def test_opapc_is_not_asked_where_its_assumption_fails_or_is_dear_to_check():
     rows = {"f": ss.functions.Quadratic(np.diag(np.geomspace(1e-3, 1.0, 12))), "g": problem.g, "B": problem.B}
     assert rivals_on(Facts(ss.SaddleProblem(**rows, X=problem.X, Y=problem.Y))) == []
     # Products without a matrix: singular values would take products.
-    B = ss.operators.as_coupling(
+    B = ss.operators.as_operator(
         (lambda x: problem.B @ x, lambda y: problem.B.T @ y), x_shape=(12,), y_shape=(3,), norm=10.0
     )
     assert rivals_on(Facts(ss.SaddleProblem(f=problem.f, g=problem.g, B=B, X=problem.X, Y=problem.Y))) == []
@@ -290,7 +290,7 @@ def test_compare_runs_every_method_that_applies_to_the_same_certified_gap():
     for row in solved:
         assert ss.certify(smooth(), row.result.x, row.result.y).gap <= 1e-3 * (1 + 1e-9)
         calls = {"f": row.total.f, "g": row.total.g, "B": row.total.B}
-        assert row.cost == pytest.approx(weighted_cost(calls, prices))
+        assert row.cost == pytest.approx(weigh_calls(calls, prices))
         assert row.own_cost < row.cost
     assert json.loads(json.dumps(table.to_dict()))["rows"][0]["method"] == table.best.method
     assert table._repr_html_().count("<tr>") == 1 + sum(row.prediction.applies for row in table.rows)

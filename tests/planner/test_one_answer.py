@@ -14,6 +14,7 @@ from small_problems import bits, problems
 from support import CountedProblem, gathered
 from truths import FAMILIES
 
+F, D = ss.functions, ss.domains
 PRICES = (None, (1.0, 1.0, 1.0), (1.0, 1.0, 100.0), (300.0, 1.0, 1.0))
 LIMITS = {"max_steps": 20, "max_calls": {"f": 200, "g": 200, "B": 1000}}
 
@@ -60,6 +61,64 @@ def test_plan_solve_and_run_are_one_answer_where_oracles_are_strange(family):
                 ss.plan(FAMILIES[family](np.random.default_rng(seed)).problem, **target)
             continue
         replayed(lambda seed=seed: FAMILIES[family](np.random.default_rng(seed)).problem, target)
+
+
+def sampled(seed, has_values=True):
+    """A random problem with sampled gradients of f, of g or of both."""
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 7, 2)
+    A, b = rng.standard_normal((8, n)), rng.standard_normal(8)
+    f, g = F.LeastSquares(A, b, ridge=0.1), F.Quadratic(float(rng.uniform(0.2, 2.0)))
+    if not has_values:
+        f = F.Custom(
+            gradient=lambda x: A.T @ (A @ x - b), sample=lambda x, draw: A.T @ (A @ x - b) + draw.normal(0.0, 0.1, n),
+            variance=0.01 * n, smoothness=ss.Holder(1.0, float(np.linalg.norm(A, 2) ** 2)),
+        )  # fmt: skip
+    else:
+        f = (f, F.Noisy(f, 0.2), F.MiniBatch(F.LeastSquares(A, b), 2))[seed % 3]
+        g = F.Noisy(g, 0.1) if seed % 3 == 0 or rng.random() < 0.5 else g
+    X, Y = D.Box(-1.0, 1.0, shape=int(n)), D.Box(-1.0, 1.0, shape=int(m))
+    return ss.SaddleProblem(f=f, g=g, B=rng.standard_normal((m, n)), X=X, Y=Y)
+
+
+def test_plan_solve_and_run_are_one_answer_with_sampled_gradients():
+    kinds = set()
+    for seed in range(24):
+        target = {"reduction": 0.3} if seed % 2 else {"tol": 0.5}
+        asked = {**target, "costs": PRICES[seed % 4]}
+        if seed % 5 == 0:
+            start = ss.SaddleProblem.start(sampled(seed))
+            asked["start"] = tuple(part + 0.1 for part in start)
+        solved = replayed(lambda seed=seed: sampled(seed), asked)
+        kinds.add((solved.status, solved.plans[0].regime))
+    assert len(kinds) >= 2
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_calls": {"B": 30}}])
+def test_without_values_solve_is_plan_and_run_and_every_call_is_counted_once(limits):
+    made = []
+
+    def count(product):
+        return lambda v: made.append("B") or product(v)
+
+    def blind():
+        problem, draw = sampled(1, has_values=False), np.random.default_rng(0)
+        K = draw.standard_normal((problem.Y.size, problem.X.size))
+        f = F.Custom(
+            gradient=problem.f.gradient, sample=lambda x, rng: made.append("f") or problem.f.sample(x, rng),
+            variance=0.1, smoothness=problem.f.smoothness(problem.X),
+        )  # fmt: skip
+        B = (count(K.dot), count(K.T.dot))
+        return ss.SaddleProblem(f=f, g=problem.g, B=B, X=problem.X, Y=problem.Y)
+
+    solved = ss.solve(blind(), 2.0, **limits)
+    assert (solved.calls.f, solved.calls.B) == (made.count("f"), made.count("B"))
+    assert solved.aside.B == solved.plans[0].spent[2] > 0
+    made.clear()
+    problem = blind()
+    plan = ss.plan(problem, 2.0)
+    assert plan == solved.plans[0] and bits(ss.run(problem, plan, **limits)) == bits(solved)
+    assert (solved.calls.f, solved.calls.B) == (made.count("f"), made.count("B"))
 
 
 @pytest.mark.parametrize("name", problems())

@@ -14,7 +14,7 @@ import saddleslide as ss
 from composite import Composite
 from plans import rescheduled
 from saddleslide.errors import InputError
-from saddleslide.facts.metric_constants import constants_in, squared_radius_in
+from saddleslide.facts.metric_constants import Omega_in, constants_in
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.metrics.base import Metric
 from saddleslide.theory.noise import ESTIMATE
@@ -120,7 +120,7 @@ def test_a_function_that_is_simple_as_a_whole_costs_no_level_where_that_is_cheap
     assert plan.regime == "degenerate" and plan.schedule.simple == ("f", "g") and sorted(plan.order) == ["B", "f"]
     assert "simple terms of g are in the projection step" in plan.explain()
     costs = dict(plan.alternatives)
-    assert min(costs.values()) >= ss.theory.plan.weighted_cost(plan.predicted_calls, plan.costs)
+    assert min(costs.values()) >= ss.theory.plan.weigh_calls(plan.predicted_calls, plan.costs)
     assert any("simple" not in name for name in costs)
 
 
@@ -190,14 +190,14 @@ def test_constants_in_a_norm_are_generalised_eigenvalues():
     P = root @ root.T
     metric = ss.metrics.Operator(lambda x: P @ x, lambda x: np.linalg.solve(P, x), largest=float(np.linalg.norm(P, 2)))
     used = ss.plan(problem, 1e-2, regime="restarts").constants
-    found = constants_in(metric.attached(problem.coupling), problem, used, {})
+    found = constants_in(metric.with_coupling(problem.coupling), problem, used, {})
     values = scipy.linalg.eigh(A.T @ A, P, eigvals_only=True)
     B = problem.coupling.matrix
     norm = math.sqrt(scipy.linalg.eigh(B.T @ B, P, eigvals_only=True)[-1])
     assert found["H_x"].value == pytest.approx(values[-1], rel=1e-9)
     assert found["mu_x"].value == pytest.approx(values[0], rel=1e-6)
     assert norm <= found["L_xy"].value <= 1.1 * norm and ESTIMATE in found["L_xy"].origin
-    declared = constants_in(metric.attached(problem.coupling), problem, used, {"H_x": used["H_x"].value})
+    declared = constants_in(metric.with_coupling(problem.coupling), problem, used, {"H_x": used["H_x"].value})
     smallest = float(np.linalg.eigvalsh(P)[0])
     assert used["H_x"].value / smallest <= declared["H_x"].value <= 2.0 * used["H_x"].value / smallest
 
@@ -265,7 +265,7 @@ def test_a_fitted_norm_saves_gradients_in_a_plan_of_the_theorems(kind):
     def blur(x):
         return np.real(back(eigenvalues * transform(x, norm="ortho"), norm="ortho"))
 
-    operator = ss.operators.as_coupling((blur, blur), x_shape=(n, n), y_shape=(n, n))
+    operator = ss.operators.as_operator((blur, blur), x_shape=(n, n), y_shape=(n, n))
     f = functions.Quadratic(operator, strong_convexity=1e-3) + functions.Linear(
         np.random.default_rng(0).standard_normal((n, n))
     )
@@ -303,7 +303,7 @@ def test_the_radius_of_a_box_is_that_of_its_corners():
     weights = np.array([2.0, 5.0])
     corners = [np.array([a, b]) for a in (-1.0, 2.0) for b in (0.0, 3.0)]
     farthest = max(float(np.sum(weights * (corner - point) ** 2)) for corner in corners)
-    assert squared_radius_in(ss.metrics.Diagonal(weights), box, point) == pytest.approx(farthest)
+    assert Omega_in(ss.metrics.Diagonal(weights), box, point) == pytest.approx(farthest)
 
 
 def test_norms_that_do_not_fit_are_refused():

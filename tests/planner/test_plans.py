@@ -12,7 +12,7 @@ import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.facts.facts import Facts
 from saddleslide.planner.forecast import predict_adaptive
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 from support import gathered
 
 F, D = ss.functions, ss.domains
@@ -31,7 +31,7 @@ def ridge(n=6, m=4, seed=0):
 
 def costs_of(plan):
     share = getattr(plan, "expected_share", 1.0)
-    return share * weighted_cost(plan.predicted_calls, plan.costs)
+    return share * weigh_calls(plan.predicted_calls, plan.costs)
 
 
 @pytest.mark.parametrize("prices", [(1.0, 1.0, 1.0), (100.0, 1.0, 1.0), (1.0, 1.0, 100.0)])

@@ -33,7 +33,7 @@ class Map:
     @property
     def coupling(self):
         rows, columns = self.matrix.shape
-        return ss.operators.as_coupling(
+        return ss.operators.as_operator(
             (lambda x: self(self.matrix, x), lambda y: self(self.matrix.T, y)), (columns,), (rows,)
         )
 
@@ -63,7 +63,7 @@ def problem(kind="one", clock=None, seconds=0.0):
         f = ss.functions.Quadratic(1.0) + ss.functions.Linear(b[:N])
     if kind == "operator":
         f = ss.functions.Quadratic(
-            ss.operators.as_coupling(
+            ss.operators.as_operator(
                 (lambda x: A(A.matrix.T @ A.matrix, x), lambda x: A(A.matrix.T @ A.matrix, x)), (N,), (N,)
             ),
             strong_convexity=0.01,
@@ -151,7 +151,7 @@ def test_products_of_an_operator_with_a_short_side_are_counted():
         return np.concatenate([y, np.zeros(columns - rows)])
 
     q, free = ss.functions.Quadratic(1.0) + ss.functions.Linear(np.ones(columns)), ss.domains.FullSpace(columns)
-    B = ss.operators.as_coupling((forward, adjoint), (columns,), (rows,))
+    B = ss.operators.as_operator((forward, adjoint), (columns,), (rows,))
     asked = ss.SaddleProblem(f=q, g=ss.functions.Quadratic(1.0), B=B, X=free, Y=ss.domains.FullSpace(rows))
     for _ in range(2):
         made.clear()
@@ -173,10 +173,10 @@ def banded(own=False, norm=None):
     def counted(matrix):
         return lambda v: made.append(1) or matrix @ v
 
-    pair = ss.operators.as_coupling((counted(B), counted(B.T)), (n,), (m,))
+    pair = ss.operators.as_operator((counted(B), counted(B.T)), (n,), (m,))
     f = ss.functions.Quadratic(1.0) + ss.functions.Linear(np.linspace(-2.0, 1.0, n))
     X, Y = ss.domains.Box(-1.0, 1.0, shape=n), ss.domains.Box(-1.0, 1.0, shape=m)
-    given = ss.operators.as_coupling(pair if own else B, norm=norm)
+    given = ss.operators.as_operator(pair if own else B, norm=norm)
     return ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=given, X=X, Y=Y), made
 
 
@@ -271,7 +271,7 @@ def test_an_exception_while_a_norm_is_bounded_is_the_callers():
         raise Broken("no product today")
 
     zero, box = ss.functions.Zero(), ss.domains.Box(-1.0, 1.0, shape=N)
-    asked = ss.SaddleProblem(f=zero, g=zero, B=ss.operators.as_coupling((product, product), (N,), (N,)), X=box, Y=box)
+    asked = ss.SaddleProblem(f=zero, g=zero, B=ss.operators.as_operator((product, product), (N,), (N,)), X=box, Y=box)
     with pytest.raises(Broken) as caught:
         ss.solve(asked, tol=1e-3)
     assert caught.value.__notes__ == ["saddleslide: raised by B while its norm was bounded or its price measured."]
@@ -359,7 +359,7 @@ def test_the_clock_is_looked_at_between_the_probes_of_a_metric(metric, monkeypat
         hands.now += 1.0
         return 0.5 * x
 
-    f = ss.functions.LeastSquares(ss.operators.as_coupling((slow, slow), (8, 8), (8, 8), norm=0.5), np.ones((8, 8)))
+    f = ss.functions.LeastSquares(ss.operators.as_operator((slow, slow), (8, 8), (8, 8), norm=0.5), np.ones((8, 8)))
     X, Y = ss.domains.FullSpace((8, 8)), ss.domains.FullSpace((2, 8, 8))
     for limit in (2.5, 3.5, 4.5):
         B = ss.operators.FiniteDifferences((8, 8))

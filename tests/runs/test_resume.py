@@ -249,7 +249,7 @@ def test_no_limit_is_passed_by_a_single_call_of_the_callables(method):
         counting("g", lambda y: y + y**3), lambda y: float((y**2 / 2 + y**4 / 4).sum()), ss.Holder(1.0, 4.0)
     )
     pair = counting("B", lambda x: B @ x), counting("B", lambda y: B.T @ y)
-    coupling = ss.operators.as_coupling(pair, (5,), (4,), norm=float(np.linalg.norm(B, 2)))
+    coupling = ss.operators.as_operator(pair, (5,), (4,), norm=float(np.linalg.norm(B, 2)))
     box, small = ss.domains.Box(-1.0, 1.0, shape=5), ss.domains.Box(-1.0, 1.0, shape=4)
     if method == "pdhg":
         f, g = ss.functions.Quadratic(0.01) + ss.functions.Linear(rng.standard_normal(5)), ss.functions.Huber(0.5)

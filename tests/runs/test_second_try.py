@@ -16,7 +16,7 @@ from saddleslide.facts.facts import Facts
 from saddleslide.planner.courses import PATIENCE
 from saddleslide.planner.forecast import predict, predict_adaptive
 from saddleslide.runs.control import Control
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 
 PRICES = (2.0, 3.0, 1.0)
 
@@ -39,7 +39,7 @@ def outside():
 
 
 def cost(calls):
-    return weighted_cost({"f": calls.f, "g": calls.g, "B": calls.B}, PRICES)
+    return weigh_calls({"f": calls.f, "g": calls.g, "B": calls.B}, PRICES)
 
 
 def tried(problem, name, tol=1e-6, reduction=0.0, max_calls=None, max_steps=10_000, callback=None, start=None):

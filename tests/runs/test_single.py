@@ -101,7 +101,7 @@ def test_what_the_judging_of_the_rounded_point_calls_is_counted():
         return call
 
     pair = counted("B", lambda x: B @ x), counted("B", lambda y: B.T @ y)
-    coupling = ss.operators.as_coupling(pair, (6,), (5,), norm=float(np.linalg.norm(B, 2)) * 1.01)
+    coupling = ss.operators.as_operator(pair, (6,), (5,), norm=float(np.linalg.norm(B, 2)) * 1.01)
     given = problem_on("box", coupling)
     assert given.precision == "float32"
     result = ss.solve(given, tol=1e-3, method="adaptive")

@@ -125,5 +125,5 @@ def test_a_sampled_function_is_never_simple():
     problem = curved(X=D.Box(-3.0, 3.0, shape=4))
     with pytest.raises(InputError, match="whose gradients are sampled"):
         ss.plan(problem, 0.1, regime="degenerate", simple=("f",))
-    with pytest.raises(InputError, match="method 'adaptive' needs exact gradients"):
+    with pytest.raises(InputError, match="method is 'adaptive'; expected 'auto'"):
         ss.plan(problem, 0.1, regime="adaptive")

@@ -45,7 +45,7 @@ quick = settings(max_examples=200, deadline=None)
 
 def boxes_problem(nu_x=1.0, nu_y=0.5):
     box = ss.domains.Box(-1.0, 1.0, shape=4)
-    B = ss.operators.as_coupling(3.0 * np.eye(4), norm=3.0)
+    B = ss.operators.as_operator(3.0 * np.eye(4), norm=3.0)
     return ss.SaddleProblem(f=ss.functions.Power(nu_x), g=ss.functions.Power(nu_y, weight=0.1), B=B, X=box, Y=box)
 
 

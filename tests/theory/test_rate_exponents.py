@@ -111,7 +111,7 @@ def test_gradient_sliding_needs_products_like_one_over_the_squared_target():
 def bilinear_chain(N):
     """<y, Bx - b> with first differences B of 2N + 1 numbers; the solution, all ones, has the radius of X."""
     d = 2 * N + 1
-    B = ss.operators.as_coupling(0.5 * (np.eye(d) - np.eye(d, k=-1)), norm=1.0)
+    B = ss.operators.as_operator(0.5 * (np.eye(d) - np.eye(d, k=-1)), norm=1.0)
     X, Y = ss.domains.Ball(math.sqrt(d), shape=d), ss.domains.Ball(1.0, shape=d)
     return ss.SaddleProblem(f=ZERO, g=ss.functions.Linear(np.eye(d)[0]), B=B, X=X, Y=Y), math.sqrt(d)
 
@@ -221,14 +221,14 @@ def conditioned(kappa, d=12):
     rng, q, free = np.random.default_rng(0), np.linspace(1.0 / kappa, 1.0, d), ss.domains.FullSpace(d)
     U = np.linalg.qr(rng.standard_normal((d, d)))[0]
     f, g = (ss.functions.Quadratic(q) + ss.functions.Linear(q * rng.standard_normal(d)) for _ in "fg")
-    return ss.SaddleProblem(f=f, g=g, B=ss.operators.as_coupling(U / kappa, norm=1.0 / kappa), X=free, Y=free)
+    return ss.SaddleProblem(f=f, g=g, B=ss.operators.as_operator(U / kappa, norm=1.0 / kappa), X=free, Y=free)
 
 
 def coupled(kappa, d=8):
     """Moduli 1, a coupling of norm kappa."""
     rng, q, free = np.random.default_rng(0), ss.functions.Quadratic(1.0), ss.domains.FullSpace(d)
     U = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    B = ss.operators.as_coupling((U * np.geomspace(0.01, 1.0, d) * kappa) @ U.T, norm=kappa)
+    B = ss.operators.as_operator((U * np.geomspace(0.01, 1.0, d) * kappa) @ U.T, norm=kappa)
     f, g = (q + ss.functions.Linear(rng.standard_normal(d)) for _ in "fg")
     return ss.SaddleProblem(f=f, g=g, B=B, X=free, Y=free)
 

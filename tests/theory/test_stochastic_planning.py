@@ -26,7 +26,7 @@ def levels(tau=None, loops=LOOPS):
         Term("fBg"[i], ss.Holder(1.0, L), M, Omega=OMEGA, variance=v, tau=0.0 if tau is None else tau[i])
         for i, (L, M, v) in enumerate(CONSTANTS)
     ]
-    return place(theory.steadied(terms, loops) if tau is None else terms, loops)
+    return place(theory.steady(terms, loops) if tau is None else terms, loops)
 
 
 def alphas(T):
@@ -222,7 +222,7 @@ def test_without_noise_a_stage_is_the_deterministic_one():
 
 @pytest.mark.parametrize("curvature", [CURVATURE, ANCHORED])
 def test_proved_stages_contract_by_the_inequalities_of_the_proof(curvature):
-    stage = restarts.proved_noisy_stage(curvature, 0.2, (0.4, 0.1))
+    stage = restarts.prove_noisy_stage(curvature, 0.2, (0.4, 0.1))
     first = second = 0.0
     for i, level in enumerate(stage.levels):
         loops = [other.T for other in stage.levels[: i + 1]]
@@ -232,7 +232,7 @@ def test_proved_stages_contract_by_the_inequalities_of_the_proof(curvature):
         second += level.term.variance * spread / (2 * level.term.tau * 0.2) if level.term.variance else 0.0
     anchored = curvature is ANCHORED
     total = max(16 * first, 2 / 3) + 16 * second if anchored else 14 * (first + second)
-    assert restarts.proved_contraction(stage) == pytest.approx(total, rel=1e-9)
+    assert restarts.prove_contraction(stage) == pytest.approx(total, rel=1e-9)
     assert 0.7 < total <= 0.75
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from saddleslide.api.runner import run as run_plan
 from saddleslide.api.solver import solve
 from saddleslide.arrays.arguments import as_flag, as_names
-from saddleslide.certificates.books import counted
-from saddleslide.certificates.certificate import judged
+from saddleslide.certificates.books import count_aside
+from saddleslide.certificates.certificate import judge_point
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import Facts
@@ -28,7 +28,7 @@ from saddleslide.plots import draw_comparison
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
 from saddleslide.theory import Plan
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def crossover(
     return Crossover(break_even(sliding, other), sliding, other, name, results[0].calls + results[1].calls)
 
 
-Prices = tuple[float, float, float]
+Costs = tuple[float, float, float]
 HEADINGS = ("method", "predicted", "cost", "f'", "g'", "B", "judging", "gap", "seconds", "status")
 # A method is stopped when it has cost so many times what adaptive sliding did.
 _PATIENCE = 20.0
@@ -129,7 +129,7 @@ class Row:
     """One method of a comparison: its prediction, and its result where it was run."""
 
     prediction: Prediction
-    costs: Prices
+    costs: Costs
     result: Result | None = None
 
     @property
@@ -186,8 +186,8 @@ class Row:
         known: dict[str, Any] = {"method": self.method, "predicted": _known(prediction.cost)}
         known["lacks"] = list(prediction.why_not)
         if result is not None:
-            known |= {"cost": self.cost, "own_cost": self.own_cost, "calls": _listed(self.total)}
-            known |= {"judging": _listed(result.certificate_calls), "gap": _known(result.gap)}
+            known |= {"cost": self.cost, "own_cost": self.own_cost, "calls": _list_calls(self.total)}
+            known |= {"judging": _list_calls(result.certificate_calls), "gap": _known(result.gap)}
             known |= {"seconds": result.seconds, "timings": dict(result.timings), "status": result.status.name}
         return known
 
@@ -207,7 +207,7 @@ class Comparison:
 
     rows: tuple[Row, ...]
     tol: float
-    costs: Prices
+    costs: Costs
     # What `method="auto"` begins with at these prices: it adds vector work where prices are estimated.
     plan: Plan
     # All that the call of `compare` made: predictions, the choice, and every run with its judging.
@@ -228,8 +228,8 @@ class Comparison:
         cells = [HEADINGS, *(row.cells for row in self.rows if row.prediction.applies)]
         widths = [max(len(line[i]) for line in cells) for i in range(len(HEADINGS))]
         lines = ["  ".join(text.ljust(w) for text, w in zip(line, widths, strict=True)).rstrip() for line in cells]
-        prices = ", ".join(f"{price:g}" for price in self.costs)
-        return "\n".join([f"target {self.tol:g}, prices of f', g', B: {prices}", *lines, *self._notes()])
+        unit_costs = ", ".join(f"{unit_cost:g}" for unit_cost in self.costs)
+        return "\n".join([f"target {self.tol:g}, prices of f', g', B: {unit_costs}", *lines, *self._notes()])
 
     def _repr_html_(self) -> str:
         """The same table for notebooks: no style sheet, no script."""
@@ -249,7 +249,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Target, prices and all rows, for JSON."""
-        known = {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "calls": _listed(self.calls)}
+        known = {"tol": self.tol, "costs": list(self.costs), "auto": self.auto, "calls": _list_calls(self.calls)}
         return {**known, "rows": [row.to_dict() for row in self.rows]}
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -316,34 +316,34 @@ def compare(
             "compare: f or g has a sampled gradient, and the methods take exact ones; expected exact functions. "
             "Compare without Noisy, MiniBatch or sample=, and see ss.plan(...).explain() for predicted samples."
         )
-    with counted(problem) as books:
+    with count_aside(problem) as books:
         target = goal.tol
-        if goal.scaled > 0.0:
-            seen = judged(problem, *problem.start(start))
+        if goal.gap_share > 0.0:
+            seen = judge_point(problem, *problem.start(start))
             books.note(seen.calls)
             target = goal.at(seen.gap, seen.lower, seen.upper) if math.isfinite(seen.gap) else target
             missing = "the bounds at the start are not finite; expected tol=, an absolute target."
             raise_all("compare", [missing] * (target == 0.0))
-        prices = chosen_costs(problem, costs, "compare")
-        found = predictions(Facts(problem), target, prices)
-        chosen = plan(problem, target, costs=None if costs is None else prices, start=start)
-        rows = [Row(prediction, prices) for prediction in found]
+        unit_costs = chosen_costs(problem, costs, "compare")
+        found = predictions(Facts(problem), target, unit_costs)
+        chosen = plan(problem, target, costs=None if costs is None else unit_costs, start=start)
+        rows = [Row(prediction, unit_costs) for prediction in found]
         if run:
             rows = _run_all(problem, rows, target, only, start)
     ran = [row.total for row in rows if row.result is not None]
     # The plan keeps its own books.
     calls = sum(ran, books.calls + Calls(*chosen.spent))
-    return Comparison(tuple(rows), target, prices, chosen, calls)
+    return Comparison(tuple(rows), target, unit_costs, chosen, calls)
 
 
 def _run_all(
     problem: SaddleProblem, rows: list[Row], tol: float, only: Collection[str] | None, start: tuple[Any, Any] | None
 ) -> list[Row]:
     """Every row that applies and is wanted with its result, best first."""
-    prices, ran = rows[0].costs, []
-    first = solve(problem, tol, method=ADAPTIVE, costs=prices, start=start)
-    limit = _PATIENCE * _cost(first.calls, prices)
-    limits = {letter: limit / price for letter, price in zip("fgB", prices, strict=True) if price > 0.0}
+    unit_costs, ran = rows[0].costs, []
+    first = solve(problem, tol, method=ADAPTIVE, costs=unit_costs, start=start)
+    limit = _PATIENCE * _cost(first.calls, unit_costs)
+    limits = {letter: limit / unit_cost for letter, unit_cost in zip("fgB", unit_costs, strict=True) if unit_cost > 0.0}
     for row in rows:
         result = first if row.method == ADAPTIVE else None
         wanted = result is None and row.prediction.applies and (only is None or row.method in only)
@@ -351,18 +351,18 @@ def _run_all(
             result = solve(problem, tol, method=row.method, start=start, max_calls=limits)
         elif wanted and row.prediction.cost <= limit:
             # A plan can not be stopped by calls: it is run only if it is meant to end within the limit.
-            result = run_plan(problem, theorem_plan(problem, tol, costs=prices, start=start), start=start)
+            result = run_plan(problem, theorem_plan(problem, tol, costs=unit_costs, start=start), start=start)
         ran.append(replace(row, result=result))
     return sorted(ran, key=lambda row: row.rank(tol))
 
 
-def _cost(calls: Calls, prices: Prices) -> float:
-    return weighted_cost(calls.by_oracle, prices)
+def _cost(calls: Calls, unit_costs: Costs) -> float:
+    return weigh_calls(calls.by_oracle, unit_costs)
 
 
 def _known(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _listed(calls: Calls) -> list[float]:
+def _list_calls(calls: Calls) -> list[float]:
     return [calls.f, calls.g, calls.B]

@@ -12,7 +12,7 @@ from saddleslide.arrays.base import to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
 from saddleslide.domains import Domain
 from saddleslide.functions.base import Function
-from saddleslide.planner.objectives import split_objective
+from saddleslide.problem.objectives import split_objective
 from saddleslide.runs.result import Result
 
 
@@ -64,6 +64,6 @@ def minimize(
     if stated.is_complex:
         # A view of NumPy's own; nobody else has the array.
         kind, found = kind_of(result.x), cast(Any, to_complex(x))
-        result = replace(result, x=found if kind == NUMPY else kind.uploaded(found))
+        result = replace(result, x=found if kind == NUMPY else kind.upload(found))
     value, violation = stated.judge(x)
     return replace(result, objective=value, violation=violation, duals=stated.duals(x, y), problem=stated.problem)

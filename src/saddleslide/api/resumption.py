@@ -87,7 +87,7 @@ def resume(
     path = as_path(path, "resume: path", "run.npz")
     header, arrays = read_checkpoint(path)
     as_flag(strict, "resume: strict")
-    with _blaming(path):
+    with _blame_file(path):
         limits = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
         old = as_control("checkpoint", **{name: header["limits"][name] for name in limits})
         spent = {name: as_number(seconds, "timings", 0.0) for name, seconds in header["timings"].items()}
@@ -103,16 +103,16 @@ def resume(
         checkpoint_every=old.checkpoint_every if checkpoint_every is None else checkpoint_every,
         clock=clock,
     )
-    with _blaming(path):
-        known, run = _restored(header, arrays, problem, control, path)
+    with _blame_file(path):
+        known, run = _restore(header, arrays, problem, control, path)
     run.control = replace(run.control, dry=False)
-    with _blaming(path, theirs=True):
+    with _blame_file(path, theirs=True):
         result = hold_to_limits(known, run.control.start, run.control, Target(), run.carry_out)
     return result.or_raise() if strict else result
 
 
 @contextmanager
-def _blaming(path: Path, theirs: bool = False) -> Iterator[None]:
+def _blame_file(path: Path, theirs: bool = False) -> Iterator[None]:
     """Whatever our own code stumbles over in a checkpoint is the fault of the file.
 
     With `theirs`, code of the caller's runs too, and its exceptions are the caller's.
@@ -135,7 +135,7 @@ def _is_the_callers(error: Exception) -> bool:
     return any(name.partition(".")[0] not in _OURS for name in names)
 
 
-def _restored(
+def _restore(
     header: Mapping[str, Any], arrays: list[Any], problem: SaddleProblem, control: Control, path: Path
 ) -> tuple[SaddleProblem, Run]:
     """The run of a checkpoint as it was, with nothing called."""
@@ -150,8 +150,8 @@ def _restored(
     for point, domain in zip(arrays[-2:], (known.X, known.Y), strict=True):
         as_real(point, "start", domain.shape)
     control.books.problem = known
-    norms = [None if norm is None else _stored_norm(*norm) for norm in header["norms"]]
-    control.books.know(norms, [None if test is None else _stored_test(*test) for test in header["adjoints"]])
+    norms = [None if norm is None else _read_norm(*norm) for norm in header["norms"]]
+    control.books.know(norms, [None if test is None else _read_test(*test) for test in header["adjoints"]])
     start = arrays[-2], arrays[-1]
     control = replace(
         control,
@@ -167,10 +167,10 @@ def _restored(
     return known, run
 
 
-def _stored_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[float, float, str, float]:
+def _read_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[float, float, str, float]:
     numbers = [as_number(number, "norms", 0.0, finite=False) for number in (upper, estimate, failure)]
     return numbers[0], numbers[1], str(method), numbers[2]
 
 
-def _stored_test(relative: Any, bound: Any) -> tuple[float, float]:
+def _read_test(relative: Any, bound: Any) -> tuple[float, float]:
     return as_number(relative, "adjoints", 0.0), as_number(bound, "adjoints", 0.0)

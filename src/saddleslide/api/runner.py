@@ -15,19 +15,19 @@ import numpy as np
 
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.arrays.remote import traffic
-from saddleslide.certificates.books import counted
+from saddleslide.certificates.books import count_aside
 from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError
 from saddleslide.facts.facts import Facts
-from saddleslide.kernels.threads import working_threads
+from saddleslide.kernels.threads import use_threads
 from saddleslide.methods.catalogue import method_of, method_plan
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
 from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
-from saddleslide.runs.answer import as_meant, returned
+from saddleslide.runs.answer import as_meant, convert
 from saddleslide.runs.checkpoint import fingerprint
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
 from saddleslide.runs.loop import Run
@@ -117,7 +117,7 @@ def run(
     if plan.schedule is None or plan.schedule.accuracy is not None:
         # What making the plan took is counted as in `solve`, which makes its own.
         control.books.note(Calls(*plan.spent))
-    with working_threads(threads, "run"):
+    with use_threads(threads, "run"):
         result = hold_to_limits(problem, start, control, goal, partial(carry_out, problem, plan, start, control, rng))
     return result.or_raise() if strict else result
 
@@ -127,7 +127,7 @@ def hold_to_limits(
 ) -> Result:
     """What `work` gives, or the start where a limit came before the run; with all that the call made and took."""
     clock, before = control.clock, traffic()
-    with counted(problem, control.books):
+    with count_aside(problem, control.books):
         try:
             with clock.phase("plan"):
                 result = work()
@@ -139,13 +139,13 @@ def hold_to_limits(
             guests = [] if problem.arrays == NUMPY else [plan for plan in result.plans if method_of(plan).on_host]
             on_host = (*problem.on_host, *(f"method: {plan.method} is SciPy's" for plan in guests))
             result = replace(as_meant(result, problem), transfers=transfers, on_host=on_host)
-            result = returned(result, problem)
-    return replace(result, seconds=clock.elapsed, timings=clock.timings)
+            result = convert(result, problem)
+    return replace(result, seconds=clock.seconds, timings=clock.timings)
 
 
 def _start_alone(problem: SaddleProblem, start: Any, control: Control, goal: Target, status: Status) -> Result:
     """The start with its bounds, for a call that a limit ended while it was planned."""
-    point = problem.placed(problem.start(start))
+    point = problem.place(problem.start(start))
     seen, target, spent = Certificate(reason="the time was up before the start was judged."), math.nan, Calls()
     control.books.extend()
     with contextlib.suppress(RunEnded):
@@ -155,9 +155,9 @@ def _start_alone(problem: SaddleProblem, start: Any, control: Control, goal: Tar
         if problem.f.has_value and problem.g.has_value:
             control.judge_late(judge.judge_start)
         seen, target, spent = judge.certificate(), judge.target, judge.oracles.calls
-        status = seen.claim if judge.solved else status
+        status = seen.claim if judge.is_solved else status
     return Result(
-        np.array(point[0]), np.array(point[1]), status, seen, control.spent_before + spent, control.clock.elapsed, (),
+        np.array(point[0]), np.array(point[1]), status, seen, control.spent_before + spent, control.clock.seconds, (),
         target=target, time_limit=control.time_limit, aside=control.spent_before,
     )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, replace
@@ -13,27 +12,22 @@ from typing import Any
 import numpy as np
 
 from saddleslide.api.runner import carry_out, hold_to_limits
-from saddleslide.certificates.certificate import judged
 from saddleslide.certificates.verdict import Status
-from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import Facts
-from saddleslide.kernels.threads import working_threads
+from saddleslide.kernels.threads import use_threads
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import as_method
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
-from saddleslide.planner.courses import sampled_plan
+from saddleslide.planner.courses import plan_sampled
 from saddleslide.planner.forecast import SolveRequest
 from saddleslide.planner.plans import solve_plan
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
 from saddleslide.runs.progress import Progress
 from saddleslide.runs.result import Result
-from saddleslide.theory.plan import RADIUS, Target
-
-# Judging the start may take this many gradients, where no relative target needs its gap.
-_GRADIENTS = 25
+from saddleslide.theory import Plan
+from saddleslide.theory.plan import RADIUS
 
 
 def solve(
@@ -114,7 +108,7 @@ def solve(
         Outer steps between two writes.
     check_adjoint : bool, optional
         Test at one seeded pair that the adjoint of B is its transpose, before the first step: two products, counted. By
-        default where B is your own code: callables, operators, a Coupling of yours. A matrix can not have a wrong one.
+        default where B is your own code: callables, operators, an Operator of yours. A matrix can not have a wrong one.
 
     Returns
     -------
@@ -143,23 +137,13 @@ def solve(
         check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
     chosen = as_method(method, options, "solve")
-    with working_threads(threads, "solve"), Progress(then=callback) if progress else nullcontext(callback) as watched:
+    with use_threads(threads, "solve"), Progress(then=callback) if progress else nullcontext(callback) as watched:
         control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
             seed = 0 if isinstance(rng, np.random.Generator) else rng
-            goal = SolveRequest(tol, reduction, metric=metric, seed=seed, rtol=rtol).target(problem)
-            complaint = "rtol is a target of exact gradients; expected tol= or reduction= with sampled ones."
-            raise_all("solve", [complaint] * (goal.rtol > 0.0))
-            if method != "auto" or options is not None:
-                raise InputError(
-                    f"solve: method is {method!r}; expected 'auto' without options for sampled gradients. Pass exact "
-                    "functions for a method by name."
-                )
-            if metric not in ("auto", "blocks"):
-                raise InputError(
-                    f"solve: metric {metric!r} needs exact gradients of f; expected 'auto' with sampled ones."
-                )
-            work = partial(_solve_sampled, problem, goal, start, costs, control, rng)
+            request = SolveRequest(tol, reduction, chosen, metric, start, costs, seed, rtol=rtol)
+            goal = request.target(problem)
+            work = partial(_solve_sampled, problem, request, control, rng)
         else:
             request = SolveRequest(tol, reduction, chosen, metric, start, costs, as_seed(rng), rtol=rtol, radius=radius)
             goal = request.target(problem)
@@ -174,30 +158,19 @@ def _solve_exact(problem: SaddleProblem, request: SolveRequest, control: Control
     return carry_out(problem, replace(plan, spent=astuple(control.books.calls)), request.start, control)
 
 
-def _solve_sampled(problem: SaddleProblem, goal: Target, start: Any, costs: Any, control: Control, rng: Any) -> Result:
+def _solve_sampled(problem: SaddleProblem, request: SolveRequest, control: Control, rng: Any) -> Result:
     """Run to the target with sampled gradients; the gap of the output is judged with exact ones where there are any.
 
-    Without exact gradients the plan whose bound on the expected gap meets the target is run once; its result says
-    EXPECTED and gives the bound, not a gap.
+    Without exact gradients the result says EXPECTED and gives the bound of its plan, not a gap.
     """
-    known, point, books = problem.f.has_value and problem.g.has_value, problem.start(start), control.books
-    target, relative, gap = goal.tol, goal.reduction, math.inf
-    if relative > 0.0:
-        complaint = ["reduction needs the gap at the start, which is not known; expected tol=, an absolute target."]
-        raise_all("solve", complaint * (not known))
-        found = judged(problem, *point)
-        books.note(found.calls)
-        raise_all("solve", complaint * (not math.isfinite(found.gap)))
-        target = max(target, relative * found.gap, 0.0)
-        if found.gap <= target or found.at_rounding:
-            # The start is optimal, so far as numbers can tell: no plan can be asked for a part of its gap.
-            status = found.claim if found.gap <= target else Status.NUMERICAL_LIMIT
-            early = Result(*point, status, found, books.calls, 0.0, (), target=target, time_limit=control.time_limit)
-            return replace(early, aside=books.calls - found.calls)
-    if known:
-        found = judged(problem, *point, max_gradients=_GRADIENTS)
-        books.note(found.calls)
-        gap = found.gap
-    prices = chosen_costs(problem, costs, "solve") if costs is not None else None
-    plan = sampled_plan(problem, target, gap, point, prices)
-    return carry_out(problem, replace(plan, spent=astuple(books.calls)), start, control, rng)
+    books, made = control.books, plan_sampled(problem, request, control.books)
+    if isinstance(made, Plan):
+        # As in `run`: what a schedule took is in its plan, and on top of all limits.
+        is_ready = made.schedule is not None and made.schedule.accuracy is None
+        spent = astuple(books.take() if is_ready else books.calls)
+        return carry_out(problem, replace(made, spent=spent), request.start, control, rng)
+    found, target = made
+    status = found.claim if found.gap <= target else Status.NUMERICAL_LIMIT
+    point = problem.start(request.start)
+    early = Result(*point, status, found, books.calls, 0.0, (), target=target, time_limit=control.time_limit)
+    return replace(early, aside=books.calls - found.calls)

@@ -174,7 +174,7 @@ def beside(near: Array, array: Any) -> Any:
     return array
 
 
-def received(value: Any, shape: Shape, name: str, out: Array | None = None, near: Array | None = None) -> Array:
+def receive(value: Any, shape: Shape, name: str, out: Array | None = None, near: Array | None = None) -> Array:
     """Copy what user code returned, refusing other shapes and kinds of numbers; to where `near` lies, if given."""
     try:
         array = value if isinstance(value, Remote) else to_host(value)
@@ -193,7 +193,7 @@ def received(value: Any, shape: Shape, name: str, out: Array | None = None, near
     return cast(Array, beside(near, array)) if isinstance(near, Remote) else np.array(array, dtype=np.float64)
 
 
-def received_number(value: Any, name: str) -> float:
+def receive_number(value: Any, name: str) -> float:
     """One real number that user code returned, possibly infinite or NaN."""
     try:
         array = np.asarray(to_host(value))

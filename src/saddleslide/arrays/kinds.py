@@ -68,9 +68,9 @@ class ArrayKind:
             view = array.view()
             view.flags.writeable = False
             return view
-        return self.uploaded(array)
+        return self.upload(array)
 
-    def uploaded(self, array: Any) -> Any:
+    def upload(self, array: Any) -> Any:
         """A new array of this kind with the values of a NumPy array; integers become numbers in double precision."""
         COUNTS.up += 1
         module = importlib.import_module(self.library)
@@ -84,15 +84,15 @@ class ArrayKind:
                 return module.array(array, dtype=name)
         return module.asarray(array, dtype=getattr(module, name), device=self.device, copy=True)
 
-    def downloaded(self, native: Any) -> Any:
+    def download(self, native: Any) -> Any:
         """The values of an array of this kind on the host."""
         return to_host(native)
 
-    def placed(self, array: Any) -> Any:
+    def place(self, array: Any) -> Any:
         """A NumPy array as one that methods compute with on this side; for NumPy the array itself."""
         if self.library == "numpy" or isinstance(array, Remote):
             return array
-        return Remote(self, self.uploaded(np.asarray(array, dtype=np.float64)))
+        return Remote(self, self.upload(np.asarray(array, dtype=np.float64)))
 
     def scope(self) -> AbstractContextManager[Any]:
         """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has devices."""
@@ -106,9 +106,9 @@ class ArrayKind:
     def call(self, function: Callable[[Any], Any], array: Any) -> Any:
         """What the function returns for the values of an array: on the host again, or where the array lies."""
         with self.scope():
-            return self.returned(self.handed(function, array), array)
+            return self.receive(self.hand(function, array), array)
 
-    def handed(self, function: Callable[..., Any], array: Any, *others: Any) -> Any:
+    def hand(self, function: Callable[..., Any], array: Any, *others: Any) -> Any:
         """What code of the caller's returns for an array that it can not write to, as it is."""
         try:
             return function(self.wrap(array), *others)
@@ -116,7 +116,7 @@ class ArrayKind:
             explain_read_only(error)
             raise
 
-    def returned(self, answer: Any, near: Any) -> Any:
+    def receive(self, answer: Any, near: Any) -> Any:
         """An array that code of this kind returned: on the host, or where `near` lies if that is of this kind too."""
         with self.scope():
             if isinstance(near, Remote) and kind_of(answer).library == near.kind.library:

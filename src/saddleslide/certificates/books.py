@@ -14,7 +14,7 @@ from saddleslide.certificates.verdict import Status
 from saddleslide.functions.base import Function, runs_own_code
 from saddleslide.functions.constants import leaves
 from saddleslide.kernels.switch import clock
-from saddleslide.operators import Coupling, ForeignMatrix, Matrix, Mirrored
+from saddleslide.operators import ForeignMatrix, Matrix, Mirrored, Operator
 from saddleslide.operators.base import AdjointTest, is_own_code
 from saddleslide.operators.spectrum import NormBound, Watcher, under_way
 from saddleslide.oracles.calls import Calls, RunEnded
@@ -49,7 +49,7 @@ class Books(Watcher):
 
     def late(self) -> bool:
         """Whether the time is up."""
-        return math.isfinite(self._time_limit) and self._clock.elapsed >= self._time_limit + self._grace
+        return math.isfinite(self._time_limit) and self._clock.seconds >= self._time_limit + self._grace
 
     def look(self) -> None:
         """End the call where the time is up."""
@@ -58,16 +58,16 @@ class Books(Watcher):
 
     def extend(self) -> None:
         """The time is up, or nearly: a little more of it for judging the point, unless a slow oracle has had that."""
-        passed = self._clock.elapsed - self._time_limit if self._longest <= _QUICK else 0.0
+        passed = self._clock.seconds - self._time_limit if self._longest <= _QUICK else 0.0
         self._grace = max(passed, 0.0) + _GRACE
 
-    def lasted(self, seconds: float) -> None:
+    def note_seconds(self, seconds: float) -> None:
         """Hear how long a call of an oracle took."""
         self._longest = max(self._longest, seconds)
 
     def made(self, asked: Any, count: float, work: Callable[[], Any]) -> Any:
         """Count the work and do it, unless a limit would be passed."""
-        name, part = self._named(asked)
+        name, part = self._name_oracle(asked)
         self.look()
         if part > 0.0 and part * count > self._max_calls.get(name, math.inf) - getattr(self.spent(), name):
             raise RunEnded(Status.CALL_LIMIT.name)
@@ -78,7 +78,7 @@ class Books(Watcher):
         began = clock()
         with np.errstate(**self._errors):
             answer = work()
-        self.lasted(clock() - began)
+        self.note_seconds(clock() - began)
         self.active = ""
         return answer
 
@@ -95,7 +95,7 @@ class Books(Watcher):
         taken, self.calls = self.calls, Calls()
         return taken
 
-    def _named(self, asked: Any) -> tuple[str, float]:
+    def _name_oracle(self, asked: Any) -> tuple[str, float]:
         """The oracle that a product or a run of the caller's function belongs to, and the part of a call that it is."""
         if isinstance(asked, str):
             return asked, 1.0
@@ -110,7 +110,7 @@ class Books(Watcher):
             asked = inside
         return next(((name, part) for name, coupling, part in self._operators() if coupling is asked), ("", 0.0))
 
-    def _operators(self) -> list[tuple[str, Coupling, float]]:
+    def _operators(self) -> list[tuple[str, Operator, float]]:
         """B and the operators inside f and g: the oracle of each, and what part of its call a product is."""
         problem = self.problem
         if problem is None:
@@ -144,7 +144,7 @@ class Books(Watcher):
 
 
 @contextmanager
-def counted(problem: object, books: Books | None = None) -> Iterator[Books]:
+def count_aside(problem: object, books: Books | None = None) -> Iterator[Books]:
     """Within it all that is made aside is in the books; an exception of the caller's code says where it came from."""
     books = books or Books({}, math.inf, Clock())
     books.problem = problem if isinstance(problem, SaddleProblem) else None

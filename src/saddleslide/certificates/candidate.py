@@ -56,7 +56,7 @@ class Candidate:
     # A bound on the rounding of `value`, where it was made in another way than f itself makes it.
     error: float | None = None
     # Sizes of the points whose products add up to Bx, where these are more than x.
-    reach: float = 0.0
+    term_size: float = 0.0
     # The same as `error`, of `g_value`.
     g_error: float | None = None
     # Lower models of f and of g, by name, that the method has carried along.

@@ -20,11 +20,11 @@ from saddleslide.certificates.guards import CONVEXITY, check_inner_adjoints, che
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import InputError, NoExactMinimumError
 from saddleslide.functions.base import errors_at
-from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.constants import modulus_for_bounds
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.minimum import LowerModel, minimiser_reach, tilted_minimum
+from saddleslide.functions.minimum import LowerModel, minimiser_distance, tilted_minimum
 from saddleslide.functions.searched import Tally, TiltedMinimum
-from saddleslide.operators import Coupling
+from saddleslide.operators import Operator
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -38,7 +38,7 @@ EXACT_ERROR = 1e-10
 _MODEL, _UNKNOWN = "lower model", "unknown"
 
 
-def judged(
+def judge_point(
     problem: SaddleProblem,
     x: Any,
     y: Any,
@@ -47,7 +47,7 @@ def judged(
     max_gradients: int = 1000,
 ) -> Certificate:
     """`ss.certify` inside another call, which has the books and looks at the caller's functions itself."""
-    return certified(Oracles(problem), *feasible(problem, x, y), models or {}, accuracy, max_gradients)
+    return certify_counted(Oracles(problem), *feasible(problem, x, y), models or {}, accuracy, max_gradients)
 
 
 def feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
@@ -56,7 +56,7 @@ def feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
     for name, point, domain in (("x", x, problem.X), ("y", y, problem.Y)):
         # What a run hands over lies where its arrays lie; a point of a caller is checked, and brought there.
         own = isinstance(point, Remote)
-        array = point if own else problem.arrays.placed(as_real(point, f"certificate: {name}", domain.shape))
+        array = point if own else problem.arrays.place(as_real(point, f"certificate: {name}", domain.shape))
         outside, size = domain.violation(array), 1.0 + float(np.max(np.abs(array), initial=0.0))
         if outside > 0.0 and outside > max(FEASIBILITY_TOLERANCE, coarseness(point)) * size:
             raise InputError(
@@ -68,7 +68,7 @@ def feasible(problem: SaddleProblem, x: Any, y: Any) -> tuple[Array, Array]:
     return points[0], points[1]
 
 
-def certified(
+def certify_counted(
     oracles: Oracles, x: Array, y: Array, models: Mapping[str, LowerModel], accuracy: float, max_gradients: int
 ) -> Certificate:
     """`ss.certify` at a feasible point through oracles that count every call, whatever ends it."""
@@ -131,7 +131,7 @@ class Side:
     @cached_property
     def modulus(self) -> float:
         """Of strong convexity, as far as bounds may use it."""
-        return bounding_modulus(self.function, Zero(), self.domain)
+        return modulus_for_bounds(self.function, Zero(), self.domain)
 
     def minimum(
         self, oracles: Oracles, tilt: Array, start: Array, accuracy: float, most: int, tally: Tally
@@ -149,7 +149,9 @@ class Side:
         """What a tilt that is wrong by up to `shift` can do to the minimum, by the size of its minimisers."""
         if shift == 0.0 or found.method == _UNKNOWN:
             return 0.0
-        return shift * minimiser_reach(self.function, tilt, self.domain, shift, found.point, found.error, self.modulus)
+        return shift * minimiser_distance(
+            self.function, tilt, self.domain, shift, found.point, found.error, self.modulus
+        )
 
 
 def sides_of(problem: SaddleProblem) -> tuple[Side, Side]:
@@ -175,7 +177,7 @@ def _tightest(
     return by_model, ""
 
 
-def product_shift(coupling: Coupling, point: Array, product: Array, mismatch: float, reach: float = 0.0) -> float:
-    """A bound on what a product with B is wrong by; `reach` is that of points whose products were added up."""
-    size = max(float(np.linalg.norm(point)), reach)
-    return coupling.rounding(size, float(np.linalg.norm(product))) + mismatch * size
+def product_shift(coupling: Operator, point: Array, product: Array, mismatch: float, term_size: float = 0.0) -> float:
+    """A bound on what a product with B is wrong by; `term_size` is that of points whose products were added up."""
+    size = max(float(np.linalg.norm(point)), term_size)
+    return coupling.bound_rounding(size, float(np.linalg.norm(product))) + mismatch * size

@@ -11,9 +11,9 @@ import numpy as np
 
 from saddleslide.arrays.arguments import as_mapping, as_whole
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.certificates.books import counted
+from saddleslide.certificates.books import count_aside
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
-from saddleslide.certificates.certificate import certified, feasible, sides_of
+from saddleslide.certificates.certificate import certify_counted, feasible, sides_of
 from saddleslide.certificates.guards import PairGuard, check_own_steps
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.verdict import Certificate
@@ -83,12 +83,12 @@ def certify(
     max_gradients = as_whole(max_gradients, "certificate: max_gradients", 0)
     radius = as_number(radius, "certificate: radius", 0.0)
     point, oracles = feasible(problem, x, y), Oracles(problem)
-    with counted(problem) as books:
-        found = certified(oracles, *point, models, accuracy, max_gradients)
+    with count_aside(problem) as books:
+        found = certify_counted(oracles, *point, models, accuracy, max_gradients)
         # Reasons that a guard has given are no lack of bounds.
         is_endless = not (problem.X.bounded and problem.Y.bounded)
         if radius > 0.0 and is_endless and not math.isfinite(found.gap) and not math.isnan(found.error):
-            near = certified_within(problem, point, Target(radius=radius))
+            near = certify_within(problem, point, Target(radius=radius))
             oracles.calls = oracles.calls + near.calls
             found = near if min(near.gap, near.within_gap) < math.inf else found
         try:
@@ -102,16 +102,16 @@ def certify(
     return replace(found, calls=oracles.calls + books.calls)
 
 
-def certified_within(
+def certify_within(
     problem: SaddleProblem, point: tuple[Array, Array], target: Target, radii: tuple[float, float] | None = None
 ) -> Certificate:
     """Bounds at a point by what every solution obeys, and the gap within the given radii or those of the target."""
     (x, y), split = point, Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
-    judge = Judge(problem, split, target, problem.placed(problem.start()))
+    judge = Judge(problem, split, target, problem.place(problem.start()))
     judge.given_radii = radii
     value, gradient = judge.oracles.made(
         "f", float(not isinstance(split.f_rest, Zero)), lambda: split.f_rest.value_and_gradient(x)
     )
     if math.isfinite(value) and np.isfinite(gradient).all():
-        judge.settle(Candidate(x, y, value, linearisation=Linearisation(x, value, gradient)))
+        judge.judge_exactly(Candidate(x, y, value, linearisation=Linearisation(x, value, gradient)))
     return judge.certificate()

@@ -8,7 +8,7 @@ from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.levels import level_sets
 from saddleslide.domains import Box, Domain, FullSpace
 from saddleslide.functions.base import Function, certain_modulus
-from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.constants import modulus_for_bounds
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.functions.searched import split_simple
@@ -57,7 +57,7 @@ def _reason(name: str, function: Function, set_name: str, domain: Domain) -> str
     if domain.bounded:
         return f"{set_name} is bounded"
     rest, simple = split_simple(function, domain)
-    if certain_modulus(simple, domain) > 0.0 or bounding_modulus(rest, simple, domain) > 0.0:
+    if certain_modulus(simple, domain) > 0.0 or modulus_for_bounds(rest, simple, domain) > 0.0:
         return f"{name} is strongly convex"
     form = function.separable_form()
     if form is not None and has_closed_minimum(function, domain) and isinstance(domain, Box | FullSpace):

@@ -17,13 +17,13 @@ from saddleslide.arrays.base import Array, Shape, beside, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.domains import Domain, FullSpace
-from saddleslide.functions.base import Function, errors_at, rounding_of, runs_own_code
+from saddleslide.functions.base import Function, errors_at, read_rounding, runs_own_code
 from saddleslide.functions.constants import smoothness_at_hand
 from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.lifted import inner_operators
 from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.roundings import Errors
-from saddleslide.operators import Coupling, Mirrored
+from saddleslide.operators import Mirrored, Operator
 from saddleslide.operators.base import adjoint_test_from, is_own_code, pair_mismatch, sign_vector, signs_of
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles
@@ -52,7 +52,7 @@ def inconsistent(reason: str) -> RunEnded:
     return RunEnded("INCONSISTENT", reason)
 
 
-def adjoint_complaint(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Array) -> str:
+def adjoint_complaint(coupling: Operator, x: Array, Bx: Array, y: Array, BTy: Array) -> str:
     """What is wrong with <Bx, y> = <x, B^T y>; empty where nothing is."""
     first, second = float(np.vdot(Bx, y)), float(np.vdot(x, BTy))
     sizes = float(np.linalg.norm(x)), float(np.linalg.norm(y))
@@ -73,7 +73,7 @@ def adjoint_complaint(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Ar
     )
 
 
-def check_pair(coupling: Coupling, x: Array, Bx: Array, y: Array, BTy: Array) -> float:
+def check_pair(coupling: Operator, x: Array, Bx: Array, y: Array, BTy: Array) -> float:
     """A bound on the norm of what the adjoint is wrong by, as far as products at hand show it; 0 for one of ours."""
     complaint = adjoint_complaint(coupling, x, Bx, y, BTy)
     if complaint:
@@ -91,13 +91,13 @@ def check_adjoint_of(oracles: Oracles) -> float:
     if not is_own_code(coupling):
         return 0.0
     # Certificates of the same operator need no test of their own.
-    found = _unmirrored(coupling).__dict__["adjoint_test"] = adjoint_test_from(x, Bx, y, BTy)
+    found = _mirror_back(coupling).__dict__["adjoint_test"] = adjoint_test_from(x, Bx, y, BTy)
     return found.bound
 
 
 def known_mismatch(oracles: Oracles) -> float:
     """The same for certificates: the test is made once for an operator, and counted then."""
-    coupling = _unmirrored(oracles.problem.coupling)
+    coupling = _mirror_back(oracles.problem.coupling)
     if not is_own_code(coupling):
         return 0.0
     # The books of the call under way have the products.
@@ -110,7 +110,7 @@ def known_mismatch(oracles: Oracles) -> float:
     return test.bound
 
 
-def _unmirrored(coupling: Coupling) -> Coupling:
+def _mirror_back(coupling: Operator) -> Operator:
     return coupling.original if isinstance(coupling, Mirrored) else coupling
 
 
@@ -138,8 +138,8 @@ def own_steps(function: Function, shape: Shape) -> Iterator[tuple[Function, Shap
     if isinstance(function, DirectSum):
         for part, inside in zip(function.functions, function.shapes, strict=True):
             yield from own_steps(part, inside)
-    elif function.composed_of:
-        for part in function.composed_of:
+    elif function.components:
+        for part in function.components:
             yield from own_steps(part, shape)
     elif runs_own_code(function) and function.is_proximable and function.has_value:
         yield function, shape
@@ -231,7 +231,7 @@ class PairGuard(GuardState):
         way = new.point - old.point
         square = float(np.vdot(way, way))
         length = math.sqrt(square)
-        if length <= _SAME * (old.sizes[0] + new.sizes[0]) and rounding_of(self.function).own > 0.0:
+        if length <= _SAME * (old.sizes[0] + new.sizes[0]) and read_rounding(self.function).own > 0.0:
             # Between points that differ in their last digits, gradients of own code may differ by anything.
             return ""
         # What was declared was declared on the domain.

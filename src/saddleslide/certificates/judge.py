@@ -20,10 +20,10 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.certificate import EPS, Side, product_shift
 from saddleslide.certificates.guards import CONVEXITY, PairGuard, check_own_steps, check_pair, inconsistent
-from saddleslide.certificates.levels import Growth, Level, level_sets, rounded_up
+from saddleslide.certificates.levels import Growth, Level, level_sets, round_up
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.certificates.verdict import ROUNDING, Certificate, Status
-from saddleslide.certificates.within import ray_excludes
+from saddleslide.certificates.within import separates_within
 from saddleslide.domains import Domain
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function, errors_at, runs_own_code
@@ -136,7 +136,7 @@ class Judge(JudgeState):
         left: Callable[[str], float] = no_limit,
     ) -> None:
         oracles, (pair_f, pair_g, below, above) = Oracles(problem, gate, dry, guarded=True), _sides(problem, split)
-        super().__init__(*start, start, start[1], oracles, pair_f, pair_g, below, above, is_open=goal.scaled == 0.0)
+        super().__init__(*start, start, start[1], oracles, pair_f, pair_g, below, above, is_open=goal.gap_share == 0.0)
         self.problem, self.split, self.goal, self._start, self._left = problem, split, goal, start, left
         self._f, self._g, self._assumes = Side(problem, "f"), Side(problem, "g"), problem.assumptions
         # Asked for now, and kept by the sides: later a function may be out of reach.
@@ -187,7 +187,7 @@ class Judge(JudgeState):
     def _target(self, lower: float, upper: float) -> float:
         target = self.goal.at(self.start_gap, lower, upper)
         # Where the gap at the start is not known, the size of F there stands for it: saddle values may be 0.
-        return target if math.isfinite(self.scale_above) else max(target, self.goal.scaled * self.start_size)
+        return target if math.isfinite(self.scale_above) else max(target, self.goal.gap_share * self.start_size)
 
     @property
     def first_target(self) -> float:
@@ -216,7 +216,7 @@ class Judge(JudgeState):
         return min(self.gap, self.near_gap)
 
     @property
-    def solved(self) -> bool:
+    def is_solved(self) -> bool:
         """Whether the certified gap meets the target."""
         return not self.lower > self.upper and self.known_gap <= self.target
 
@@ -251,11 +251,11 @@ class Judge(JudgeState):
         near = self.near_lower, self.near_upper
         return replace(found, within=near, radii=self.radii) if self.is_within else found
 
-    def consider(self, candidate: Candidate) -> bool:
+    def judge(self, candidate: Candidate) -> bool:
         """Update the bounds with a candidate, by certified inner solves only where they decide; True at the target."""
-        value, error = self._valued(candidate)
+        value, error = self._evaluate(candidate)
         if not (math.isfinite(value) and self._is_feasible(candidate)):
-            return self.solved
+            return self.is_solved
         x, y = candidate.x, candidate.y
         self._own, self._candidate_y = (-math.inf, math.inf), y
         if self.start_pull is not None:
@@ -293,7 +293,7 @@ class Judge(JudgeState):
             self.next_try = self.seen + 1 + self.seen // 4
         self._look_within(self._bound_by_levels(candidate, value, error, Bx, shift), value, error, Bx, shift)
         self._check_order()
-        return self.solved
+        return self.is_solved
 
     def _raise_lower_by_gradient(self, candidate: Candidate, Bx: Array, g_value: float) -> None:
         """The bound from the gradient of f that the method knows, for one product."""
@@ -330,13 +330,13 @@ class Judge(JudgeState):
             margin = error + self._g.margin(-Bx, shift, found)
             self._accept_upper(value - found.lower, x, margin, abs(value) + abs(found.lower), found.rounding)
 
-    def settle(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> bool:
+    def judge_exactly(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> bool:
         """Both bounds of a candidate whatever they cost: certified inner solves on both sides."""
         if not self._is_feasible(candidate):
             # A bound at such a point is one of another problem.
-            return self.solved
+            return self.is_solved
         self._own, self._candidate_y = (-math.inf, math.inf), candidate.y
-        value, error = self._valued(candidate)
+        value, error = self._evaluate(candidate)
         Bx = candidate.Bx if candidate.Bx is not None else self.oracles.forward(candidate.x)
         pull, wrong = self._pull(candidate, Bx), self._shift_of_product(candidate, Bx)
         self._lower_upper_exactly(candidate.x, value, error, Bx, wrong)
@@ -345,7 +345,7 @@ class Judge(JudgeState):
         candidate = replace(candidate, BTy=pull)
         if found is None:
             self._look_within(self._bound_by_levels(candidate, value, error, Bx, wrong), value, error, Bx, wrong)
-            return self.solved
+            return self.is_solved
         if candidate.y is self._start[1]:
             self.scale_below = min(self.scale_below, found.value)
         g_value = self.value_of("g", candidate.y)
@@ -356,7 +356,7 @@ class Judge(JudgeState):
         self._accept_lower(found.lower - g_value, candidate.y, "exact", margin, terms, found.rounding)
         self._look_within(self._bound_by_levels(candidate, value, error, Bx, wrong), value, error, Bx, wrong)
         self._check_order()
-        return self.solved
+        return self.is_solved
 
     def _bound_by_levels(self, candidate: Candidate, value: float, error: float, Bx: Array, shift: float) -> Candidate:
         """Bounds over sets that contain every solution, from what is known of the candidate: see levels.py.
@@ -442,7 +442,7 @@ class Judge(JudgeState):
         """
         sets = self._levels[block]
         growth = sets.growth(tilt, error)
-        offset = rounded_up(growth.offset + most, abs(growth.offset) + abs(most))
+        offset = round_up(growth.offset + most, abs(growth.offset) + abs(most))
         if sets.is_better(Growth(growth.weights, offset), self._growth_of(block), self._reach_of(block)):
             if block == 0:
                 self.x_weights, self.offsets = growth.weights, (offset, self.offsets[1])
@@ -504,7 +504,7 @@ class Judge(JudgeState):
             self.near, self.near_lower, self.near_upper, self.near_margin = (x, y), lower, upper, sum(margins)
             self.radii = radii
         self.looks += 1
-        if not self.solved and self.looks & (self.looks - 1) == 0:
+        if not self.is_solved and self.looks & (self.looks - 1) == 0:
             self._look_for_rays(x, y, Bx, pull)
 
     def _look_for_rays(self, x: Array, y: Array, Bx: Array, pull: Array) -> None:
@@ -545,7 +545,7 @@ class Judge(JudgeState):
                     np.linalg.norm(tilt)
                 )
                 level = float(np.vdot(slope, ray)) + FEW * float(np.abs(slope * ray).sum())
-                if ray_excludes(tilt, level, error, center, radius, other):
+                if separates_within(tilt, level, error, center, radius, other):
                     return True
         return False
 
@@ -567,8 +567,8 @@ class Judge(JudgeState):
         return self.goal.radius * sizes[0], self.goal.radius * sizes[1]
 
     def gap_at(self, candidate: Candidate, accuracy: float = 0.0, max_gradients: int = 1000) -> float:
-        """Gap of this candidate alone, by `settle`."""
-        return self.apart(lambda: self.settle(candidate, accuracy, max_gradients))
+        """Gap of this candidate alone, by `judge_exactly`."""
+        return self.apart(lambda: self.judge_exactly(candidate, accuracy, max_gradients))
 
     def apart(self, work: Callable[[], object]) -> float:
         """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
@@ -647,7 +647,7 @@ class Judge(JudgeState):
         self.allowance = Calls(_FEWEST_GRADIENTS, self.oracles.calls.g + _FEWEST_GRADIENTS, 0)
         value = self.rest_value(x)
         if self.oracles.finite(x, y):
-            self.settle(Candidate(x, y, value), 0.0, _FEWEST_GRADIENTS)
+            self.judge_exactly(Candidate(x, y, value), 0.0, _FEWEST_GRADIENTS)
 
     def confirm(self) -> None:
         """Before a success is claimed: own code that was hardly compared is probed, as far as the limits allow."""
@@ -680,7 +680,7 @@ class Judge(JudgeState):
         rest = self.split.f_rest
         return self.oracles.made("f", rest.lone_value_cost, lambda: rest.value(read_only(x)))
 
-    def _valued(self, candidate: Candidate) -> tuple[float, float]:
+    def _evaluate(self, candidate: Candidate) -> tuple[float, float]:
         """F at the candidate, and what rounding can have done to it."""
         x, simple, error = candidate.x, self.below.simple_value(candidate.x), candidate.error
         if error is None:
@@ -701,8 +701,8 @@ class Judge(JudgeState):
             self.magnitude = size
 
     def _shift_of_product(self, candidate: Candidate, Bx: Array) -> float:
-        reach = candidate.reach if candidate.Bx is not None else 0.0
-        return product_shift(self.problem.coupling, candidate.x, Bx, self.mismatch, reach)
+        term_size = candidate.term_size if candidate.Bx is not None else 0.0
+        return product_shift(self.problem.coupling, candidate.x, Bx, self.mismatch, term_size)
 
     def _pull(self, candidate: Candidate, Bx: Array) -> Array:
         """B^T y, which must fit the product Bx."""

@@ -1,7 +1,7 @@
 """Judging the points of any method at a price that its own calls can bear.
 
 Where the inner minimum of f is known in closed form, both bounds are exact and cost products only. Elsewhere one
-gradient at the point gives a first lower bound (`Judge.consider`). A certified inner solve follows only when it is
+gradient at the point gives a first lower bound (`Judge.judge`). A certified inner solve follows only when it is
 likely to decide: the point itself shows by how much F can at least be lowered and raised, and the last solve has shown
 how much larger the gap was than that.
 """
@@ -34,13 +34,13 @@ _HOPE, _FADING = 1.5, 0.9
 
 
 @dataclass(eq=False, repr=False)
-class InspectorState(State):
+class JudgementState(State):
     """Certified gap over what the point showed, at the last inner solve."""
 
     ratio: float = 1.0
 
 
-class Inspector(InspectorState):
+class Judgement(JudgementState):
     """Certified gaps of a method's candidates; the judge keeps the bounds, and counts what they cost."""
 
     def __init__(self, problem: SaddleProblem, split: Split, judge: Judge) -> None:
@@ -60,7 +60,7 @@ class Inspector(InspectorState):
         self.judge.allowance = own.copy()
         if self.closed:
             return self.exact_gap_of(candidate, own)
-        return self.judge.apart(lambda: self._consider(candidate, own))
+        return self.judge.apart(lambda: self._judge(candidate, own))
 
     def exact_gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Gap by certified inner solves, whatever the point shows."""
@@ -71,7 +71,7 @@ class Inspector(InspectorState):
     def _most(self, own: Calls) -> int:
         return int(max(_FEWEST_GRADIENTS, own.f - self.judge.oracles.calls.f))
 
-    def _consider(self, candidate: Candidate, own: Calls) -> None:
+    def _judge(self, candidate: Candidate, own: Calls) -> None:
         """The bounds from one gradient, which the method may know; those from inner solves where these may decide."""
         judge, x, y, rest = self.judge, candidate.x, candidate.y, self.split.f_rest
         Bx = judge.oracles.forward(x) if candidate.Bx is None else candidate.Bx
@@ -81,7 +81,7 @@ class Inspector(InspectorState):
             value, gradient = judge.oracles.made("f", 1, lambda: rest.value_and_gradient(read_only(x)))
             known = Linearisation(x, value, gradient)
         candidate = replace(candidate, value=value, Bx=Bx, g_value=g_value, linearisation=known)
-        if judge.consider(candidate):
+        if judge.judge(candidate):
             return
         # What the gap of this point is at least: what a gradient step lowers F by, and the best y raises it by.
         pull = judge.oracles.adjoint(y)
@@ -96,7 +96,7 @@ class Inspector(InspectorState):
         # The gap that is asked for, or the least that rounding allows.
         reachable = max(judge.target, 1.5 * judge.margins)
         if self.ratio * shown <= _HOPE * reachable and shown <= reachable:
-            judge.settle(candidate, _INNER_PART * judge.target, self._most(own))
+            judge.judge_exactly(candidate, _INNER_PART * judge.target, self._most(own))
             found = judge.gap / shown if shown > 0.0 else 1.0
             self.ratio = found if math.isfinite(found) else self.ratio
 
@@ -111,7 +111,7 @@ class Inspector(InspectorState):
 
 
 @final
-class ExactInspector(Inspector):
+class ExactJudgement(Judgement):
     """For simple f and g: certified inner solves call no gradient, so that every point has both of its bounds."""
 
     def open(self, start: tuple[Array, Array], own: Calls) -> None:
@@ -122,7 +122,7 @@ class ExactInspector(Inspector):
 
 
 @final
-class BoundsInspector(Inspector):
+class BoundsJudgement(Judgement):
     """For a method that brings gradients and products along: the best bounds of all its points, none judged alone."""
 
     def open(self, start: tuple[Array, Array], own: Calls) -> None:
@@ -131,9 +131,9 @@ class BoundsInspector(Inspector):
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Certified gap of the run, this candidate included."""
         self.judge.allowance = own.copy()
-        self.judge.consider(candidate)
+        self.judge.judge(candidate)
         return self.judge.known_gap
 
 
 # How a method asks for its points to be judged (`Method.judged`).
-INSPECTORS: dict[str, type[Inspector]] = {"points": Inspector, "exactly": ExactInspector, "bounds": BoundsInspector}
+JUDGEMENTS: dict[str, type[Judgement]] = {"points": Judgement, "exactly": ExactJudgement, "bounds": BoundsJudgement}

@@ -19,13 +19,13 @@ from saddleslide.arrays.kinds import NUMPY
 from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.within import least_within
 from saddleslide.domains import Ball, Box, Domain, FullSpace, Product, Simplex
-from saddleslide.functions.base import Function, Scaled, Sum, is_ours, rounding_of, runs_own_code
+from saddleslide.functions.base import Function, Scaled, Sum, is_ours, read_rounding, runs_own_code
 from saddleslide.functions.constants import smoothness_at_hand, takes_products
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.losses import LeastSquares
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.operators import Matrix, Mirrored, Operator
-from saddleslide.operators.spectrum import rounding_margin
+from saddleslide.operators.spectrum import margin_of_rounding
 from saddleslide.problem import SaddleProblem
 
 # Longest short side, and most entries, of a matrix whose singular values are worth their time.
@@ -62,7 +62,7 @@ class LevelSets:
         trusted = not any(runs_own_code(part) or part.convex_on_trust for part in (rest, simple))
         self._form = simple.separable_form() if trusted else None
         self._low = least_value(rest) if trusted else -math.inf
-        lower, upper = enclosing_box(domain)
+        lower, upper = enclose(domain)
         self.is_possible = self._form is not None and self._low > -math.inf and not domain.bounded
         if self.is_possible:
             self._lower, self._upper = lower, upper
@@ -130,7 +130,7 @@ class LevelSets:
 
     def level(self, growth: Growth, excess: float) -> Level:
         """The solutions have h(x) + <tilt, x> <= excess: where the function grows, a bounded set."""
-        size = self._widened * max(rounded_up(excess + growth.offset, abs(excess) + abs(growth.offset)), 0.0)
+        size = self._widened * max(round_up(excess + growth.offset, abs(excess) + abs(growth.offset)), 0.0)
         rising = growth.weights[self._endless]
         smallest, largest = float(np.min(rising)), float(np.max(rising))
         if largest <= smallest * (1.0 + 1e-9):
@@ -184,7 +184,7 @@ class LevelSets:
         if type(B) is not Matrix or min(rows, columns) > _SIDE or rows * columns > _ENTRIES:
             return 0.0
         values = B.singular_values
-        return max(float(values[-1]) - float(values[0]) * rounding_margin(max(rows, columns)), 0.0)
+        return max(float(values[-1]) - float(values[0]) * margin_of_rounding(max(rows, columns)), 0.0)
 
     @cached_property
     def _inner_radius(self) -> float:
@@ -199,11 +199,11 @@ class LevelSets:
         if not math.isfinite(excess + self._flat):
             return []
         found = [self.level(self._growth_at_zero, excess)] if self._grows else []
-        left = max(rounded_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
+        left = max(round_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
         if self._columns is not None:
             squares, data = self._columns
             # |A x| <= |b| + |A x - b|, and the square of |A x| is at least that of its parts x_j A e_j.
-            size = rounded_up(data + math.sqrt(2.0 * left), data)
+            size = round_up(data + math.sqrt(2.0 * left), data)
             words = f"|x_j| <= {size:.4g} / |A e_j|".replace("x", self.name)
             found.append(Level(squares, size, True, words))
         return found
@@ -212,9 +212,9 @@ class LevelSets:
         """The set that follows where the other set has 0 inside, and B no kernel."""
         if not (self._inner_radius > 0.0 and math.isfinite(excess + self._flat) and self._smallest > 0.0):
             return []
-        left = max(rounded_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
+        left = max(round_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
         center = float(np.linalg.norm(self.other.gradient(np.zeros(self.beyond.shape))))
-        size = self._widened * rounded_up((center + left / self._inner_radius) / self._smallest, 0.0)
+        size = self._widened * round_up((center + left / self._inner_radius) / self._smallest, 0.0)
         return [Level(np.where(self._endless, 1.0, 0.0), size, True, f"|{self.name}| <= {size:.4g}")]
 
     def is_onto(self, other: LevelSets) -> bool:
@@ -237,8 +237,8 @@ class LevelSets:
         # A point with Bx = b is not farther than this, and there f is at most so much above its least value.
         way, L = missed / self._smallest, known.H
         most = value + (slope + steep) * way + 0.5 * L * way * way + other._flat
-        most = max(rounded_up(most, abs(value) + abs(other._flat)), 0.0)
-        size = self._widened * rounded_up((math.sqrt(2.0 * L * most) + steep) / self._smallest, 0.0)
+        most = max(round_up(most, abs(value) + abs(other._flat)), 0.0)
+        size = self._widened * round_up((math.sqrt(2.0 * L * most) + steep) / self._smallest, 0.0)
         return Level(np.ones(self.domain.shape), size, True, f"|{self.name}| <= {size:.4g}")
 
     @property
@@ -311,11 +311,11 @@ def least_value(function: Function) -> float:
         return -math.inf
     if isinstance(function, Zero):
         return 0.0
-    constant, along, spread = rounding_of(function).floor
+    constant, along, spread = read_rounding(function).floor
     return -constant if along == spread == 0.0 else -math.inf
 
 
-def enclosing_box(domain: Domain) -> tuple[Array, Array]:
+def enclose(domain: Domain) -> tuple[Array, Array]:
     """Sides of a box around the set, infinite where nothing is known."""
     if is_ours(domain, Box):
         return domain.lower, domain.upper
@@ -325,12 +325,12 @@ def enclosing_box(domain: Domain) -> tuple[Array, Array]:
         center = np.zeros(domain.shape) if domain.center is None else domain.center
         return center - domain.ball_radius * (1.0 + FEW), center + domain.ball_radius * (1.0 + FEW)
     if is_ours(domain, Product):
-        sides = [[side.ravel() for side in enclosing_box(block)] for block in domain.blocks]
+        sides = [[side.ravel() for side in enclose(block)] for block in domain.blocks]
         return np.concatenate([side[0] for side in sides]), np.concatenate([side[1] for side in sides])
     return np.full(domain.shape, -np.inf), np.full(domain.shape, np.inf)
 
 
-def rounded_up(value: float, terms: float) -> float:
+def round_up(value: float, terms: float) -> float:
     """Not less than what the value would be without rounding of terms of these sizes."""
     return value + 16.0 * FEW * (abs(value) + terms)
 

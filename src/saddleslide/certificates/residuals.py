@@ -20,14 +20,14 @@ from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.within import Least, least_within
 from saddleslide.domains import Ball, Domain, FullSpace
-from saddleslide.functions.base import Function, certain_modulus, errors_at, rounding_of, runs_own_code, value_aside
-from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
+from saddleslide.functions.base import Function, certain_modulus, errors_at, read_rounding, runs_own_code, value_aside
+from saddleslide.functions.constants import modulus_for_bounds, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.factor import Factor, factor_of
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
-from saddleslide.operators.base import Coupling
+from saddleslide.operators.base import Operator
 
 EPS = float(np.finfo(np.float64).eps)
 _HISTORY = 6
@@ -50,7 +50,7 @@ class ResidualBound(ResidualState):
     def __init__(self, rest: Function, simple: Function, domain: Domain) -> None:
         super().__init__()
         self.rest, self.simple, self.domain = rest, simple, domain
-        self.modulus = bounding_modulus(rest, simple, domain)
+        self.modulus = modulus_for_bounds(rest, simple, domain)
         self._finite = domain.bounded or certain_modulus(simple, domain) > 0.0
         combinable = rest.quadratic and isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
         self._combines = combinable and self.modulus > 0.0
@@ -58,7 +58,7 @@ class ResidualBound(ResidualState):
         form = simple.separable_form() if isinstance(domain, FullSpace) and not runs_own_code(simple) else None
         self._shift = float(form.quadratic) if form is not None and form.isotropic else math.nan
         # Of code that is not ours: its rounding goes by the curvature that was declared, and that gradients show.
-        self._own = rounding_of(rest).own
+        self._own = read_rounding(rest).own
         known = smoothness_at_hand(rest, domain) if self._own > 0.0 else None
         self.curvature = known.H if known is not None and known.nu == 1.0 else 0.0
 
@@ -78,13 +78,13 @@ class ResidualBound(ResidualState):
         residual = known.gradient + pull
         base = known.value + float(np.vdot(pull, known.point))
         made = self._made(known, pull, error)
-        bound, self.margin = self._linearised(base, residual, known.point, made)
+        bound, self.margin = self._minimise_linearised(base, residual, known.point, made)
         factor = None if math.isnan(self._shift) else factor_of(self.rest, self.domain, residual)
         if factor is not None:
-            other, margin = self._solved(factor, base, residual, known.point, made)
+            other, margin = self._solve_residual(factor, base, residual, known.point, made)
             return self._better(bound, other, margin)
         if self._combines:
-            other, margin = self._combined(base, residual, known, made)
+            other, margin = self._minimise_combined(base, residual, known, made)
             bound = self._better(bound, other, margin)
             self.history = [*self.history, known][-_HISTORY:]
         return bound
@@ -141,7 +141,7 @@ class ResidualBound(ResidualState):
         """The simple part at x."""
         return 0.0 if isinstance(self.simple, Zero) else value_aside(self.simple, x)
 
-    def _linearised(self, base: float, slope: Array, point: Array, made: Errors) -> tuple[float, float]:
+    def _minimise_linearised(self, base: float, slope: Array, point: Array, made: Errors) -> tuple[float, float]:
         """Minimum over the domain of base + <slope, x - p> + mu/2 |x - p|^2 + simple(x), and what rounding took."""
         # The modulus is one on the domain; an extrapolated point may lie outside, a projection only by rounding.
         rounding = 4.0 * EPS * float(np.abs(point).sum())
@@ -151,12 +151,14 @@ class ResidualBound(ResidualState):
         if not self._finite:
             return -math.inf, 0.0
         found = tilted_minimum(self.simple, slope, self.domain)
-        reach = self.domain.radius(point) if self.domain.bounded else math.inf
+        distance = self.domain.radius(point) if self.domain.bounded else math.inf
         way, curved = float(np.linalg.norm(found.point - point)), certain_modulus(self.simple, self.domain)
-        lost = made.value + wrong_slope_cost(made.gradient, way, reach, curved)
+        lost = made.value + wrong_slope_cost(made.gradient, way, distance, curved)
         return base - float(np.vdot(slope, point)) + found.lower - lost, lost + found.rounding
 
-    def _solved(self, factor: Factor, base: float, slope: Array, point: Array, made: Errors) -> tuple[float, float]:
+    def _solve_residual(
+        self, factor: Factor, base: float, slope: Array, point: Array, made: Errors
+    ) -> tuple[float, float]:
         """The minimum over the whole space by a factor of the Hessian, and what rounding took of it."""
         value = self.simple_value(point)
         turn = self.simple.gradient(point)
@@ -169,7 +171,7 @@ class ResidualBound(ResidualState):
         lost += FEW * (abs(base) + abs(value) + form)
         return base + value - 0.5 * form - lost, lost
 
-    def _combined(self, base: float, slope: Array, known: Linearisation, made: Errors) -> tuple[float, float]:
+    def _minimise_combined(self, base: float, slope: Array, known: Linearisation, made: Errors) -> tuple[float, float]:
         """The bound maximised over p + combinations of old points (gradients of a quadratic are affine)."""
         ways, turns, roundings = [], [], []
         for past in self.history:
@@ -206,13 +208,15 @@ class ResidualBound(ResidualState):
 _MARGIN = 1e-9
 
 
-def separates(A: Coupling, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
+def separates(A: Operator, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
     """Whether <direction, A x - b> is positive on all of X, with a margin for rounding; pull = A^T direction."""
-    level, reach = float(np.vdot(direction, b)), float(X.support(-pull))
+    level, distance = float(np.vdot(direction, b)), float(X.support(-pull))
     error = A.product_error * float(np.linalg.norm(direction))
     if X.bounded:
         rounding = error * X.radius_at_zero
     else:
         # Where X is unbounded, a last bit of A^T y may be the difference between a proof and none.
-        rounding = max(float(X.support(turn - pull)) for turn in (-error, error)) - reach if reach < np.inf else np.inf
-    return -reach - level > _MARGIN * (abs(reach) + abs(level)) + rounding
+        rounding = (
+            max(float(X.support(turn - pull)) for turn in (-error, error)) - distance if distance < np.inf else np.inf
+        )
+    return -distance - level > _MARGIN * (abs(distance) + abs(level)) + rounding

@@ -94,7 +94,7 @@ def least_within(
     return best
 
 
-def ray_excludes(tilt: Array, level: float, error: float, center: Array, radius: float, domain: Domain) -> bool:
+def separates_within(tilt: Array, level: float, error: float, center: Array, radius: float, domain: Domain) -> bool:
     """Whether <tilt, x> > level for all points of the set within the radius of the center, whatever rounding has done.
 
     Along a ray d of Y on which g is linear, F(x, y + t d) = F(x, y) + t (<B^T d, x> - <g', d>): where that slope is

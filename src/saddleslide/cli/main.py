@@ -22,7 +22,7 @@ from saddleslide.distributed.consensus import AgentFunctions
 from saddleslide.errors import OutputLostError, SaddleslideError, raise_all
 from saddleslide.gallery.solution import Solution
 from saddleslide.runs.progress import Progress
-from saddleslide.runs.terminal import EXIT_CLOSED_PIPE, Terminal, complain, flushed, silenced
+from saddleslide.runs.terminal import EXIT_CLOSED_PIPE, Terminal, complain, flush, silence
 
 EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXAMPLES = f"""examples:
@@ -54,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:
-            flushed(file, message)
+            flush(file, message)
         else:
             super()._print_message(message, file)
 
@@ -94,9 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.insert(1, "file")
     try:
         code = _answer(parser().parse_args(given))
-        flushed(sys.stdout)
+        flush(sys.stdout)
     except OutputLostError as lost:
-        silenced(sys.stdout)
+        silence(sys.stdout)
         return EXIT_CLOSED_PIPE if lost.left else _refuse(str(lost))
     return code
 
@@ -110,7 +110,7 @@ def _answer(chosen: argparse.Namespace) -> int:
     except SaddleslideError as error:
         return _refuse(str(error))
     except KeyboardInterrupt:
-        return _interrupted(chosen)
+        return _handle_interrupt(chosen)
     except (SystemExit, GeneratorExit) as stop:
         how = f"exit code {stop.code!r}" if isinstance(stop, SystemExit) else type(stop).__name__
         return _refuse(
@@ -170,11 +170,11 @@ def _carry_out_with(chosen: argparse.Namespace, things: ExitStack) -> int:
         written = write_solution(folder, problem, result, asked)
         console.print(f"Wrote {', '.join(written)} to {folder}.", markup=False)
     if result.status is Status.INTERRUPTED:
-        return _interrupted(chosen)
+        return _handle_interrupt(chosen)
     return EXIT_SOLVED if result.status in (Status.SOLVED, Status.SOLVED_WITHIN) else EXIT_NOT_SOLVED
 
 
-def _interrupted(chosen: argparse.Namespace) -> int:
+def _handle_interrupt(chosen: argparse.Namespace) -> int:
     place = getattr(chosen, "checkpoint", None)
     kept = "" if place is None or not place.exists() else f" Go on with --checkpoint {place} --resume."
     return _refuse(f"interrupted.{kept}", EXIT_INTERRUPTED)

@@ -111,7 +111,7 @@ class Counts:
         """Seconds of waiting beyond the computing."""
         return self.waiting - self.computing
 
-    def called(self, operation: str) -> int:
+    def count_call(self, operation: str) -> int:
         """Count a call as it begins; returns its number."""
         self.calls += 1
         kind = _KINDS.get(operation, "others")
@@ -245,7 +245,7 @@ def sendable(error: BaseException) -> BaseException:
     return error if readable else RuntimeError(f"{type(error).__name__}: {error}")
 
 
-def living_workers(client: Any) -> frozenset[str] | None:
+def find_workers(client: Any) -> frozenset[str] | None:
     """Addresses of the workers that the scheduler knows; None where it does not answer, or the client is closed."""
     if client.status == "closed":
         return None
@@ -332,7 +332,7 @@ class Actors(ABC, Generic[Key]):
             self._answers[key] = self.ask_functions(question)
         return self._answers[key]
 
-    def pickled(self, parts: Iterable[int]) -> dict[int, bytes]:
+    def pickle_parts(self, parts: Iterable[int]) -> dict[int, bytes]:
         """What builds some parts on a worker."""
         return {i: to_pickle(self.loaders[i]) for i in parts}
 
@@ -367,7 +367,7 @@ class Actors(ABC, Generic[Key]):
             try:
                 return self._futures[key].result(timeout=_GLANCE)
             except TimeoutError:
-                if self.homes[key] not in (living_workers(self.client) or ()):
+                if self.homes[key] not in (find_workers(self.client) or ()):
                     return None
 
     def release(self, key: Key) -> None:
@@ -386,7 +386,7 @@ class Actors(ABC, Generic[Key]):
         """Everything on living workers; waits for workers where there are none."""
         deadline = time.monotonic() + self.patience
         while True:
-            found = living_workers(self.client)
+            found = find_workers(self.client)
             known = found or frozenset()
             usable = sorted(known - self._slow) or sorted(known)
             if usable and self.settle(usable):

@@ -18,7 +18,7 @@ from saddleslide.distributed.cluster import CUT, Actors, Counts, CutShort, Mode,
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, UnknownConstantError, UnreachableError, raise_all
 from saddleslide.functions import Function
-from saddleslide.functions.blockwise import joined_smoothness
+from saddleslide.functions.blockwise import join_smoothness
 from saddleslide.functions.parts import (
     OPERATIONS,
     PartConstants,
@@ -29,9 +29,9 @@ from saddleslide.functions.parts import (
     part_facts,
     part_rounding,
 )
-from saddleslide.functions.roundings import Rounding, joined
+from saddleslide.functions.roundings import Rounding, join
 from saddleslide.gallery.consensus import agreement_problem, dual_guess, gossip_matrix, require_connected
-from saddleslide.operators import Coupling, Gossip, NormBound, SmallestSingularValue
+from saddleslide.operators import Gossip, NormBound, Operator, SmallestSingularValue
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import digest_of
 from saddleslide.theory.holder import Holder
@@ -187,7 +187,7 @@ class Network(Actors[int]):
         """Ask all agents at once, as often as it takes: a round that lost one is begun anew."""
         self.refuse_closed()
         began = time.perf_counter()
-        call = self.counts.called(operation)
+        call = self.counts.count_call(operation)
         for _ in range(_MOST_ROUNDS):
             self._number += 1
             sent = {i: (self._number, *jobs(i)) for i in self.actors} if callable(jobs) else jobs
@@ -217,7 +217,7 @@ class Network(Actors[int]):
         if not self.make(Agent, dict(zip(new, homes[-len(new) :], strict=True)) if new else {}, new):
             return False
         # Who is known here has its function, or gets it at once.
-        builds = {i: (loader, self.name) for i, loader in self.pickled(new).items()}
+        builds = {i: (loader, self.name) for i, loader in self.pickle_parts(new).items()}
         met = {i: ({j: self.actors[j] for j in near}, near) for i, near in enumerate(self.weights)}
         for method, jobs in (("build", builds), ("meet", met if new else {})):
             _, lost = self.ask(method, jobs)
@@ -246,7 +246,7 @@ class AgentFunctions(Function):
     def __repr__(self) -> str:
         return f"AgentFunctions({self.shape[0]} agents, points of shape {self.shape[1:]})"
 
-    def fingerprinted(self) -> list[Any]:
+    def list_numbers(self) -> list[Any]:
         """What a checkpoint knows it by: the numbers of the agents' functions."""
         return [self.shape, self.network.answers(digest_of)]
 
@@ -290,7 +290,7 @@ class AgentFunctions(Function):
             if isinstance(constants.smoothness, str):
                 raise UnknownConstantError(f"consensus: agent {i} has no known smoothness: {constants.smoothness}")
             found.append(constants.smoothness)
-        return joined_smoothness(found, domain)
+        return join_smoothness(found, domain)
 
     def strong_convexity(self, domain: Domain) -> float:
         return min(constants.strong_convexity for constants in self._constants)
@@ -299,12 +299,12 @@ class AgentFunctions(Function):
         return min(constants.certain_convexity for constants in self._constants)
 
     @cached_property
-    def rounding(self) -> Rounding:
-        return joined(self.network.answers(part_rounding))
+    def error_model(self) -> Rounding:
+        return join(self.network.answers(part_rounding))
 
 
 @final
-class AgentEdges(Coupling):
+class AgentEdges(Operator):
     """B x: the difference along each edge times the root of its weight, so that B^T B = W; a product is an exchange.
 
     The square root of W, which `ss.operators.Gossip` forms, has the same singular values, and maps to the same points

@@ -9,16 +9,16 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.distributed.cluster import Counts, Repeat, check_client, living_workers, require
+from saddleslide.distributed.cluster import Counts, Repeat, check_client, find_workers, require
 from saddleslide.errors import InputError, UnreachableError
-from saddleslide.functions.parts import summed
-from saddleslide.operators import Coupling, as_coupling
+from saddleslide.functions.parts import sum_block
+from saddleslide.operators import Operator, as_operator
 
 _MOST_ROUNDS = 20
 
 
 @final
-class DaskMatrix(Coupling):
+class DaskMatrix(Operator):
     """A matrix in blocks on workers. `dask_coupling` makes it.
 
     Blocks are computed once and kept by the scheduler, which computes them again where a worker is lost. Products of
@@ -66,7 +66,7 @@ class _Held:
         """One piece per row of blocks, the sum over its blocks times their pieces of the vector; all in one vector."""
         distributed, submit = require("dask_coupling"), self.client.submit
         lost = (distributed.CancelledError, distributed.client.FutureCancelledError, distributed.scheduler.KilledWorker)
-        began, call = time.perf_counter(), self.counts.called("gradient")
+        began, call = time.perf_counter(), self.counts.count_call("gradient")
         pieces = np.split(np.asarray(v), np.cumsum(chunks)[:-1])
         for _ in range(_MOST_ROUNDS):
             try:
@@ -97,7 +97,7 @@ class _Held:
                     require("dask_coupling").wait(futures, timeout=1.0)
                 return
             except TimeoutError:
-                silent = time.monotonic() if living_workers(self.client) else silent
+                silent = time.monotonic() if find_workers(self.client) else silent
                 if time.monotonic() - silent > self.patience or self.client.status == "closed":
                     raise UnreachableError(
                         f"dask_coupling: the cluster does not answer or has no workers, for {self.patience:g} s. Start "
@@ -112,12 +112,12 @@ def _multiply(block: Array, piece: Array, transposed: bool) -> Array:
 
 def _add(terms: Sequence[Array]) -> Array:
     """The sum along the tree; the terms themselves belong to the scheduler."""
-    total = summed((0, len(terms)), lambda at: ((), np.array(terms[at[0]])) if at[1] - at[0] == 1 else None)
+    total = sum_block((0, len(terms)), lambda at: ((), np.array(terms[at[0]])) if at[1] - at[0] == 1 else None)
     assert total is not None and total[1] is not None
     return total[1]
 
 
-def dask_coupling(array: Any, client: Any, *, norm: float | None = None, patience: float = 60.0) -> Coupling:
+def dask_coupling(array: Any, client: Any, *, norm: float | None = None, patience: float = 60.0) -> Operator:
     """A coupling B from a two-dimensional Dask array, for a matrix that does not fit into one memory.
 
     Its blocks are computed on the workers of the client and stay there. A product sends each piece of the vector to the
@@ -136,7 +136,7 @@ def dask_coupling(array: Any, client: Any, *, norm: float | None = None, patienc
 
     Returns
     -------
-    Coupling
+    Operator
         With `counts` of products, bytes and seconds.
 
     Examples
@@ -157,4 +157,4 @@ def dask_coupling(array: Any, client: Any, *, norm: float | None = None, patienc
             "numbers. Call compute_chunk_sizes() first."
         )
     seconds = as_number(patience, "dask_coupling: patience", 0.0)
-    return as_coupling(DaskMatrix(array, client, seconds), norm=norm)
+    return as_operator(DaskMatrix(array, client, seconds), norm=norm)

@@ -15,12 +15,12 @@ from typing import Any, Self, TypeVar, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.distributed.cluster import LOST, SLOW, Actors, Counts, Mode, Repeat, check_client, living_workers
+from saddleslide.distributed.cluster import LOST, SLOW, Actors, Counts, Mode, Repeat, check_client, find_workers
 from saddleslide.distributed.host import Host, Job, Relay, Reply
 from saddleslide.distributed.shared_memory import SharedArrays
 from saddleslide.errors import UnreachableError, raise_all
 from saddleslide.functions import Function, Partitioned
-from saddleslide.functions.parts import WITH_ARRAY, Block, Terms, halves, summed, summed_in_pieces, whole_blocks
+from saddleslide.functions.parts import WITH_ARRAY, Block, Terms, halves, sum_block, sum_in_pieces, whole_blocks
 from saddleslide.runs.checkpoint import digest_of
 
 _Answer = TypeVar("_Answer")
@@ -105,7 +105,7 @@ class DaskSum(Partitioned):
         """Let the workers forget the parts. The cluster goes on; a call after this one is refused."""
         self._hosts.close()
 
-    def fingerprinted(self) -> list[Any]:
+    def list_numbers(self) -> list[Any]:
         """What a checkpoint knows it by: the numbers of the built parts, wherever they came from."""
         return [self.combine, self.shape, self.over_parts(digest_of)]
 
@@ -122,7 +122,7 @@ class DaskSum(Partitioned):
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         return self._hosts.answers(question)
 
-    def reduced(self, operation: str, x: Array, chosen: Sequence[int] | None = None) -> Terms:
+    def sum_parts(self, operation: str, x: Array, chosen: Sequence[int] | None = None) -> Terms:
         return self._hosts.reduce(operation, x, chosen)
 
 
@@ -209,7 +209,7 @@ class Hosts(Actors[str]):
         if time.monotonic() - self._looked < _LOOK:
             return
         self._looked = time.monotonic()
-        known = living_workers(self.client)
+        known = find_workers(self.client)
         if known is not None and known - self._slow != set(self.actors):
             self.gather()
 
@@ -230,7 +230,7 @@ class Hosts(Actors[str]):
         wanted = level(count, self.held, workers) if new else place(count, workers, self.held)
         missing = {w: [i for i in parts if i not in self.held.get(w, ())] for w, parts in wanted.items()}
         files = () if self.shared is None else (self.shared.folder, self.shared.token)
-        jobs = {w: (self.pickled(parts), self.name, *files) for w, parts in missing.items() if parts}
+        jobs = {w: (self.pickle_parts(parts), self.name, *files) for w, parts in missing.items() if parts}
         replies, lost = self.ask("build", jobs)
         for worker, reply in replies.items():
             self.counts.built += len(missing[worker])
@@ -256,17 +256,17 @@ class Hosts(Actors[str]):
             if self._sum.size != x.size:
                 self._sum = np.empty(x.size)
             flat = {block: (found[0], np.ravel(found[1])) for block, found in terms.items() if found[1] is not None}
-            numbers, _ = summed_in_pieces(everything, flat, self._sum)
+            numbers, _ = sum_in_pieces(everything, flat, self._sum)
             total: Terms | None = (numbers, self._sum.reshape(x.shape))
         else:
-            total = summed(everything, terms.get)
+            total = sum_block(everything, terms.get)
         assert total is not None
         self.counts.waiting += time.perf_counter() - began
         return total
 
     def _collect_terms(self, operation: str, x: Array, wanted: set[int]) -> dict[Block, Terms]:
         """Sums over blocks that cover all wanted parts, however often that takes."""
-        call = self.counts.called(operation)
+        call = self.counts.count_call(operation)
         terms: dict[Block, Terms] = {}
         slowest = 0.0
         for attempt in range(_MOST_ROUNDS):

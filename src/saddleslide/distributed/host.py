@@ -13,7 +13,7 @@ from saddleslide.arrays.base import Array, Shape, read_only
 from saddleslide.distributed.cluster import sendable
 from saddleslide.distributed.shared_memory import is_here, open_array
 from saddleslide.functions import Function
-from saddleslide.functions.parts import Block, Terms, built_part, evaluated, summed, whole_blocks
+from saddleslide.functions.parts import Block, Terms, built_part, evaluate_parts, sum_block, whole_blocks
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Host:
             for row, block in enumerate(job.blocks):
                 target = None if out is None else out[row].reshape(job.shape)
                 began = time.perf_counter()
-                found = evaluated(part_at, job.operation, x, block, out=target)
+                found = evaluate_parts(part_at, job.operation, x, block, out=target)
                 seconds += time.perf_counter() - began
                 assert found is not None
                 if target is not None and found[1] is not None:
@@ -159,4 +159,4 @@ class Host:
 def add_blocks(count: int, terms: Mapping[Block, Terms], covered: Sequence[Block]) -> dict[Block, Terms]:
     """Sums over blocks of the tree over `count` parts, with every two halves of a larger block added."""
     whole = whole_blocks(count, (i for block in covered for i in range(*block)))
-    return {block: both for block in whole if (both := summed(block, terms.get)) is not None}
+    return {block: both for block in whole if (both := sum_block(block, terms.get)) is not None}

@@ -168,7 +168,7 @@ class GroupBalls(Domain):
         """One number for each group, in a shape that goes with points."""
         return groups.reshape(tuple(1 if k in self.axis else n for k, n in enumerate(self.shape)))
 
-    def _scaled(self, point: Array, factors: Array, out: Array | None = None) -> Array:
+    def _scale_groups(self, point: Array, factors: Array, out: Array | None = None) -> Array:
         return np.multiply(point, self._spread(factors), out=self._out(out, point))
 
     def project(self, point: Array, out: Array | None = None) -> Array:
@@ -176,7 +176,7 @@ class GroupBalls(Domain):
         radii = beside(norms, self.radii)
         # Groups inside keep their bits: r / r is 1. A ball that is a point has no such quotient.
         np.maximum(norms, np.maximum(radii, _TINY), out=norms)
-        return self._scaled(point, np.divide(radii, norms, out=norms), out)
+        return self._scale_groups(point, np.divide(radii, norms, out=norms), out)
 
     def maximizer(self, direction: Array) -> Array:
         norms = self.norms(direction)
@@ -189,7 +189,7 @@ class GroupBalls(Domain):
         # Norms of long groups are rounded more than an error bar has room for.
         outward = 1.0 + 2.0**-53 * (self.size // max(self._groups, 1))
         norms = np.where(norms > 0.0, norms, 1.0)
-        return self._scaled(direction, np.divide(outward * beside(norms, self.radii), norms, out=norms))
+        return self._scale_groups(direction, np.divide(outward * beside(norms, self.radii), norms, out=norms))
 
     def squared_radius(self, point: Array) -> float:
         norms = self.norms(point)

@@ -108,7 +108,7 @@ class Treeplex(Domain):
         found = np.empty(self.shape)
         for j, indices in enumerate(self._sets):
             weight = 1.0 if self._parents[j] < 0 else float(found[self._parents[j]])
-            found[indices] = _shared(weight, shares[j], weights[j])
+            found[indices] = _share_out(weight, shares[j], weights[j])
         np.copyto(out, found)
         return out
 
@@ -172,7 +172,7 @@ class Treeplex(Domain):
         return max(float(np.max(-here)), float(np.max(np.abs(np.add.reduceat(here, self._starts) - given))), 0.0)
 
 
-def _shared(weight: float, shares: Array, curve: Curve) -> Array:
+def _share_out(weight: float, shares: Array, curve: Curve) -> Array:
     """The weight of a set shared out to its actions: between two knots along a straight line."""
     # No multiplier is computed: beside large entries it would be rounding.
     k = int(np.searchsorted(curve.values, weight, side="right")) - 1

@@ -14,7 +14,7 @@ from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.lifted import LinearModel
-from saddleslide.operators import Coupling, FiniteDifferences, ForeignMatrix, Matrix
+from saddleslide.operators import FiniteDifferences, ForeignMatrix, Matrix, Operator
 from saddleslide.operators.spectrum import made
 from saddleslide.problem import SaddleProblem
 
@@ -26,13 +26,13 @@ _DEAR_STEP, _FEWEST_OF_DEAR_ONES = 0.5, 6
 FEWEST_ON_G = 4
 
 
-def product_cost(coupling: Coupling) -> float:
+def product_cost(coupling: Operator) -> float:
     """Operations of one product."""
     size = math.prod(coupling.x_shape) + math.prod(coupling.y_shape)
     if isinstance(coupling, FiniteDifferences):
         return 2.0 * size
     if isinstance(coupling, Matrix | ForeignMatrix):
-        return 2.0 * coupling.stored
+        return 2.0 * coupling.entry_count
     return _UNKNOWN * size
 
 
@@ -51,14 +51,14 @@ def gradient_cost(f: Function, size: int) -> float:
     return sum(product_cost(operator) for operator, _ in f.operators) or _UNKNOWN * size
 
 
-def estimated_costs(problem: SaddleProblem) -> tuple[float, float, float]:
+def estimate_costs(problem: SaddleProblem) -> tuple[float, float, float]:
     """Operations of one gradient of f, one of g and one product, from sizes."""
     f = gradient_cost(problem.f, math.prod(problem.X.shape))
     g = gradient_cost(problem.g, math.prod(problem.Y.shape))
     return f, g, product_cost(problem.coupling)
 
 
-def measured_costs(problem: SaddleProblem, repeats: int = 3) -> tuple[float, float, float]:
+def measure_costs(problem: SaddleProblem, repeats: int = 3) -> tuple[float, float, float]:
     """Seconds of one gradient of f, one of g and one product: the fastest of a few calls each.
 
     The only place where the clock decides anything, and only when asked for; the plan records the numbers, so that a
@@ -83,9 +83,9 @@ def measured_costs(problem: SaddleProblem, repeats: int = 3) -> tuple[float, flo
 def chosen_costs(problem: SaddleProblem, costs: Any, name: str) -> tuple[float, float, float]:
     """Declared, measured ("measure") or estimated (None) costs of f', g' and a product."""
     if costs is None:
-        return estimated_costs(problem)
+        return estimate_costs(problem)
     if isinstance(costs, str) and costs == "measure":
-        return measured_costs(problem)
+        return measure_costs(problem)
     listed = isinstance(costs, Sequence | np.ndarray) and not isinstance(costs, str)
     if not listed or (isinstance(costs, np.ndarray) and costs.ndim == 0):
         raise InputError(f"{name}: costs is {costs!r}; expected (c_f, c_g, c_B), 'measure' or None.")

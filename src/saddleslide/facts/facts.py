@@ -18,7 +18,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
-from saddleslide.facts.requirements import missing
+from saddleslide.facts.requirements import find_missing
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import estimated_smoothness, exponent, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
@@ -163,7 +163,7 @@ class Facts:
         self.problem, self._distances = problem, distances
         self.f, self.g = BlockFacts(problem.f, problem.X), BlockFacts(problem.g, problem.Y)
 
-    def assuming(self, distances: tuple[float, float]) -> Facts:
+    def with_distances(self, distances: tuple[float, float]) -> Facts:
         """The same facts, were these the distances."""
         found = copy(self)
         found._distances = distances
@@ -242,9 +242,9 @@ class Facts:
         """The same from any start, by counted calls."""
         return _ratio(self.distances_from(oracles, start))
 
-    def missing(self, needs: Sequence[str]) -> list[str]:
+    def find_missing(self, needs: Sequence[str]) -> list[str]:
         """One sentence for every need of a method that the problem does not meet."""
-        return missing(needs, self)
+        return find_missing(needs, self)
 
 
 def _ratio(distances: tuple[float, float]) -> float:
@@ -252,7 +252,7 @@ def _ratio(distances: tuple[float, float]) -> float:
     return distances[1] / distances[0] if usable else 1.0
 
 
-def declared_constants(constants: Mapping[str, float]) -> dict[str, float]:
+def check_constants(constants: Mapping[str, float]) -> dict[str, float]:
     """Declared values, after refusing what can not be one."""
     unknown = sorted(set(constants) - set(CONSTANT_NAMES), key=str)
     raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))

@@ -17,8 +17,8 @@ from saddleslide.functions.base import Function
 from saddleslide.functions.constants import hessian_diagonal
 from saddleslide.metrics import Entrywise, Metric
 from saddleslide.metrics.base import Symbol
-from saddleslide.operators import Coupling
-from saddleslide.operators.spectrum import FACTORISABLE, made, norm_bound, rounding_margin
+from saddleslide.operators import Operator
+from saddleslide.operators.spectrum import FACTORISABLE, made, margin_of_rounding, norm_bound
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Term
 from saddleslide.theory.holder import Holder
@@ -111,7 +111,7 @@ def constants_in(
     exact = {} if "H_x" in declared else _hessian_range(metric, problem.f, problem.X.shape)
     computed |= {name: known for name, known in exact.items() if name not in declared}
     if "L_xy" not in declared:
-        computed["L_xy"] = _coupling_norm(metric, problem.coupling)
+        computed["L_xy"] = _norm_in_metric(metric, problem.coupling)
     return {name: computed.get(name, constant) for name, constant in used.items()}
 
 
@@ -135,7 +135,7 @@ def noise_in(metric: Metric | None, noise: dict[str, Constant], shape: tuple[int
     return noise | {"sigma2_x": Constant(known.value / smallest, f"{known.origin}, in the dual norm of x{mark}")}
 
 
-def squared_radius_in(metric: Metric, domain: Domain, point: Array) -> float:
+def Omega_in(metric: Metric, domain: Domain, point: Array) -> float:
     """Largest |x - point|_P^2 on the domain."""
     if isinstance(metric, Entrywise) and isinstance(domain, Box):
         roots = np.sqrt(np.broadcast_to(metric.symbol, domain.shape))
@@ -153,7 +153,7 @@ def _hessian_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> dict[
         hessian = np.array([f.hessian_product(unit).ravel() for unit in units])
         P = np.array([metric.product(unit).ravel() for unit in units])
         values = scipy.linalg.eigh(0.5 * (hessian + hessian.T), 0.5 * (P + P.T), eigvals_only=True)
-        error = float(values[-1]) * rounding_margin(size)
+        error = float(values[-1]) * margin_of_rounding(size)
         low, high, origin = float(values[0]) - error, float(values[-1]) + error, "generalised eigenvalues of (f'', P)"
     else:
         low, high = _ritz_range(metric, f, shape)
@@ -191,7 +191,7 @@ def _smallest_eigenvalue(metric: Metric, shape: tuple[int, ...]) -> tuple[float,
     return 1.0 / (_MARGIN * inverse), f"; {ESTIMATE}"
 
 
-def _coupling_norm(metric: Metric, coupling: Coupling) -> Constant:
+def _norm_in_metric(metric: Metric, coupling: Operator) -> Constant:
     """Norm of B P^(-1/2); for an operator the factor that its power iterations found."""
     if not isinstance(metric, Symbol):
         return Constant(math.sqrt(1.0 / metric.balance), f"norm of B in the metric, power iterations; {ESTIMATE}")
@@ -203,19 +203,19 @@ def _coupling_norm(metric: Metric, coupling: Coupling) -> Constant:
 
 
 @final
-class _Rescaled(Coupling):
+class _Rescaled(Operator):
     """B P^(-1/2) for a P that is diagonal in a fast basis."""
 
-    def __init__(self, coupling: Coupling, metric: Symbol) -> None:
+    def __init__(self, coupling: Operator, metric: Symbol) -> None:
         self.inner, self.metric = coupling, metric
         self.x_shape, self.y_shape = coupling.x_shape, coupling.y_shape
         self.roots = np.sqrt(np.broadcast_to(metric.symbol, metric.to_basis(np.zeros(coupling.x_shape)).shape))
 
-    def _scaled(self, x: Array) -> Array:
+    def _scale(self, x: Array) -> Array:
         return self.metric.from_basis(self.metric.to_basis(x) / self.roots)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return self.inner.forward(self._scaled(x), out)
+        return self.inner.forward(self._scale(x), out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return np.multiply(self._scaled(self.inner.adjoint(y)), 1.0, out=out)
+        return np.multiply(self._scale(self.inner.adjoint(y)), 1.0, out=out)

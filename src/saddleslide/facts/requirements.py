@@ -97,7 +97,7 @@ _OF_A_PROBLEM: dict[str, tuple[Callable[[Facts], bool], str]] = {
 }
 
 
-def missing(needs: Sequence[str], facts: Facts) -> list[str]:
+def find_missing(needs: Sequence[str], facts: Facts) -> list[str]:
     """One sentence for every need that the problem does not meet."""
     sentences = []
     for need in needs:
@@ -129,7 +129,7 @@ def _how(constant: Constant, own: bool = False) -> str:
     return DECLARED if own or constant.origin.startswith("declared") else COMPUTED
 
 
-def _trusted(what: str, own: bool, why: str) -> Hypothesis:
+def _trust(what: str, own: bool, why: str) -> Hypothesis:
     """What follows of our functions and matrices, and is declared of the caller's own code."""
     return Hypothesis(what, DECLARED if own else FOLLOWS, "your own code" if own else why)
 
@@ -138,12 +138,12 @@ def _common(problem: SaddleProblem, used: Mapping[str, Constant]) -> list[Hypoth
     """What every theorem asks of f, g and B: Assumptions Monotone_and_Lipschitz and Holder_continuous."""
     found = []
     for name, side, function, _, domain_name in _sides(problem):
-        found.append(_trusted(f"{name} is convex", function.own_code, "what it is made of"))
+        found.append(_trust(f"{name} is convex", function.own_code, "what it is made of"))
         nu, H = used.get(f"nu_{side}"), used.get(f"H_{side}")
         if nu is not None and H is not None:
             what = f"{name}' is Hölder on {domain_name} with ({nu.value:g}, {H.value:.6g})"
             found.append(Hypothesis(what, _how(H, function.own_code), H.origin))
-    found.append(_trusted("B is linear and its adjoint true", is_own_code(problem.coupling), "a matrix of ours"))
+    found.append(_trust("B is linear and its adjoint true", is_own_code(problem.coupling), "a matrix of ours"))
     if "L_xy" in used:
         norm = used["L_xy"]
         how = DECLARED if "declared" in norm.origin else COMPUTED

@@ -6,9 +6,9 @@ from saddleslide.functions.base import without_silent_noise as without_silent_no
 from saddleslide.functions.blockwise import Blockwise
 from saddleslide.functions.composed import Composed
 from saddleslide.functions.conjugate import Conjugate, Translated
-from saddleslide.functions.constants import bounding_modulus as bounding_modulus
 from saddleslide.functions.constants import estimated_smoothness
 from saddleslide.functions.constants import hessian_diagonal as hessian_diagonal
+from saddleslide.functions.constants import modulus_for_bounds as modulus_for_bounds
 from saddleslide.functions.constants import rests_on_declaration as rests_on_declaration
 from saddleslide.functions.custom import Custom, from_callable, from_jax, from_torch
 from saddleslide.functions.direct_sum import DirectSum

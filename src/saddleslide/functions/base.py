@@ -130,7 +130,7 @@ class Function(Built, ABC):
         return ()
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         """The functions that it is made of, where it is made of some: those of a sum, of a multiple."""
         return ()
 
@@ -157,17 +157,17 @@ class Function(Built, ABC):
     def certain_convexity(self, domain: Domain) -> float:
         """The part of `strong_convexity` that follows from what the function is; a number someone declared is no part.
 
-        Certificates rest on this one wherever that is possible (`bounding_modulus`). Of a class that is not ours they
+        Certificates rest on this one wherever that is possible (`modulus_for_bounds`). Of a class that is not ours they
         take no part as certain, whatever it says here (`certain_modulus`).
         """
         return self.strong_convexity(domain)
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         """What rounding can do to values and gradients, as bounds from the sizes of their terms."""
         return OWN_CODE
 
-    def rounding_size(self, x: Array) -> float:
+    def term_size(self, x: Array) -> float:
         """The |x| of `rounding`, or what can stand for it: less where large entries meet small coefficients."""
         return float(np.linalg.norm(x))
 
@@ -204,7 +204,7 @@ class Function(Built, ABC):
     @property
     def value_cost(self) -> float:
         """What a certificate and its searches count for a value, in gradients: a call of own code, or half of parts."""
-        return 1.0 if self.own_code else 0.0
+        return 1.0 if self.own_code and self.has_value else 0.0
 
     @property
     def lone_value_cost(self) -> float:
@@ -318,7 +318,7 @@ class Function(Built, ABC):
     def hessian_diagonal(self, shape: Shape) -> Array | None:
         """Diagonal of the Hessian at 0, flat; None where it does not show."""
         form = self.separable_form()
-        if form is None or form.curved:
+        if form is None or form.is_curved:
             return None
         return np.broadcast_to(np.asarray(form.quadratic, dtype=np.float64), shape).ravel()
 
@@ -393,9 +393,9 @@ def certain_modulus(f: Function, domain: Domain) -> float:
     return 0.0 if is_own_class(f) else f.certain_convexity(domain)
 
 
-def rounding_of(f: Function) -> Rounding:
+def read_rounding(f: Function) -> Rounding:
     """What rounding can do to f; that of the caller's code, whatever its class says."""
-    return OWN_CODE if is_own_class(f) else f.rounding
+    return OWN_CODE if is_own_class(f) else f.error_model
 
 
 def takes_products(function: Function) -> bool:
@@ -424,7 +424,7 @@ def diagonal_of(f: Function, shape: Shape) -> Array | None:
 def inside(f: Function) -> Iterator[Function]:
     """The function and all that it is made of, as far as they are in this process."""
     yield f
-    for part in f.composed_of:
+    for part in f.components:
         yield from inside(part)
 
 
@@ -432,14 +432,14 @@ def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors
     """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x."""
     if is_own_class(f):
         return OWN_CODE.at(float(np.linalg.norm(x)), value, slope, x.size)
-    found, sharp = f.rounding.at(f.rounding_size(x), value, slope, x.size), f.entrywise_errors(x)
+    found, sharp = f.error_model.at(f.term_size(x), value, slope, x.size), f.entrywise_errors(x)
     if sharp is None or not math.isfinite(value):
         return found
     return Errors(min(found.value, sharp.value), min(found.gradient, sharp.gradient))
 
 
 class Composite(Function):
-    """A function that is made of others (`composed_of`): what is true of all of them, or of one."""
+    """A function that is made of others (`components`): what is true of all of them, or of one."""
 
     def __init__(self, *parts: Function) -> None:
         self.separable = all(part.separable for part in parts)
@@ -450,27 +450,27 @@ class Composite(Function):
         self.has_gradient = all(part.has_gradient for part in parts)
 
     def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
-        return tuple(word for part in self.composed_of for word in part.stays_on_host(kind))
+        return tuple(word for part in self.components for word in part.stays_on_host(kind))
 
     @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
-        return tuple(pair for part in self.composed_of for pair in part.operators)
+        return tuple(pair for part in self.components for pair in part.operators)
 
     @property
     def own_code(self) -> bool:
-        return is_own_class(self) or any(map(runs_own_code, self.composed_of))
+        return is_own_class(self) or any(map(runs_own_code, self.components))
 
     @property
     def convex_on_trust(self) -> bool:
-        return is_own_class(self) or any(is_own_class(part) or part.convex_on_trust for part in self.composed_of)
+        return is_own_class(self) or any(is_own_class(part) or part.convex_on_trust for part in self.components)
 
     @property
     def value_cost(self) -> float:
-        return max(part.value_cost for part in self.composed_of)
+        return max(part.value_cost for part in self.components)
 
     @property
     def lone_value_cost(self) -> float:
-        return max(part.lone_value_cost for part in self.composed_of)
+        return max(part.lone_value_cost for part in self.components)
 
 
 @final
@@ -507,7 +507,7 @@ class Sum(Composite):
         return Sum(self.parts[0].of_pairs(), self.parts[1].of_pairs())
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         return self.parts
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
@@ -553,8 +553,8 @@ class Sum(Composite):
         return sum(certain_modulus(part, domain) for part in self.parts)
 
     @cached_property
-    def rounding(self) -> Rounding:
-        return rounding_of(self.parts[0]).plus(rounding_of(self.parts[1]))
+    def error_model(self) -> Rounding:
+        return read_rounding(self.parts[0]).plus(read_rounding(self.parts[1]))
 
     def entrywise_errors(self, x: Array) -> Errors | None:
         first, second = (None if is_own_class(part) else part.entrywise_errors(x) for part in self.parts)
@@ -647,7 +647,7 @@ class Wrapper(Composite):
         self.function, self.shape = function, function.shape
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         return (self.function,)
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
@@ -683,11 +683,11 @@ class Wrapper(Composite):
         return self.factor * certain_modulus(self.function, domain)
 
     @cached_property
-    def rounding(self) -> Rounding:
-        return rounding_of(self.function).times(self.factor)
+    def error_model(self) -> Rounding:
+        return read_rounding(self.function).times(self.factor)
 
-    def rounding_size(self, x: Array) -> float:
-        return self.function.rounding_size(x)
+    def term_size(self, x: Array) -> float:
+        return self.function.term_size(x)
 
     def entrywise_errors(self, x: Array) -> Errors | None:
         found = None if is_own_class(self.function) else self.function.entrywise_errors(x)

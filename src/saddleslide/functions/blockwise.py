@@ -11,8 +11,8 @@ from saddleslide.arrays.base import Array, as_shape, blank
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions.base import Composite, Function, certain_modulus, rounding_of
-from saddleslide.functions.roundings import Rounding, joined
+from saddleslide.functions.base import Composite, Function, certain_modulus, read_rounding
+from saddleslide.functions.roundings import Rounding, join
 from saddleslide.operators import Operator
 from saddleslide.theory.holder import Holder
 
@@ -64,7 +64,7 @@ class Blockwise(Composite):
         return tuple(dict.fromkeys(super().stays_on_host(kind)))
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         return self.functions
 
     @property
@@ -100,7 +100,7 @@ class Blockwise(Composite):
 
     def smoothness(self, domain: Domain) -> Holder:
         """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""
-        return joined_smoothness([part.smoothness(self._block) for part in self.functions], domain)
+        return join_smoothness([part.smoothness(self._block) for part in self.functions], domain)
 
     def strong_convexity(self, domain: Domain) -> float:
         return min(part.strong_convexity(self._block) for part in self.functions)
@@ -109,11 +109,11 @@ class Blockwise(Composite):
         return min(certain_modulus(part, self._block) for part in self.functions)
 
     @cached_property
-    def rounding(self) -> Rounding:
-        return joined(map(rounding_of, self.functions))
+    def error_model(self) -> Rounding:
+        return join(map(read_rounding, self.functions))
 
 
-def joined_smoothness(parts: Sequence[Holder], domain: Domain) -> Holder:
+def join_smoothness(parts: Sequence[Holder], domain: Domain) -> Holder:
     """The condition of a sum of functions, each of its own block, from those of the blocks."""
     joined = []
     for nu in sorted({part.nu for part in parts}):

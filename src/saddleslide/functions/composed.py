@@ -92,7 +92,7 @@ class Composed(Composite):
         return (*super().stays_on_host(kind), *self.K.stays_on_host(kind))
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         return (self.function,)
 
     @property
@@ -125,7 +125,7 @@ class Composed(Composite):
         return self.K.adjoint(self.function.hessian_product(self.K.forward(v)))
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return OWN_CODE
 
     def conjugate(self) -> Function:

@@ -19,7 +19,7 @@ from saddleslide.functions.base import (
     envelope_gradient,
     errors_at,
     is_own_class,
-    rounding_of,
+    read_rounding,
     run_aside,
     runs_own_code,
 )
@@ -71,7 +71,7 @@ class Conjugate(Composite):
         return f"conjugate of {self.function!r}"
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         return (self.function,)
 
     @property
@@ -132,7 +132,7 @@ class Conjugate(Composite):
         return 0.0 if runs_own_code(self.function) else self.strong_convexity(domain)
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return OWN_CODE
 
     def effective_domain(self, shape: Shape) -> Domain:
@@ -216,13 +216,13 @@ class Translated(Wrapper):
         return 0.0 if is_own_class(self.function) else self.function.certain_convexity(FullSpace(domain.shape))
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # x - b is rounded entry by entry: a change of eps |x_i - b_i| moves the value by its slope.
-        found = rounding_of(self.function)
+        found = read_rounding(self.function)
         return replace(found, own=max(found.own, FEW)) if self.b.any() else found
 
-    def rounding_size(self, x: Array) -> float:
-        return self.function.rounding_size(self._offset(x))
+    def term_size(self, x: Array) -> float:
+        return self.function.term_size(self._offset(x))
 
     def entrywise_errors(self, x: Array) -> None:
         return None

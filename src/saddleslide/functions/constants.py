@@ -25,7 +25,7 @@ _SMOOTH_SLOPE = 0.9
 _SAFETY = 2.0
 
 
-def bounding_modulus(rest: Function, simple: Function, domain: Domain) -> float:
+def modulus_for_bounds(rest: Function, simple: Function, domain: Domain) -> float:
     """Modulus of `rest` that a bound on the minimum of rest + simple may use.
 
     What is certain; and what is only declared where there would be no bound without it: see `rests_on_declaration`.
@@ -41,7 +41,7 @@ def rests_on_declaration(f: Function, domain: Domain) -> bool:
     return not domain.bounded and certain_modulus(f, domain) == 0.0 and f.strong_convexity(domain) > 0.0
 
 
-def declared_forms(f: Function) -> tuple[str, ...]:
+def list_declared_forms(f: Function) -> tuple[str, ...]:
     """What classes of the caller's say of their form, and bounds on f may go by: nobody can check it."""
     own = [part for part in leaves(f) if is_own_class(part) or part.own_code]
     claims = (
@@ -55,7 +55,7 @@ def declared_forms(f: Function) -> tuple[str, ...]:
 def leaves(f: Function) -> list[Function]:
     """The functions that f is made of, as far as they are in this process."""
     # A class of the caller's that is made of others may say of itself what none of them says.
-    return [part for part in inside(f) if not part.composed_of or is_own_class(part)]
+    return [part for part in inside(f) if not part.components or is_own_class(part)]
 
 
 def smoothness_at_hand(function: Function, domain: Domain) -> Holder | None:

@@ -13,13 +13,13 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.arguments import as_flag
-from saddleslide.arrays.base import Array, as_number, received, received_number, to_complex, to_real
+from saddleslide.arrays.base import Array, as_number, receive, receive_number, to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError, raise_all
 from saddleslide.functions.base import EXACT, Function, Variance, envelope_gradient, gradient_aside, run_aside
 from saddleslide.functions.constants import estimated_smoothness
-from saddleslide.functions.sampled import estimated_variance
+from saddleslide.functions.sampled import estimate_variance
 from saddleslide.operators.algebra import is_complex
 from saddleslide.theory.holder import Holder
 
@@ -27,12 +27,12 @@ from saddleslide.theory.holder import Holder
 _DRAWS = 200
 
 
-def _joined(pairs: Any) -> Any:
+def _join_pairs(pairs: Any) -> Any:
     """Pairs of any library as complex numbers."""
     return to_complex(pairs) if isinstance(pairs, np.ndarray) else pairs[..., 0] + 1j * pairs[..., 1]
 
 
-def _parted(z: Any) -> Any:
+def _part_pairs(z: Any) -> Any:
     """Complex numbers of any library as pairs."""
     kind = kind_of(z)
     if kind == NUMPY:
@@ -45,7 +45,7 @@ def _on_pairs(work: Callable[..., Any] | None, to_pairs: bool) -> Any:
     """Code of complex arrays as code of pairs, its answer too where that is an array."""
     if work is None:
         return None
-    return lambda x, *others: (_parted if to_pairs else lambda answer: answer)(work(_joined(x), *others))
+    return lambda x, *others: (_part_pairs if to_pairs else lambda answer: answer)(work(_join_pairs(x), *others))
 
 
 class Declared(Function):
@@ -157,7 +157,7 @@ class Custom(Declared):
         self.is_complex = dtype is not None and is_complex(dtype, "Custom")
         if self.is_complex and (entry_steps is True or domain is not None):
             complaints.append("entry_steps or domain is given with complex numbers; expected neither of them.")
-        raise_all("Custom", complaints + _sampling_complaints(sample, variance, batch))
+        raise_all("Custom", complaints + _check_sampling(sample, variance, batch))
         super().__init__("Custom", smoothness, strong_convexity)
         if self.is_complex:
             gradient, sample, prox = (_on_pairs(work, True) for work in (gradient, sample, prox))
@@ -176,7 +176,7 @@ class Custom(Declared):
 
     def value(self, x: Array) -> float:
         """Value at x, NaN when it was not given."""
-        return math.nan if self._value is None else received_number(NUMPY.handed(self._value, x), "Custom: value")
+        return math.nan if self._value is None else receive_number(NUMPY.hand(self._value, x), "Custom: value")
 
     @property
     def is_proximable(self) -> bool:
@@ -185,23 +185,23 @@ class Custom(Declared):
     def prox(self, center: Array, step: Array | float) -> Array:
         if self._prox is None:
             return super().prox(center, step)
-        found = NUMPY.handed(lambda c: self._prox(c, step), center)  # type: ignore[misc]
-        return received(found, center.shape, "Custom: prox", None, center)
+        found = NUMPY.hand(lambda c: self._prox(c, step), center)  # type: ignore[misc]
+        return receive(found, center.shape, "Custom: prox", None, center)
 
     def conjugate_value(self, y: Array) -> float:
         if self._conjugate is None:
             return math.nan
-        return received_number(NUMPY.handed(self._conjugate, y), "Custom: conjugate")
+        return receive_number(NUMPY.hand(self._conjugate, y), "Custom: conjugate")
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         if self._gradient is None and self._prox is not None:
-            return received(envelope_gradient(self, x), x.shape, "Custom: prox", out, x)
+            return receive(envelope_gradient(self, x), x.shape, "Custom: prox", out, x)
         if self._gradient is None:
             raise InputError(
                 "Custom: it has a sampled gradient only, and an exact one is asked for; expected gradient=, or "
                 "smoothness= if only its constants are wanted."
             )
-        return received(NUMPY.handed(self._gradient, x), x.shape, "Custom: gradient", out, x)
+        return receive(NUMPY.hand(self._gradient, x), x.shape, "Custom: gradient", out, x)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return self.value(x), self.gradient(x, out)
@@ -209,7 +209,7 @@ class Custom(Declared):
     def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
         if self._sample is None:
             return self.gradient(x, out)
-        return received(NUMPY.handed(self._sample, x, rng), x.shape, "Custom: sample", out, x)
+        return receive(NUMPY.hand(self._sample, x, rng), x.shape, "Custom: sample", out, x)
 
     def variance(self, domain: Domain, start: Array | None = None) -> Variance:
         if not self.sampled:
@@ -219,7 +219,7 @@ class Custom(Declared):
         slope = partial(gradient_aside, self) if self._gradient is not None else self._mean_draw
         x = domain.project(np.zeros(domain.shape)) if start is None else start
         known = self._smoothness or estimated_smoothness(self, domain, x)
-        return estimated_variance(self._variance_at, slope, known.H, domain, x)
+        return estimate_variance(self._variance_at, slope, known.H, domain, x)
 
     def _draws(self, x: Array) -> Array:
         """Seeded draws at x, counted for the call under way."""
@@ -235,7 +235,7 @@ class Custom(Declared):
         return mean
 
 
-def _sampling_complaints(sample: object, variance: Any, batch: Any) -> list[str]:
+def _check_sampling(sample: object, variance: Any, batch: Any) -> list[str]:
     complaints = []
     if callable(sample) and not _takes_generator(sample):
         complaints.append("sample can not be called with x and rng; expected a function (x, rng) -> gradient estimate.")
@@ -291,20 +291,20 @@ class Evaluated(Declared):
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         with self._kind.scope():
-            answer = self._kind.handed(self._evaluate, x)
+            answer = self._kind.hand(self._evaluate, x)
         if not isinstance(answer, tuple | list) or len(answer) != 2:
             raise InputError(
                 f"{self._name}: the function returned {type(answer).__name__}; expected (value, gradient)."
             )
-        value, gradient = received_number(answer[0], f"{self._name}: value"), self._kind.returned(answer[1], x)
-        return value, received(gradient, x.shape, f"{self._name}: gradient", out, x)
+        value, gradient = receive_number(answer[0], f"{self._name}: value"), self._kind.receive(answer[1], x)
+        return value, receive(gradient, x.shape, f"{self._name}: gradient", out, x)
 
     def value(self, x: Array) -> float:
         """The value alone, without a derivative where the code can do without."""
         if self._value is None:
             return self.value_and_gradient(x)[0]
         with self._kind.scope():
-            return float(self._kind.handed(self._value, x))
+            return float(self._kind.hand(self._value, x))
 
 
 def from_callable(
@@ -340,9 +340,9 @@ def from_callable(
     kind, pairs = as_kind(like, "from_callable: like"), dtype is not None and is_complex(dtype, "from_callable")
 
     def evaluate(x: Any) -> Any:
-        answer = value_and_gradient(_joined(x))
+        answer = value_and_gradient(_join_pairs(x))
         is_pair = isinstance(answer, tuple | list) and len(answer) == 2
-        return (answer[0], _parted(answer[1])) if is_pair else answer
+        return (answer[0], _part_pairs(answer[1])) if is_pair else answer
 
     work = evaluate if pairs and callable(value_and_gradient) else value_and_gradient
     made = Evaluated(work, smoothness, strong_convexity, kind=kind)
@@ -384,7 +384,7 @@ def from_torch(
     # Derivatives are taken by the pairs, so that no convention of complex ones matters.
     work = _on_pairs(function, False) if pairs else function
 
-    def checked(value: Any) -> Any:
+    def check_number(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.dtype != torch.float64:
             kind = f"{value.dtype} of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value)
             raise InputError(
@@ -397,7 +397,7 @@ def from_torch(
         x.requires_grad_()
         # The caller may be inside torch.no_grad().
         with torch.enable_grad():
-            value = checked(work(x))
+            value = check_number(work(x))
         if not value.requires_grad:
             raise InputError("from_torch: the value does not depend on x; expected it without detach() or item().")
         (gradient,) = torch.autograd.grad(value, x)
@@ -405,7 +405,7 @@ def from_torch(
 
     def value_alone(x: Any) -> float:
         with torch.no_grad():
-            return float(checked(work(x)))
+            return float(check_number(work(x)))
 
     made = Evaluated(evaluate, smoothness, strong_convexity, "from_torch", ArrayKind("torch", device), value_alone)
     made.is_complex = pairs

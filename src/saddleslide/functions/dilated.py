@@ -95,15 +95,15 @@ class Dilated(Wrapper):
         return self.scale**2 * certain_modulus(self.function, self._there(domain))
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # As of the function itself at s y: what rounds relative to |y| there does so s times as much here.
-        from saddleslide.functions.base import rounding_of
+        from saddleslide.functions.base import read_rounding
 
-        found = rounding_of(self.function)
-        return found if self.scale == 1.0 else _rescaled(found, self.scale)
+        found = read_rounding(self.function)
+        return found if self.scale == 1.0 else _rescale(found, self.scale)
 
-    def rounding_size(self, x: Array) -> float:
-        return self.function.rounding_size(self.scale * x) / self.scale
+    def term_size(self, x: Array) -> float:
+        return self.function.term_size(self.scale * x) / self.scale
 
     def entrywise_errors(self, x: Array) -> None:
         return None
@@ -147,7 +147,7 @@ class Dilated(Wrapper):
         return self.scale**2 * self.function.hessian_product(v)
 
 
-def _rescaled(found: Rounding, s: float) -> Rounding:
+def _rescale(found: Rounding, s: float) -> Rounding:
     def rows(table: tuple[tuple[float, float, float], ...], more: float) -> tuple[tuple[float, float, float], ...]:
         return tuple(tuple(more * s**i * part for part in row) for i, row in enumerate(table))  # type: ignore[misc]
 

@@ -12,10 +12,10 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_shape, blank, split
 from saddleslide.domains import Box, Domain, FullSpace, Product
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions.base import Composite, Function, certain_modulus, rounding_of
-from saddleslide.functions.blockwise import joined_smoothness
+from saddleslide.functions.base import Composite, Function, certain_modulus, read_rounding
+from saddleslide.functions.blockwise import join_smoothness
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.roundings import Rounding, joined
+from saddleslide.functions.roundings import Rounding, join
 from saddleslide.functions.searched import Tally, TiltedMinimum
 from saddleslide.functions.separable import has_prox, prox
 from saddleslide.theory.holder import Holder
@@ -72,7 +72,7 @@ class DirectSum(Composite):
         return DirectSum(both, self.shapes)
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         return self.functions
 
     def split(self, x: Array) -> list[Array]:
@@ -115,7 +115,7 @@ class DirectSum(Composite):
 
     def smoothness(self, domain: Domain) -> Holder:
         found = [part.smoothness(factor) for part, factor in zip(self.functions, self.factors(domain), strict=True)]
-        return joined_smoothness(found, domain)
+        return join_smoothness(found, domain)
 
     def strong_convexity(self, domain: Domain) -> float:
         pairs = zip(self.functions, self.factors(domain), strict=True)
@@ -127,8 +127,8 @@ class DirectSum(Composite):
         )
 
     @cached_property
-    def rounding(self) -> Rounding:
-        return joined(map(rounding_of, self.functions))
+    def error_model(self) -> Rounding:
+        return join(map(read_rounding, self.functions))
 
     @property
     def is_proximable(self) -> bool:

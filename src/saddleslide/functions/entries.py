@@ -17,7 +17,7 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.functions.base import Function, gradient_aside
 from saddleslide.functions.roundings import EPS
-from saddleslide.functions.separable import SeparableForm, balanced_size, form_beside
+from saddleslide.functions.separable import SeparableForm, balance_size, form_beside
 
 _SMALLEST = 5e-324
 _LARGEST = float(np.finfo(np.float64).max)
@@ -61,19 +61,19 @@ def minimal_entries(f: Function, c: Array, lower: Array, upper: Array, accuracy:
             slope = gradient + c
             return _Slope(slope, slope, np.zeros_like(slope), np.abs(gradient) + np.abs(c))
 
-        return _searched(own_slopes, c, lower, upper, share)
+        return _search(own_slopes, c, lower, upper, share)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
         point = np.clip(_balance_point(form, c), lower, upper)
         if np.isinf(point).any():
             return Entries(None, np.zeros_like(c), "unbounded below")
         slopes = partial(_form_slopes, form, c)
-        missed, rounding = _missed(slopes, point, lower, upper, share)
+        missed, rounding = _bound_miss(slopes, point, lower, upper, share)
         unclear = missed > np.maximum(share, rounding)
         if unclear.any():
-            other = _searched(slopes, c, lower, upper, share).point
+            other = _search(slopes, c, lower, upper, share).point
             if other is not None:
                 point = np.where(unclear, other, point)
-                missed, _ = _missed(slopes, point, lower, upper, share)
+                missed, _ = _bound_miss(slopes, point, lower, upper, share)
     return Entries(point, missed, "closed form")
 
 
@@ -89,7 +89,7 @@ def _balance_point(form: SeparableForm, c: Array) -> Array:
         size = _plus(size, -weight)
     bounded = form.quadratic + sum((weight for weight, nu in form.powers if nu > 0.0), start=0.0) == 0.0
     endless = bounded & (size[0] + size[1] > 0.0)
-    found = balanced_size(form, np.where(endless, 0.0, beyond), form.quadratic)
+    found = balance_size(form, np.where(endless, 0.0, beyond), form.quadratic)
     found = np.where(beyond > 0.0, found, 0.0)
     # Where the slope is 0 from the last bend on, that bend is a minimiser.
     last = max((delta for weight, delta in form.hubers if weight > 0.0), default=0.0)
@@ -136,7 +136,7 @@ def _form_slopes(form: SeparableForm, c: Array, x: Array) -> _Slope:
     return _Slope(left[0] + left[1], right[0] + right[1], margin, size)
 
 
-def _missed(slopes: _Slopes, x: Array, lower: Array, upper: Array, share: float) -> tuple[Array, Array]:
+def _bound_miss(slopes: _Slopes, x: Array, lower: Array, upper: Array, share: float) -> tuple[Array, Array]:
     """By how much each entry may miss its minimum, by convexity, and what rounding of its value is of the order of."""
     here = slopes(x)
     rounding = EPS * np.abs(x) * here.size
@@ -161,7 +161,7 @@ def _most(falling: Array, ahead: Array, rising: Array, behind: Array) -> Array:
     return np.where(gained <= _LARGEST, gained, np.inf)
 
 
-def _searched(slopes: _Slopes, c: Array, lower: Array, upper: Array, share: float) -> Entries:
+def _search(slopes: _Slopes, c: Array, lower: Array, upper: Array, share: float) -> Entries:
     """From slopes alone: the minimiser lies between the ends of a bracket, so what is missed is |slope| times width."""
     bracket = _bracket(slopes, c, lower, upper)
     if bracket is None:
@@ -197,20 +197,20 @@ def _between(low: Array, high: Array) -> Array:
 def _bracket(slopes: _Slopes, c: Array, lower: Array, upper: Array) -> tuple[Array, Array] | None:
     """Ends with slope <= 0 and >= 0, or the sides of the box where the minimum is at a side; None if there are none."""
     middle = np.clip(np.zeros_like(c), lower, upper)
-    reach = 1.0
-    low, high = np.maximum(lower, middle - reach), np.minimum(upper, middle + reach)
+    distance = 1.0
+    low, high = np.maximum(lower, middle - distance), np.minimum(upper, middle + distance)
     while True:
         at_low, at_high = slopes(low).left, slopes(high).right
         short_low = (at_low > 0.0) & (low > lower)
         short_high = (at_high < 0.0) & (high < upper)
         if not (short_low.any() or short_high.any()):
             break
-        if reach > _LARGEST_BRACKET:
+        if distance > _LARGEST_BRACKET:
             # Nothing is left but the sides themselves.
-            reach = np.inf
-        reach *= 4.0
-        low = np.where(short_low, np.maximum(lower, middle - reach), low)
-        high = np.where(short_high, np.minimum(upper, middle + reach), high)
+            distance = np.inf
+        distance *= 4.0
+        low = np.where(short_low, np.maximum(lower, middle - distance), low)
+        high = np.where(short_high, np.minimum(upper, middle + distance), high)
         if np.isinf(low).any() or np.isinf(high).any():
             return None
     return np.where(at_high <= 0.0, high, low), np.where(at_low >= 0.0, low, high)

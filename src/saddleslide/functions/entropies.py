@@ -69,7 +69,7 @@ class Entropy(EntrySum):
         return 1.0 / largest if largest > 0.0 else 0.0
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return Rounding(floor=(0.0, 0.0, _LOGARITHM), entrywise=_LOGARITHM * FEW)
 
     def entrywise_errors(self, x: Array) -> Errors:
@@ -123,7 +123,7 @@ class Entropy(EntrySum):
         # s softmax(-c), with the value s log s - s LogSumExp(-c).
         s, (top, point) = domain.scale, LogSumExp().value_and_gradient(-c)
         value = s * math.log(s) - s * top if s > 0.0 else 0.0
-        made = LogSumExp().rounding.at(float(np.linalg.norm(c)), top, 1.0, c.size).value
+        made = LogSumExp().error_model.at(float(np.linalg.norm(c)), top, 1.0, c.size).value
         margin = s * made + FEW * (abs(s * math.log(s)) + abs(s * top) if s > 0.0 else 0.0)
         return TiltedMinimum(s * point, value + margin, 2.0 * margin, "softmax", rounding=2.0 * margin)
 
@@ -205,7 +205,7 @@ class KullbackLeibler(EntrySum):
         return float(np.min(self.b, initial=math.inf)) / largest**2 if 0.0 < largest < math.inf and self.b.size else 0.0
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # The sizes of the terms add up to at most the value and twice the sums of z and of b; slopes are 1 - b / z.
         return Rounding(floor=(2.0 * self._count, 0.0, 2.0), entrywise=FEW, own=FEW)
 
@@ -258,7 +258,7 @@ class LogSumExp(Function):
         return top + math.log(total), np.divide(weights, total, out=out)
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # An exponent x - max x is rounded, and moves its weight by as much.
         none, moved = (0.0, 0.0, 0.0), (2.0 * FEW, 0.0, 0.0)
         few, many = (FEW, 0.0, 0.0), (16.0 * FEW, 0.0, 0.0)

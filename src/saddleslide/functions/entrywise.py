@@ -13,7 +13,7 @@ from saddleslide.domains import Box, Domain, GroupBalls
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, on_pairs
 from saddleslide.functions.groups import as_axes, group_norms, pair_axes
-from saddleslide.functions.roundings import EPS, EXACTLY, FEW, NO_ROUNDING, Errors, Rounding, inner_error, tilted
+from saddleslide.functions.roundings import EPS, EXACTLY, FEW, NO_ROUNDING, Errors, Rounding, inner_error, round_linear
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators.base import COMPLEX, Operator, is_own_code
 from saddleslide.theory.holder import Holder
@@ -61,7 +61,7 @@ class Zero(Flat):
         return 0.0, out
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return NO_ROUNDING
 
     def separable_form(self) -> SeparableForm:
@@ -102,8 +102,8 @@ class Linear(Flat):
         return float(np.sum(self.c * x)), out
 
     @cached_property
-    def rounding(self) -> Rounding:
-        return tilted(self.c)
+    def error_model(self) -> Rounding:
+        return round_linear(self.c)
 
     def separable_form(self) -> SeparableForm:
         return SeparableForm(linear=self.c)
@@ -192,7 +192,7 @@ class SquaredDistance(Function):
         return Errors((inner_error(x.size) + FEW) * self.value(x), math.inf)
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         heaviest, data = self._range[1], float(np.linalg.norm(self.b))
         steep = FEW * math.sqrt(2.0) * (math.sqrt(heaviest) + math.sqrt(self.ridge))
         return Rounding(
@@ -284,12 +284,12 @@ class Power(Function):
         return value, out
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         """Powers and squares are >= 0, so that the value without its tilt is their size."""
         # Entries of a power's gradient are at most w (1 + |x_i|).
         heaviest, steep = FEW * self._heaviest, FEW * math.sqrt(2.0 * self._steepest)
         bent = Rounding(gradient=((0.0, steep, 0.0), (heaviest, 0.0, 0.0), EXACTLY[2]), entrywise=heaviest)
-        return bent if self.tilt is None else bent.plus(tilted(self.tilt))
+        return bent if self.tilt is None else bent.plus(round_linear(self.tilt))
 
     def separable_form(self) -> SeparableForm:
         weight: Array | float = self.weight if self.weight.ndim else float(self.weight)
@@ -374,7 +374,7 @@ class Huber(Function):
         return self.value(x), self.gradient(x, out)
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # Long groups are summed in lanes.
         return Rounding(most=(0.0, 0.0, 0.5 / self.delta), entrywise=FEW if self.axis is None else 8.0 * FEW)
 

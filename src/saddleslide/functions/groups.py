@@ -59,7 +59,7 @@ def spread(weights: Array | float, norms: Array, name: str) -> Any:
     return beside(norms, weights.reshape(norms.shape))
 
 
-def shortened(x: Array, norms: Array, by: Array | float) -> Array:
+def shorten_groups(x: Array, norms: Array, by: Array | float) -> Array:
     """Groups shorter by a length, those that are no longer than that at 0."""
     # Nothing is divided by 0: a group of zeros stays one.
     factors = 1.0 - np.minimum(by / np.maximum(norms, 1e-300), 1.0)

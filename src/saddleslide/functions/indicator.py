@@ -72,7 +72,7 @@ class Indicator(Function):
         return 0.0
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return OWN_CODE if self.own_code else NO_ROUNDING
 
     def prox(self, center: Array, step: Array | float) -> Array:

@@ -21,7 +21,7 @@ from saddleslide.arrays.base import Array, Shape, as_number, frozen, on_host, sp
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, Scaled, Sum, errors_at, inside, is_ours, rounding_of, runs_own_code
+from saddleslide.functions.base import Function, Scaled, Sum, errors_at, inside, is_ours, read_rounding, runs_own_code
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
 from saddleslide.operators.base import is_own_code
@@ -69,15 +69,17 @@ class Lifted(ABC):
     def value(self, x: Array, q: Array) -> float:
         """f(x), given the lift of x."""
 
-    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
+    def errors(self, x: Array, q: Array, value: float, slope: float, term_size: float) -> Errors:
         """Bounds on the errors of f(x), computed as `value`, and of a gradient of size `slope`.
 
-        A combination of lifts carries the rounding of them all: `reach` is what the same combination of the sizes of
-        their points is, all signs taken as +.
+        A combination of lifts carries the rounding of them all: `term_size` is the same combination of the sizes of
+        their points, all signs taken as +.
         """
         # Of a point with a lift of its own, the entries may say more than its size.
-        fresh = reach <= float(np.linalg.norm(x))
-        return errors_at(self.f, x, value, slope) if fresh else rounding_of(self.f).at(reach, value, slope, x.size)
+        fresh = term_size <= float(np.linalg.norm(x))
+        return (
+            errors_at(self.f, x, value, slope) if fresh else read_rounding(self.f).at(term_size, value, slope, x.size)
+        )
 
     @abstractmethod
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
@@ -166,7 +168,7 @@ class LinearModel(Function):
         small = min(math.prod(self.A.x_shape), math.prod(self.A.y_shape)) <= SMALL
         norm = self.A.norm.upper if small else self.A.size_bound
         # An adjoint that is not quite the transpose makes a gradient that is not quite that of the value.
-        return self.A.rounding(1.0, norm) + self.A.adjoint_test.bound, norm
+        return self.A.bound_rounding(1.0, norm) + self.A.adjoint_test.bound, norm
 
     @cached_property
     def _column_sizes(self) -> Array | None:
@@ -177,9 +179,9 @@ class LinearModel(Function):
         columns = scipy.sparse.linalg.norm(A.matrix, axis=0) if A.sparse else np.linalg.norm(A.matrix, axis=0)
         return frozen(np.asarray(columns) / A.size_bound)
 
-    def rounding_size(self, x: Array) -> float:
+    def term_size(self, x: Array) -> float:
         # |A| |x| is at most the sum of the columns' sizes.
-        size, columns = super().rounding_size(x), self._column_sizes
+        size, columns = super().term_size(x), self._column_sizes
         if columns is None or not on_host(x):
             return size
         return min(size, 1.01 * float(np.vdot(columns, np.abs(x).ravel())))
@@ -315,9 +317,9 @@ class QuadraticLift(Lifted):
     def value(self, x: Array, q: Array) -> float:
         return self.constant + 0.5 * float(np.vdot(x, q + self.slope))
 
-    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
+    def errors(self, x: Array, q: Array, value: float, slope: float, term_size: float) -> Errors:
         """Values come from gradients here, and so does their error."""
-        rounding, size = rounding_of(self.f), float(np.linalg.norm(x))
+        rounding, size = read_rounding(self.f), float(np.linalg.norm(x))
         tilt = float(np.linalg.norm(self.slope))
         origin = rounding.at(0.0, self.constant, tilt, x.size)
         terms = 0.5 * size * (float(np.linalg.norm(q)) + tilt) + abs(self.constant) + abs(value)
@@ -326,9 +328,13 @@ class QuadraticLift(Lifted):
         for _ in range(2):
             # The value says how large the terms are, up to its own error.
             known = value + error
-            found = errors_at(self.f, x, known, slope) if reach <= size else rounding.at(reach, known, slope, x.size)
+            found = (
+                errors_at(self.f, x, known, slope)
+                if term_size <= size
+                else rounding.at(term_size, known, slope, x.size)
+            )
             error = origin.value + 0.5 * size * (found.gradient + origin.gradient) + summed
-        if reach <= size and not np.any(self.slope) and self.constant == 0.0:
+        if term_size <= size and not np.any(self.slope) and self.constant == 0.0:
             # 1/2 <x, f'(x)> is what a quadratic without further terms computes itself.
             error = min(error, found.value)
         return Errors(error, found.gradient)
@@ -382,7 +388,7 @@ class PlainLift(Lifted):
     def _remember(self, x: Array, value: float) -> None:
         self._all[self._name] = [*self._all.get(self._name, [])[-3:], (x.copy(), value)]
 
-    def errors(self, x: Array, q: Array, value: float, slope: float, reach: float) -> Errors:
+    def errors(self, x: Array, q: Array, value: float, slope: float, term_size: float) -> Errors:
         return errors_at(self.f, x, value, slope)
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:
@@ -391,7 +397,7 @@ class PlainLift(Lifted):
         return self.value(x, q) - at_v - float(np.vdot(gradient, x - v))
 
 
-def lifted(f: Function, origin: Array, known: Known | None = None, name: str = "") -> Lifted:
+def make_lift(f: Function, origin: Array, known: Known | None = None, name: str = "") -> Lifted:
     """The cheapest lift that f allows; `origin` is any zero point of its shape.
 
     Values of the caller's own f are remembered in `known` under a name.

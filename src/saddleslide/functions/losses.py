@@ -96,18 +96,18 @@ class LeastSquares(LinearModel):
     def _heaviest(self) -> float:
         return 1.0 if self.weights is None else float(np.max(self.weights, initial=0.0))
 
-    def _weighted(self, residual: Array) -> Array:
+    def _weigh(self, residual: Array) -> Array:
         return residual if self.weights is None else self.weights.reshape(residual.shape) * residual
 
     def loss_value(self, q: Array) -> float:
         residual = q - self.b.reshape(q.shape)
-        return 0.5 * float(np.vdot(residual, self._weighted(residual)))
+        return 0.5 * float(np.vdot(residual, self._weigh(residual)))
 
     def slopes(self, q: Array, data: Array) -> Array:
         return q - data
 
     def loss_gradient(self, q: Array) -> Array:
-        return self._weighted(super().loss_gradient(q))
+        return self._weigh(super().loss_gradient(q))
 
     def loss_slopes(self, rows: Rows, q: Array) -> Array:
         slopes = super().loss_slopes(rows, q)
@@ -118,7 +118,7 @@ class LeastSquares(LinearModel):
 
     def loss_bregman(self, q: Array, p: Array) -> float:
         step = q - p
-        return 0.5 * float(np.vdot(step, self._weighted(step)))
+        return 0.5 * float(np.vdot(step, self._weigh(step)))
 
     @property
     def one_pass(self) -> bool:
@@ -132,7 +132,7 @@ class LeastSquares(LinearModel):
         return q, gradient
 
     def hessian_product(self, v: Array) -> Array:
-        return self.A.adjoint(self._weighted(self.A.forward(v))) + self.ridge * v
+        return self.A.adjoint(self._weigh(self.A.forward(v))) + self.ridge * v
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(1.0, self._heaviest * self.A.norm.upper**2 + self.ridge)
@@ -170,7 +170,7 @@ class LeastSquares(LinearModel):
             return None
         if self.ridge > 0.0:
             fewer = min(rows, columns)
-            stored = self.A.stored if isinstance(self.A, Matrix | ForeignMatrix) else 0
+            stored = self.A.entry_count if isinstance(self.A, Matrix | ForeignMatrix) else 0
             if stored * fewer + fewer**3 > 4 * _GRADIENTS_SAVED * stored:
                 return None
         return self.hessian
@@ -203,10 +203,10 @@ class LeastSquares(LinearModel):
     @cached_property
     def _pull(self) -> Array:
         """A^T b with the weights: minus the gradient at 0."""
-        return frozen(self.A.adjoint(self._weighted(self.b).reshape(self.A.y_shape)))
+        return frozen(self.A.adjoint(self._weigh(self.b).reshape(self.A.y_shape)))
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         """The residual is off by |d| <= c |x| + eps |r|: the value by |d| |r| + |d|^2 / 2, the gradient by |A| |d|."""
         # Weights are rows of A and entries of b times their roots.
         root, (error, norm) = math.sqrt(self._heaviest), self.product_sizes
@@ -276,7 +276,7 @@ class Logistic(LinearModel):
         return Holder(1.0, self.A.norm.upper**2 / 4.0 + self.ridge)
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         """Slopes lie in [-1, 1], and their squares are at most the losses: |loss'(q)|^2 <= loss(q)."""
         error, norm = self.product_sizes
         rows = self.labels.size
@@ -370,7 +370,7 @@ class PoissonTransmission(LinearModel):
         return Holder(1.0, self.A.norm.upper**2 * float(np.exp(largest)) + self.ridge)
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         """With E the sum of scale I exp(-k q_i) <= v: |loss'| <= k (scale |c| + E), and loss'' <= k^2 E."""
         (error, norm), k = self.product_sizes, self.attenuation
         counts = self.scale * float(np.linalg.norm(self.counts))

@@ -28,7 +28,7 @@ class Kinked(EntrySum):
         return Holder(0.0, self.jump * math.sqrt(domain.size))
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return Rounding(entrywise=FEW)
 
 
@@ -90,7 +90,7 @@ class SquaredHinge(EntrySum):
         return 1.0 if isinstance(domain, Box) and bool((domain.upper <= 1.0).all()) else 0.0
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # The gradient is as large as the root of twice the value.
         none = (0.0, 0.0, 0.0)
         return Rounding(gradient=((0.0, 2.0 * FEW, 0.0), none, none))

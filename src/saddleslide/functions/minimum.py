@@ -17,19 +17,19 @@ from saddleslide.functions.base import (
     errors_at,
     gradient_aside,
     is_ours,
-    rounding_of,
+    read_rounding,
     run_aside,
     runs_own_code,
     value_aside,
 )
-from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.constants import modulus_for_bounds
 from saddleslide.functions.direct_sum import DirectSum
 from saddleslide.functions.entries import minimal_entries
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.factor import factor_of
 from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
-from saddleslide.functions.searched import Tally, TiltedMinimum, model_minimum, searched_minimum, split_simple
+from saddleslide.functions.searched import Tally, TiltedMinimum, model_minimum, search_minimum, split_simple
 from saddleslide.functions.separable import SeparableForm, form_beside, has_prox, multiplier_step, prox
 from saddleslide.operators.spectrum import late
 
@@ -37,7 +37,7 @@ from saddleslide.operators.spectrum import late
 SPARED = 1e-6
 
 
-def spared(modulus: float, domain: Domain) -> float:
+def keep_modulus(modulus: float, domain: Domain) -> float:
     """The modulus that models on a domain keep."""
     return modulus if domain.bounded else (1.0 - SPARED) * modulus
 
@@ -56,7 +56,7 @@ class LowerModel:
     curvature: float = 0.0
 
     @classmethod
-    def rounded(
+    def from_gradient(
         cls, function: Function, domain: Domain, point: Array, value: float, gradient: Array, modulus: float
     ) -> LowerModel:
         """The model that one computed gradient gives, below the function on the domain whatever rounding has done."""
@@ -69,7 +69,7 @@ class LowerModel:
         elif modulus > 0.0:
             # error |x - p| <= error^2 / (2 part mu) + part mu/2 |x - p|^2
             lost += wrong * wrong / (2.0 * SPARED * modulus)
-        return cls.at(point, value - lost, gradient, spared(modulus, domain))
+        return cls.at(point, value - lost, gradient, keep_modulus(modulus, domain))
 
     @classmethod
     def at(cls, point: Array, value: float, gradient: Array, curvature: float = 0.0) -> LowerModel:
@@ -151,15 +151,15 @@ def tilted_minimum(
     form = form_beside(f, c)
     # Projecting the free minimiser is exact only where the scaling commutes with the projection.
     commutes = form is not None and (isinstance(domain, Box | FullSpace) or form.isotropic)
-    if form is not None and commutes and not form.curved and np.all(form.quadratic > 0.0):
+    if form is not None and commutes and not form.is_curved and np.all(form.quadratic > 0.0):
         return _diagonal_minimum(f, c, domain, form)
     if (f.separable or form is not None) and isinstance(domain, Box | FullSpace):
         return _separable_minimum(f, c, domain, accuracy)
     if form is not None and isinstance(domain, Ball | Simplex):
-        return _coupled_minimum(f, form, c, domain)
+        return _minimise_coupled(f, form, c, domain)
     tally = tally or Tally()
     tally.most = min(tally.most, max(max_gradients, 1))
-    mu = bounding_modulus(f, Zero(), domain)
+    mu = modulus_for_bounds(f, Zero(), domain)
     if f.quadratic and isinstance(domain, FullSpace | Ball) and mu > 0.0:
         found = _quadratic_minimum(f, c, domain, mu, start, accuracy, tally)
         if found.method != CUT_OFF or not tally.allows(1.0):
@@ -168,14 +168,14 @@ def tilted_minimum(
         return _bowl_minimum(f, c, domain)
     # A search minimises linear models beside the simple part: there must be a rest.
     if (mu > 0.0 or domain.bounded) and not isinstance(split_simple(f, domain)[0], Zero):
-        return searched_minimum(f, c, domain, start, accuracy, tilted_minimum, tally)
+        return search_minimum(f, c, domain, start, accuracy, tilted_minimum, tally)
     raise NoExactMinimumError(
         f"{type(f).__name__} on {type(domain).__name__}: no certified minimum is known. Expected a separable function, "
         "strong convexity, or a bounded domain."
     )
 
 
-def minimiser_reach(
+def minimiser_distance(
     f: Function, c: Array, domain: Domain, change: float, point: Array, error: float, modulus: float
 ) -> float:
     """A bound on |x| for minimisers of f(x) + <c + d, x> over the domain, |d| <= change; infinite where none is known.
@@ -186,7 +186,7 @@ def minimiser_reach(
     if is_ours(f, DirectSum) and f.fits(domain) and modulus == 0.0:
         parts = zip(f.functions, f.split(c), f.factors(domain), f.split(point), strict=True)
         return math.hypot(
-            *(minimiser_reach(h, tilt, Y, change, y, error, certain_modulus(h, Y)) for h, tilt, Y, y in parts)
+            *(minimiser_distance(h, tilt, Y, change, y, error, certain_modulus(h, Y)) for h, tilt, Y, y in parts)
         )
     radius, size = domain.radius_at_zero, float(np.linalg.norm(point)) if np.isfinite(point).all() else 0.0
     if modulus > 0.0 and math.isfinite(error):
@@ -218,7 +218,7 @@ def _is_bowl(f: Function, domain: Domain) -> bool:
     if not is_ours(f, Sum) or runs_own_code(f) or f.bowl is None:
         return False
     part, form = f.bowl
-    return bool(form.quadratic > 0.0) and not form.curved and has_prox(part, domain)
+    return bool(form.quadratic > 0.0) and not form.is_curved and has_prox(part, domain)
 
 
 def _bowl_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
@@ -242,8 +242,10 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
     error = (4.0 + roundings) * EPS * float(np.abs(terms).sum()) if math.isfinite(value) else 0.0
     if math.isfinite(value) and not isinstance(f, Linear | Zero):
         # Slopes of several functions may cancel.
-        reach = domain.radius_at_zero if domain.bounded else float(np.linalg.norm(np.where(slope == 0.0, 0.0, point)))
-        error += rounding_of(f).at(0.0, 0.0, float(np.linalg.norm(slope - c)), c.size).gradient * reach
+        distance = (
+            domain.radius_at_zero if domain.bounded else float(np.linalg.norm(np.where(slope == 0.0, 0.0, point)))
+        )
+        error += read_rounding(f).at(0.0, 0.0, float(np.linalg.norm(slope - c)), c.size).gradient * distance
     return TiltedMinimum(point, value, error, "support function", rounding=error)
 
 
@@ -290,7 +292,7 @@ def _separable_minimum(f: Function, c: Array, domain: Box | FullSpace, accuracy:
     return TiltedMinimum(point, value, float(found.missed.sum()) + margin, found.method, rounding=margin)
 
 
-def _coupled_minimum(f: Function, form: SeparableForm, c: Array, domain: Ball | Simplex) -> TiltedMinimum:
+def _minimise_coupled(f: Function, form: SeparableForm, c: Array, domain: Ball | Simplex) -> TiltedMinimum:
     """Separable f on a ball or a simplex: the Lagrangian at any multiplier is a true lower bound, and separable."""
     # A proximal step of vanishing weight finds the multiplier; what that weight costs shows in the error.
     weight = 1e-10 * (float(np.max(np.abs(c), initial=0.0)) or 1.0)

@@ -14,10 +14,10 @@ from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, on_pairs
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.groups import as_axes, axes_in, group_norms, pair_axes, shortened, spread
+from saddleslide.functions.groups import as_axes, axes_in, group_norms, pair_axes, shorten_groups, spread
 from saddleslide.functions.roundings import EPS, FEW, Rounding, inner_error
 from saddleslide.functions.searched import TiltedMinimum
-from saddleslide.functions.separable import SeparableForm, balanced_size
+from saddleslide.functions.separable import SeparableForm, balance_size
 from saddleslide.theory.holder import Holder
 
 
@@ -43,7 +43,7 @@ class Norm(Function):
         return Zero(), self.dual_set(shape, factor)
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return Rounding(entrywise=FEW)
 
     def can_prox(self, domain: Domain) -> bool:
@@ -127,7 +127,7 @@ class L1(Norm):
         return Box(-factor * self.weights, factor * self.weights, shape=shape)
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return Rounding(entrywise=FEW * float(np.max(self.weights, initial=0.0)))
 
 
@@ -224,7 +224,7 @@ class L21(Norm):
 
     def prox(self, center: Array, step: Array | float) -> Array:
         norms = group_norms(center, self.axis, "L21")
-        return shortened(center, norms, step * spread(self.weights, norms, "L21"))
+        return shorten_groups(center, norms, step * spread(self.weights, norms, "L21"))
 
     def gauge(self, y: Array) -> float:
         norms = group_norms(y, self.axis, "L21")
@@ -236,7 +236,7 @@ class L21(Norm):
         return GroupBalls(factor * self.weights, axis=self.axis, shape=shape)
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # Long groups are summed in lanes.
         return Rounding(entrywise=8.0 * FEW * float(np.max(self.weights, initial=0.0)))
 
@@ -256,7 +256,7 @@ class LInf(Norm):
         return "LInf()"
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        return float(np.max(np.abs(x), initial=0.0)), _copied(L1Ball(1.0, x.shape).maximizer(x), out)
+        return float(np.max(np.abs(x), initial=0.0)), _copy(L1Ball(1.0, x.shape).maximizer(x), out)
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(0.0, 2.0)
@@ -287,10 +287,10 @@ class Max(Norm):
         return "Max()"
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        return float(np.max(x)), _copied(Simplex(x.shape).maximizer(x), out)
+        return float(np.max(x)), _copy(Simplex(x.shape).maximizer(x), out)
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # At least -|x|, and exact.
         return Rounding(floor=(0.0, 1.0, 0.0))
 
@@ -334,7 +334,7 @@ class Nuclear(Norm):
         return float(np.sum(values)), np.matmul(left, right, out=out)
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         # Each singular value is off by some units of rounding of the largest; so are the singular vectors' products.
         return Rounding(floor=(0.0, 0.0, 4.0), entrywise=32.0 * FEW)
 
@@ -383,7 +383,7 @@ class PNorm(Norm):
         return value, np.multiply(np.sign(x), sizes, out=out)
 
     @property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         return Rounding(entrywise=8.0 * self.p * FEW)
 
     def steepest(self, entries: int) -> float:
@@ -409,8 +409,8 @@ class PNorm(Norm):
             if N == 0.0:
                 return (sizes / step) ** (1.0 / power)
             if power <= 1.0:
-                return balanced_size(SeparableForm(powers=((step, power),)), sizes, N)
-            return balanced_size(SeparableForm(powers=((N, 1.0 / power),)), sizes, step) ** (1.0 / power)
+                return balance_size(SeparableForm(powers=((step, power),)), sizes, N)
+            return balance_size(SeparableForm(powers=((N, 1.0 / power),)), sizes, step) ** (1.0 / power)
 
         # The norm of step u^(p-1) is at most this; beside rounding, N is between.
         rest = step * math.pow(sizes.size, max(1.0 / self.p - 1.0 / self.q, 0.0))
@@ -436,7 +436,7 @@ def _power_norm(x: Array, p: float) -> float:
     return largest * math.pow(float(np.sum((np.abs(x) / largest) ** p)), 1.0 / p) if largest > 0.0 else 0.0
 
 
-def _copied(gradient: Array, out: Array | None) -> Array:
+def _copy(gradient: Array, out: Array | None) -> Array:
     if out is None:
         return gradient
     np.copyto(out, gradient)
@@ -455,14 +455,14 @@ class DualBall(Domain):
 
     def project(self, point: Array, out: Array | None = None) -> Array:
         if self.gauged.gauge(point) <= self.ball_radius:
-            return _copied(point.copy(), out)
+            return _copy(point.copy(), out)
         if self.ball_radius == 0.0:
-            return _copied(0.0 * point, out)
+            return _copy(0.0 * point, out)
         # What a proximal step takes away; the difference to the step would lose the digits of far points.
         _, u = self.gauged.balance(point, self.ball_radius)
         found: Array = np.copysign(self.ball_radius * u ** (self.gauged.p - 1.0), point)
         found *= self.ball_radius / max(self.gauged.gauge(found), self.ball_radius)
-        return _copied(found, out)
+        return _copy(found, out)
 
     def maximizer(self, direction: Array) -> Array:
         found: Array = self.ball_radius * self.gauged.gradient(direction)

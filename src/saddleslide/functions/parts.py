@@ -13,11 +13,11 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_shape
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
-from saddleslide.functions.base import Function, certain_modulus, is_own_class, rounding_of, runs_own_code
+from saddleslide.functions.base import Function, certain_modulus, is_own_class, read_rounding, runs_own_code
 from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.roundings import Rounding
-from saddleslide.functions.roundings import joined as joined_roundings
-from saddleslide.operators.spectrum import rounding_margin
+from saddleslide.functions.roundings import join as joined_roundings
+from saddleslide.operators.spectrum import margin_of_rounding
 from saddleslide.theory.holder import Holder
 
 # Numbers and an array (or none) that are added together, and a range of terms: first, and one past the last.
@@ -37,7 +37,7 @@ def halves(block: Block) -> tuple[Block, Block]:
     return (first, cut), (cut, last)
 
 
-def summed(block: Block, known: Callable[[Block], Terms | None], out: Array | None = None) -> Terms | None:
+def sum_block(block: Block, known: Callable[[Block], Terms | None], out: Array | None = None) -> Terms | None:
     """The sum over a block: what is `known` of it, or the sum of its halves; None where all of it is left out.
 
     What is known may belong to a part and is never written to; sums of it are added in place, the last ones in `out`
@@ -52,20 +52,20 @@ def summed(block: Block, known: Callable[[Block], Terms | None], out: Array | No
         left, right = (along(half, None) for half in halves(block))
         if left is None or right is None:
             return right if left is None else left
-        return added(left[0], right[0], left[0][1] if left[1] and out is None else out), True
+        return add_terms(left[0], right[0], left[0][1] if left[1] and out is None else out), True
 
     found = along(block, out)
     return None if found is None else found[0]
 
 
-def summed_in_pieces(block: Block, terms: Mapping[Block, Terms], out: Array) -> Terms:
+def sum_in_pieces(block: Block, terms: Mapping[Block, Terms], out: Array) -> Terms:
     """The sum over a block of terms with arrays of one dimension, in `out`: piece by piece, and to the same bits."""
     numbers: tuple[float, ...] = ()
     for first in range(0, max(out.size, 1), _PIECE):
         cut = slice(first, first + _PIECE)
         pieces = {key: (found[0], None if found[1] is None else found[1][cut]) for key, found in terms.items()}
         target = out[cut]
-        total = summed(block, pieces.get, target)
+        total = sum_block(block, pieces.get, target)
         assert total is not None
         numbers = total[0]
         if total[1] is not target:
@@ -73,7 +73,7 @@ def summed_in_pieces(block: Block, terms: Mapping[Block, Terms], out: Array) -> 
     return numbers, out
 
 
-def added(left: Terms, right: Terms, out: Array | None = None) -> Terms:
+def add_terms(left: Terms, right: Terms, out: Array | None = None) -> Terms:
     """Both together; the array in `out` where it is given, which may be the left one's."""
     numbers = tuple(a + b for a, b in zip(left[0], right[0], strict=True))
     if left[1] is None or right[1] is None:
@@ -130,7 +130,7 @@ OPERATIONS: dict[str, Callable[[Function, Array, Array | None], Terms]] = {
 WITH_ARRAY = ("both", "gradient", "hessian", "spread")
 
 
-def evaluated(
+def evaluate_parts(
     part_at: Callable[[int], Function],
     operation: str,
     x: Array,
@@ -153,7 +153,7 @@ def evaluated(
             )
         return terms
 
-    return summed(block, known, out)
+    return sum_block(block, known, out)
 
 
 def built_part(part: Any, index: int, name: str) -> Function:
@@ -191,7 +191,7 @@ def part_hessian(part: Function, shape: Shape) -> Array:
     return np.stack([part.hessian_product(row.reshape(shape)).ravel() for row in np.eye(math.prod(shape))])
 
 
-part_rounding = rounding_of
+part_rounding = read_rounding
 
 
 def part_constants(part: Function, domain: Domain) -> PartConstants:
@@ -252,7 +252,7 @@ class Partitioned(Function):
         """The answers of all parts to a question about them, in their order."""
 
     @abstractmethod
-    def reduced(self, operation: str, x: Array, chosen: Sequence[int] | None = None) -> Terms:
+    def sum_parts(self, operation: str, x: Array, chosen: Sequence[int] | None = None) -> Terms:
         """An operation summed over all parts, or the chosen ones; the array lasts until the next call."""
 
     def _array(self, terms: Terms, out: Array | None) -> Array:
@@ -261,17 +261,17 @@ class Partitioned(Function):
         return np.multiply(terms[1], self._factor, out=out)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        terms = self.reduced("both", x)
+        terms = self.sum_parts("both", x)
         return self._factor * terms[0][0], self._array(terms, out)
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
-        return self._array(self.reduced("gradient", x), out)
+        return self._array(self.sum_parts("gradient", x), out)
 
     def value(self, x: Array) -> float:
-        return self._factor * self.reduced("value", x)[0][0]
+        return self._factor * self.sum_parts("value", x)[0][0]
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        value, magnitude = self.reduced("sized", x)[0]
+        value, magnitude = self.sum_parts("sized", x)[0]
         return self._factor * value, self._factor * magnitude
 
     @property
@@ -287,7 +287,7 @@ class Partitioned(Function):
         return self.lone_value_cost
 
     def hessian_product(self, v: Array) -> Array:
-        return self._array(self.reduced("hessian", v), None)
+        return self._array(self.sum_parts("hessian", v), None)
 
     def part_constants(self, domain: Domain) -> list[PartConstants]:
         """Constants of every part on a domain."""
@@ -314,9 +314,9 @@ class Partitioned(Function):
         return joined if self._own_code else max(joined, self._curvatures[0])
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         together = joined_roundings(self.over_parts(part_rounding))
-        return together.added_up(self.count.bit_length()).times(self._factor)
+        return together.over_levels(self.count.bit_length()).times(self._factor)
 
     @cached_property
     def _curvatures(self) -> tuple[float, float]:
@@ -328,7 +328,7 @@ class Partitioned(Function):
         parts: list[Array] = self.over_parts(partial(part_hessian, shape=shape))
         hessian = self._factor * np.sum(parts, axis=0)
         values = np.linalg.eigvalsh(0.5 * (hessian + hessian.T))
-        margin = rounding_margin(size) * float(np.abs(values).max())
+        margin = margin_of_rounding(size) * float(np.abs(values).max())
         return max(float(values[0]) - margin, 0.0), float(values[-1]) + margin
 
     def stacked_norm(self, domain: Domain) -> float:
@@ -366,13 +366,13 @@ class PartSum(Partitioned):
         return f"PartSum({self.combine} of {self.count} parts, shape {self.shape or 'any'})"
 
     @property
-    def composed_of(self) -> tuple[Function, ...]:
+    def components(self) -> tuple[Function, ...]:
         return self.parts
 
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         return [question(part) for part in self.parts]
 
-    def reduced(self, operation: str, x: Array, chosen: Sequence[int] | None = None) -> Terms:
-        found = evaluated(self.parts.__getitem__, operation, x, (0, self.count), chosen)
+    def sum_parts(self, operation: str, x: Array, chosen: Sequence[int] | None = None) -> Terms:
+        found = evaluate_parts(self.parts.__getitem__, operation, x, (0, self.count), chosen)
         assert found is not None
         return found

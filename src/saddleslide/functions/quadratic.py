@@ -21,7 +21,7 @@ from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
 from saddleslide.operators.base import COMPLEX, AdjointTest, adjoint_test_from, is_own_code, sign_vector
 from saddleslide.operators.factor import Solvable, SymmetricMatrix
-from saddleslide.operators.spectrum import FACTORISABLE, made, rounding_margin, summation_error
+from saddleslide.operators.spectrum import FACTORISABLE, made, margin_of_rounding, summation_error
 from saddleslide.theory.holder import Holder
 
 
@@ -202,7 +202,7 @@ class Quadratic(Function):
         return 0.0 if self._runs_own_code else self._least_eigenvalue(domain)
 
     @cached_property
-    def rounding(self) -> Rounding:
+    def error_model(self) -> Rounding:
         largest = self._range[1]
         if self._diagonal is not None:
             # No term is negative, so that the value is their size.
@@ -215,7 +215,7 @@ class Quadratic(Function):
             return replace(OWN_CODE, gradient=(EXACTLY[0], (skew, 0.0, 0.0), EXACTLY[2]), floor=(0.0, 0.0, 0.0))
         largest = self._operator.size_bound if math.isnan(largest) else largest
         skew = self._skewness + 0.5 * self.symmetry_test.bound
-        error, size = self._operator.rounding(1.0, largest), math.prod(self._operator.x_shape)
+        error, size = self._operator.bound_rounding(1.0, largest), math.prod(self._operator.x_shape)
         value = 0.5 * (error + inner_error(size) * largest)
         return Rounding(
             value=(*EXACTLY[:2], (value, 0.0, 0.0)),
@@ -241,7 +241,7 @@ class Quadratic(Function):
         if not isinstance(self._operator, Matrix) or max(self._operator.matrix.shape) > FACTORISABLE:
             return None
         # Up to rounding of the smallest eigenvalue, below which the matrix may be indefinite.
-        below = 0.0 if self._range[0] > 0.0 else rounding_margin(math.prod(self._operator.x_shape)) * self._range[1]
+        below = 0.0 if self._range[0] > 0.0 else margin_of_rounding(math.prod(self._operator.x_shape)) * self._range[1]
         return frozen(np.sqrt(np.maximum(np.asarray(self._operator.matrix.diagonal()), 0.0) + below))
 
 
@@ -273,7 +273,7 @@ def _spectral_range(operator: Operator, declared: float) -> tuple[tuple[float, f
         raise InputError("Quadratic: q is not symmetric; expected a symmetric matrix. Pass (q + q.T) / 2.")
     values = scipy.linalg.eigvalsh(matrix)
     # Of q half the entries are looked at, so that what is not symmetric counts twice.
-    error = rounding_margin(len(values)) * float(np.abs(values).max()) + 2.0 * skewness
+    error = margin_of_rounding(len(values)) * float(np.abs(values).max()) + 2.0 * skewness
     if values[0] < -error:
         raise InputError(f"Quadratic: q has the eigenvalue {values[0]:g}; expected a positive semidefinite matrix.")
     if declared > values[0] + error:

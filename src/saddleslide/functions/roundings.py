@@ -81,8 +81,8 @@ class Rounding:
     def plus(self, other: Rounding) -> Rounding:
         """Of a sum: the parts share v, so roots of it add up as lengths do."""
         return Rounding(
-            _added(self.value, other.value),
-            _added(self.gradient, other.gradient),
+            _add(self.value, other.value),
+            _add(self.gradient, other.gradient),
             _plus(self.floor, other.floor),
             _plus(self.most, other.most),
             self.entrywise + other.entrywise,
@@ -98,7 +98,7 @@ class Rounding:
         most = self.most if math.isfinite(self.most[0]) else self.beside
         return most[0] + self.floor[0], most[1] + self.floor[1], most[2]
 
-    def added_up(self, levels: int) -> Rounding:
+    def over_levels(self, levels: int) -> Rounding:
         """Of a sum along a tree of so many levels: each of them rounds once more."""
         more, each = 1.0 + 0.25 * levels, levels * EPS
         value, gradient = ([_times(more, row) for row in table] for table in (self.value, self.gradient))
@@ -118,8 +118,8 @@ class Rounding:
         if factor == 0.0:
             return NO_ROUNDING
         return Rounding(
-            _scaled(self.value, factor),
-            _scaled(self.gradient, factor),
+            _scale(self.value, factor),
+            _scale(self.gradient, factor),
             _times(factor, self.floor),
             _times(factor, self.most),
             factor * self.entrywise,
@@ -132,7 +132,7 @@ NO_ROUNDING = Rounding(most=(0.0, 0.0, 0.0))
 OWN_CODE = Rounding(floor=UNKNOWN, own=_OWN)
 
 
-def tilted(c: Array) -> Rounding:
+def round_linear(c: Array) -> Rounding:
     """Of <c, x>; a number c stands for as many entries as x has."""
     size = float(np.linalg.norm(c))
     if c.ndim == 0:
@@ -141,7 +141,7 @@ def tilted(c: Array) -> Rounding:
     return Rounding(gradient=gradient, floor=(0.0, size, 0.0), most=(0.0, 2.0 * size, 0.0))
 
 
-def joined(parts: Iterable[Rounding]) -> Rounding:
+def join(parts: Iterable[Rounding]) -> Rounding:
     """Of a sum of many."""
     return reduce(Rounding.plus, parts, NO_ROUNDING)
 
@@ -155,12 +155,12 @@ def _at(table: Table, size: float, v: float) -> float:
     return sum(size**i * (row[0] + row[1] * root + row[2] * v) for i, row in enumerate(table))
 
 
-def _added(first: Table, second: Table) -> Table:
+def _add(first: Table, second: Table) -> Table:
     rows = [(a[0] + b[0], math.hypot(a[1], b[1]), max(a[2], b[2])) for a, b in zip(first, second, strict=True)]
     return rows[0], rows[1], rows[2]
 
 
-def _scaled(table: Table, factor: float) -> Table:
+def _scale(table: Table, factor: float) -> Table:
     """What is left of the factor where v has it already."""
     rows = [(factor * row[0], math.sqrt(factor) * row[1], row[2]) for row in table]
     return rows[0], rows[1], rows[2]

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, as_number, on_host, received
+from saddleslide.arrays.base import Array, as_number, on_host, receive
 from saddleslide.arrays.kinds import ArrayKind, to_host
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, UnknownConstantError
@@ -25,7 +25,7 @@ from saddleslide.operators import ForeignMatrix, Matrix
 _PROBES = 4
 
 
-def estimated_variance(
+def estimate_variance(
     variance_at: Callable[[Array], float],
     gradient: Callable[[Array], Array],
     L: float,
@@ -38,10 +38,10 @@ def estimated_variance(
     """
     x = domain.project(np.zeros(domain.shape)) if start is None else start
     step = gradient(x) / L if L > 0.0 else np.zeros(domain.shape)
-    reach = float(np.linalg.norm(step)) / math.sqrt(max(step.size, 1))
+    distance = float(np.linalg.norm(step)) / math.sqrt(max(step.size, 1))
     rng = np.random.default_rng(0)
     points = [x, domain.project(x - step), domain.project(x - 2.0 * step)]
-    points += [domain.project(x - step + reach * rng.standard_normal(domain.shape)) for _ in range(_PROBES)]
+    points += [domain.project(x - step + distance * rng.standard_normal(domain.shape)) for _ in range(_PROBES)]
     worst = max(variance_at(point) for point in points)
     return Variance(worst, f"estimate: the largest at {len(points)} points near the start", estimate=True)
 
@@ -91,21 +91,21 @@ class Batched(Sampled):
             return EXACT
         if self._declared is not None:
             return Variance(self._declared, "declared")
-        bound = self._bounded(domain, start)
+        bound = self._bound_variance(domain, start)
         if math.isfinite(bound):
             return Variance(bound, "bounded on the domain")
         try:
             curvature = self.smoothness(domain).H
         except UnknownConstantError:
             curvature = 0.0
-        return estimated_variance(self.variance_at, partial(gradient_aside, self), curvature, domain, start)
+        return estimate_variance(self.variance_at, partial(gradient_aside, self), curvature, domain, start)
 
     @abstractmethod
     def variance_at(self, x: Array) -> float:
         """The exact variance of a sample at x; costs one pass over all terms."""
 
     @abstractmethod
-    def _bounded(self, domain: Domain, start: Array | None) -> float:
+    def _bound_variance(self, domain: Domain, start: Array | None) -> float:
         """A bound on the variance over the domain, or infinity."""
 
 
@@ -148,7 +148,7 @@ class MiniBatch(Batched):
             return self.gradient(x, out)
         if not on_host(x):
             # Rows are drawn on the host.
-            return received(self.sample(to_host(x), rng), x.shape, "MiniBatch: sample", out, x)
+            return receive(self.sample(to_host(x), rng), x.shape, "MiniBatch: sample", out, x)
         chosen = rng.choice(self.rows, self._batch, replace=False, shuffle=False)
         part = self._matrix[chosen]
         slopes = self._model.loss_slopes(chosen, np.asarray(part @ x.ravel()))
@@ -167,7 +167,7 @@ class MiniBatch(Batched):
         squares = self._matrix.multiply(self._matrix) if scipy.sparse.issparse(self._matrix) else self._matrix**2
         return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
 
-    def _bounded(self, domain: Domain, start: Array | None) -> float:
+    def _bound_variance(self, domain: Domain, start: Array | None) -> float:
         """The better one of two bounds on the domain."""
         return min(self._range_bound(domain), self._growth_bound(domain))
 
@@ -201,11 +201,11 @@ class MiniBatch(Batched):
         The square root of the variance is at most that at x_0 plus |x - x_0| times the norm of sqrt(m) diag(|a_i|) A.
         """
         x = domain.project(np.zeros(domain.shape))
-        reach = domain.radius(x)
-        if not self._model.quadratic or not math.isfinite(reach):
+        distance = domain.radius(x)
+        if not self._model.quadratic or not math.isfinite(distance):
             return math.inf
         growth = Matrix(scipy.sparse.diags(np.sqrt(self.rows * self._squares)) @ self._matrix).norm.upper
-        return (math.sqrt(self.variance_at(x)) + reach * growth * math.sqrt(self._share)) ** 2
+        return (math.sqrt(self.variance_at(x)) + distance * growth * math.sqrt(self._share)) ** 2
 
 
 @final
@@ -281,18 +281,18 @@ class SampledParts(Batched):
         if not self.sampled:
             return self.gradient(x, out)
         chosen = sorted(rng.choice(self.parts, self._batch, replace=False, shuffle=False).tolist())
-        gradient = self._sum.reduced("gradient", x, chosen)[1]
+        gradient = self._sum.sum_parts("gradient", x, chosen)[1]
         assert gradient is not None
         return np.multiply(gradient, self._weight * self.parts / self._batch, out=out)
 
     def variance_at(self, x: Array) -> float:
-        (squares,), gradient = run_aside(self, lambda: self._sum.reduced("spread", x))
+        (squares,), gradient = run_aside(self, lambda: self._sum.sum_parts("spread", x))
         assert gradient is not None
         n = self.parts
         spread = max(n * squares - float(np.vdot(gradient, gradient)), 0.0)
         return self._weight**2 * spread * self._share
 
-    def _bounded(self, domain: Domain, start: Array | None) -> float:
+    def _bound_variance(self, domain: Domain, start: Array | None) -> float:
         """The deviation at one point, and how fast it can grow.
 
         The root of the variance is a seminorm of the family of gradients n g_i, so at x it is at most that at x_0 plus
@@ -307,5 +307,5 @@ class SampledParts(Batched):
             growth += (H * domain.radius(x) ** nu) ** 2 if H > 0.0 else 0.0
         if not math.isfinite(growth):
             return math.inf
-        reach = self._weight * math.sqrt(self.parts * growth * self._share)
-        return (math.sqrt(self.variance_at(x)) + reach) ** 2
+        distance = self._weight * math.sqrt(self.parts * growth * self._share)
+        return (math.sqrt(self.variance_at(x)) + distance) ** 2

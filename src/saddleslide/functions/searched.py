@@ -13,7 +13,7 @@ from saddleslide.arrays.base import Array, as_floats
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import NoExactMinimumError
 from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, is_ours, value_aside
-from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand, takes_products
+from saddleslide.functions.constants import modulus_for_bounds, smoothness_at_hand, takes_products
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
 from saddleslide.functions.separable import has_prox, prox
@@ -88,7 +88,7 @@ class TiltedMinimum:
 ExactMinimum = Callable[[Function, Array, Domain], TiltedMinimum]
 
 
-def searched_minimum(
+def search_minimum(
     f: Function, c: Array, domain: Domain, start: Array | None, accuracy: float, exact: ExactMinimum, tally: Tally
 ) -> TiltedMinimum:
     """Accelerated proximal gradients on rest + simple + <c, x>, where `simple` has an exact proximal step.
@@ -123,7 +123,7 @@ def searched_minimum(
         products = (inner_error(v.size) + FEW) * sizes * float(np.linalg.norm(v))
         made = Errors(made.value + products + FEW * abs(value), made.gradient + FEW * sizes)
         cut = _Cut(v, value, gradient, gradient + c, made)
-        average = average.mixed(theta, cut)
+        average = average.mix(theta, cut)
         for found, lost in search.lower_bounds(cut, value + float(np.vdot(c, v)), average):
             lower, margin = (found, lost) if found > lower else (lower, margin)
         rounding = cut.made.value + 64.0 * EPS * (abs(total) + float(np.abs(cut.slope * v).sum()))
@@ -159,7 +159,7 @@ class _Average:
     slope: Array
     error: float
 
-    def mixed(self, theta: float, cut: _Cut) -> _Average:
+    def mix(self, theta: float, cut: _Cut) -> _Average:
         v, made, keep = cut.point, cut.made, 1.0 - theta
         constant = cut.value - float(np.vdot(cut.gradient, v)) - made.value - made.gradient * float(np.linalg.norm(v))
         mixed = keep * self.slope + theta * cut.slope
@@ -174,10 +174,10 @@ class _Search:
 
     def __init__(self, rest: Function, simple: Function, domain: Domain, exact: ExactMinimum, tally: Tally) -> None:
         self.rest, self.simple, self.domain, self.exact, self.tally = rest, simple, domain, exact, tally
-        self.mu = bounding_modulus(rest, simple, domain)
+        self.mu = modulus_for_bounds(rest, simple, domain)
         # Of a bounded set the largest distance, of another the modulus of the simple part limits what a wrong slope
         # costs.
-        self.reach = domain.radius_at_zero if domain.bounded else math.inf
+        self.distance = domain.radius_at_zero if domain.bounded else math.inf
         self.curved = certain_modulus(simple, domain)
         self.finite = domain.bounded or self.curved > 0.0
         self.norms_at_hand = not takes_products(rest)
@@ -226,38 +226,38 @@ class _Search:
             L *= 2.0 if math.isfinite(found) else 16.0
 
     def linear_bound(
-        self, constant: float, slope: Array, error: float, middle: Array | float, reach: float, lost: float = 0.0
+        self, constant: float, slope: Array, error: float, middle: Array | float, distance: float, lost: float = 0.0
     ) -> tuple[float, float]:
         """The minimum of constant + <slope, x> + simple(x), less what is lost to rounding; and that part.
 
-        The slope is wrong by `error` in norm, `middle` is where that counts for nothing, all points are within `reach`.
+        The slope is wrong by `error` in norm, `middle` is where that counts for nothing, points are within `distance`.
         """
         if self.last is None or not np.array_equal(self.last[0], slope):
             self.last = slope, self.exact(self.simple, slope, self.domain)
         found = self.last[1]
-        lost += wrong_slope_cost(error, float(np.linalg.norm(found.point - middle)), reach, self.curved)
+        lost += wrong_slope_cost(error, float(np.linalg.norm(found.point - middle)), distance, self.curved)
         return constant + found.lower - lost, lost + found.rounding
 
     def lower_bounds(self, cut: _Cut, value: float, average: _Average) -> Iterator[tuple[float, float]]:
         """Bounds from the average and from value + <slope, x - v> + mu/2 |x - v|^2, and what rounding took of each."""
         v, slope, made = cut.point, cut.slope, cut.made
         if self.finite:
-            yield self.linear_bound(average.constant, average.slope, average.error, 0.0, self.reach)
+            yield self.linear_bound(average.constant, average.slope, average.error, 0.0, self.distance)
         if self.mu > 0.0:
             yield model_minimum(value, slope, v, self.mu, self.simple, self.domain, made)
         elif self.finite:
-            reach = self.domain.radius(v) if self.domain.bounded else math.inf
-            yield self.linear_bound(value - float(np.vdot(slope, v)), slope, made.gradient, v, reach, made.value)
+            distance = self.domain.radius(v) if self.domain.bounded else math.inf
+            yield self.linear_bound(value - float(np.vdot(slope, v)), slope, made.gradient, v, distance, made.value)
 
 
-def wrong_slope_cost(error: float, way: float, reach: float, modulus: float) -> float:
+def wrong_slope_cost(error: float, way: float, distance: float, modulus: float) -> float:
     """What a slope that is wrong by `error` in norm can do to a minimum found `way` from where it is measured.
 
-    At most `reach` away whatever the slope is; or, where the function is strongly convex with the modulus, within
+    At most `distance` away whatever the slope is; or, where the function is strongly convex with the modulus, within
     error / modulus of the point that was found.
     """
     near = error * way + error * error / (2.0 * modulus) if modulus > 0.0 else math.inf
-    return min(near, error * reach) if error > 0.0 else 0.0
+    return min(near, error * distance) if error > 0.0 else 0.0
 
 
 def model_minimum(
@@ -276,8 +276,8 @@ def model_minimum(
     # Of a point beside the minimiser the slope along the set is lost, and no more than the model rises.
     beside = FEW * (size + mu * way) * (float(np.linalg.norm(x)) + float(np.linalg.norm(v)))
     lost = made.value + inner * (size * way + mu * way * way + abs(last)) + beside + errors_at(simple, x, last).value
-    reach = domain.radius(v) if domain.bounded else math.inf
-    lost += wrong_slope_cost(made.gradient, way, reach, mu)
+    distance = domain.radius(v) if domain.bounded else math.inf
+    lost += wrong_slope_cost(made.gradient, way, distance, mu)
     return found - lost, lost
 
 
@@ -287,13 +287,13 @@ def split_simple(f: Function, domain: Domain) -> tuple[Function, Function]:
         return Zero(), f
     if is_ours(f, Sum):
         (rest, simple), (other_rest, other) = (split_simple(part, domain) for part in f.parts)
-        both = _added(simple, other)
+        both = _add(simple, other)
         if has_prox(both, domain):
-            return _added(rest, other_rest), both
+            return _add(rest, other_rest), both
         # Of two simple terms without a common step, the one with the smoother gradient is left to gradients.
         if _is_rougher(other, simple, domain):
             simple, other = other, simple
-        return _added(_added(rest, other_rest), other), simple
+        return _add(_add(rest, other_rest), other), simple
     if is_ours(f, Scaled):
         rest, simple = (
             part if isinstance(part, Zero) else f.factor * part for part in split_simple(f.function, domain)
@@ -311,7 +311,7 @@ def _is_rougher(first: Function, second: Function, domain: Domain) -> bool:
     return exponents[0] < exponents[1]
 
 
-def _added(first: Function, second: Function) -> Function:
+def _add(first: Function, second: Function) -> Function:
     if isinstance(first, Zero):
         return second
     return first if isinstance(second, Zero) else first + second

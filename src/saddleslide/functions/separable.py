@@ -33,14 +33,14 @@ class SeparableForm:
     hubers: tuple[tuple[float, float], ...] = ()
 
     @property
-    def curved(self) -> bool:
+    def is_curved(self) -> bool:
         """Whether anything but a quadratic is present."""
         return bool(self.powers or self.hubers)
 
     @property
     def isotropic(self) -> bool:
         """Whether the form is a multiple of |x|^2 plus a linear term."""
-        return not self.curved and np.ndim(self.quadratic) == 0
+        return not self.is_curved and np.ndim(self.quadratic) == 0
 
     @property
     def alike(self) -> bool:
@@ -86,7 +86,7 @@ class SeparableForm:
 
 def shift_form(form: SeparableForm, b: Array) -> SeparableForm | None:
     """The form of the function at x - b up to a constant; None where it has kinks or bends, which stay at 0."""
-    return None if form.curved else SeparableForm(form.quadratic, form.linear - form.quadratic * b)
+    return None if form.is_curved else SeparableForm(form.quadratic, form.linear - form.quadratic * b)
 
 
 # Forms with remote arrays, one per function and kind of arrays; dropped with the function.
@@ -148,14 +148,14 @@ def free_step(form: SeparableForm, center: Array, weight: Array | float) -> Arra
     """The step on the full space, entry by entry; clipping it to a box is the step on the box."""
     pull = weight * center - form.linear
     stiffness = weight + form.quadratic
-    if not form.curved:
+    if not form.is_curved:
         return np.divide(pull, stiffness)
     # Absolute values (nu = 0) only lower the pull; the other shapes are smooth at 0.
     threshold = sum((w for w, nu in form.powers if nu == 0.0), start=0.0)
-    return np.copysign(balanced_size(form, np.maximum(np.abs(pull) - threshold, 0.0), stiffness), pull)
+    return np.copysign(balance_size(form, np.maximum(np.abs(pull) - threshold, 0.0), stiffness), pull)
 
 
-def balanced_size(form: SeparableForm, size: Array, stiffness: Array | float) -> Array:
+def balance_size(form: SeparableForm, size: Array, stiffness: Array | float) -> Array:
     """The size of x at which stiffness |x| and the slopes of the shapes, kinks at 0 left out, add up to `size`.
 
     Infinite, or no number where `size` is 0, where there is neither stiffness nor a shape that grows.
@@ -219,7 +219,7 @@ def _ball_step(form: SeparableForm, center: Array, weight: float, domain: Ball) 
     low, high = 0.0, max(weight, 1e-300)
     while excess(high) > 0.0 and high < 1e290:
         low, high = high, 8.0 * high
-    _, high = _crossing(excess, low, high)
+    _, high = _find_crossing(excess, low, high)
     return domain.project(at(high)), high
 
 
@@ -234,14 +234,14 @@ def _simplex_step(form: SeparableForm, center: Array, weight: float, domain: Sim
     def excess(shift: float) -> float:
         return float(at(shift).sum()) - total
 
-    reach = total + float(np.max(np.abs(center), initial=0.0))
-    low, high = -reach, reach
+    distance = total + float(np.max(np.abs(center), initial=0.0))
+    low, high = -distance, distance
     # The sum of the entries falls with the shift; widen until the total lies between.
     while excess(low) < 0.0 and low > -1e290:
         low *= 4.0
     while excess(high) > 0.0 and high < 1e290:
         high *= 4.0
-    low, high = _crossing(excess, low, high)
+    low, high = _find_crossing(excess, low, high)
     below, above = at(high), at(low)
     # Between two neighbouring shifts the entries may jump: take the mixture with that sum.
     rest = float(above.sum() - below.sum())
@@ -250,7 +250,7 @@ def _simplex_step(form: SeparableForm, center: Array, weight: float, domain: Sim
     return as_floats(mixed * (total / mixed.sum())), weight * low
 
 
-def _crossing(excess: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+def _find_crossing(excess: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
     """Neighbouring numbers, or nearly so, between which a falling function changes its sign."""
     if not excess(low) > 0.0 >= excess(high):
         return low, high

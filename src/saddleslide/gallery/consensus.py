@@ -17,7 +17,7 @@ from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions import Blockwise, Function, Zero
 from saddleslide.gallery.constrained import multiplier_guess
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import Coupling, Gossip
+from saddleslide.operators import Gossip, Operator
 from saddleslide.operators.sparse import check_sparse
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
@@ -163,7 +163,7 @@ def consensus(
     return agreement_problem(f, B, W, R)
 
 
-def agreement_problem(f: Function, B: Coupling, W: Array, R: float) -> SaddleProblem:
+def agreement_problem(f: Function, B: Operator, W: Array, R: float) -> SaddleProblem:
     """The problem of agents with the gossip matrix W = B^T B, their dual variable in a ball of radius R."""
     # x = 0 agrees, so that nothing can be infeasible: only R can be too small.
     around = Enclosure(R, "the multipliers", "that all agents agree")

@@ -20,7 +20,7 @@ from saddleslide.domains import Ball, Domain, FullSpace, NonNegative, Product
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions import Function, Linear
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import Coupling, Mirrored, Stack, as_coupling
+from saddleslide.operators import Mirrored, Operator, Stack, as_operator
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
 
@@ -46,7 +46,7 @@ class ConstrainedSolution(Solution):
 
     f: Function
     # Equations first, then inequalities, one below the other.
-    A: Coupling
+    A: Operator
     b: Array
     equations: int
     X: Domain
@@ -146,9 +146,9 @@ def constrained(
     ----------
     f : Function
         Convex; the gap can be certified when f is strongly convex or X bounded.
-    A, b : matrix, sparse matrix, LinearOperator, Coupling; array
+    A, b : matrix, sparse matrix, LinearOperator, Operator; array
         The equations. Redundant rows are allowed.
-    G, h : matrix, sparse matrix, LinearOperator, Coupling; array
+    G, h : matrix, sparse matrix, LinearOperator, Operator; array
         The inequalities G x <= h; their multipliers are >= 0.
     X : Domain, optional
         Further constraints on x; the full space when missing.
@@ -182,7 +182,7 @@ def constrained(
     if G is not None:
         return _with_inequalities(f, [] if A is None else [("A", A, "b", b)], ("G", G, "h", h), X)
     target = as_real(b, "constrained: b")
-    B = as_coupling(A, None if X is None else X.shape, target.shape, name="constrained: A")
+    B = as_operator(A, None if X is None else X.shape, target.shape, name="constrained: A")
     target = target.reshape(B.y_shape)
     _check_objective(f, B.x_shape)
     X = FullSpace(B.x_shape) if X is None else X
@@ -213,12 +213,12 @@ def _with_inequalities(
     f: Function, equations: list[tuple[str, Any, str, Any]], last: tuple[str, Any, str, Any], X: Domain | None
 ) -> SaddleProblem:
     """The problem whose multipliers have their whole cone: any number for an equation, >= 0 for an inequality."""
-    operators: list[Coupling] = []
+    operators: list[Operator] = []
     sides: list[Array] = []
     for name, matrix, side, values in (*equations, last):
         right = as_real(values, f"constrained: {side}")
         shape = X.shape if X is not None else operators[0].x_shape if operators else None
-        operators.append(as_coupling(matrix, shape, right.shape, name=f"constrained: {name}"))
+        operators.append(as_operator(matrix, shape, right.shape, name=f"constrained: {name}"))
         sides.append(right.ravel())
     _check_objective(f, operators[0].x_shape)
     X = FullSpace(operators[0].x_shape) if X is None else X
@@ -228,7 +228,7 @@ def _with_inequalities(
     return SaddleProblem(f=f, g=Linear(right), B=B, X=X, Y=Product(*cones), reader=reader)
 
 
-def _least_squares(A: Coupling, b: Array) -> Array:
+def _least_squares(A: Operator, b: Array) -> Array:
     """The shortest x with A x as near to b as can be."""
     operator = scipy.sparse.linalg.LinearOperator(
         (b.size, int(np.prod(A.x_shape))),
@@ -241,7 +241,7 @@ def _least_squares(A: Coupling, b: Array) -> Array:
     return np.asarray(found).reshape(A.x_shape)
 
 
-def multiplier_guess(f: Function, A: Coupling, near: Array) -> float:
+def multiplier_guess(f: Function, A: Operator, near: Array) -> float:
     """Ten times the norm of the multipliers that fit best at a point near the feasible set."""
     slope = f.gradient(near)
     scale = float(np.linalg.norm(slope)) / max(A.norm.upper, 1e-300)

@@ -16,7 +16,7 @@ from saddleslide.errors import InputError
 from saddleslide.functions import Entropy, Function, Power, Zero
 from saddleslide.gallery.restoration import as_positive
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import Coupling, as_coupling
+from saddleslide.operators import Operator, as_operator
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
 
@@ -35,7 +35,7 @@ class GameSolution(Solution):
     (array([0.25, 0.75]), array([0.5, 0.5]), 1.5)
     """
 
-    payoff: Coupling
+    payoff: Operator
     f: Function
     g: Function
     result: ss.Result
@@ -86,7 +86,7 @@ def matrix_game(
 
     Parameters
     ----------
-    payoff : array, sparse matrix, LinearOperator or Coupling
+    payoff : array, sparse matrix, LinearOperator or Operator
         One row per action of the row player.
     row, column : Function, optional
         Convex regularisers of the strategies, such as `ss.functions.Quadratic(0.1)`; none when missing.
@@ -107,7 +107,7 @@ def matrix_game(
     >>> game.read(ss.solve(game, tol=1e-9)).row.round(6)
     array([0.333333, 0.333333, 0.333333])
     """
-    B = as_coupling(payoff, name="matrix_game: payoff", dtype=float)
+    B = as_operator(payoff, name="matrix_game: payoff", dtype=float)
     if len(B.x_shape) != 1 or len(B.y_shape) != 1 or 0 in B.x_shape + B.y_shape:
         shapes = f"payoff maps {B.x_shape} to {B.y_shape}"
         raise InputError(f"matrix_game: {shapes}; expected a matrix with actions in both.")
@@ -200,4 +200,4 @@ def synthetic(
     box = Box(-1.0, 1.0, shape=d)
     f = Power(nu_x, weight=alpha_x, tilt=c_x)
     g = Power(nu_y, weight=alpha_y, tilt=c_y, quadratic=np.linspace(0.0, b_max, d) if b_max else None)
-    return SaddleProblem(f=f, g=g, B=as_coupling(B, norm=high), X=box, Y=box, reader=SyntheticSolution)
+    return SaddleProblem(f=f, g=g, B=as_operator(B, norm=high), X=box, Y=box, reader=SyntheticSolution)

@@ -15,7 +15,7 @@ from saddleslide.domains import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Power
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import Coupling, FiniteDifferences, Matrix, as_coupling
+from saddleslide.operators import FiniteDifferences, Matrix, Operator, as_operator
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
 
@@ -34,7 +34,7 @@ class InverseSolution(Solution):
     """
 
     f: LeastSquares
-    D: Coupling
+    D: Operator
     weight: float
     p: float
     result: ss.Result
@@ -84,13 +84,13 @@ def lp_inverse(
 
     Parameters
     ----------
-    A, b : matrix, sparse matrix, LinearOperator, Coupling; array
+    A, b : matrix, sparse matrix, LinearOperator, Operator; array
         Forward operator and data.
     weight : float
         Weight of the penalty, > 0.
     p : float, optional
         At least 2: larger values allow many small differences and no large one.
-    D : matrix, sparse matrix, LinearOperator or Coupling, optional
+    D : matrix, sparse matrix, LinearOperator or Operator, optional
         What is penalised; by default the differences of neighbours, in both directions for an image.
     ridge : float, optional
         Curvature in directions that A does not see, >= 0. The gap can be certified when it is positive or A injective.
@@ -114,7 +114,7 @@ def lp_inverse(
     f = LeastSquares(A, b, ridge=ridge, x_shape=None if x_shape is None else as_shape(x_shape, "lp_inverse: x_shape"))
     shape = f.A.x_shape
     if D is not None:
-        coupling = as_coupling(D, shape, name="lp_inverse: D")
+        coupling = as_operator(D, shape, name="lp_inverse: D")
     elif len(shape) == 2:
         coupling = FiniteDifferences(shape)
     elif len(shape) == 1 and shape[0] >= 2:

@@ -13,14 +13,14 @@ import scipy
 from saddleslide.arrays.arguments import as_flag
 from saddleslide.arrays.base import Array, Shape, as_real
 from saddleslide.errors import InputError
-from saddleslide.operators import Coupling, Matrix, as_coupling
+from saddleslide.operators import Matrix, Operator, as_operator
 from saddleslide.plots import require_matplotlib
 
 # Pixels of the largest picture that is read from a file: 7,000 x 7,000.
 MOST_PIXELS = 49_000_000
 
 
-def blur(kernel: Any, shape: Shape, colour: bool = False) -> Coupling:
+def blur(kernel: Any, shape: Shape, colour: bool = False) -> Operator:
     """The convolution of pictures of a shape with a kernel, the picture reflected at its sides.
 
     With `colour` the last axis of the shape holds colours, which are blurred alike.
@@ -49,7 +49,7 @@ def blur(kernel: Any, shape: Shape, colour: bool = False) -> Coupling:
     if colour:
         matrix = scipy.sparse.kron(matrix, scipy.sparse.eye_array(shape[-1]), format="csr")
     # |A|^2 <= (largest column sum) (largest row sum) of the absolute values.
-    return as_coupling(Matrix(matrix, shape, shape), norm=float(np.sqrt(sums[0] * sums[1])) * (1.0 + 1e-12))
+    return as_operator(Matrix(matrix, shape, shape), norm=float(np.sqrt(sums[0] * sums[1])) * (1.0 + 1e-12))
 
 
 def _check_pixels(path: str | Path) -> None:

@@ -14,7 +14,7 @@ import scipy
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape
 from saddleslide.errors import InputError
 from saddleslide.gallery.pictures import pixel_grid
-from saddleslide.operators import Matrix, as_coupling
+from saddleslide.operators import Matrix, as_operator
 
 # Larger angles than these are degrees by mistake.
 _LARGEST_ANGLE = 4.0 * np.pi
@@ -40,7 +40,7 @@ def projector(n: int, angles: int = 180) -> Matrix:
         image = matrix.T @ (matrix @ v)
         square = float(np.linalg.norm(image))
         v = image / square
-    coupling = as_coupling(matrix / float(np.sqrt(square)), (n, n), (angles * bins.size,), norm=1.0 + 1e-9)
+    coupling = as_operator(matrix / float(np.sqrt(square)), (n, n), (angles * bins.size,), norm=1.0 + 1e-9)
     assert isinstance(coupling, Matrix)
     return coupling
 
@@ -131,7 +131,7 @@ def _scanner(rows: int, columns: int, angles: bytes, bins: int, width: float) ->
     # A pixel's mass is spread over bins of this width.
     matrix = _splat(x, y, (float(t) for t in turns), centres) / width
     scale = _norm_bound(matrix)
-    coupling = as_coupling(matrix / scale, (rows, columns), (turns.size * bins,), norm=1.0 + 1e-12)
+    coupling = as_operator(matrix / scale, (rows, columns), (turns.size * bins,), norm=1.0 + 1e-12)
     assert isinstance(coupling, Matrix)
     return Scanner(coupling, scale, turns, bins)
 

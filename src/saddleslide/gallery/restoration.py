@@ -21,9 +21,9 @@ from saddleslide.functions.composed import Composed
 from saddleslide.gallery.pictures import blur, psnr
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators import FiniteDifferences, Operator, Part, SymmetricGradient, split_unknowns
-from saddleslide.planner.objectives import split_objective
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
+from saddleslide.problem.objectives import split_objective
 
 # What a picture may be written as.
 _FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")

@@ -16,7 +16,7 @@ from saddleslide.domains import Treeplex
 from saddleslide.errors import InputError
 from saddleslide.functions import Zero
 from saddleslide.gallery.solution import Fact, ResultArray, Solution
-from saddleslide.operators import Coupling, as_coupling
+from saddleslide.operators import Operator, as_operator
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
 
@@ -47,7 +47,7 @@ class SequenceSolution(Solution):
     (-0.0556, 1.0)
     """
 
-    payoff: Coupling
+    payoff: Operator
     # For each player the name of every information set and of its actions, in the order of the sequences.
     names: tuple[dict[Hashable, list[Hashable]], dict[Hashable, list[Hashable]]]
     result: ss.Result
@@ -133,7 +133,7 @@ def sequence_game(ends: Iterable[Any]) -> SaddleProblem:
     Y, row_names, rows = _sequences([end.first for end in told], "first")
     X, column_names, columns = _sequences([end.second for end in told], "second")
     entries = [end.payoff * end.chance for end in told]
-    B = as_coupling(scipy.sparse.coo_array((entries, (rows, columns)), shape=(Y.size, X.size)).tocsr())
+    B = as_operator(scipy.sparse.coo_array((entries, (rows, columns)), shape=(Y.size, X.size)).tocsr())
     reader = partial(SequenceSolution, B, (row_names, column_names))
     return SaddleProblem(f=Zero(), g=Zero(), B=B, X=X, Y=Y, reader=reader)
 

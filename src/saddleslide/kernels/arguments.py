@@ -105,7 +105,7 @@ class Differences(NamedTuple):
 
 # `Rows` or `Pairs`; one of the last three. Kernels are compiled for each apart: products are much of what there is.
 KnownRows: TypeAlias = Annotated[Any, "rows"]
-KnownCoupling: TypeAlias = Annotated[Any, "coupling"]
+KnownOperator: TypeAlias = Annotated[Any, "coupling"]
 
 
 class Blocks(NamedTuple):
@@ -127,7 +127,7 @@ class Parts(NamedTuple):
     f: KnownTerm
     g: KnownTerm
     inverse: Read
-    coupling: KnownCoupling
+    coupling: KnownOperator
 
 
 # What Python hands over are `Blocks`; other kernels, `Parts`.

@@ -10,7 +10,7 @@ from saddleslide.kernels.products import dot
 
 
 @helper
-def clipped(value: float, low: float, high: float) -> float:
+def clip_number(value: float, low: float, high: float) -> float:
     """The value in an interval; comparisons leave a NaN as it is."""
     value = low if value < low else value
     return high if value > high else value
@@ -34,7 +34,7 @@ def limits(domain: KnownSet, term: KnownTerm) -> tuple[float, float]:
 def clip(v: Array, lower: Array, upper: Array) -> None:
     """Sides that differ from entry to entry, in place."""
     for i in range(v.size):
-        v[i] = clipped(v[i], lower[i], upper[i])
+        v[i] = clip_number(v[i], lower[i], upper[i])
 
 
 @helper
@@ -43,7 +43,7 @@ def clip_into(v: Array, domain: KnownSet) -> None:
     if domain.kind == INTERVAL:
         low, high = interval(domain)
         for i in range(v.size):
-            v[i] = clipped(v[i], low, high)
+            v[i] = clip_number(v[i], low, high)
     elif domain.kind == BOX:
         clip(v, domain.lower, domain.upper)
 

@@ -70,12 +70,12 @@ def kernel(function: _Kernel, shared: bool = False) -> _Kernel:
     return kept
 
 
-def shared_kernel(function: _Kernel) -> _Kernel:
+def parallel_kernel(function: _Kernel) -> _Kernel:
     """A kernel whose rows are shared out over threads: it lets others work meanwhile."""
     return kernel(function, shared=True)
 
 
-def compiled(made: Any, **kinds: Any) -> Callable[..., Any]:
+def compile_kernel(made: Any, **kinds: Any) -> Callable[..., Any]:
     """A kernel as Python calls it, compiled now or read from the disk; a cache that fails is never an error.
 
     What is called is the compiled function itself. Numba's dispatcher would look at the type of every array again in

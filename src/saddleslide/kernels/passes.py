@@ -28,7 +28,7 @@ from saddleslide.kernels.arguments import (
     Write,
     WriteMatrix,
 )
-from saddleslide.kernels.building import chosen, fusing, helper, kernel, shared_kernel, summing
+from saddleslide.kernels.building import chosen, fusing, helper, kernel, parallel_kernel, summing
 from saddleslide.kernels.pair_loops import add_pairs, pair_sum
 from saddleslide.kernels.products import add_multiple, dot, row_sum
 
@@ -74,21 +74,21 @@ def _add(rows: Any, factor: Any, out: Any, k: Any, end: Any) -> Any:
     return lambda rows, factor, out, k, end: _add_row_to_two(rows.data, rows.columns, factor, out, k, end)
 
 
-@shared_kernel
+@parallel_kernel
 def product(rows: KnownRows, v: Read, out: Write, first: int, last: int) -> None:
     """Some rows of a sparse matrix times v."""
     for i in range(first, last):
         out[i] = _sum(rows, v, np.uint64(rows.starts[i]), np.uint64(rows.starts[i + 1]))
 
 
-@shared_kernel
+@parallel_kernel
 def two_products(rows: KnownRows, v: ReadMatrix, out: WriteMatrix, first: int, last: int) -> None:
     """Some rows times both columns of v."""
     for i in range(first, last):
         out[i, 0], out[i, 1] = _sum(rows, v, np.uint64(rows.starts[i]), np.uint64(rows.starts[i + 1]))
 
 
-@shared_kernel
+@parallel_kernel
 def there_and_back(rows: KnownRows, v: Read, shift: Read, out: Write, back: Write, first: int, last: int) -> None:
     """For some rows: out = A v, and back = A^T (A v - shift) of these rows alone, while a row is in the cache."""
     back[:] = 0.0
@@ -99,7 +99,7 @@ def there_and_back(rows: KnownRows, v: Read, shift: Read, out: Write, back: Writ
         _add(rows, total - shift[i], back, k, end)
 
 
-@shared_kernel
+@parallel_kernel
 def two_grams(rows: KnownRows, v: ReadMatrix, weights: Read, back: WriteMatrix, first: int, last: int) -> None:
     """A^T diag(weights) A times both columns of v, of some rows alone, in one pass."""
     back[:] = 0.0
@@ -172,7 +172,7 @@ def _lone(row: int, offsets: Any, weights: Array, v: Array) -> float:
     return (a + b) + (c + d)
 
 
-@shared_kernel
+@parallel_kernel
 def alike_product(patterns: Patterns, v: Read, out: Write, sums: Write, first: int, last: int) -> None:
     """Write out = A v for the rows of some runs.
 
@@ -210,7 +210,7 @@ def _four_rows(A: Array, i: int, v: Array, shift: Array, out: Array, back: Array
         back[j] += (a * one[j] + b * two[j]) + (c * three[j] + d * four[j])
 
 
-@shared_kernel
+@parallel_kernel
 def dense_there_and_back(A: ReadMatrix, v: Read, shift: Read, out: Write, back: Write) -> None:
     """Write out = A v and back = A^T (A v - shift) in one pass over a dense A."""
     rows = A.shape[0]

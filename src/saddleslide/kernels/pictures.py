@@ -34,7 +34,7 @@ from saddleslide.kernels.arguments import (
     PictureBuffers,
     Write,
 )
-from saddleslide.kernels.base_case import clip, clipped, interval, limits, project_whole, settle
+from saddleslide.kernels.base_case import clip, clip_number, interval, limits, project_whole, settle
 from saddleslide.kernels.building import fusing, helper, kernel
 from saddleslide.kernels.sweeps import advance_y, average_with, copy, factors, fold_above, look_ahead, look_back
 
@@ -98,11 +98,11 @@ def toward_x(out: Array, x: Array, fold: Array, around: Around, inverse: Array, 
     if inverse.size == 0:
         for i in range(out.size):
             slope = (left[i] - right[i]) + (up[i] - down[i])
-            out[i] = clipped(a * x[i] + b * (fold[i] - slope), low, high)
+            out[i] = clip_number(a * x[i] + b * (fold[i] - slope), low, high)
     else:
         for i in range(out.size):
             slope = (left[i] - right[i]) + (up[i] - down[i])
-            out[i] = clipped(a * x[i] + b * (fold[i] - inverse[i] * slope), low, high)
+            out[i] = clip_number(a * x[i] + b * (fold[i] - inverse[i] * slope), low, high)
 
 
 @fusing
@@ -110,7 +110,7 @@ def without_product(out: Array, v: Array, fold: Array, by: Factors, within: Limi
     """Write out = a v + b fold, clipped: a step where the other block is 0."""
     (low, high), a, b = within, by.a, by.b
     for i in range(out.size):
-        out[i] = clipped(a * v[i] + b * fold[i], low, high)
+        out[i] = clip_number(a * v[i] + b * fold[i], low, high)
 
 
 @fusing
@@ -118,7 +118,7 @@ def _toward_y(out: Array, y: Array, fold: Array, x: Array, following: Array, by:
     """Write out = a y + b (fold + following - x), clipped: one direction of B x."""
     (low, high), a, b = within, by.a, by.b
     for i in range(out.size):
-        out[i] = clipped(a * y[i] + b * (fold[i] + (following[i] - x[i])), low, high)
+        out[i] = clip_number(a * y[i] + b * (fold[i] + (following[i] - x[i])), low, high)
 
 
 @fusing
@@ -129,11 +129,11 @@ def _correct_x(x: Array, moved: Array, around: Around, inverse: Array, c: float,
     if inverse.size == 0:
         for i in range(x.size):
             slope = (left[i] - right[i]) + (up[i] - down[i])
-            x[i] = clipped((x[i] - moved[i]) + c * slope, low, high)
+            x[i] = clip_number((x[i] - moved[i]) + c * slope, low, high)
     else:
         for i in range(x.size):
             slope = (left[i] - right[i]) + (up[i] - down[i])
-            x[i] = clipped((x[i] - moved[i]) + c * (inverse[i] * slope), low, high)
+            x[i] = clip_number((x[i] - moved[i]) + c * (inverse[i] * slope), low, high)
 
 
 @fusing
@@ -141,7 +141,7 @@ def _correct_y(y: Array, moved: Array, x: Array, following: Array, c: float, wit
     """Write y = y~ - c B (x - x~) in one direction, clipped."""
     low, high = within
     for i in range(y.size):
-        y[i] = clipped((y[i] - moved[i]) - c * (following[i] - x[i]), low, high)
+        y[i] = clip_number((y[i] - moved[i]) - c * (following[i] - x[i]), low, high)
 
 
 @helper
@@ -158,7 +158,7 @@ def rows_of_x(
         toward_x(out[:columns], z[:columns], fold[:columns], around, inverse[:columns], by, within)
         slope = -h[0] - v[0]
         slope = inverse[0] * slope if inverse.size > 0 else slope
-        out[0] = clipped(by.a * z[0] + by.b * (fold[0] - slope), within[0], within[1])
+        out[0] = clip_number(by.a * z[0] + by.b * (fold[0] - slope), within[0], within[1])
         start = columns
     if end > start:
         around = h[start - 1 : end - 1], h[start:end], v[start - columns : end - columns], v[start:end]
@@ -179,7 +179,7 @@ def rows_of_y(
         _toward_y(out[:inside], y[:inside], own[:inside], x, following, by, within)
     for i in range(at.number):
         k = at.first + i * at.stride
-        out[k] = clipped(by.a * ends[at.where + i] + by.b * own[k], within[0], within[1])
+        out[k] = clip_number(by.a * ends[at.where + i] + by.b * own[k], within[0], within[1])
     settle(out, by.weight, parts.Y, parts.g, at.place - parts.n)
 
 

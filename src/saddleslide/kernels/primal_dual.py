@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from saddleslide.kernels.arguments import BOX, Array, Curve, DualUpdate, KnownSet, PrimalUpdate, Read, Write
-from saddleslide.kernels.base_case import clip_into, clipped, interval
+from saddleslide.kernels.base_case import clip_into, clip_number, interval
 from saddleslide.kernels.building import helper, kernel, summing
 
 
@@ -55,7 +55,7 @@ def _straight_primal(
     base, origin, near, inverse, weight = update
     (low, high), step, way = limits, 0.0, 0.0
     for i in range(out.size):
-        new = clipped((base[i] - pulled[i] + near[i] * X[i]) * inverse[i], low, high)
+        new = clip_number((base[i] - pulled[i] + near[i] * X[i]) * inverse[i], low, high)
         d, e = new - X[i], new - origin[i]
         out[i] = new
         step += weight[i] * d * d
@@ -71,7 +71,7 @@ def _straight_dual(
     constant, origin, inverse, weight = update
     (low, high), step, way = limits, 0.0, 0.0
     for i in range(out.size):
-        new = clipped((weight * y[i] + Bx[i] + constant[i]) * inverse[i], low, high)
+        new = clip_number((weight * y[i] + Bx[i] + constant[i]) * inverse[i], low, high)
         d, e = new - y[i], new - origin[i]
         out[i] = new
         ahead[i] = new + d

@@ -17,7 +17,7 @@ from saddleslide.kernels.arguments import (
     Buffers,
     DualBuffers,
     Factors,
-    KnownCoupling,
+    KnownOperator,
     KnownSet,
     KnownTerm,
     Level,
@@ -26,7 +26,7 @@ from saddleslide.kernels.arguments import (
     SomeBlocks,
     Write,
 )
-from saddleslide.kernels.base_case import clip, clipped, interval, limits, project_whole, settle
+from saddleslide.kernels.base_case import clip, clip_number, interval, limits, project_whole, settle
 from saddleslide.kernels.building import fusing, helper, kernel
 from saddleslide.kernels.products import adjoint, first_operator, forward, operator
 
@@ -59,7 +59,7 @@ def toward(out: Array, z: Array, fold: Array, q: Array, by: Factors, domain: Kno
     """Write out = a z + b (fold - q), taken through the simple term into the set."""
     (low, high), a, b = limits(domain, term), by.a, by.b
     for i in range(out.size):
-        out[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+        out[i] = clip_number(a * z[i] + b * (fold[i] - q[i]), low, high)
     settle(out, by.weight, domain, term, 0)
     project_whole(out, domain)
 
@@ -79,7 +79,7 @@ def _correct_block(z: Array, moved: Array, q: Array, c: float, domain: KnownSet)
     """Write z = z~ + c q, projected."""
     low, high = interval(domain)
     for i in range(z.size):
-        z[i] = clipped((z[i] - moved[i]) + c * q[i], low, high)
+        z[i] = clip_number((z[i] - moved[i]) + c * q[i], low, high)
     if domain.kind == BOX:
         clip(z, domain.lower, domain.upper)
     project_whole(z, domain)
@@ -115,7 +115,7 @@ def put_right(blocks: SomeBlocks, level: Level, above: Above, j: int, z: Write, 
 
 
 @kernel
-def coupling_sweep(parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: Buffers) -> None:
+def sweep_operator(parts: Parts, level: Level, above: Above, z: Write, average: Write, buffers: Buffers) -> None:
     """All steps of a level; `average` and `z` are updated in place, the buffers are scratch.
 
     `average` is z before the first step; a level may be swept in pieces. In a diagonal norm P the x part of Q has P^-1.
@@ -149,7 +149,7 @@ def _average_image(image: Array, alpha: float, here: Array, moved: Array) -> Non
 
 
 @helper
-def _add_anchors(coupling: KnownCoupling, anchors: Anchoring, n: int, slope: Array, scratch: Array) -> None:
+def _add_anchors(coupling: KnownOperator, anchors: Anchoring, n: int, slope: Array, scratch: Array) -> None:
     """Add the gradient of p_3 to the slope, from Q at its point, which becomes scratch."""
     beta_x, beta_y, at_f, at_g = anchors.beta_x, anchors.beta_y, anchors.at_f, anchors.at_g
     if beta_x > 0.0:
@@ -169,10 +169,10 @@ def _add_anchors(coupling: KnownCoupling, anchors: Anchoring, n: int, slope: Arr
 
 
 @kernel
-def anchored_sweep(
+def sweep_anchored(
     parts: Parts, anchors: Anchoring, level: Level, above: Above, z: Write, average: Write, buffers: Buffers, entry: int
 ) -> None:
-    """As `coupling_sweep`, with Q(average) and Q(base) in `anchors`, made at an entry of the level.
+    """As `sweep_operator`, with Q(average) and Q(base) in `anchors`, made at an entry of the level.
 
     `entry` is 0 within an entry, 1 at its beginning, and 2 at that of the run, where base is 0.
     """
@@ -215,7 +215,7 @@ def _advance(z: Array, fold: Array, q: Array, by: Factors, domain: KnownSet, ter
     """As `toward`, in place: only one of the two loops can know that they are one array."""
     (low, high), a, b = limits(domain, term), by.a, by.b
     for i in range(z.size):
-        z[i] = clipped(a * z[i] + b * (fold[i] - q[i]), low, high)
+        z[i] = clip_number(a * z[i] + b * (fold[i] - q[i]), low, high)
     settle(z, by.weight, domain, term, 0)
     project_whole(z, domain)
 

@@ -19,7 +19,7 @@ from saddleslide.kernels import reference
 _OFF = {"0", "off", "no", "false"}
 
 
-def asked_for() -> bool:
+def is_asked_for() -> bool:
     """What the environment says: no compiling with SADDLESLIDE_JIT=0 or NUMBA_DISABLE_JIT=1."""
     asked_off = os.environ.get("SADDLESLIDE_JIT", "1").strip().lower() in _OFF
     return not asked_off and os.environ.get("NUMBA_DISABLE_JIT", "0").strip() in {"", "0"}
@@ -28,7 +28,7 @@ def asked_for() -> bool:
 class _Switch:
     """State of the process: which kernels are used, and the time that loading and compiling have taken."""
 
-    on: bool = asked_for()
+    on: bool = is_asked_for()
     seconds: float = 0.0
 
 
@@ -70,9 +70,9 @@ class Kernels:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        with _stopped():
+        with _stop_clock():
             kernel = getattr(importlib.import_module(f"saddleslide.kernels.{self._module}"), name)
-            made = importlib.import_module("saddleslide.kernels.building").compiled(kernel, **self._kinds)
+            made = importlib.import_module("saddleslide.kernels.building").compile_kernel(kernel, **self._kinds)
         setattr(self, name, made)
         return made
 
@@ -82,7 +82,7 @@ load = cache(Kernels)
 
 
 @contextmanager
-def _stopped() -> Iterator[None]:
+def _stop_clock() -> Iterator[None]:
     """The clock of methods stands still."""
     began = time.perf_counter()
     try:
@@ -94,7 +94,7 @@ def _stopped() -> Iterator[None]:
 def prepare(transforms: bool = False) -> None:
     """Load SciPy's transforms now where a run will use them, so that no clock of the run is charged with it."""
     if transforms and "scipy.fft" not in sys.modules:
-        with _stopped():
+        with _stop_clock():
             importlib.import_module("scipy.fft")
 
 

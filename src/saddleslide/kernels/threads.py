@@ -21,7 +21,7 @@ _POOL: ContextVar[tuple[int, ThreadPoolExecutor] | None] = ContextVar("pool", de
 
 
 @contextmanager
-def working_threads(count: Any, name: str) -> Iterator[None]:
+def use_threads(count: Any, name: str) -> Iterator[None]:
     """Let kernels use so many threads for a while; one is the default."""
     if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
         raise InputError(f"{name}: threads is {count!r}; expected a whole number >= 1.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from saddleslide.methods.base import Array, Calls, Description, Method, Point, State
-from saddleslide.methods.field import calls_of, primal_smoothness, pull, respond, unbounded
+from saddleslide.methods.field import calls_of, note_unbounded, primal_smoothness, pull, respond
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Oracles
@@ -66,7 +66,7 @@ class AcceleratedGradient(Method):
         return state.x, state.y
 
     def notes(self, state: AcceleratedGradientState, facts: Facts) -> tuple[str, ...]:
-        return (f"L = {state.L:.6g}", *unbounded(facts, "X"))
+        return (f"L = {state.L:.6g}", *note_unbounded(facts, "X"))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         condition, Omega = primal_smoothness(facts), facts.sizes.squared_radii[0]

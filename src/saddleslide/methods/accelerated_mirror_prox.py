@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from saddleslide.methods.base import Calls, Description, Point, State, option
-from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, mix, move, norm_option, unbounded
+from saddleslide.methods.field import (
+    BoundedMethod,
+    Field,
+    add,
+    apply_coupling,
+    calls_of,
+    mix,
+    move,
+    norm_option,
+    note_unbounded,
+)
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Oracles
@@ -69,8 +79,8 @@ class AcceleratedMirrorProx(BoundedMethod):
         weight = 2.0 * (L + M * t) if N is None else 2.0 * L + N * M
         gamma, alpha = t / (self.scale * weight) if weight > 0.0 else 1.0, 2.0 / (t + 1.0)
         slope = oracles.gradients(*mix(state.average, state.r, alpha))
-        w = move(oracles, state.r, add(slope, coupling(oracles, state.r)), gamma, state.weights)
-        r = move(oracles, state.r, add(slope, coupling(oracles, w)), gamma, state.weights)
+        w = move(oracles, state.r, add(slope, apply_coupling(oracles, state.r)), gamma, state.weights)
+        r = move(oracles, state.r, add(slope, apply_coupling(oracles, w)), gamma, state.weights)
         return replace(state, r=r, average=mix(state.average, w, alpha), t=t)
 
     def point(self, state: AcceleratedMirrorProxState, oracles: Oracles) -> Point:
@@ -84,7 +94,7 @@ class AcceleratedMirrorProx(BoundedMethod):
         short = self.scale < 1.0 or Field(facts, state.r, state.weights).smooth > state.L
         outside = ("prox weight below that of the theory: not covered by the guarantee",) if short else ()
         about = f"L = {state.L:.6g}, M = {state.M:.6g}, prox weight times {self.scale:g}"
-        return (about, *outside, *unbounded(facts))
+        return (about, *outside, *note_unbounded(facts))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field, fixed = Field.at(facts, facts.problem.start(), self.metric), self.horizon is not None

@@ -21,14 +21,14 @@ from saddleslide.arrays.kinds import to_host
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.verdict import Status
 from saddleslide.functions.base import value_aside
-from saddleslide.functions.constants import bounding_modulus, smoothness_at_hand
+from saddleslide.functions.constants import modulus_for_bounds, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.searched import split_simple
 from saddleslide.kernels.switch import prepare
 from saddleslide.methods.base import BOUNDS, Description, Method, Revision, State, option
 from saddleslide.methods.metric_choice import built_metric
-from saddleslide.methods.sliding.inner import CouplingLoop, CouplingProblem, Linearised, Proximal, Slid
+from saddleslide.methods.sliding.inner import InnerLoop, InnerProblem, Linearised, Proximal, Slid
 from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, Spectral, from_dict
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER, RunEnded
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, Plan
@@ -71,7 +71,7 @@ class Point(State):
     lift: Array
     gradient: XArray | None = None
     # Sizes of the points whose lifts this one is made of: what its rounding is relative to.
-    reach: float = 0.0
+    term_size: float = 0.0
 
 
 class Model(NamedTuple):
@@ -80,7 +80,7 @@ class Model(NamedTuple):
     x: Array
     coordinates: Array
     lift: Array
-    reach: float
+    term_size: float
     gradient: Array
     value: float
 
@@ -191,10 +191,10 @@ class AdaptiveSliding(Method):
         """The first iterate, and the numbers of the metric, which is fitted on the host and used where x lies."""
         x, metric = start[0], self._kind()
         if self.metric in ("blocks", "given"):
-            metric = metric.attached(oracles.problem.coupling)
+            metric = metric.with_coupling(oracles.problem.coupling)
         elif oracles.dry and self.metric != "diagonal":
             # What was fitted is restored.
-            metric = metric.with_numbers(np.ones(x.shape), 0.0).attached(oracles.problem.coupling)
+            metric = metric.with_numbers(np.ones(x.shape), 0.0).with_coupling(oracles.problem.coupling)
         else:
             metric = built_metric(self.metric, oracles, self._split(oracles).f_rest, to_host(x), self.seed)
         numbers = metric.beside(x).numbers
@@ -218,13 +218,13 @@ class AdaptiveSliding(Method):
             split, metric = self._split(oracles), self._kind().with_numbers(*numbers)
             if self.g_steps == 0 or not isinstance(metric, Entrywise):
                 kind = Proximal if isinstance(split.g_rest, Zero) else Linearised
-                loop = CouplingLoop(oracles, metric, split)
+                loop = InnerLoop(oracles, metric, split)
                 return Iteration(oracles, metric, split, kind(loop, self.inner_steps, _INNER_TOLERANCE))
             # g as the outer function, seen from y.
             seen = oracles.mirrored()
             near = Blocks(1.0, seen.problem.coupling.norm.upper)
             across = Split(split.g_rest, split.g_simple, Zero(), split.f_simple)
-            coupling = Proximal(CouplingLoop(seen, near, across), self.steps_per_g, _NESTED_TOLERANCE)
+            coupling = Proximal(InnerLoop(seen, near, across), self.steps_per_g, _NESTED_TOLERANCE)
             # Many steps per step on f, all on the same g: what is known of its curvature lasts.
             inside = Iteration(seen, near, across, coupling, forgiven=0)
             return Iteration(oracles, metric, split, Slid(inside, metric, self.g_steps, _NESTED_TOLERANCE))
@@ -281,7 +281,7 @@ class AdaptiveSliding(Method):
             pace.waited, pace.stalls = 0, pace.stalls + 1
             # Perhaps only the cheap bounds lag: spend as many gradients on judging as the method has.
             left = int(oracles.calls.f - judge.oracles.calls.f)
-            if left >= _PATIENCE and judge.settle(state.found, 0.1 * judge.target, left):
+            if left >= _PATIENCE and judge.judge_exactly(state.found, 0.1 * judge.target, left):
                 return Status.SOLVED
             least = max(_TINY * judge.magnitude, _SLACK * judge.margins)
             if pace.stalls >= _MOST_STALLS and judge.known_gap <= least:
@@ -301,17 +301,17 @@ class Iteration:
         # Proved strong convexity of the costly part of f in the metric.
         self.modulus = split.f_rest.strong_convexity(X) / metric.largest
         # Averaged models bound the minimum over x where strong convexity does not.
-        self.averaging = X.bounded and bounding_modulus(split.f_rest, split.f_simple, X) == 0.0
+        self.averaging = X.bounded and modulus_for_bounds(split.f_rest, split.f_simple, X) == 0.0
 
     @cached_property
     def f(self) -> CountedLift:
         """The costly part of f through its lift."""
-        return self.oracles.lifted(self.split.f_rest)
+        return self.oracles.make_lift(self.split.f_rest)
 
     def begin(self, x: Array, y: Array, curvature: float | None = None) -> Iterate:
         """At a feasible point, with a first estimate of the curvature of f in the metric."""
         work = self.inner.begin(x, y)
-        here = Point(x, self.metric.to_basis(x), self.f.lift(x), reach=float(np.linalg.norm(x)))
+        here = Point(x, self.metric.to_basis(x), self.f.lift(x), term_size=float(np.linalg.norm(x)))
         # Gradients at iterates are kept only where they are affine, hence reusable.
         here.gradient = self.f.gradient(x, here.lift) if self.f.affine_gradient else None
         L = first_curvature(self.oracles.problem) if curvature is None else curvature
@@ -323,24 +323,24 @@ class Iteration:
         `slack` is an allowed violation of the curvature test, for f with nu < 1; `beside` a model that is added to g.
         """
         self.oracles.at_zero = self.oracles.at_zero or state.at_zero
-        state, v = self._linearised(state)
+        state, v = self._linearise(state)
         G = self.metric.to_basis(v.gradient)
         if math.isnan(state.rho):
             rho = self._first_rho(state, G, beside)
             state = replace(state, rho=rho, first_rho=rho)
-        state, new, inside, failed = self._solved(state, v, G, slack, beside)
-        errors = self.f.errors(v.x, v.lift, v.value, v.gradient, v.reach)
-        average = self._averaged(state, v, inside.y, errors) if self.averaging else None
-        rho = self._balanced(state, new, inside.y)
-        L, t, momentum = self._accelerated(state, new, v.coordinates, failed)
+        state, new, inside, failed = self._solve_inner(state, v, G, slack, beside)
+        errors = self.f.errors(v.x, v.lift, v.value, v.gradient, v.term_size)
+        average = self._average(state, v, inside.y, errors) if self.averaging else None
+        rho = self._balance(state, new, inside.y)
+        L, t, momentum = self._accelerate(state, new, v.coordinates, failed)
         value = self.f.value(new.x, new.lift)
         known = Linearisation(v.x, v.value, v.gradient, errors)
         if self.f.affine_gradient:
             if new.gradient is None:
                 new.gradient = self.f.gradient(new.x, new.lift)
-            errors = self.f.errors(new.x, new.lift, value, new.gradient, new.reach)
+            errors = self.f.errors(new.x, new.lift, value, new.gradient, new.term_size)
             known = Linearisation(new.x, value, new.gradient, errors)
-        at_x = errors if known.point is new.x else self.f.errors(new.x, new.lift, value, None, new.reach)
+        at_x = errors if known.point is new.x else self.f.errors(new.x, new.lift, value, None, new.term_size)
         g_value = None if inside.g_value is None else inside.g_value + value_aside(self.split.g_simple, inside.y)
         found = Candidate(
             new.x, inside.y, value, inside.Bx, known, average, g_value, inside.g_linearisation, inside.BTy, at_x[0],
@@ -352,28 +352,28 @@ class Iteration:
         )  # fmt: skip
         return state, found
 
-    def _linearised(self, state: Iterate) -> tuple[Iterate, Model]:
+    def _linearise(self, state: Iterate) -> tuple[Iterate, Model]:
         """The extrapolated point; the last iterate, without momentum, where f is not finite beyond it."""
         if state.momentum > 0.0:
-            found = self.oracles.tried(partial(self._extrapolated, state))
+            found = self.oracles.try_out(partial(self._extrapolate, state))
             if found is not None:
                 return state, found
             state = replace(state, t=1.0, momentum=0.0)
-        return state, self._extrapolated(state)
+        return state, self._extrapolate(state)
 
-    def _extrapolated(self, state: Iterate) -> Model:
+    def _extrapolate(self, state: Iterate) -> Model:
         b, here, before = state.momentum, state.here, state.before
         if b == 0.0:
-            v, C, lift, reach = here.x, here.coordinates, here.lift, here.reach
+            v, C, lift, term_size = here.x, here.coordinates, here.lift, here.term_size
         elif self.f.plain:
             # Nothing is reused, so the point can be kept where f is sure to be defined.
             v = lift = self.oracles.problem.X.project(here.x + b * (here.x - before.x))
-            C, reach = self.metric.to_basis(v), 0.0
+            C, term_size = self.metric.to_basis(v), 0.0
         else:
             v = here.x + b * (here.x - before.x)
             C = here.coordinates + b * (here.coordinates - before.coordinates)
             lift = here.lift + b * (here.lift - before.lift)
-            reach = (1.0 + b) * here.reach + b * before.reach
+            term_size = (1.0 + b) * here.term_size + b * before.term_size
         if here.gradient is None or before.gradient is None:
             gradient = self.f.gradient(v, lift)
         else:
@@ -382,7 +382,7 @@ class Iteration:
         value = self.f.value(v, lift)
         if not math.isfinite(value):
             raise self.oracles.not_finite("f", v)
-        return Model(v, C, lift, reach, gradient, value)
+        return Model(v, C, lift, term_size, gradient, value)
 
     def _first_rho(self, state: Iterate, G: Array, beside: DualModel | None) -> float:
         """Ratio of the dual radius to the image of a first step, or what the curvatures say."""
@@ -402,27 +402,27 @@ class Iteration:
         balance = self.metric.balance
         return state.L * balance if math.isfinite(balance) else 1.0
 
-    def _solved(
+    def _solve_inner(
         self, state: Iterate, v: Model, G: Array, slack: float, beside: DualModel | None
     ) -> tuple[Iterate, Point, Inside, bool]:
         """Inner loop and curvature test; repeated only when the test fails badly, which is the last that is said."""
         L, work, violations, failed, shortened = state.L, state.work, state.violations, False, 0
         origin = state.here.coordinates, state.y
         while True:
-            given = CouplingProblem(G, v.coordinates, L, origin, origin, state.rho, beside)
+            given = InnerProblem(G, v.coordinates, L, origin, origin, state.rho, beside)
             inside, work = self.inner.solve(given, work)
             if not self.oracles.finite(inside.x, inside.y):
                 # Compiled loops do not say so themselves, and no oracle is to be blamed for the answer at such a point.
                 raise RunEnded("NUMERICAL_LIMIT", "a step left the range of double precision")
             trial = partial(self._trial, inside.x, inside.X, v)
-            found = self.oracles.tried(trial) if shortened < MOST_SHORTENED else trial()
+            found = self.oracles.try_out(trial) if shortened < MOST_SHORTENED else trial()
             if found is None:
                 # f overflows there, and is finite where we stand: nearer.
                 failed, shortened, L = True, shortened + 1, SHORTER * L
                 continue
             new, excess = found[0], found[1] - slack
             D = inside.X - v.coordinates
-            square = self.metric.squared_norm(D)
+            square = self.metric.norm_squared(D)
             # What can not be told from rounding of the values says nothing about the curvature.
             noise = _NOISE * abs(v.value)
             measured = 2.0 * excess / square if square > 0.0 and excess > noise else 0.0
@@ -434,7 +434,7 @@ class Iteration:
             failed = True
             violations += 1
             if measured <= _SHORTEN * L and slack == 0.0:
-                new, L = self._shortened(v, new, D, square, L, measured)
+                new, L = self._shorten(v, new, D, square, L, measured)
                 # An extrapolated v may lie outside X, and so may a point between it and x.
                 rounding = _NOISE * (1.0 + float(np.max(np.abs(new.x), initial=0.0)))
                 if self.oracles.problem.X.contains(new.x, rounding):
@@ -457,9 +457,7 @@ class Iteration:
             raise self.oracles.not_finite("f", x)
         return Point(x, X, lift, gradient, float(np.linalg.norm(x))), excess
 
-    def _shortened(
-        self, v: Model, new: Point, D: Array, square: float, L: float, measured: float
-    ) -> tuple[Point, float]:
+    def _shorten(self, v: Model, new: Point, D: Array, square: float, L: float, measured: float) -> tuple[Point, float]:
         """Go only part of the way, where the test holds, and the next L: lifts along the segment cost nothing."""
         while True:
             part = L / measured
@@ -471,10 +469,10 @@ class Iteration:
                 break
             measured *= 1.2
         gradient = None if new.gradient is None else v.gradient + part * (new.gradient - v.gradient)
-        reach = (1.0 - part) * v.reach + part * new.reach
-        return Point(x, v.coordinates + part * D, lift, gradient, reach), _MARGIN * measured
+        term_size = (1.0 - part) * v.term_size + part * new.term_size
+        return Point(x, v.coordinates + part * D, lift, gradient, term_size), _MARGIN * measured
 
-    def _averaged(self, state: Iterate, v: Model, y: Array, errors: tuple[float, float]) -> tuple[float, Array, Array]:
+    def _average(self, state: Iterate, v: Model, y: Array, errors: tuple[float, float]) -> tuple[float, Array, Array]:
         """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
         slope, value, X = v.gradient, v.value, self.oracles.problem.X
         steep = float(np.linalg.norm(slope))
@@ -488,12 +486,12 @@ class Iteration:
         (old_constant, old_slope, old_y), keep = state.average, 1.0 - weight
         return keep * old_constant + weight * constant, keep * old_slope + weight * slope, keep * old_y + weight * y
 
-    def _balanced(self, state: Iterate, new: Point, y: Array) -> float:
+    def _balance(self, state: Iterate, new: Point, y: Array) -> float:
         """The next rho, sqrt(rho |dy| / |B dx|): the weight that makes both blocks travel equally far."""
         rho, dual = state.rho, float(np.linalg.norm(y - state.y))
-        primal = math.sqrt(self.metric.coupling_squared_norm(new.coordinates - state.here.coordinates))
+        primal = math.sqrt(self.metric.product_norm_squared(new.coordinates - state.here.coordinates))
         dual_moves = dual > _NOISE * float(np.linalg.norm(y))
-        primal_moves = primal > _NOISE * math.sqrt(self.metric.coupling_squared_norm(new.coordinates))
+        primal_moves = primal > _NOISE * math.sqrt(self.metric.product_norm_squared(new.coordinates))
         if not (dual_moves or primal_moves):
             return rho
         # One step is weak evidence: move by a factor of ten at most. A block that rests leaves all room to the other.
@@ -502,7 +500,7 @@ class Iteration:
         rho = min(max(wanted, 0.1 * rho), 10.0 * rho)
         return min(max(rho, state.first_rho / _RHO_RANGE), state.first_rho * _RHO_RANGE)
 
-    def _accelerated(self, state: Iterate, new: Point, C: Array, failed: bool) -> tuple[float, float, float]:
+    def _accelerate(self, state: Iterate, new: Point, C: Array, failed: bool) -> tuple[float, float, float]:
         """The next L, t and momentum, which restarts when the step points against the last one."""
         # Violated curvatures are known ones: the estimate falls more slowly after each, but never stands still.
         caution = min(max(state.violations - self.forgiven, 0), _MOST_CAUTION)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.certificates.candidate import Candidate, Linearisation
-from saddleslide.functions.base import errors_at, gradient_aside, rounding_of, value_aside
+from saddleslide.functions.base import errors_at, gradient_aside, read_rounding, value_aside
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
 from saddleslide.metrics.spectral import fit_spectral, from_coordinates, to_coordinates
@@ -29,8 +29,8 @@ class ADMMState(State):
     """The last point, z about Bx, and Hx, Bx, B^T Bx, which follow x through all CG steps.
 
     f(x) = constant + <slope, x> + <x, Hx> / 2. `symbol` is that of H in the cosine basis where CG is preconditioned.
-    Rounding of the products is relative to all that x has travelled, `reach`; they are `fresh` where they were made at
-    x itself, and not as sums over many steps.
+    Rounding of the products is relative to all that x has travelled, `term_size`; they are `fresh` where made at x
+    itself, and not as sums over many steps.
     """
 
     x: Array
@@ -44,7 +44,7 @@ class ADMMState(State):
     mean: Mean
     symbol: Array | None
     rho: float
-    reach: float
+    term_size: float
     fresh: bool = True
     changes: int = 0
 
@@ -107,8 +107,8 @@ class ADMM(Method):
                 rho = radius / (step * math.sqrt(image)) if 0.0 < radius < math.inf else curved / image
         else:
             rho = float(self.penalty)
-        reach = float(np.linalg.norm(x))
-        return ADMMState(x, y, Bx, Hx, Bx, BTBx, constant, slope, Mean(*start), symbol, rho, reach)
+        term_size = float(np.linalg.norm(x))
+        return ADMMState(x, y, Bx, Hx, Bx, BTBx, constant, slope, Mean(*start), symbol, rho, term_size)
 
     def step(self, state: ADMMState, oracles: Oracles) -> ADMMState:
         rho, y, z = state.rho, state.y, state.z
@@ -139,7 +139,7 @@ class ADMM(Method):
         def precondition(r: Array) -> Array:
             return r if weight is None else from_coordinates(np.divide(to_coordinates(r, "dct"), weight), "dct")
 
-        x, Hx, Bx, BTBx, reach, fresh = state.x, state.Hx, state.Bx, state.BTBx, state.reach, state.fresh
+        x, Hx, Bx, BTBx, term_size, fresh = state.x, state.Hx, state.Bx, state.BTBx, state.term_size, state.fresh
         p = s = precondition(r)
         first = rs = float(np.vdot(r, s))
         for taken in range(self.cg_steps):
@@ -149,12 +149,12 @@ class ADMM(Method):
             BTBp = oracles.adjoint(Bp)
             step = rs / float(np.vdot(p, Hp + rho * BTBp))
             x, Hx, Bx, BTBx = x + step * p, Hx + step * Hp, Bx + step * Bp, BTBx + step * BTBp
-            reach += step * float(np.linalg.norm(p)) + float(np.linalg.norm(x))
+            term_size += step * float(np.linalg.norm(p)) + float(np.linalg.norm(x))
             r = r - step * (Hp + rho * BTBp)
             s = precondition(r)
             rs, before = float(np.vdot(r, s)), rs
             p, fresh = s + (rs / before) * p, False
-        moved = replace(state, x=x, Hx=Hx, Bx=Bx, BTBx=BTBx, reach=reach, fresh=fresh)
+        moved = replace(state, x=x, Hx=Hx, Bx=Bx, BTBx=BTBx, term_size=term_size, fresh=fresh)
         return moved, not rs > enough * first
 
     def point(self, state: ADMMState, oracles: Oracles) -> Point:
@@ -182,10 +182,10 @@ class ADMM(Method):
         error = wrong = 0.0
         for _ in range(2):
             # The value says how large the terms are, up to its own error.
-            wrong = rounding_of(f).at(state.reach, value + error, steep, x.size).gradient
+            wrong = read_rounding(f).at(state.term_size, value + error, steep, x.size).gradient
             error = 2.0 * wrong * size + summed + errors_at(f, x, value).value
         known = Linearisation(x, value, slope, (error, wrong))
-        return (Candidate(x, state.y, value, state.Bx, known, error=error, reach=state.reach),)
+        return (Candidate(x, state.y, value, state.Bx, known, error=error, term_size=state.term_size),)
 
     def notes(self, state: ADMMState, facts: Facts) -> tuple[str, ...]:
         kept, kind = "balanced" if self.penalty is None else "fixed", "no" if state.symbol is None else "spectral"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Point: TypeAlias = tuple[Array, Array]
 Value = float | int | str | None
-# How the points of a method are judged: see certificates/inspector.py; at the end of its stages: runs/stages.py.
+# How the points of a method are judged: see certificates/judgement.py; at the end of its stages: runs/stages.py.
 POINTS, EXACTLY, BOUNDS, STAGES = "points", "exactly", "bounds", "stages"
 
 
@@ -187,7 +187,7 @@ class Method(ABC):
 
     def lacks(self, facts: Facts) -> list[str]:
         """Everything that this method needs and the problem does not offer, one sentence each."""
-        return facts.missing(self.description.needs)
+        return facts.find_missing(self.description.needs)
 
     def lacks_at_a_glance(self, facts: Facts) -> list[str]:
         """`lacks`, or what of it is quickly found: for forecasts, which ask many methods in vain."""

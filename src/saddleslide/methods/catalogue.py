@@ -95,7 +95,7 @@ def _about(member: type[Method]) -> tuple[str, str, str]:
 by_name = Methods()
 
 
-def named_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
+def find_method(name: str, options: Mapping[str, Any] | None = None) -> Method:
     """The method of a name with these settings; one error with all that is wrong with them."""
     member, given = by_name[name], dict(options or {})
     known = {option.name: option for option in member.options()}
@@ -123,7 +123,7 @@ def as_method(method: str | Method, options: Mapping[str, Any] | None, caller: s
     if method in ("auto", "adaptive"):
         raise_all(caller, ["options is given; expected a named method with it."] * given)
         return method
-    return named_method(method, options)
+    return find_method(method, options)
 
 
 def method_of(plan: Plan) -> Method:
@@ -138,7 +138,7 @@ def method_of(plan: Plan) -> Method:
         from saddleslide.methods.recursive_sliding import ScheduledSliding
 
         return ScheduledSliding.of(plan)
-    return RestartedPrimalDual() if plan.method == RESTARTED_PRIMAL_DUAL else named_method(plan.method, plan.settings)
+    return RestartedPrimalDual() if plan.method == RESTARTED_PRIMAL_DUAL else find_method(plan.method, plan.settings)
 
 
 def method_plan(facts: Facts, method: Method, every: int | None = None) -> Plan:

@@ -37,11 +37,11 @@ def norm_option() -> Any:
 
 def operator(oracles: Oracles, z: Point) -> Point:
     """F at z: one gradient of each function that is not Zero(), and two products."""
-    pull = coupling(oracles, z)
+    pull = apply_coupling(oracles, z)
     return add(oracles.gradients(*z), pull)
 
 
-def coupling(oracles: Oracles, z: Point) -> Point:
+def apply_coupling(oracles: Oracles, z: Point) -> Point:
     """(B^T y, -Bx): two products."""
     return oracles.adjoint(z[1]), -oracles.forward(z[0])
 
@@ -144,7 +144,7 @@ class BoundedMethod(Method):
         return fewest_on_bounded(facts, tol)
 
 
-def unbounded(facts: Facts, blocks: str = "XY") -> tuple[str, ...]:
+def note_unbounded(facts: Facts, blocks: str = "XY") -> tuple[str, ...]:
     """A note for the plan where a bound over the domains does not apply."""
     domains = {"X": facts.f.domain, "Y": facts.g.domain}
     free = [name for name in blocks if not domains[name].bounded]
@@ -182,7 +182,7 @@ def backtrack(oracles: Oracles, L: float, trial: Callable[[float], tuple[bool, F
     """The first of the curvatures L, 2L, 4L, ... whose trial passes, and what that found."""
     shortened = 0
     for _ in range(_MOST_DOUBLINGS):
-        tried = oracles.tried(partial(trial, L)) if shortened < MOST_SHORTENED else trial(L)
+        tried = oracles.try_out(partial(trial, L)) if shortened < MOST_SHORTENED else trial(L)
         if tried is None:
             # An oracle overflows there: a larger L keeps nearer to where it is finite.
             shortened, L = shortened + 1, SHORTER * L

@@ -120,7 +120,7 @@ class LBFGS(Method):
 
 
 def _obstacles(facts: Facts, side: str) -> list[str]:
-    found, domain = facts.missing(_NEEDS[side]), (facts.f if side == "primal" else facts.g).domain
+    found, domain = facts.find_missing(_NEEDS[side]), (facts.f if side == "primal" else facts.g).domain
     if not isinstance(domain, Box | FullSpace):
         found.append(f"{'X' if side == 'primal' else 'Y'} = {domain}; expected a box or the full space.")
     return found
@@ -142,7 +142,7 @@ class Smooth:
         ask = partial(self._evaluate, point.reshape(self.domain.shape))
         if self.finite is None or self.refused >= MOST_SHORTENED:
             found = ask()
-        elif (tried := self.oracles.tried(ask)) is not None:
+        elif (tried := self.oracles.try_out(ask)) is not None:
             found = tried
         else:
             self.refused += 1

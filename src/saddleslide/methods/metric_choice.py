@@ -64,8 +64,8 @@ def built_metric(name: str, oracles: Oracles, rest: Function, x: Array, seed: in
     if name == "diagonal":
         weights = hessian_diagonal(rest, problem.X.shape)
         assert weights is not None
-        return Diagonal(weights).attached(problem.coupling)
-    lift = oracles.lifted(problem.f)
+        return Diagonal(weights).with_coupling(problem.coupling)
+    lift = oracles.make_lift(problem.f)
     hessian = lift.hessian_stack(lift.lift(x) if not problem.f.quadratic else lift.blank(x))
     modulus = problem.f.strong_convexity(problem.X)
     seeded, basis = np.random.default_rng(seed), "fft" if name == "fft" else "dct"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from saddleslide.methods.base import Calls, Description, Mean, Method, Point, State, option
-from saddleslide.methods.field import Field, calls_of, fewest_on_bounded, move, norm_option, operator, unbounded
+from saddleslide.methods.field import Field, calls_of, fewest_on_bounded, move, norm_option, note_unbounded, operator
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Oracles
@@ -70,7 +70,7 @@ class MirrorProx(Method):
         return (
             f"eta = {state.eta:.6g}, L = {L:.6g}, weights {w_x:.4g} and {w_y:.4g}",
             *(("the step is longer than 1/L: not covered by the guarantee",) if over else ()),
-            *(unbounded(facts) if self.output == "average" else ()),
+            *(note_unbounded(facts) if self.output == "average" else ()),
         )
 
     def fewest_calls(self, facts: Facts, tol: float) -> Calls | None:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, final
 
 from saddleslide.errors import InputError
 from saddleslide.methods.base import Calls, Description, Mean, Point, State
-from saddleslide.methods.field import BoundedMethod, Field, add, calls_of, coupling, mix, move, norm_option, unbounded
+from saddleslide.methods.field import (
+    BoundedMethod,
+    Field,
+    add,
+    apply_coupling,
+    calls_of,
+    mix,
+    move,
+    norm_option,
+    note_unbounded,
+)
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Oracles
@@ -68,8 +78,8 @@ class MirrorProxSliding(BoundedMethod):
             eta = beta * (t - 1) + L * T / k
             weight = beta + eta
             middle = (beta * centre[0] + eta * z[0]) / weight, (beta * centre[1] + eta * z[1]) / weight
-            ahead = move(oracles, middle, add(slope, coupling(oracles, z)), 1.0 / weight, state.weights)
-            z = move(oracles, middle, add(slope, coupling(oracles, ahead)), 1.0 / weight, state.weights)
+            ahead = move(oracles, middle, add(slope, apply_coupling(oracles, z)), 1.0 / weight, state.weights)
+            z = move(oracles, middle, add(slope, apply_coupling(oracles, ahead)), 1.0 / weight, state.weights)
             mean = mean.plus(*ahead)
         return replace(state, z=z, average=mix(state.average, (mean.x, mean.y), gamma), k=k)
 
@@ -78,7 +88,7 @@ class MirrorProxSliding(BoundedMethod):
 
     def notes(self, state: MirrorProxSlidingState, facts: Facts) -> tuple[str, ...]:
         about = f"L = {state.L:.6g}, M = {state.M:.6g}: {state.M / state.L:.4g} more inner steps at every outer step"
-        return (about, *unbounded(facts))
+        return (about, *note_unbounded(facts))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field = Field.at(facts, facts.problem.start(), self.metric)

@@ -82,7 +82,7 @@ class ProvedSliding(Sliding):
         if state.step == state.stages[state.done][0].T:
             state = replace(state, done=state.done + 1, step=0, within=None)
         levels, z = state.stages[state.done], state.point
-        return state.advanced(oracles, lambda: level_recursion(oracles, levels, z), levels)
+        return state.advance(oracles, lambda: level_recursion(oracles, levels, z), levels)
 
     def is_finished(self, state: SlidingState) -> bool:
         """After the last stage; Psi at the start may be below its target already, and then nothing is left to do."""

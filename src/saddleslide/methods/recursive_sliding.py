@@ -21,7 +21,7 @@ from saddleslide.methods.base import STAGES, Description, Method, Revision, Stat
 from saddleslide.methods.field import calls_of
 from saddleslide.methods.schedule.fitting import metric_of
 from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.methods.schedule.regimes import regularised_problem
+from saddleslide.methods.schedule.regimes import regularise_problem
 from saddleslide.methods.sliding import bilinear
 from saddleslide.methods.sliding.recursion import Recursion
 from saddleslide.methods.sliding.view import View, view_of
@@ -81,7 +81,7 @@ class SlidingState(State):
         z = np.concatenate([start[0].ravel(), start[1].ravel()])
         return cls(z, z, eps)
 
-    def advanced(self, oracles: Oracles, build: Callable[[], Recursion], *key: object) -> SlidingState:
+    def advance(self, oracles: Oracles, build: Callable[[], Recursion], *key: object) -> SlidingState:
         """After one outermost step of the stage under way; `build` makes its recursion, `key` is the stage's alone."""
         within = oracles.workspace(build, *key).go_on(self.within, self.step)
         if not np.isfinite(within.average).all():
@@ -149,10 +149,10 @@ class ScheduledSliding(Sliding):
         def build() -> Recursion:
             return bilinear.bilinear_recursion(oracles, stage, start, self._view(center, oracles), kept)
 
-        state = state.advanced(oracles, build, kept)
+        state = state.advance(oracles, build, kept)
         if state.step < stage.levels[0].T:
             return state
-        return replace(state, done=state.done + 1, within=None, models=self._carried(state))
+        return replace(state, done=state.done + 1, within=None, models=self._read_models(state))
 
     def _view(self, center: Array, oracles: Oracles) -> View:
         """What the recursion sees of the problem."""
@@ -161,9 +161,9 @@ class ScheduledSliding(Sliding):
         if schedule.regularisation is None:
             return view
         around = _blocks(center, oracles)
-        return replace(view, problem=regularised_problem(view.problem, schedule.regularisation, around))
+        return replace(view, problem=regularise_problem(view.problem, schedule.regularisation, around))
 
-    def _carried(self, state: SlidingState) -> dict[str, tuple[float, Array]]:
+    def _read_models(self, state: SlidingState) -> dict[str, tuple[float, Array]]:
         """Lower models of f and g that the stage under way has averaged, or the last one."""
         if state.within is None:
             return state.models
@@ -173,7 +173,7 @@ class ScheduledSliding(Sliding):
         return {name: model for name, model in state.within.models.items() if name != changed}
 
     def cuts(self, state: SlidingState, oracles: Oracles) -> dict[str, LowerModel]:
-        return bilinear.lower_models(self._carried(state), oracles.problem)
+        return bilinear.lower_models(self._read_models(state), oracles.problem)
 
     def is_due(self, state: SlidingState) -> bool:
         return state.within is None
@@ -228,7 +228,7 @@ class Ablation(Sliding):
         if state.step == state.stages[0][0].T and not self.is_explicit:
             state = self._at_stage(replace(state, eps=0.5 * state.eps, done=state.done + 1), oracles)
         levels, z = state.stages[0], state.point
-        return state.advanced(oracles, lambda: level_recursion(oracles, levels, z), levels)
+        return state.advance(oracles, lambda: level_recursion(oracles, levels, z), levels)
 
     def is_finished(self, state: SlidingState) -> bool:
         """Given loops are one stage."""
@@ -383,7 +383,7 @@ def without_idle(levels: tuple[Level, ...], problem: SaddleProblem) -> tuple[Lev
 
 def level_recursion(oracles: Oracles, levels: tuple[Level, ...], start: Array) -> Recursion:
     """Algorithm 1 with any of f, g and B together on a level; nothing is called for Zero()."""
-    writers, coupling = bilinear.gradient_writers(oracles, oracles.problem), bilinear.coupling_writer(oracles)
+    writers, coupling = bilinear.gradient_writers(oracles, oracles.problem), bilinear.product_writer(oracles)
 
     def gradient(level: Level) -> Callable[[Array, Array], None] | None:
         """One writer for several blocks: each writes its own and leaves the others alone."""

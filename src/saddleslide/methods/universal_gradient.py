@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
-from saddleslide.methods.field import backtrack, calls_of, primal_smoothness, pull, respond, unbounded
+from saddleslide.methods.field import backtrack, calls_of, note_unbounded, primal_smoothness, pull, respond
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Oracles
@@ -96,7 +96,7 @@ class UniversalGradient(Method):
         return state.x, state.y
 
     def notes(self, state: UniversalGradientState, facts: Facts) -> tuple[str, ...]:
-        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *unbounded(facts, "X"))
+        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *note_unbounded(facts, "X"))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         condition, Omega = primal_smoothness(facts), facts.sizes.squared_radii[0]

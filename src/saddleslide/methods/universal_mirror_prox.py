@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.methods.base import Calls, Description, Mean, Point, State, option
-from saddleslide.methods.field import BoundedMethod, Field, backtrack, calls_of, move, norm_option, operator, unbounded
+from saddleslide.methods.field import (
+    BoundedMethod,
+    Field,
+    backtrack,
+    calls_of,
+    move,
+    norm_option,
+    note_unbounded,
+    operator,
+)
 from saddleslide.oracles.calls import SHORTER
 
 if TYPE_CHECKING:
@@ -65,7 +74,7 @@ class UniversalMirrorProx(BoundedMethod):
 
     def step(self, state: UniversalMirrorProxState, oracles: Oracles) -> UniversalMirrorProxState:
         z, L, asked, weights = state.z, state.L, state.asked, state.weights
-        found = None if asked is None else oracles.tried(partial(operator, oracles, z))
+        found = None if asked is None else oracles.try_out(partial(operator, oracles, z))
         if found is None and asked is not None:
             # An oracle overflows at z: begin where F was asked last.
             z, L = asked, SHORTER * L
@@ -77,7 +86,7 @@ class UniversalMirrorProx(BoundedMethod):
             F_w = operator(oracles, w)
             ahead = move(oracles, z, F_w, 1.0 / L, weights)
             left = sum(float(np.vdot(b - a, u - v)) for a, b, u, v in zip(F_z, F_w, w, ahead, strict=True))
-            squares = _squared_distance(w, z, weights) + _squared_distance(w, ahead, weights)
+            squares = _distance_squared(w, z, weights) + _distance_squared(w, ahead, weights)
             # Distances that overflow prove nothing.
             return left <= 0.5 * L * squares + 0.5 * state.eps < math.inf, (w, ahead)
 
@@ -88,7 +97,7 @@ class UniversalMirrorProx(BoundedMethod):
         return state.mean.x, state.mean.y
 
     def notes(self, state: UniversalMirrorProxState, facts: Facts) -> tuple[str, ...]:
-        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *unbounded(facts))
+        return (f"eps = {state.eps:.6g} in the backtracking test, L_0 = {self.L0}", *note_unbounded(facts))
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
         field = Field.at(facts, facts.problem.start(), self.metric)
@@ -100,6 +109,6 @@ class UniversalMirrorProx(BoundedMethod):
         return calls_of(facts, 3 * N, 3 * N, 6 * N)
 
 
-def _squared_distance(z: Point, w: Point, weights: tuple[float, float]) -> float:
+def _distance_squared(z: Point, w: Point, weights: tuple[float, float]) -> float:
     x, y = z[0] - w[0], z[1] - w[1]
     return weights[0] * float(np.vdot(x, x)) + weights[1] * float(np.vdot(y, y))

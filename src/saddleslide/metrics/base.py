@@ -26,14 +26,14 @@ class Metric(ABC):
 
     Examples
     --------
-    >>> Blocks(scale=2.0, coupling_norm=3.0).squared_norm(np.ones(2))
+    >>> Blocks(scale=2.0, coupling_norm=3.0).norm_squared(np.ones(2))
     4.0
     """
 
     name: str
 
     @abstractmethod
-    def attached(self, coupling: operators.Operator) -> Metric:
+    def with_coupling(self, coupling: operators.Operator) -> Metric:
         """The same P with an S that fits a coupling."""
 
     def beside(self, x: Array) -> Metric:
@@ -62,7 +62,7 @@ class Metric(ABC):
         """P X."""
 
     @abstractmethod
-    def coupling_apply(self, X: Array) -> Array:
+    def apply_coupling(self, X: Array) -> Array:
         """S X."""
 
     @abstractmethod
@@ -95,13 +95,13 @@ class Metric(ABC):
     def balance(self) -> float:
         """A typical eigenvalue of P over one of S; infinite where S = 0."""
 
-    def squared_norm(self, X: Array) -> float:
+    def norm_squared(self, X: Array) -> float:
         """|x|_P^2 from coordinates."""
         return float(np.vdot(X, self.apply(X)))
 
-    def coupling_squared_norm(self, X: Array) -> float:
+    def product_norm_squared(self, X: Array) -> float:
         """Upper bound on |Bx|^2 from coordinates."""
-        return float(np.vdot(X, self.coupling_apply(X)))
+        return float(np.vdot(X, self.apply_coupling(X)))
 
 
 class Symbol(Metric):
@@ -125,7 +125,7 @@ class Symbol(Metric):
     def apply(self, X: Array) -> Array:
         return self.symbol * X
 
-    def coupling_apply(self, X: Array) -> Array:
+    def apply_coupling(self, X: Array) -> Array:
         return self.coupling_symbol * X
 
     def solve(self, T: Array, L: float, rho: float) -> Array:
@@ -144,10 +144,10 @@ class Symbol(Metric):
         coupling = float(np.mean(self.coupling_symbol))
         return float(np.mean(self.symbol)) / coupling if coupling > 0.0 else np.inf
 
-    def squared_norm(self, X: Array) -> float:
+    def norm_squared(self, X: Array) -> float:
         return float(np.sum(self.symbol * X * X))
 
-    def coupling_squared_norm(self, X: Array) -> float:
+    def product_norm_squared(self, X: Array) -> float:
         return float(np.sum(self.coupling_symbol * X * X))
 
 
@@ -186,7 +186,7 @@ class Blocks(Entrywise):
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.name, "symbol": self.symbol}
 
-    def attached(self, coupling: operators.Operator) -> Blocks:
+    def with_coupling(self, coupling: operators.Operator) -> Blocks:
         return Blocks(float(self.symbol), coupling.norm.upper)
 
 
@@ -217,7 +217,7 @@ class Diagonal(Entrywise):
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist()}
 
-    def attached(self, coupling: operators.Operator) -> Diagonal:
+    def with_coupling(self, coupling: operators.Operator) -> Diagonal:
         return Diagonal(self.symbol, coupling.norm.upper * coupling.norm.upper)
 
 
@@ -257,12 +257,12 @@ class Operator(Metric):
     def with_numbers(self, *numbers: Array | float) -> Operator:
         return Operator(self._apply, self._solve, self._largest, float(numbers[0]))
 
-    def attached(self, coupling: operators.Operator) -> Operator:
+    def with_coupling(self, coupling: operators.Operator) -> Operator:
         """S = c P with c about the largest eigenvalue of P^-1 B^T B, by seeded power iterations."""
         x = np.random.default_rng(0).standard_normal(coupling.x_shape)
         # Before any work: are these an operator and its inverse?
         image = self.apply(x)
-        back, size = self._solved(image), float(np.vdot(x, image))
+        back, size = self._solve_for(image), float(np.vdot(x, image))
         if not size > 0.0:
             raise InputError(f"Operator: <x, P x> is {size:g} for a random x; expected a positive definite P.")
         error = float(np.linalg.norm(back - x) / np.linalg.norm(x))
@@ -273,22 +273,22 @@ class Operator(Metric):
             x = x / np.sqrt(float(np.vdot(x, self.apply(x))))
             image = made(coupling, partial(coupling.forward, x))
             c = max(c, float(np.vdot(image, image)))
-            x = self._solved(made(coupling, partial(coupling.adjoint, image)))
+            x = self._solve_for(made(coupling, partial(coupling.adjoint, image)))
             if not np.any(x):
                 break
         return self.with_numbers(_MARGIN * c)
 
     def apply(self, X: Array) -> Array:
-        return _shaped(NUMPY.handed(self._apply, X), X, "apply")
+        return _check_shape(NUMPY.hand(self._apply, X), X, "apply")
 
-    def _solved(self, T: Array) -> Array:
-        return _shaped(NUMPY.handed(self._solve, T), T, "solve")
+    def _solve_for(self, T: Array) -> Array:
+        return _check_shape(NUMPY.hand(self._solve, T), T, "solve")
 
-    def coupling_apply(self, X: Array) -> Array:
+    def apply_coupling(self, X: Array) -> Array:
         return self.coupling_factor * self.apply(X)
 
     def solve(self, T: Array, L: float, rho: float) -> Array:
-        return self._solved(T) / (L + rho * self.coupling_factor)
+        return self._solve_for(T) / (L + rho * self.coupling_factor)
 
     @property
     def largest(self) -> float:
@@ -299,7 +299,7 @@ class Operator(Metric):
         return 1.0 / self.coupling_factor if self.coupling_factor > 0.0 else np.inf
 
 
-def _shaped(answer: Any, like: Array, name: str) -> Array:
+def _check_shape(answer: Any, like: Array, name: str) -> Array:
     refuse_masked(answer)
     found = np.asarray(answer, dtype=np.float64)
     if found.shape != like.shape:

@@ -40,7 +40,7 @@ class Spectral(Symbol):
     --------
     >>> import numpy as np
     >>> metric = Spectral(np.array([1.0, 4.0]))
-    >>> metric.squared_norm(metric.to_basis(np.array([1.0, 1.0]))).__round__(12)
+    >>> metric.norm_squared(metric.to_basis(np.array([1.0, 1.0]))).__round__(12)
     2.0
     >>> periodic = Spectral(np.array([1.0, 3.0, 3.0]), basis="fft")
     >>> periodic.from_basis(periodic.to_basis(np.array([1.0, 2.0, 5.0]))).round(12).tolist()
@@ -55,7 +55,7 @@ class Spectral(Symbol):
         values = as_real(symbol, "Spectral: symbol")
         if not np.all(values > 0.0):
             raise InputError(f"Spectral: the smallest eigenvalue is {np.min(values, initial=np.inf):g}; expected > 0.")
-        if basis == "fft" and not np.allclose(values, _reflected(values), rtol=1e-8):
+        if basis == "fft" and not np.allclose(values, _reflect(values), rtol=1e-8):
             raise InputError("Spectral: the symbol is not even in the frequency; expected that of a real symmetric P.")
         self.symbol: Array = values
         self.coupling_symbol, self.basis = coupling_symbol, basis
@@ -63,7 +63,7 @@ class Spectral(Symbol):
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.name, "symbol": np.asarray(self.symbol).tolist(), "basis": self.basis}
 
-    def attached(self, coupling: Operator) -> Spectral:
+    def with_coupling(self, coupling: Operator) -> Spectral:
         above = coupling.gram_symbol(self.basis)
         return Spectral(self.symbol, coupling.norm.upper * coupling.norm.upper if above is None else above, self.basis)
 
@@ -104,7 +104,7 @@ def _hartley(x: Array) -> Array:
     return np.asarray(spectrum.real - spectrum.imag)
 
 
-def _reflected(values: Array) -> Array:
+def _reflect(values: Array) -> Array:
     """Entry at -k for every frequency k."""
     for axis, n in enumerate(values.shape):
         values = np.take(values, -np.arange(n) % n, axis=axis)
@@ -126,7 +126,7 @@ def fit_spectral(
     diagonal = sum(v * to_coordinates(image, basis) for v, image in zip(signs, hessian(points), strict=True))
     smooth = shell_average(diagonal / probes - modulus, basis)
     symbol = np.maximum(smooth, _FLOOR * float(smooth.max())) + modulus
-    return Spectral(symbol, basis=basis).attached(coupling)
+    return Spectral(symbol, basis=basis).with_coupling(coupling)
 
 
 def shell_average(values: Array, basis: str = "dct") -> Array:

@@ -13,7 +13,6 @@ from saddleslide.operators.algebra import (
     Transposed,
     split_unknowns,
 )
-from saddleslide.operators.base import Coupling as Coupling
 from saddleslide.operators.base import Mirrored, Operator, adjoint_mismatch, check_adjoint
 from saddleslide.operators.explicit import ForeignMatrix, Matrix, Products, as_operator
 from saddleslide.operators.spectrum import NormBound, SmallestSingularValue
@@ -51,8 +50,6 @@ __all__ = [
     "to_complex",
     "to_real",
 ]
-
-as_coupling = as_operator
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from saddleslide.arrays.base import (
     blank,
     frozen,
     on_host,
-    received,
+    receive,
     to_complex,
     to_real,
 )
@@ -34,8 +34,8 @@ from saddleslide.operators.spectrum import (
     SMALL,
     NormBound,
     SmallestSingularValue,
+    margin_of_rounding,
     norm_bound,
-    rounding_margin,
     summation_error,
 )
 
@@ -449,7 +449,7 @@ class Stack(Composite):
         return np.concatenate(found) if len(found) == len(blocks) else None
 
     def _norm_of_parts(self) -> tuple[float, float]:
-        rounding = 1.0 + rounding_margin(len(self.parts))
+        rounding = 1.0 + margin_of_rounding(len(self.parts))
         norms = [part.norm for part in self.parts]
         upper = math.hypot(*(scale * norm.upper for scale, norm in zip(self.scales.tolist(), norms, strict=True)))
         lower = max(abs(scale) * norm.estimate for scale, norm in zip(self.scales.tolist(), norms, strict=True))
@@ -558,7 +558,7 @@ class Diagonal(Operator):
         if not self._is_turning:
             found: Array = np.multiply(beside(x, d), x, out=out)
             return found
-        return received(to_real(d * to_complex(to_host(x))), self.x_shape, "Diagonal x", out, x)
+        return receive(to_real(d * to_complex(to_host(x))), self.x_shape, "Diagonal x", out, x)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         return self._times(self.d, x, out)

@@ -107,9 +107,9 @@ class Operator(Built, ABC):
             from saddleslide.operators.algebra import Composition
 
             return Composition(self, other)
-        return self._applied(other) if isinstance(other, np.ndarray | Remote) else NotImplemented
+        return self._apply(other) if isinstance(other, np.ndarray | Remote) else NotImplemented
 
-    def _applied(self, x: Any) -> Any:
+    def _apply(self, x: Any) -> Any:
         """B x for an array in the shape of x, flat, or complex; the result is in the same form."""
         pairs = x.dtype.kind == "c" and self.x_dtype == COMPLEX
         of, to = (shape[:-1] if pairs else shape for shape in (self.x_shape, self.y_shape))
@@ -214,7 +214,7 @@ class Operator(Built, ABC):
     def _summation_error(self) -> float:
         return summation_error(max(math.prod(self.x_shape), math.prod(self.y_shape)))
 
-    def rounding(self, size: float, product: float) -> float:
+    def bound_rounding(self, size: float, product: float) -> float:
         """A bound on |computed B x - B x| for |x| = size and |B x| = product, the same for B^T.
 
         Of products whose norm is not known yet, the product itself shows the size.
@@ -265,7 +265,7 @@ def signs_of(Bx: Array) -> Array:
 
 def adjoint_test_from(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
     """The test from its products. At such signs, <y, E x> has the size of the Frobenius norm of a difference E."""
-    difference = unexplained(x, Bx, y, BTy)
+    difference = measure_mismatch(x, Bx, y, BTy)
     relative = difference / max(_norm(Bx) * _norm(y), _norm(BTy) * _norm(x), difference) if difference > 0.0 else 0.0
     bound = _DOUBT * difference
     if relative > _NOT_DOUBLE:
@@ -277,10 +277,10 @@ def adjoint_test_from(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
 def pair_mismatch(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
     """The same bound from products at any pair: no difference is smaller than what it shows there."""
     sizes = _norm(x) * _norm(y)
-    return _DOUBT * unexplained(x, Bx, y, BTy) / sizes if 0.0 < sizes < math.inf else 0.0
+    return _DOUBT * measure_mismatch(x, Bx, y, BTy) / sizes if 0.0 < sizes < math.inf else 0.0
 
 
-def unexplained(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
+def measure_mismatch(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
     """|<Bx, y> - <x, B^T y>|, or 0 where rounding in double precision explains it."""
     difference = abs(float(np.vdot(Bx, y)) - float(np.vdot(x, BTy)))
     return difference if difference > _EXPLAINED * (_norm(Bx) * _norm(y) + _norm(x) * _norm(BTy)) else 0.0
@@ -383,7 +383,3 @@ class Mirrored(Operator):
     @cached_property
     def norm(self) -> NormBound:
         return self.original.norm
-
-
-# What scripts called it before.
-Coupling = Operator

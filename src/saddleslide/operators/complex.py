@@ -97,7 +97,7 @@ def dtype_beside_complex(A: Any) -> Any:
     return (float, complex) if getattr(A, "clinear", True) is False else complex
 
 
-def paired_matrix(matrix: Any, sides: Sides, name: str) -> Any:
+def pair_matrix(matrix: Any, sides: Sides, name: str) -> Any:
     """The real matrix of a complex one: every entry a + ib becomes ((a, -b), (b, a)), or (a, b) for a real x."""
     turn = np.array([[0.0, -1.0], [1.0, 0.0]])
     one, other = (np.eye(2), turn) if sides.x_pairs else (np.eye(2)[:, :1], turn[:, :1])
@@ -109,7 +109,7 @@ def paired_matrix(matrix: Any, sides: Sides, name: str) -> Any:
     return np.kron(dense.real, one) + np.kron(dense.imag, other)
 
 
-def paired_products(forward: _Product, adjoint: _Product, sides: Sides) -> tuple[_Product, _Product]:
+def pair_products(forward: _Product, adjoint: _Product, sides: Sides) -> tuple[_Product, _Product]:
     """Products on pairs from products on complex arrays; the adjoint, a conjugate transpose, is real where x is."""
 
     def as_pairs(product: _Product, of_pairs: bool, to_pairs: bool) -> _Product:

@@ -11,13 +11,13 @@ from typing import Any, TypeAlias, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape, on_host, received
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape, on_host, receive
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of
 from saddleslide.arrays.remote.products import SPARSE, sparse_product
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.operators.base import COMPLEX, REAL, Operator
-from saddleslide.operators.complex import Sides, paired_matrix, paired_products, read_dtype, sides_of
+from saddleslide.operators.complex import Sides, pair_matrix, pair_products, read_dtype, sides_of
 from saddleslide.operators.sparse import (
     AlikeRows,
     SparseRows,
@@ -74,7 +74,7 @@ class Matrix(Operator):
         return self.matrix
 
     @property
-    def stored(self) -> int:
+    def entry_count(self) -> int:
         """Number of stored entries."""
         return int(self.matrix.nnz if self.sparse else self.matrix.size)
 
@@ -89,16 +89,16 @@ class Matrix(Operator):
         return passes_of(self.transpose)
 
     @property
-    def _compiled(self) -> bool:
+    def _is_compiled(self) -> bool:
         return self.sparse and jit_enabled() and self.matrix.indices.dtype == np.int32
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        if self._compiled and on_host(x):
+        if self._is_compiled and on_host(x):
             return self._rows.product(x, self.y_shape, out)
         return self._product(self.matrix, x, self.y_shape, out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        if self._compiled and on_host(y):
+        if self._is_compiled and on_host(y):
             return self._columns.product(y, self.x_shape, out)
         return self._product(self.transpose, y, self.x_shape, out)
 
@@ -122,17 +122,17 @@ class Matrix(Operator):
         rows, columns = self.matrix.shape
         if not self.sparse:
             return jit_enabled() and columns <= _CACHED_COLUMNS
-        return self._compiled and rows >= columns and isinstance(self._rows, SparseRows)
+        return self._is_compiled and rows >= columns and isinstance(self._rows, SparseRows)
 
     def forward_stack(self, stack: Array) -> Array:
         """B x for every x in a stack."""
-        if self._compiled and on_host(stack) and isinstance(self._rows, SparseRows):
+        if self._is_compiled and on_host(stack) and isinstance(self._rows, SparseRows):
             return self._rows.products(stack).reshape(len(stack), *self.y_shape)
         return np.stack([self.forward(x) for x in stack])
 
     def adjoint_stack(self, stack: Array) -> Array:
         """B^T y for every y in a stack."""
-        if self._compiled and on_host(stack) and isinstance(self._columns, SparseRows):
+        if self._is_compiled and on_host(stack) and isinstance(self._columns, SparseRows):
             return self._columns.products(stack).reshape(len(stack), *self.x_shape)
         return np.stack([self.adjoint(y) for y in stack])
 
@@ -146,7 +146,7 @@ class Matrix(Operator):
         if on_host(x) and not self.sparse and self.one_pass:
             out, back = np.empty(rows), np.empty(columns)
             load("passes").dense_there_and_back(self.matrix, flat(x, columns), flat(shift, rows), out, back)
-        elif on_host(x) and self._compiled and isinstance(self._rows, SparseRows):
+        elif on_host(x) and self._is_compiled and isinstance(self._rows, SparseRows):
             out, back = self._rows.there_and_back(x, shift)
         else:
             return super().there_and_back(x, shift)
@@ -172,7 +172,7 @@ class Matrix(Operator):
         with np.errstate(under="ignore"):
             relative = (sizes.data if self.sparse else sizes) / (largest or 1.0)
             whole = largest * float(np.linalg.norm(np.ravel(relative)))
-        return (1.0 + summation_error(self.stored)) * min(math.sqrt(sums[0]) * math.sqrt(sums[1]), whole)
+        return (1.0 + summation_error(self.entry_count)) * min(math.sqrt(sums[0]) * math.sqrt(sums[1]), whole)
 
     @property
     def norm_at_hand(self) -> bool:
@@ -213,17 +213,17 @@ class ForeignMatrix(Operator):
         return self.dense()
 
     @property
-    def stored(self) -> int:
+    def entry_count(self) -> int:
         """Number of entries."""
         return int(np.prod(self.x_shape) * np.prod(self.y_shape))
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         product = self.kind.call(lambda v: self.matrix @ v, x.ravel())
-        return received(product.reshape(self.y_shape), self.y_shape, "B x", out, x)
+        return receive(product.reshape(self.y_shape), self.y_shape, "B x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
         product = self.kind.call(lambda v: self.matrix.T @ v, y.ravel())
-        return received(product.reshape(self.x_shape), self.x_shape, "B^T y", out, y)
+        return receive(product.reshape(self.x_shape), self.x_shape, "B^T y", out, y)
 
     @cached_property
     def product_error(self) -> float:
@@ -282,10 +282,10 @@ class Products(Operator):
         return () if self.origin.library == kind.library else ("operator or callables: NumPy code",)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._forward, x), self.y_shape, f"{self._name} x", out, x)
+        return receive(self.origin.call(self._forward, x), self.y_shape, f"{self._name} x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return received(self.origin.call(self._adjoint, y), self.x_shape, f"{self._name}^T y", out, y)
+        return receive(self.origin.call(self._adjoint, y), self.x_shape, f"{self._name}^T y", out, y)
 
 
 def as_operator(
@@ -344,7 +344,7 @@ def _made(
     B: Any, x_shape: Shape | None, y_shape: Shape | None, kind: ArrayKind, name: str, said: tuple[bool, bool] | None
 ) -> Operator:
     if isinstance(B, Operator):
-        return _checked(B, x_shape, y_shape, name, said)
+        return _check_shapes(B, x_shape, y_shape, name, said)
     if isinstance(B, tuple | list) and len(B) == 2 and all(callable(part) for part in B):
         if x_shape is None or y_shape is None:
             raise InputError(
@@ -380,7 +380,7 @@ def _made(
     return _from_matrix(B, x_shape, y_shape, name, said)
 
 
-def _checked(
+def _check_shapes(
     B: Operator, x_shape: Shape | None, y_shape: Shape | None, name: str, said: tuple[bool, bool] | None
 ) -> Operator:
     # Only the sizes must agree: an image and its ravel are the same vector.
@@ -418,7 +418,7 @@ def _from_matrix(
         matrix = matrix.tocsr()
     sides = sides_of(matrix.dtype, matrix.shape, x_shape, y_shape, said, name)
     shapes = sides.real_shapes(*_check_sizes(matrix.shape, sides.x_shape, sides.y_shape, name))
-    return _with_dtypes(Matrix(paired_matrix(matrix, sides, name), *shapes, name), sides)
+    return _with_dtypes(Matrix(pair_matrix(matrix, sides, name), *shapes, name), sides)
 
 
 def _with_dtypes(operator: Operator, sides: Sides) -> Operator:
@@ -434,7 +434,7 @@ def _products(
     """Products of code on real or complex arrays of these shapes."""
     if not sides.any:
         return Products(forward, adjoint, x_shape, y_shape, kind, name)
-    pair = paired_products(forward, adjoint, sides)
+    pair = pair_products(forward, adjoint, sides)
     return _with_dtypes(Products(*pair, *sides.real_shapes(x_shape, y_shape), kind, name), sides)
 
 
@@ -477,7 +477,7 @@ def _dims(operator: Any, attribute: str, size: int) -> Shape | None:
     return shape if shape and math.prod(shape) == size else None
 
 
-def _reshaped(forward: _Product, adjoint: _Product, x_shape: Shape, y_shape: Shape, name: str) -> Operator:
+def _reshape(forward: _Product, adjoint: _Product, x_shape: Shape, y_shape: Shape, name: str) -> Operator:
     shaped = (lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape))
     return Products(*shaped, x_shape, y_shape, name=name)
 
@@ -526,7 +526,7 @@ def _from_odl(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name:
     def plain(y: Array) -> Any:
         return adjoint(operator.range.element(y.reshape(own_y))).asarray()
 
-    def weighted(y: Array) -> Any:
+    def weigh(y: Array) -> Any:
         return w_x * plain(y.reshape(own_y) / w_y)
 
     transposes: list[_Product] = [plain]
@@ -536,7 +536,7 @@ def _from_odl(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name:
         Bx = forward(x)
         # A y that leans towards Bx: an independent one may be orthogonal to it and hide a wrong scale.
         y += float(np.linalg.norm(y)) / max(float(np.linalg.norm(Bx)), 1e-300) * Bx
-        pairs = [(each, float(np.vdot(Bx, y)), float(np.vdot(x, each(y)))) for each in (weighted, plain)]
+        pairs = [(each, float(np.vdot(Bx, y)), float(np.vdot(x, each(y)))) for each in (weigh, plain)]
         transposes = [each for each, left, right in pairs if abs(left - right) <= 1e-5 * max(abs(left), abs(right))]
     if not transposes:
         raise InputError(
@@ -545,7 +545,7 @@ def _from_odl(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name:
         )
     # An image and its ravel are the same vector: the shapes asked for win over the spaces' own.
     shapes = _check_sizes((math.prod(own_y), math.prod(own_x)), x_shape or own_x, y_shape or own_y, name)
-    return _reshaped(forward, transposes[0], *shapes, name)
+    return _reshape(forward, transposes[0], *shapes, name)
 
 
 def _odl_shape(space: Any, name: str) -> Shape:

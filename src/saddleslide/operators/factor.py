@@ -93,7 +93,7 @@ class SymmetricMatrix(Solvable):
         self._order: Any = None
         self._band: Array | None = None
         if scipy.sparse.issparse(matrix):
-            self._order, self._band = _banded(matrix)
+            self._order, self._band = _find_band(matrix)
         self.matrix = matrix.toarray() if self._band is None and scipy.sparse.issparse(matrix) else matrix
         # Of a semidefinite matrix |h_ij| <= sqrt(h_ii h_jj), so the norm of |H| is at most the trace.
         self.trace = float(np.abs(np.asarray(matrix.diagonal())).sum())
@@ -105,7 +105,7 @@ class SymmetricMatrix(Solvable):
         """The matrix with its factors; None where its sizes make them too dear."""
         if matrix.shape[0] <= COLUMNS:
             return cls(matrix, error)
-        if not scipy.sparse.issparse(matrix) or matrix.nnz > COLUMNS**2 or _banded(matrix)[1] is None:
+        if not scipy.sparse.issparse(matrix) or matrix.nnz > COLUMNS**2 or _find_band(matrix)[1] is None:
             return None
         return cls(matrix, error)
 
@@ -273,7 +273,7 @@ def gram_matrix(A: Any, weights: Array | float = 1.0, ridge: float = 0.0) -> Sol
     return SymmetricMatrix.of(gram, _EPS * (terms + 8.0) * trace + columns * rows * _TINY)
 
 
-def _banded(matrix: Any) -> tuple[Any, Array | None]:
+def _find_band(matrix: Any) -> tuple[Any, Array | None]:
     """The order that keeps a sparse matrix near its diagonal, and its lower band; no band where dense is as cheap."""
     size = matrix.shape[0]
     rows = matrix.tocsr(copy=True)

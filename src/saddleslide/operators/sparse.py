@@ -185,7 +185,7 @@ class SparseRows:
         self.rows = _pairs(matrix, starts, narrow) or Rows(matrix.data, matrix.indices.astype(narrow), starts)
 
     @property
-    def paired(self) -> bool:
+    def is_paired(self) -> bool:
         """Whether neighbouring columns are kept in pairs."""
         return isinstance(self.rows, Pairs)
 
@@ -206,13 +206,13 @@ class SparseRows:
     def there_and_back(self, v: Array, shift: Array) -> tuple[Array, Array]:
         """A v and A^T (A v - shift), flat, in one pass over A."""
         source, minus, out = flat(v, self.shape[1]), flat(shift, self.shape[0]), np.empty(self.shape[0])
-        return out, self._added("there_and_back", (self.shape[1],), source, minus, out)
+        return out, self._add_up("there_and_back", (self.shape[1],), source, minus, out)
 
     def grams(self, stack: Array, weights: Array) -> Array:
         """A^T diag(weights) A times every row of a stack, two at once, each in one pass over A."""
         made, heavy = np.empty((len(stack), self.shape[1])), flat(weights, self.shape[0])
         for begin, source in _by_two(stack, self.shape[1]):
-            back = self._added("two_grams", (self.shape[1], 2), source, heavy)
+            back = self._add_up("two_grams", (self.shape[1], 2), source, heavy)
             made[begin : begin + 2] = back.T[: len(stack) - begin]
         return made
 
@@ -221,7 +221,7 @@ class SparseRows:
         work: Callable[..., None] = getattr(load("passes", rows=rows, columns=self.kind), name)
         return work
 
-    def _added(self, name: str, shape: Shape, *given: Array) -> Array:
+    def _add_up(self, name: str, shape: Shape, *given: Array) -> Array:
         """What a pass adds up over all rows."""
         parts = _PARTS if self.rows.starts[-1] >= WORTHWHILE else 1
         edges, back = equal_parts(self.rows.starts, parts), np.empty((parts, *shape))
@@ -294,14 +294,14 @@ def alike_rows(matrix: Any) -> AlikeRows | None:
     count = matrix.shape[0]
     some = np.unique(np.linspace(1, count - 1, _LOOKS).astype(np.int64)) if count > TILE else np.zeros(0, np.int64)
     # A look at a few rows spares most matrices the comparison of all.
-    if 2 * int(_shifted(matrix, some).sum()) <= len(some):
+    if 2 * int(_find_shifted(matrix, some).sum()) <= len(some):
         return None
-    begins = np.flatnonzero(np.concatenate([[True], ~_shifted(matrix, np.arange(1, count))]))
+    begins = np.flatnonzero(np.concatenate([[True], ~_find_shifted(matrix, np.arange(1, count))]))
     lengths = np.diff(begins, append=count)
     return AlikeRows(matrix, begins) if 2 * int(lengths[lengths >= TILE].sum()) >= count else None
 
 
-def _shifted(matrix: Any, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _find_shifted(matrix: Any, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Whether each of these rows is the row before it, shifted by one column."""
     starts = matrix.indptr.astype(np.int64)
     lengths = np.diff(starts)

@@ -34,7 +34,7 @@ class Watcher:
         """Count the work, do it, and end the call before it where a limit would be passed."""
         return work()
 
-    def lasted(self, seconds: float) -> None:
+    def note_seconds(self, seconds: float) -> None:
         """Hear how long a call of an oracle took."""
 
     def note(self, calls: Any) -> None:
@@ -64,9 +64,9 @@ def look() -> None:
     _UNDER_WAY.get().look()
 
 
-def lasted(seconds: float) -> None:
+def note_seconds(seconds: float) -> None:
     """Tell the call under way how long one of its oracles took."""
-    _UNDER_WAY.get().lasted(seconds)
+    _UNDER_WAY.get().note_seconds(seconds)
 
 
 def made(asked: Any, work: Callable[[], _Answer], count: float = 1.0) -> _Answer:
@@ -141,7 +141,7 @@ class SmallestSingularValue:
     method: str
 
 
-def rounding_margin(size: int) -> float:
+def margin_of_rounding(size: int) -> float:
     """Relative rounding error allowed for a factorisation of this size."""
     return 8.0 * float(np.finfo(np.float64).eps) * max(size, 4)
 
@@ -197,7 +197,7 @@ def norm_bound(B: Operator) -> NormBound:
         return gram_norm_bound(B)
     if smaller <= SMALL or (smaller <= FACTORISABLE and B.dense() is not None):
         estimate = float(B.singular_values[0])
-        return NormBound(estimate * (1.0 + rounding_margin(larger)), estimate, "singular values")
+        return NormBound(estimate * (1.0 + margin_of_rounding(larger)), estimate, "singular values")
     return lanczos_norm_bound(B)
 
 
@@ -211,7 +211,7 @@ def gram_norm_bound(B: Operator) -> NormBound:
     if not np.isfinite(gram).all():
         return NormBound(math.inf, math.inf, "Gram matrix: a product is not finite")
     estimate = math.sqrt(max(float(scipy.linalg.eigvalsh(0.5 * (gram + gram.T))[-1]), 0.0))
-    return NormBound(estimate * (1.0 + rounding_margin(max(columns, rows))), estimate, "Gram matrix")
+    return NormBound(estimate * (1.0 + margin_of_rounding(max(columns, rows))), estimate, "Gram matrix")
 
 
 def lanczos_norm_bound(B: Operator, steps: int = LANCZOS_STEPS) -> NormBound:
@@ -240,7 +240,7 @@ def lanczos_norm_bound(B: Operator, steps: int = LANCZOS_STEPS) -> NormBound:
     top = float(scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[:-1])[-1]) if diagonal[0] > 0.0 else 0.0
     estimate, n = math.sqrt(max(top, 0.0)), math.prod(B.x_shape)
     gap = (math.log(1.648 * math.sqrt(n) / FAILURE_PROBABILITY) / (2 * steps - 1)) ** 2
-    upper = estimate / math.sqrt(1.0 - gap) * (1.0 + rounding_margin(n))
+    upper = estimate / math.sqrt(1.0 - gap) * (1.0 + margin_of_rounding(n))
     return NormBound(upper, estimate, f"Lanczos, {len(diagonal)} steps", FAILURE_PROBABILITY)
 
 
@@ -257,7 +257,7 @@ def smallest_singular_value(B: Operator, positive: bool) -> SmallestSingularValu
     values = B.singular_values
     if not np.isfinite(values).all():
         return SmallestSingularValue(0.0, math.nan, "not computed: a product is not finite")
-    error = float(values[0]) * rounding_margin(max(columns, rows))
+    error = float(values[0]) * margin_of_rounding(max(columns, rows))
     # Fewer rows than columns leave a kernel.
     counted = values[values > 10.0 * error] if positive else values[: values.size if rows >= columns else 0]
     smallest = float(counted[-1]) if counted.size else 0.0

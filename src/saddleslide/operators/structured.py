@@ -14,7 +14,7 @@ from saddleslide.arrays.base import Array, Shape, as_real, as_shape, blank, froz
 from saddleslide.errors import InputError
 from saddleslide.operators.algebra import is_complex, power_estimate
 from saddleslide.operators.base import COMPLEX, REAL, Operator
-from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
+from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, margin_of_rounding, summation_error
 
 _CLOSED = "closed form"
 
@@ -32,11 +32,11 @@ def _channels(channels: int | None, name: str) -> Shape:
 
 
 def _norm(exact: float, size: int = 4, method: str = _CLOSED) -> NormBound:
-    return NormBound(exact * (1.0 + rounding_margin(size)), exact, method)
+    return NormBound(exact * (1.0 + margin_of_rounding(size)), exact, method)
 
 
 def _smallest(exact: float, why: str = "") -> SmallestSingularValue:
-    return SmallestSingularValue(exact * (1.0 - rounding_margin(4)), exact, _CLOSED + why)
+    return SmallestSingularValue(exact * (1.0 - margin_of_rounding(4)), exact, _CLOSED + why)
 
 
 @final
@@ -198,7 +198,7 @@ class SymmetricGradient(Operator):
     @cached_property
     def norm(self) -> NormBound:
         """That of all differences of all components, of which the symmetric part is a projection."""
-        upper = FiniteDifferences(self.grid).norm.upper * (1.0 + rounding_margin(4))
+        upper = FiniteDifferences(self.grid).norm.upper * (1.0 + margin_of_rounding(4))
         return NormBound(upper, min(power_estimate(self), upper), _CLOSED)
 
     @property
@@ -289,7 +289,7 @@ class Gossip(Operator):
         if sums > 1e-9 * scale:
             raise InputError(f"Gossip: rows of W sum to up to {sums:.2g}; expected 0, so that W 1 = 0.")
         values, vectors = scipy.linalg.eigh(W)
-        error = rounding_margin(len(W)) * float(values[-1])
+        error = margin_of_rounding(len(W)) * float(values[-1])
         if values[0] < -abs(error):
             raise InputError(f"Gossip: W has the eigenvalue {values[0]:g}; expected a positive semidefinite matrix.")
         # Rounding in the kernel would leave sqrt(1e-16) = 1e-8 in the root.
@@ -320,7 +320,7 @@ class Gossip(Operator):
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         if not positive:
             return SmallestSingularValue(0.0, 0.0, "equal points are in the kernel")
-        error = rounding_margin(len(self._root)) * float(self._values[-1])
+        error = margin_of_rounding(len(self._root)) * float(self._values[-1])
         above = self._values[self._values > error]
         value = float(above[0]) if above.size else 0.0
         return SmallestSingularValue(math.sqrt(max(value - error, 0.0)), math.sqrt(value), "eigenvalues of W")

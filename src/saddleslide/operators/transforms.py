@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from saddleslide.arrays.arguments import as_whole, as_word
-from saddleslide.arrays.base import Array, Shape, as_real, as_shape, received, to_complex, to_real
+from saddleslide.arrays.base import Array, Shape, as_real, as_shape, receive, to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, to_host
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.operators.algebra import is_complex, power_estimate
 from saddleslide.operators.base import COMPLEX, REAL, Operator
-from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, rounding_margin, summation_error
+from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, margin_of_rounding, summation_error
 
 _BOUNDARIES = ("periodic", "zero", "reflect")
 _CLOSED = "closed form"
@@ -42,10 +42,10 @@ class HostTransform(Operator):
         return () if kind == NUMPY else (f"{type(self).__name__}: a transform on the host",)
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return received(self._forward(to_host(x)), self.y_shape, f"{type(self).__name__} x", out, x)
+        return receive(self._forward(to_host(x)), self.y_shape, f"{type(self).__name__} x", out, x)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return received(self._adjoint(to_host(y)), self.x_shape, f"{type(self).__name__}^T y", out, y)
+        return receive(self._adjoint(to_host(y)), self.x_shape, f"{type(self).__name__}^T y", out, y)
 
     @abstractmethod
     def _forward(self, x: Array) -> Array: ...
@@ -94,7 +94,7 @@ class Convolution(HostTransform):
         self._wide = tuple(n + m - 1 for n, m in zip(self._sides, sides, strict=True))
         self._before = tuple(m - 1 - m // 2 for m in sides)
         if boundary == "periodic":
-            self._period, placed = self._sides, _centred(self.kernel, self._sides)
+            self._period, placed = self._sides, _centre(self.kernel, self._sides)
         else:
             fast = importlib.import_module("scipy.fft").next_fast_len
             self._period, placed = tuple(fast(n, real=True) for n in self._wide), self.kernel
@@ -106,18 +106,18 @@ class Convolution(HostTransform):
 
     def _forward(self, x: Array) -> Array:
         if self.boundary == "periodic":
-            return self._convolved(x, self._symbol)
+            return self._convolve(x, self._symbol)
         width = [(b, m - 1 - b) for b, m in zip(self._before, self.kernel.shape, strict=True)]
         width += [(0, 0)] * (x.ndim - len(width))
         wide = np.pad(x, width, mode="constant" if self.boundary == "zero" else "symmetric")
-        return self._convolved(wide, self._symbol)[self._read]
+        return self._convolve(wide, self._symbol)[self._read]
 
     def _adjoint(self, y: Array) -> Array:
         if self.boundary == "periodic":
-            return self._convolved(y, self._symbol.conj())
+            return self._convolve(y, self._symbol.conj())
         placed = np.zeros(self._period + y.shape[len(self._period) :])
         placed[self._read] = y
-        wide = self._convolved(placed, self._symbol.conj())
+        wide = self._convolve(placed, self._symbol.conj())
         for axis, (before, n, length) in enumerate(zip(self._before, self._sides, self._wide, strict=True)):
             wide = np.moveaxis(wide, axis, 0)
             inside, after = wide[before : before + n].copy(), length - before - n
@@ -132,7 +132,7 @@ class Convolution(HostTransform):
         """Where the result lies on the wide grid."""
         return tuple(slice(m - 1, m - 1 + n) for n, m in zip(self._sides, self.kernel.shape, strict=True))
 
-    def _convolved(self, x: Array, symbol: npt.NDArray[np.complex128]) -> Array:
+    def _convolve(self, x: Array, symbol: npt.NDArray[np.complex128]) -> Array:
         spectrum = np.fft.rfftn(x, self._period, self._axes)
         spectrum *= symbol
         return np.fft.irfftn(spectrum, self._period, self._axes)
@@ -156,9 +156,9 @@ class Convolution(HostTransform):
     def _eigenvalues(self, basis: str) -> Array | None:
         """Sizes of the eigenvalues in a basis, on its grid, where that makes it diagonal."""
         if self.boundary == "periodic" and basis == "fft":
-            return np.abs(np.fft.fftn(_centred(self.kernel, self._sides)))
+            return np.abs(np.fft.fftn(_centre(self.kernel, self._sides)))
         if self.boundary == "reflect" and basis == "dct" and self._is_even:
-            twice = np.fft.fftn(_centred(self.kernel, tuple(2 * n for n in self._sides)))
+            twice = np.fft.fftn(_centre(self.kernel, tuple(2 * n for n in self._sides)))
             return np.abs(twice[tuple(slice(n) for n in self._sides)].real)
         return None
 
@@ -185,7 +185,7 @@ class Convolution(HostTransform):
             sizes = Convolution(np.abs(self.kernel), self._sides, self.boundary)
             largest = float(sizes.adjoint(np.ones(self._sides)).max())
             error = sizes.product_error * math.sqrt(math.prod(self._sides))
-            upper = math.sqrt(self._size * (largest + error)) * (1.0 + rounding_margin(4))
+            upper = math.sqrt(self._size * (largest + error)) * (1.0 + margin_of_rounding(4))
         return NormBound(upper, min(power_estimate(self), upper), "sums of the kernel")
 
     @property
@@ -195,7 +195,7 @@ class Convolution(HostTransform):
         return 4.0 * transform_error(math.prod(self._period)) * copies * self._size
 
 
-def _centred(kernel: Array, period: Shape) -> Array:
+def _centre(kernel: Array, period: Shape) -> Array:
     """A kernel on a periodic grid, its middle at 0."""
     placed = np.zeros(period)
     placed[tuple(map(slice, kernel.shape))] = kernel
@@ -267,7 +267,7 @@ class Fourier(HostTransform):
         symbol = self.gram_symbol("fft")
         assert symbol is not None
         exact = math.sqrt(float(symbol.max()))
-        return NormBound(exact * (1.0 + rounding_margin(4)), exact, _CLOSED)
+        return NormBound(exact * (1.0 + margin_of_rounding(4)), exact, _CLOSED)
 
     @property
     def product_error(self) -> float:
@@ -282,7 +282,7 @@ class Fourier(HostTransform):
         else:
             value = math.sqrt(float(symbol[symbol > 0.0].min(initial=1.0) if positive else symbol.min()))
             value *= bool(symbol.any())
-        return SmallestSingularValue(value * (1.0 - rounding_margin(4)), value, _CLOSED)
+        return SmallestSingularValue(value * (1.0 - margin_of_rounding(4)), value, _CLOSED)
 
 
 @final
@@ -379,7 +379,7 @@ class Wavelet(HostTransform):
 
     @cached_property
     def norm(self) -> NormBound:
-        upper = math.sqrt(1.0 + self._deviation) * (1.0 + rounding_margin(4))
+        upper = math.sqrt(1.0 + self._deviation) * (1.0 + margin_of_rounding(4))
         return NormBound(upper, math.sqrt(max(1.0 - self._deviation, 0.0)), "orthogonal filters")
 
     def gram_symbol(self, basis: str = "dct") -> Array:
@@ -394,5 +394,5 @@ class Wavelet(HostTransform):
         return summation_error(2 * terms) * growth ** len(self.grid) * self.norm.upper
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
-        lower = math.sqrt(max(1.0 - self._deviation, 0.0)) * (1.0 - rounding_margin(4))
+        lower = math.sqrt(max(1.0 - self._deviation, 0.0)) * (1.0 - margin_of_rounding(4))
         return SmallestSingularValue(lower, 1.0, "orthogonal filters")

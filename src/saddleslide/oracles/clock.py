@@ -27,7 +27,7 @@ class Clock:
         self._phases = [""]
 
     @property
-    def elapsed(self) -> float:
+    def seconds(self) -> float:
         """Seconds since the beginning."""
         return time.perf_counter() - self.began
 

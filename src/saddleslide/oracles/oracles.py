@@ -18,14 +18,14 @@ from saddleslide.domains import Domain
 from saddleslide.errors import explain_read_only
 from saddleslide.functions.base import Function, runs_own_code
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, lifted, linear_models
+from saddleslide.functions.lifted import Lifted, PlainLift, QuadraticLift, linear_models, make_lift
 from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.remembered import Memory
 from saddleslide.functions.searched import TiltedMinimum, split_simple
 from saddleslide.functions.separable import prox
 from saddleslide.kernels.switch import clock
 from saddleslide.operators.base import is_own_code
-from saddleslide.operators.spectrum import lasted, look
+from saddleslide.operators.spectrum import look, note_seconds
 from saddleslide.oracles.calls import ACROSS, Calls, NonFiniteAnswer, RunEnded, Seconds, as_count
 from saddleslide.problem import SaddleProblem
 
@@ -102,7 +102,7 @@ class Oracles(OraclesState):
         ours, asked = {**here, "over": "raise"} if guarded else here, here if errors is None else errors
         self._settings = {name: asked if theirs else ours for name, theirs in own.items()}
 
-    def restored(self) -> None:
+    def forget_answers(self) -> None:
         """The state is what it was: calls are made again, and what stood in for answers is forgotten."""
         self.dry, self._lifts, self._workspace = False, {}, ((), None)
 
@@ -137,7 +137,7 @@ class Oracles(OraclesState):
             raise
         seconds = clock() - began
         setattr(self.seconds, name, getattr(self.seconds, name) + seconds)
-        lasted(seconds)
+        note_seconds(seconds)
         # Of a value and a gradient only the gradient must be known.
         array: Any = answer[1] if isinstance(answer, tuple) else answer
         if isinstance(array, np.ma.MaskedArray):
@@ -160,7 +160,7 @@ class Oracles(OraclesState):
         place = "" if domain is None else f", {'in' if domain.contains(at) else 'outside of'} its set"
         return NonFiniteAnswer(f"at a point of norm {norm:.4g} with entries up to {largest:.4g} in size{place}")
 
-    def tried(self, work: Callable[[], _Answer]) -> _Answer | None:
+    def try_out(self, work: Callable[[], _Answer]) -> _Answer | None:
         """What `work` finds, or None where an oracle answers with NaN or infinities: a trial step can be shortened.
 
         So it can where such large answers overflow in the arithmetic of the step's own test.
@@ -238,14 +238,14 @@ class Oracles(OraclesState):
     def f_lift(self) -> CountedLift:
         """The costly rest of f through its lift; made once, but for what stands in for it while nothing is called."""
         if "rest" not in self._lifts or self.dry:
-            self._lifts["rest"] = self.lifted(self.f_parts[0])
+            self._lifts["rest"] = self.make_lift(self.f_parts[0])
         return self._lifts["rest"]
 
     @property
     def whole_f_lift(self) -> CountedLift:
         """All of f through its lift; the same."""
         if "whole" not in self._lifts or self.dry:
-            self._lifts["whole"] = self.lifted(self.problem.f)
+            self._lifts["whole"] = self.make_lift(self.problem.f)
         return self._lifts["whole"]
 
     def f_rest_gradient(self, x: Array) -> Array | float:
@@ -311,13 +311,13 @@ class Oracles(OraclesState):
         """Value and gradient of (a part of) g at y: one call of g'."""
         return self.value_and_gradient("g", g, y, out)
 
-    def lifted(self, f: Function) -> CountedLift:
+    def make_lift(self, f: Function) -> CountedLift:
         """(A part of) f through its lift, counted in gradients of f."""
         zero = np.zeros(self.problem.X.shape)
         own = runs_own_code(f) or any(is_own_code(operator) for operator, _ in f.operators)
         if linear_models(f) or not (f.quadratic and own):
             name = self.side if f is self.f_parts[0] else f"whole {self.side}"
-            return CountedLift(lifted(f, zero, self.values, name), self, own)
+            return CountedLift(make_lift(f, zero, self.values, name), self, own)
         # What a quadratic is at 0 takes products here.
         known = self.at_zero
         if known is None:
@@ -370,8 +370,8 @@ class MirroredOracles(Oracles):
     def not_finite(self, name: str, at: Array | None, of: Domain | None = None) -> RunEnded:
         return self.whole.not_finite(ACROSS[name], at, of)
 
-    def tried(self, work: Callable[[], _Answer]) -> _Answer | None:
-        return self.whole.tried(work)
+    def try_out(self, work: Callable[[], _Answer]) -> _Answer | None:
+        return self.whole.try_out(work)
 
 
 class CountedLift:
@@ -413,12 +413,12 @@ class CountedLift:
         cost = inner.run_cost(x)
         return self._oracles.made("f", cost, lambda: inner.value(read_only(x), q)) if cost > 0.0 else inner.value(x, q)
 
-    def errors(self, x: Array, q: Array, value: float, gradient: Array | None, reach: float) -> tuple[float, float]:
+    def errors(self, x: Array, q: Array, value: float, gradient: Array | None, term_size: float) -> tuple[float, float]:
         """Bounds on the rounding of a value and a gradient that were made from the lift of x; no call."""
         if self._oracles.dry:
             return 0.0, 0.0
         slope = 0.0 if gradient is None else float(np.linalg.norm(gradient))
-        found = self._inner.errors(x, q, value, slope, max(reach, float(np.linalg.norm(x))))
+        found = self._inner.errors(x, q, value, slope, max(term_size, float(np.linalg.norm(x))))
         return found.value, found.gradient
 
     def bregman(self, x: Array, q: Array, v: Array, qv: Array, gradient: Array) -> float:

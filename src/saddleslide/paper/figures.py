@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from saddleslide.gallery import phantom
-from saddleslide.paper.rows import Row, share_prices, unpack
+from saddleslide.paper.rows import Row, share_costs, unpack
 from saddleslide.paper.spec import Experiment
-from saddleslide.paper.statistics import at_crossing, median_gaps, predicted_exponent, slope
+from saddleslide.paper.statistics import at_crossing, median_gaps, predict_exponent, slope
 from saddleslide.plots import STYLES, require_matplotlib
 
 # Colour and marker by method; Okabe and Ito's colours, told apart with every common colour vision.
@@ -47,7 +47,7 @@ def draw_all(experiment: Experiment, rows: Mapping[str, Row], folder: Path) -> d
     from matplotlib import rc_context
 
     keys = {run.key for run in experiment.runs(optional=True)}
-    there = [row for key, row in share_prices(rows).items() if key in keys and row["status"] == "done"]
+    there = [row for key, row in share_costs(rows).items() if key in keys and row["status"] == "done"]
     where, drawn = folder / "figures", {}
     for name in (figure["name"] for figure in experiment.figures):
         with rc_context(SETTINGS):
@@ -133,7 +133,7 @@ def exponents(rows: Sequence[Row]) -> Any:
                   linewidth=1.5, label=rf"$\nu_x$ = {nu:g}")  # fmt: skip
         if len(points) > 1:
             fitted = slope(own, {"field": "calls.f"})
-            right.plot(predicted_exponent(nu), fitted, color=colour, marker=marker, markersize=7, linestyle="")
+            right.plot(predict_exponent(nu), fitted, color=colour, marker=marker, markersize=7, linestyle="")
     _finish(left, xlabel="1 / exact gap", ylabel="$N_f$")
     _legend_below(figure, [left], 5)
     right.plot([0.4, 2.1], [0.4, 2.1], color=GREY, linestyle="--", linewidth=1.0)
@@ -178,9 +178,9 @@ def cost(rows: Sequence[Row]) -> Any:
         if gradients is None or products is None:
             return None
         pairs = {"recursion": (ours["f"] + ours["g"], ours["B"]), "mirror-prox": (gradients, products)}
-        for method, (per_price, fixed) in pairs.items():
+        for method, (per_cost, fixed) in pairs.items():
             name, colour, _ = METHODS[method]
-            ax.plot(prices, prices * per_price + fixed, color=colour, linewidth=1.6, label=name)
+            ax.plot(prices, prices * per_cost + fixed, color=colour, linewidth=1.6, label=name)
         crossing = (ours["B"] - products) / (gradients - ours["f"] - ours["g"])
         ax.axvline(crossing, color=GREY, linestyle="--", linewidth=1.0)
         title = rf"$\varepsilon$ = {target}, $\rho^*$ = {crossing:.0f}"

@@ -18,7 +18,7 @@ from saddleslide.gallery import phantom, synthetic, tomography
 from saddleslide.gallery.projectors import projector
 from saddleslide.gallery.tomography import BETA, HOLDER_COEFFICIENT, HOLDER_EXPONENT, NONLOCAL, RIDGE
 from saddleslide.gallery.tomography import nonlocal_laplacian as laplacian_of
-from saddleslide.operators import as_coupling
+from saddleslide.operators import as_operator
 from saddleslide.problem import SaddleProblem
 
 # The paper's bound on the squared norm of the projector is 1.01 times the measured one.
@@ -70,12 +70,12 @@ def _tomography(
     """
     bare = tomography(regime, seed=seed, picture=picture, n=n)
     assert isinstance(bare.f, LeastSquares)
-    A = as_coupling(projector(n).matrix, (n, n), bare.f.A.y_shape, norm=math.sqrt(PROJECTOR_MARGIN))
+    A = as_operator(projector(n).matrix, (n, n), bare.f.A.y_shape, norm=math.sqrt(PROJECTOR_MARGIN))
     f = LeastSquares(A, bare.f.b, ridge=RIDGE)
     g: Function = Quadratic(BETA)
     if regime != "standard":
         laplacian = NONLOCAL * laplacian_of(n)
-        g = g + Quadratic(as_coupling(laplacian, (2, n, n), (2, n, n), norm=2.0 * NONLOCAL))
+        g = g + Quadratic(as_operator(laplacian, (2, n, n), (2, n, n), norm=2.0 * NONLOCAL))
     if regime == "holder":
         g = g + Power(HOLDER_EXPONENT, weight=power * HOLDER_COEFFICIENT)
     problem = SaddleProblem(f=f, g=g, B=bare.coupling, X=bare.X, Y=bare.Y)
@@ -86,7 +86,7 @@ def _tomography(
     return Instance(problem, phantom(picture, n))
 
 
-def _curved(
+def _build_curved(
     nu_x: float = 1.0, nu_y: float = 1.0, seed: int = 0, d: int = 20, alpha: float = 1.0, mu_x: float = 1.0,
     mu_y: float = 1.0, kappa_x: float = 1.0, kappa_y: float = 1.0, kappa_xy: float = 4.0, bounded: bool = True,
     times_x: float = 1.0, times_y: float = 1.0,
@@ -100,12 +100,12 @@ def _curved(
     domain = Box(-1.0, 1.0, shape=d) if bounded else FullSpace(d)
     f = Power(nu_x, weight=alpha * times_x, tilt=c_x, quadratic=mu_x * np.geomspace(1.0, kappa_x, d))
     g = Power(nu_y, weight=alpha * times_y, tilt=c_y, quadratic=mu_y * np.geomspace(1.0, kappa_y, d))
-    return Instance(SaddleProblem(f=f, g=g, B=as_coupling(B, norm=norm), X=domain, Y=domain))
+    return Instance(SaddleProblem(f=f, g=g, B=as_operator(B, norm=norm), X=domain, Y=domain))
 
 
 def _noisy(sigma_x: float = 1.0, sigma_y: float = 1.0, d: int = 6, kappa_xy: float = 1.0, **curved: Any) -> Instance:
     """Quadratics of `curved` seen through Gaussian noise of variance sigma^2; without bounds the solution is known."""
-    exact = _curved(d=d, alpha=0.0, kappa_xy=kappa_xy, **curved).problem
+    exact = _build_curved(d=d, alpha=0.0, kappa_xy=kappa_xy, **curved).problem
     f, g = Noisy(exact.f, sigma_x), Noisy(exact.g, sigma_y)
     problem = SaddleProblem(f=f, g=g, B=exact.coupling, X=exact.X, Y=exact.Y)
     return Instance(problem, solution=None if curved.get("bounded", True) else _linear_solution(exact))
@@ -128,13 +128,13 @@ def _noisy_game(sigma: float = 2.0, d: int = 6, seed: int = 0) -> Instance:
     B = (U * np.geomspace(0.4, 1.0, d)) @ V.T
     x, y = (0.6 * v / np.linalg.norm(v) for v in rng.standard_normal((2, d)))
     f, g, ball = Noisy(Linear(-B.T @ y), sigma), Noisy(Linear(B @ x), sigma), Ball(1.0, shape=d)
-    return Instance(SaddleProblem(f=f, g=g, B=as_coupling(B, norm=1.0), X=ball, Y=ball))
+    return Instance(SaddleProblem(f=f, g=g, B=as_operator(B, norm=1.0), X=ball, Y=ball))
 
 
 FAMILIES: dict[str, Callable[..., Instance]] = {
     "synthetic": lambda **settings: Instance(synthetic(**settings)),
     "tomography": _tomography,
-    "curved": _curved,
+    "curved": _build_curved,
     "noisy": _noisy,
     "noisy game": _noisy_game,
 }

@@ -73,7 +73,7 @@ class Gaps:
         return [calls.f, calls.g, calls.B, self(x, y, CURVE_ACCURACY)]
 
 
-def intended_plan(given: Instance, run: Run) -> Plan:
+def make_plan(given: Instance, run: Run) -> Plan:
     """The plan that the settings ask for; the paper's conventions where they are silent."""
     settings = run.settings
     asked: dict[str, Any] = {"metric": "identity", "regime": "degenerate"}
@@ -148,7 +148,7 @@ def _recursion(run: Run, given: Instance, gaps: Gaps) -> Outcome:
 
     Counts are those of the paper, with the few products that the run spares.
     """
-    intended = intended_plan(given, run)
+    intended = make_plan(given, run)
     schedule, curve, seconds = schedule_of(intended), Curve(), []
     inspect = int(run.settings.get("inspect", 0))
 
@@ -176,14 +176,14 @@ def _bound(intended: Plan) -> float:
 
 def _plan_only(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """No run: the plan and what it promises, at the starting point."""
-    intended = intended_plan(given, run)
+    intended = make_plan(given, run)
     more = {"planned": intended.predicted_calls, **describe(intended, 0)}
     return Outcome(*given.problem.start(), Calls(), [0.0], None, intended.order, _bound(intended), more=more)
 
 
-def _sampled(run: Run, given: Instance, gaps: Gaps) -> Outcome:
+def _run_sampled(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """`draws` runs of one plan: means with their standard errors beside what the theory promises of them."""
-    intended = intended_plan(given, run)
+    intended = make_plan(given, run)
     draws = range(int(run.settings["draws"]))
     if schedule_of(intended).has_restarts:
         pairs = [_trace_stages(given, replace(intended, tol=NEVER_MET), draw) for draw in draws]
@@ -301,7 +301,7 @@ def _other(run: Run, given: Instance, gaps: Gaps) -> Outcome:
 def apply_method(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """The run as its method wants it: in a way of its own, or as one of the library's other methods."""
     own = {
-        "recursion": _recursion, "plan": _plan_only, "sampled": _sampled, "saddleslide": _adaptive,
+        "recursion": _recursion, "plan": _plan_only, "sampled": _run_sampled, "saddleslide": _adaptive,
         "without coupling": _without_coupling, "diagnostics": _diagnostics,
     }  # fmt: skip
     return own.get(run.method, _other)(run, given, gaps)

@@ -52,7 +52,7 @@ def write_report(
         "contents": "".join(f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text in names),
         "summary": _summary(experiments, found["experiments"]),
         "legend": f"<span>small: the paper's value</span> {marks}",
-        "differing": _differing(found["differing"]),
+        "differing": _list_differences(found["differing"]),
         "sections": "\n".join(_section(e, tables[e.name], figures[e.name], folder) for e in experiments),
         "environment": _environment(rows),
     }
@@ -91,7 +91,7 @@ def _summary(experiments: Sequence[Experiment], found: Mapping[str, Mapping[str,
     return f"<table><thead><tr>{heads}<th>not run</th></tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def _differing(cells: Sequence[Mapping[str, str]]) -> str:
+def _list_differences(cells: Sequence[Mapping[str, str]]) -> str:
     if not cells:
         return "<p>No judged cell differs.</p>"
     items = "".join(

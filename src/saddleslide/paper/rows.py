@@ -85,7 +85,7 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value] if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
-def share_prices(rows: Mapping[str, Row]) -> dict[str, Row]:
+def share_costs(rows: Mapping[str, Row]) -> dict[str, Row]:
     """Rows with their latencies replaced by the medians over all rows of the same problem.
 
     They are measured beside each run. Comparing methods at prices of different minutes would compare the load of the

@@ -69,13 +69,13 @@ def _measure(run: Run) -> Row:
     if given.truth is not None:
         row["psnr"] = psnr(found.x, given.truth)
     if run.settings.get("prices", False):
-        row["prices"] = prices(given)
+        row["prices"] = measure_costs(given)
     if run.settings.get("picture", False):
         row["picture"] = pack(found.x)
     return row
 
 
-def prices(given: Instance) -> dict[str, float]:
+def measure_costs(given: Instance) -> dict[str, float]:
     """Median isolated latencies of f', g' and one product, in seconds of the processor."""
     oracles = Oracles(given.problem)
     rng, domains = np.random.default_rng(0), (given.problem.X, given.problem.Y)
@@ -190,7 +190,7 @@ class Step:
     left: float
 
 
-def missing(runs: Sequence[Run], rows: dict[str, Row]) -> list[Run]:
+def find_missing(runs: Sequence[Run], rows: dict[str, Row]) -> list[Run]:
     """Runs without a finished row of this version of the package, the short ones first."""
     done = {key: row.get("versions", {}).get("saddleslide") for key, row in rows.items() if row["status"] == "done"}
     left = (run for run in runs if done.get(run.key) != versions()["saddleslide"])
@@ -212,7 +212,7 @@ def run_missing(
     runs: Sequence[Run], folder: Path, jobs: int = 1, tick: Callable[[Step], None] = lambda step: None
 ) -> dict[str, Row]:
     """Carry out the runs that the folder lacks; every row is on the disk before the next is waited for."""
-    todo = missing(runs, read_rows(folder))
+    todo = find_missing(runs, read_rows(folder))
     if jobs > 1:
         # The long ones first, so that no process is left alone with one at the end.
         todo.reverse()

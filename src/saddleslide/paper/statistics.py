@@ -43,7 +43,7 @@ def group_medians(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
     return {name: median(found[name]) for name in sorted(found)}
 
 
-def predicted_exponent(nu: float) -> float:
+def predict_exponent(nu: float) -> float:
     """The exponent that the paper's table promises for a Hölder exponent."""
     return 2.0 / (1.0 + 3.0 * nu)
 
@@ -111,21 +111,21 @@ def at_crossing(rows: Sequence[Row], column: Column, cells: Cells) -> float | No
     return float(median(found))
 
 
-def weighted_seconds(row: Row) -> float:
+def weigh_seconds(row: Row) -> float:
     """The cost of one run, c_f N_f + c_g N_g + c_B N_B, with the latencies of its problem."""
     return math.fsum(row["prices"][name] * row["calls"][name] for name in "fgB")
 
 
-def ranking(rows: Sequence[Row], column: Column, cells: Cells) -> str:
+def rank(rows: Sequence[Row], column: Column, cells: Cells) -> str:
     """Methods from the cheapest to the dearest by weighted cost."""
-    costs = group_medians((row["method"], weighted_seconds(row)) for row in rows)
+    costs = group_medians((row["method"], weigh_seconds(row)) for row in rows)
     return " < ".join(column["names"].get(name, name) for name in sorted(costs, key=lambda name: costs[name]))
 
 
-def selected(rows: Sequence[Row], column: Column, cells: Cells) -> str | None:
+def select(rows: Sequence[Row], column: Column, cells: Cells) -> str | None:
     """The configuration with the smallest weighted cost among those whose gap is at most the limit."""
     good = [row for row in rows if row["gap"] <= column["limit"]]
-    return str(min(good, key=weighted_seconds)["settings"]["label"]) if good else None
+    return str(min(good, key=weigh_seconds)["settings"]["label"]) if good else None
 
 
 def power_law(points: Sequence[tuple[float, float]]) -> float:
@@ -189,7 +189,7 @@ STATISTICS: dict[str, Statistic] = {
     "smallest": _of_field(lambda found: float(min(found))),
     "largest": _of_field(lambda found: float(max(found))),
     "spread": _of_field(extremes),
-    "predicted_exponent": _of_field(lambda found: predicted_exponent(float(found[0]))),
+    "predicted_exponent": _of_field(lambda found: predict_exponent(float(found[0]))),
     "quotient": lambda rows, column, cells: float(cells[column["of"][0]]) / float(cells[column["of"][1]]),
     "crossover": crossover,
     # Runs that ended above their own bound.
@@ -203,11 +203,11 @@ STATISTICS: dict[str, Statistic] = {
     "first_below": first_below,
     "at_crossing": at_crossing,
     # In milliseconds.
-    "weighted": _of_rows(lambda rows: float(1e3 * median(weighted_seconds(row) for row in rows))),
+    "weighted": _of_rows(lambda rows: float(1e3 * median(weigh_seconds(row) for row in rows))),
     "wall": _of_rows(lambda rows: float(1e3 * median(row["seconds"] for row in rows))),
     "wall_spread": _of_rows(lambda rows: extremes(1e3 * row["seconds"] for row in rows)),
-    "ranking": ranking,
-    "selected": selected,
+    "ranking": rank,
+    "selected": select,
     "exponent": exponent,
     "slope_in_target": slope_in_target,
     "growth": growth,

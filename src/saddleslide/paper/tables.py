@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from saddleslide.paper.rows import Row, field_of, share_prices
+from saddleslide.paper.rows import Row, field_of, share_costs
 from saddleslide.paper.spec import Experiment, Run
 from saddleslide.paper.statistics import STATISTICS, Column
 
@@ -77,21 +77,21 @@ class Table:
 
 
 @cache
-def printed_values() -> dict[str, dict[str, dict[str, str]]]:
+def read_printed() -> dict[str, dict[str, dict[str, str]]]:
     """Values as the paper prints them: label of the table, row, column."""
     return tomllib.loads((files("saddleslide.paper") / "printed.toml").read_text(encoding="utf-8"))
 
 
 def tables_of(experiment: Experiment, rows: Mapping[str, Row], seeds: Collection[int] | None = None) -> list[Table]:
     """All tables of an experiment from the rows at hand."""
-    rows, tables = share_prices(rows), []
+    rows, tables = share_costs(rows), []
     for data in experiment.tables:
         label, heads = data.get("label", ""), [one["head"] for one in data["columns"] if not one.get("hidden", False)]
         in_paper = [run for run in experiment.runs(optional=True) if run.group in data["groups"]]
         asked = [run for run in experiment.runs(seeds=seeds, optional=True) if run.group in data["groups"]]
         lines = {}
         for name in dict.fromkeys(name for run in asked if (name := _line_name(run, data))):
-            paper = printed_values().get(label, {}).get(name, {})
+            paper = read_printed().get(label, {}).get(name, {})
             lines[name] = _fill_line(name, data, in_paper, asked, rows, paper)
         notes = data.get("row_head", ""), data.get("note", "")
         tables.append(Table(experiment.name, data["name"], label, data["title"], tuple(heads), lines, *notes))

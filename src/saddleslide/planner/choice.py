@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.certificates.certificate import judged
+from saddleslide.certificates.certificate import judge_point
 from saddleslide.certificates.foresight import possible_claim
 from saddleslide.errors import raise_all
 from saddleslide.facts import costs as estimates
@@ -52,7 +52,7 @@ def adaptive_plan(facts: Facts, request: SolveRequest) -> Plan:
     mirrored = f_rest.is_zero and not g_rest.is_zero
     # Costs that were given or are to be measured; None leaves the estimate to sizes, and counts vector work.
     given = None if request.costs is None else estimates.chosen_costs(problem, request.costs, request.caller)
-    costs = given or estimates.estimated_costs(problem)
+    costs = given or estimates.estimate_costs(problem)
     simple = [f"{name} = {block.simple.function!r}" for name, block in blocks if not block.simple.is_zero]
     made = Plan(
         method=RESTARTED_PRIMAL_DUAL, settings={"metric": "blocks"}, **target._asdict(), seed=request.seed,
@@ -113,7 +113,7 @@ def choose(
     if any(takes_products(rest.function) for rest in (facts.f.rest, facts.g.rest)):
         return Choice(ADAPTIVE, "the curvature takes products to bound, and adaptive sliding finds it on the way")
     rivals = [by_name[name]() for name in forecast.rivals_on(facts)]
-    promised = [by_name[name]() for name in forecast.promised_on(facts)]
+    promised = [by_name[name]() for name in forecast.list_promised(facts)]
     if not (rivals or promised):
         return Choice(ADAPTIVE, "no other method applies")
     # Whether distances, on which all bounds rest, are known without calling a costly function.
@@ -124,7 +124,7 @@ def choose(
     scale, certain = forecast.start_scale(facts) if reduction > 0.0 else 0.0, reduction == 0.0
     if reduction > 0.0 and simple:
         # Certified where no costly function is called for that.
-        seen = judged(problem, *problem.start(start))
+        seen = judge_point(problem, *problem.start(start))
         note(seen.calls)
         if math.isfinite(seen.gap):
             scale, certain = min(seen.gap, scale), True
@@ -184,7 +184,7 @@ def _adaptive_anyway(
     for slopes in (*ends, *between):
         asked = promised if slopes in ends else near
         # Beyond the radii of the domains all distances are the same.
-        assumed = facts.assuming(facts.sizes.within(slopes))
+        assumed = facts.with_distances(facts.sizes.within(slopes))
         if not asked or assumed.distances in tried:
             continue
         tried.add(assumed.distances)

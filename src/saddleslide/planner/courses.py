@@ -6,7 +6,11 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from saddleslide.certificates.verdict import Status
+from saddleslide.certificates.books import Books
+from saddleslide.certificates.certificate import judge_point
+from saddleslide.certificates.verdict import Certificate, Status
+from saddleslide.errors import InputError, raise_all
+from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.schedule.planner import theorem_plan
@@ -15,7 +19,7 @@ from saddleslide.planner.choice import adaptive_plan
 from saddleslide.planner.forecast import SolveRequest, predict_adaptive
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Plan
-from saddleslide.theory.plan import weighted_cost
+from saddleslide.theory.plan import weigh_calls
 
 if TYPE_CHECKING:
     from saddleslide.runs.loop import Course
@@ -30,6 +34,9 @@ _UNFINISHED = (Status.COMPLETED, Status.NO_CERTIFICATE, Status.NUMERICAL_LIMIT, 
 # cost a third of it. The first aims at this part of the gap at the start.
 RATIO, FIRST = 0.5, 0.5
 MOST_PLANS = 60
+# Judging the start may take this many gradients, where no relative target needs its gap.
+_GRADIENTS = 25
+AUTO = "auto"
 
 
 def course_of(problem: SaddleProblem, plan: Plan) -> Course | None:
@@ -60,13 +67,13 @@ class Allowance:
         if math.isnan(self.limit):
             # Only now a relative target is known in absolute terms.
             self.limit = PATIENCE * predict_adaptive(self._facts, found.target, self._costs).cost
-        seen = [(weighted_cost(row.calls.by_oracle, self._costs), row.gap) for row in found.history]
+        seen = [(weigh_calls(row.calls.by_oracle, self._costs), row.gap) for row in found.history]
         cost, gap = seen[-1]
         before = [known for spent, known in seen if spent <= 0.5 * cost]
         still = bool(before) and cost > _TRIAL * self.limit and not gap <= _PROGRESS * before[-1]
         return cost > self.limit or (still and not self._patient)
 
-    def following(self, found: Result, cut: bool) -> Plan | None:
+    def next_plan(self, found: Result, cut: bool) -> Plan | None:
         if len(found.plans) > 1 or found.gap <= found.target or not (cut or found.status in _UNFINISHED):
             return None
         if not found.target > 0.0:
@@ -88,16 +95,16 @@ class Accuracies:
     def is_over(self, found: Result) -> bool:
         return False
 
-    def following(self, found: Result, cut: bool) -> Plan | None:
+    def next_plan(self, found: Result, cut: bool) -> Plan | None:
         if found.status is not Status.COMPLETED or len(found.plans) >= MOST_PLANS:
             return None
         last = found.plans[-1]
         assert last.schedule is not None and last.schedule.accuracy is not None
         accuracy = RATIO * last.schedule.accuracy
-        return rung(self._problem, found.target, accuracy, found.gap, (found.x, found.y), last.costs)
+        return plan_accuracy(self._problem, found.target, accuracy, found.gap, (found.x, found.y), last.costs)
 
 
-def rung(
+def plan_accuracy(
     problem: SaddleProblem, target: float, accuracy: float, gap: float, start: tuple[Any, Any], costs: Any
 ) -> Plan:
     """One plan of the accuracies, from a start with a certified gap, which bounds Psi there."""
@@ -107,11 +114,45 @@ def rung(
     return replace(made, tol=target, schedule=replace(made.schedule, accuracy=accuracy))
 
 
-def sampled_plan(problem: SaddleProblem, target: float, gap: float, start: tuple[Any, Any], costs: Any) -> Plan:
-    """The first plan of `solve` with sampled gradients; `gap` is that at the start, infinite where it is not known."""
-    if not (problem.f.has_value and problem.g.has_value):
-        # Nothing can be judged: what it promises is an average over all draws.
+def plan_sampled(problem: SaddleProblem, request: SolveRequest, books: Books) -> Plan | tuple[Certificate, float]:
+    """The first plan of `solve` with sampled gradients; or the bounds at a start that is optimal, and the target.
+
+    Without exact gradients it is the plan whose bound on the expected gap meets the target; else the gap at the start
+    is judged with exact ones.
+    """
+    caller, goal = request.caller, request.target(problem)
+    complaint = "rtol is a target of exact gradients; expected tol= or reduction= with sampled ones."
+    raise_all(caller, [complaint] * (goal.rtol > 0.0))
+    if request.method != AUTO:
+        name = request.method if isinstance(request.method, str) else request.method.description.name
+        raise InputError(
+            f"{caller}: method is {name!r}; expected 'auto' without options for sampled gradients. Pass "
+            "exact functions for a method by name."
+        )
+    if not isinstance(request.metric, str) or request.metric not in (AUTO, "blocks"):
+        raise InputError(
+            f"{caller}: metric {request.metric!r} needs exact gradients of f; expected 'auto' with sampled ones."
+        )
+    start, target, gap = problem.start(request.start), goal.tol, math.inf
+    is_judged = problem.f.has_value and problem.g.has_value
+    if goal.reduction > 0.0:
+        complaints = ["reduction needs the gap at the start, which is not known; expected tol=, an absolute target."]
+        raise_all(caller, complaints * (not is_judged))
+        found = judge_point(problem, *start)
+        books.note(found.calls)
+        raise_all(caller, complaints * (not math.isfinite(found.gap)))
+        target = max(target, goal.reduction * found.gap, 0.0)
+        if found.gap <= target or found.at_rounding:
+            # Optimal, so far as numbers can tell: no plan can be asked for a part of its gap.
+            return found, target
+    if is_judged:
+        found = judge_point(problem, *start, max_gradients=_GRADIENTS)
+        books.note(found.calls)
+        gap = found.gap
+    costs = chosen_costs(problem, request.costs, caller) if request.costs is not None else None
+    if not is_judged:
+        # What it promises is an average over all draws.
         return theorem_plan(problem, target, start=start, costs=costs, proved=True)
     # Half the gap at the start where it is known: loose plans warm up the dear ones. At least the target.
     accuracy = max(target, FIRST * gap) if math.isfinite(gap) else target
-    return rung(problem, target, accuracy, gap, start, costs)
+    return plan_accuracy(problem, target, accuracy, gap, start, costs)

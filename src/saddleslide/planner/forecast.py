@@ -29,7 +29,7 @@ from saddleslide.metrics import Metric
 from saddleslide.operators import FiniteDifferences, ForeignMatrix, Matrix
 from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory.plan import RADIUS, Target, weighted_cost
+from saddleslide.theory.plan import RADIUS, Target, weigh_calls
 
 # The target where none is named: relative to the size of the saddle value.
 DEFAULT_RTOL = 1e-4
@@ -112,7 +112,7 @@ def rivals_on(facts: Facts) -> list[str]:
     return [name for name in SHARES[kind_of(facts)] if name != ADAPTIVE and _is_worth_asking(name, facts)]
 
 
-def promised_on(facts: Facts) -> list[str]:
+def list_promised(facts: Facts) -> list[str]:
     """All other methods that apply and have a bound of their own, with which they count as a whole."""
     known = (*SHARES[kind_of(facts)], *_STAND_INS)
     return [name for name in by_name if name not in known and _is_worth_asking(name, facts)]
@@ -165,7 +165,7 @@ class Prediction:
     why_not: tuple[str, ...] = ()
 
     @property
-    def expected(self) -> Calls | None:
+    def method_calls(self) -> Calls | None:
         """Calls without judging."""
         share, bound = self.share, self.bound
         return None if bound is None else Calls(share * bound.f, share * bound.g, math.ceil(share * bound.B))
@@ -254,7 +254,7 @@ def _with_cost(name: str, bound: Calls | None, share: float, costs: Costs, judgi
     if bound is None:
         return Prediction(name, None, share, judging)
     total = {"f": share * bound.f + judging.f, "g": share * bound.g + judging.g, "B": share * bound.B + judging.B}
-    return Prediction(name, bound, share, judging, weighted_cost(total, costs))
+    return Prediction(name, bound, share, judging, weigh_calls(total, costs))
 
 
 def _gradients(rest: FunctionFacts, D: float, tol: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.arguments import as_word
-from saddleslide.certificates.books import counted
+from saddleslide.certificates.books import count_aside
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import Facts
@@ -24,6 +24,7 @@ from saddleslide.methods.schedule.request import Request
 from saddleslide.metrics import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.planner.choice import adaptive_plan, choose
+from saddleslide.planner.courses import plan_sampled
 from saddleslide.planner.forecast import ADAPTIVE, PAPER, SolveRequest
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Plan
@@ -67,7 +68,7 @@ def plan(
     and calls. All settings from `order` on ask for recursive sliding by a theorem instead, in one of three regimes of
     the paper: "degenerate" (bounded domains, Theorem 3.5 and Corollary 3.6), "restarts" (both effective moduli of
     curvature positive, Theorem 4.4 and Corollary 4.5) and "mixed" (one of them zero, regularised). So does a problem
-    with sampled gradients or without values, where nothing can be judged on the way.
+    without values, where nothing can be judged on the way.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ def plan(
     --------
     >>> import numpy as np, saddleslide as ss
     >>> f, box = ss.functions.Power(nu=1.0), ss.domains.Box(-1.0, 1.0, shape=60)
-    >>> g, B = ss.functions.Power(nu=0.5), ss.operators.as_coupling(2.0 * np.eye(60), norm=2.0)
+    >>> g, B = ss.functions.Power(nu=0.5), ss.operators.as_operator(2.0 * np.eye(60), norm=2.0)
     >>> problem = ss.SaddleProblem(f=f, g=g, B=B, X=box, Y=box)
     >>> paper = ss.plan(problem, tol=0.5, regime="degenerate", metric="identity")
     >>> paper.order, paper.predicted_calls
@@ -161,7 +162,7 @@ def plan(
         Psi0, costs, inexact, anchor_batch, simple, coupling_step,
     )  # fmt: skip
     as_word(regime, "plan: regime", (AUTO, ADAPTIVE, PAPER, *REGIMES))
-    with counted(problem) as books:
+    with count_aside(problem) as books:
         if _asks_for_a_schedule(problem, asked, chosen, relative=not (rtol is None and reduction is None)):
             idle = {
                 "rtol": rtol,
@@ -180,14 +181,21 @@ def plan(
                     f"plan: {', '.join(asked.theorem_settings)} are settings of the theorems; expected none of them "
                     "for adaptive sliding. Name a regime of the paper, or leave them out."
                 )
-            if isinstance(problem, SaddleProblem) and is_sampled(problem):
-                raise InputError(
-                    f"plan: method {chosen!r} needs exact gradients; expected a regime of the paper for sampled ones."
-                )
             norm: Any = metric
-            request = SolveRequest(tol, reduction, chosen, norm, start, costs, as_seed(rng), "plan", rtol, radius)
-            request.target(problem)
-            made = solve_plan(Facts(quiet_problem(problem)), request)
+            sampled = isinstance(problem, SaddleProblem) and is_sampled(problem)
+            seed = 0 if sampled else as_seed(rng)
+            request = SolveRequest(tol, reduction, chosen, norm, start, costs, seed, "plan", rtol, radius)
+            goal = request.target(problem)
+            if sampled:
+                first = plan_sampled(problem, request, books)
+                if not isinstance(first, Plan):
+                    raise InputError(
+                        f"plan: the start has a gap of {first[0].gap:.4g}, and reduction={goal.reduction:g} of that is "
+                        "met or beyond rounding: there is nothing to plan. Expected another start, or tol=."
+                    )
+                made = first
+            else:
+                made = solve_plan(Facts(quiet_problem(problem)), request)
     return replace(made, spent=(books.calls.f, books.calls.g, books.calls.B))
 
 
@@ -198,8 +206,8 @@ def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, method: str | M
     norm_of_x = isinstance(asked.metric, Metric) or (isinstance(asked.metric, str) and asked.metric in METRICS)
     if asked.theorem_settings or not norm_of_x:
         return True
-    # Adaptive sliding and the methods are judged on the way, which takes values and exact gradients.
-    judged = problem.f.has_value and problem.g.has_value and not is_sampled(problem)
+    # All that `solve` does is judged on the way, or promised on average where gradients are sampled.
+    judged = (problem.f.has_value and problem.g.has_value) or is_sampled(problem)
     return not (judged or relative) and method == AUTO
 
 
@@ -236,7 +244,7 @@ def _solve_plan(facts: Facts, request: SolveRequest) -> Plan:
         made = replace(method_plan(facts, by_name[choice.method]()), **target._asdict())
         made = replace(made, seed=request.seed, constants=known, on_allowance=True)
     # Calls that the method is expected to take, judging included; other methods with their costs, cheapest first.
-    calls = [row.expected + row.judging for row in choice.rows if row.method == choice.method and row.expected]
+    calls = [row.method_calls + row.judging for row in choice.rows if row.method == choice.method and row.method_calls]
     predicted = {name: float(count) for name, count in calls[0].by_oracle.items()} if calls else None
     others = [(row.method, row.cost) for row in choice.rows if row.method != choice.method and row.cost < math.inf]
     alternatives, reasons = tuple(sorted(others, key=itemgetter(1))), (choice.reason, *made.reasons)

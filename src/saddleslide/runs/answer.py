@@ -17,13 +17,13 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import SINGLE
-from saddleslide.certificates.certificate import EPS, judged
-from saddleslide.certificates.certification import certified_within
+from saddleslide.certificates.certificate import EPS, judge_point
+from saddleslide.certificates.certification import certify_within
 from saddleslide.certificates.residuals import separates
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.functions.base import Function, errors_at
-from saddleslide.operators import Coupling
+from saddleslide.operators import Operator
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import Enclosure, SaddleProblem
@@ -46,7 +46,7 @@ def as_meant(result: Result, problem: SaddleProblem) -> Result:
         reason = f"no x in X satisfies {around.constraint}: a separating hyperplane proves it"
     elif not around.holds(result.y):
         reason = f"{around.name} have norm {size:.4g}, their bound is {around.radius:.4g}; {around.constraint} is open"
-    elif missed := _missed(oracles, around, result):
+    elif missed := _measure_miss(oracles, around, result):
         reason = (
             f"{around.constraint} is missed by {missed:.4g}, and the gap allows it: the bound of {around.name} is "
             f"{around.radius:.4g}; ask for a smaller gap too"
@@ -58,7 +58,7 @@ def as_meant(result: Result, problem: SaddleProblem) -> Result:
     return replace(counted, status=Status.BOUND_REACHED, certificate=replace(seen, reason=reason))
 
 
-def _missed(oracles: Oracles, around: Enclosure, result: Result) -> float:
+def _measure_miss(oracles: Oracles, around: Enclosure, result: Result) -> float:
     """|B x - b| where that is no small part of |b|, or of |B| |x|, else 0; asked where the gap does not prove it."""
     coupling = oracles.problem.coupling
     if around.b is None and not coupling.norm_at_hand:
@@ -83,7 +83,7 @@ def _excludes(oracles: Oracles, around: Enclosure, result: Result) -> bool:
     )
 
 
-def returned(result: Result, problem: SaddleProblem) -> Result:
+def convert(result: Result, problem: SaddleProblem) -> Result:
     """The result as its caller gets it: in the precision and the kind of the arrays that the problem is made of."""
     return (round_off(result, problem) if problem.precision == SINGLE else result).of_kind(problem.arrays)
 
@@ -127,17 +127,17 @@ def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> 
     old = result.certificate
     if result.status is Status.SOLVED_WITHIN or old.solutions:
         radii = old.radii if result.status is Status.SOLVED_WITHIN else None
-        return certified_within(problem, (x, y), Target(result.known_target, radius=result.plans[-1].radius), radii)
+        return certify_within(problem, (x, y), Target(result.known_target, radius=result.plans[-1].radius), radii)
     if not math.isfinite(old.gap):
         return Certificate(reason=old.reason)
     if not (problem.X.bounded and problem.Y.bounded):
         # Ctrl-C is answered at once: without a search.
         most = 1 if result.status is Status.INTERRUPTED else _GRADIENTS
-        return judged(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=most)
+        return judge_point(problem, x, y, accuracy=0.1 * max(result.known_target, 0.0), max_gradients=most)
     oracles = Oracles(problem)
     step, pull = x - result.x, result.y - y
-    above = _reach(oracles.forward(step), step, problem.Y, problem.coupling)
-    below = _reach(oracles.adjoint(pull), pull, problem.X, problem.coupling)
+    above = _bound_rise(oracles.forward(step), step, problem.Y, problem.coupling)
+    below = _bound_rise(oracles.adjoint(pull), pull, problem.X, problem.coupling)
     upper, lower = old.upper + _rise(problem.f, result.x, x) + above, old.lower - _rise(problem.g, result.y, y) - below
     calls = Calls(_values(problem.f), _values(problem.g), oracles.calls.B)
     if not (math.isfinite(upper) and math.isfinite(lower)):
@@ -157,7 +157,7 @@ def _rise(function: Function, point: Array, rounded: Array) -> float:
     return after - before + made + 16.0 * EPS * (abs(before) + abs(after))
 
 
-def _reach(change: Array, step: Array, domain: Domain, coupling: Coupling) -> float:
+def _bound_rise(change: Array, step: Array, domain: Domain, coupling: Operator) -> float:
     """How much a change of a product can raise the best value over the other block: its support function."""
     raised, sizes = domain.support(change), (float(np.linalg.norm(step)), float(np.linalg.norm(change)))
-    return raised + coupling.rounding(*sizes) * domain.radius_at_zero + 16.0 * EPS * abs(raised)
+    return raised + coupling.bound_rounding(*sizes) * domain.radius_at_zero + 16.0 * EPS * abs(raised)

@@ -159,7 +159,7 @@ class Watch:
 
     def _late(self) -> bool:
         limit = self.control.time_limit
-        return math.isfinite(limit) and self.control.clock.elapsed >= limit
+        return math.isfinite(limit) and self.control.clock.seconds >= limit
 
     def has_no_calls_left(self) -> bool:
         """Whether a limit on calls has been reached."""
@@ -200,7 +200,7 @@ class Watch:
         limits = {"max_calls": dict(control.max_calls), "max_steps": control.max_steps}
         limits |= {"time_limit": None if math.isinf(limit) else limit, "checkpoint_every": control.checkpoint_every}
         header = {**control.header, "limits": limits, "before": [spent.f, spent.g, spent.B]}
-        header |= {"elapsed": control.clock.elapsed, "timings": control.clock.timings}
+        header |= {"elapsed": control.clock.seconds, "timings": control.clock.timings}
         header |= {"norms": control.books.norms(), "adjoints": control.books.adjoints(), "state": kept[0]}
         write_checkpoint(control.checkpoint, header, [*kept[1], *(control.start or ())])
         self._written = self._written if steps is None else float(steps)

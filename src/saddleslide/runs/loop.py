@@ -19,13 +19,13 @@ from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import to_host
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate
-from saddleslide.certificates.inspector import INSPECTORS, Inspector
 from saddleslide.certificates.judge import Judge
+from saddleslide.certificates.judgement import JUDGEMENTS, Judgement
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.base import STAGES, Method, Revision
 from saddleslide.methods.catalogue import method_of
-from saddleslide.methods.schedule.fitting import expected_gap, fitted
+from saddleslide.methods.schedule.fitting import bound_expected_gap, fit
 from saddleslide.oracles.calls import ACROSS, Calls, RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import Samples, drawn_problem
@@ -49,7 +49,7 @@ class Course(Protocol):
     def is_over(self, found: Result) -> bool:
         """Whether a plan has had its chance, after a row of the history."""
 
-    def following(self, found: Result, cut: bool) -> Plan | None:
+    def next_plan(self, found: Result, cut: bool) -> Plan | None:
         """The plan that goes on from the point of a result; `cut` says that `is_over` has ended its plan."""
 
 
@@ -76,7 +76,7 @@ class RunState(State):
     astray: Astray
     oracles: Oracles
     judge: Judge | StageJudge
-    inspector: Inspector | StageJudge
+    judgement: Judgement | StageJudge
     state: State | None
 
 
@@ -98,32 +98,32 @@ class Run(RunState):
         self.given, self.control, self.course = problem, control, course
         self.rng = rng if plan.sampled else None
         self.samples, self.past, self.history = Samples(), Past(), []
-        self.watch = Watch(control, self, self._limited_calls, self._where)
-        self.plans = [fitted(plan, problem, start)]
+        self.watch = Watch(control, self, self._count_limited, self._where)
+        self.plans = [fit(plan, problem, start)]
         self._set_out(start)
 
     def _set_out(self, start: tuple[Array, Array]) -> None:
         """All that belongs to the last of the plans, at its beginning."""
         plan, control, watch = self.plan, self.control, self.watch
-        self.start, x_y = start, self.given.placed(start)
+        self.start, x_y = start, self.given.place(start)
         # From here on x is what the plan calls x: the roles of x and y are exchanged back in `_given` and `_result`.
         self.mirrored = watch.mirrored = plan.mirrored
         self.problem = problem = self.given.mirrored() if self.mirrored else self.given
-        self.origin = (x_y[1], x_y[0]) if self.mirrored else x_y
+        self.own_start = (x_y[1], x_y[0]) if self.mirrored else x_y
         seen = problem if self.rng is None else drawn_problem(problem, self.rng, self.samples)
         self.oracles = Oracles(seen, watch.gate, control.dry, guarded=True)
         self.facts = Facts(problem)
-        self.expected_gap = expected_gap(plan, self.given, start)
+        self.expected_gap = bound_expected_gap(plan, self.given, start)
         self.method: Method = method_of(plan)
         self.state = None
         if self.by_stages:
-            self.judge = self.inspector = StageJudge(problem, plan.tol, self.origin, self.oracles, control, watch)
+            self.judge = self.judgement = StageJudge(problem, plan.tol, self.own_start, self.oracles, control, watch)
         else:
             split = self.method.split(self.facts)
-            self.judge = Judge(problem, split, plan.target, self.origin, control.dry, watch.gate, watch.left)
-            self.inspector = INSPECTORS[self.method.judged](problem, split, self.judge)
+            self.judge = Judge(problem, split, plan.target, self.own_start, control.dry, watch.gate, watch.left)
+            self.judgement = JUDGEMENTS[self.method.judged](problem, split, self.judge)
         self.steps, self.begun, self.tol_at_start = 0, False, 0.0
-        self.due, self.cut, self.astray = plan.next_inspection(0), False, Astray()
+        self.due, self.cut, self.astray = plan.next_judgement(0), False, Astray()
 
     @property
     def plan(self) -> Plan:
@@ -143,7 +143,7 @@ class Run(RunState):
         if not begun:
             return
         self.oracles.dry = self.method.storable
-        self.state = self.method.init(self.oracles, self.facts, self.origin, tol)
+        self.state = self.method.init(self.oracles, self.facts, self.own_start, tol)
         for _ in range(0 if self.method.storable else steps):
             found = self.method.step(self.state, self.oracles)
             assert not isinstance(found, Revision)
@@ -154,7 +154,7 @@ class Run(RunState):
         while True:
             found = self._carry_out_plan()
             with self.control.clock.phase("plan"):
-                plan = None if self.course is None else self.course.following(found, self.cut)
+                plan = None if self.course is None else self.course.next_plan(found, self.cut)
             if plan is None:
                 return found
             if self.past.steps + self.steps >= self.control.max_steps:
@@ -166,20 +166,20 @@ class Run(RunState):
     def _go_on_with(self, plan: Plan, found: Result) -> None:
         """Another plan, from the point of what was found; all that was spent stays in the books of this run."""
         spared, steps = self.past.spared + self.oracles.spared, self.past.steps + self.steps
-        self.past = Past(self._own_calls(), self._judging_calls(), spared, steps)
+        self.past = Past(self._own_calls(), self._count_judging(), spared, steps)
         if not self.by_stages:
             # The last end of a stage is the answer, whatever was found before.
             best = (found.x, found.y)
             self.past = replace(self.past, target=found.target, point=best, certificate=found.certificate)
         start = self.given.start((found.x, found.y))
-        self.plans.append(fitted(plan, self.given, start))
+        self.plans.append(fit(plan, self.given, start))
         self._set_out(start)
 
     def _carry_out_plan(self) -> Result:
         if not math.isfinite(self.problem.coupling.norm.upper):
             return self._result(Status.NON_FINITE)
         status = self._end(self.watch.carry_out(self._iterate, Status.RUNNING))
-        met = self.judge.solved and status is not Status.INCONSISTENT
+        met = self.judge.is_solved and status is not Status.INCONSISTENT
         return self._result(self.judge.certificate().claim if met else status)
 
     def _iterate(self) -> Status:
@@ -188,7 +188,7 @@ class Run(RunState):
         while status is None:
             limit = self.watch.between_steps(self.past.steps + self.steps)
             if limit is not None:
-                return (self._judge() if limit is Status.STEP_LIMIT and not self._judged else None) or limit
+                return (self._judge() if limit is Status.STEP_LIMIT and not self._is_judged else None) or limit
             with self.control.clock.phase("method"):
                 found = self.method.step(self.state, self.oracles)
             if isinstance(found, Revision):
@@ -213,15 +213,15 @@ class Run(RunState):
         # A plan of the theorems makes no call but its own unless it is asked to.
         self.judge.doubt(self.watch.test_adjoint(self.oracles, unasked=not self.by_stages))
         with self.control.clock.phase("certificate"):
-            self.inspector.open(self.origin, self.oracles.calls)
-        if self.judge.solved:
+            self.judgement.open(self.own_start, self.oracles.calls)
+        if self.judge.is_solved:
             return Status.SOLVED
         if self.judge.at_rounding:
             # A part of a gap that is rounding: no method can be asked for that.
             return Status.NUMERICAL_LIMIT
         self.tol_at_start = self.judge.first_target
         with self.control.clock.phase("method"):
-            self.state = self.method.init(self.oracles, self.facts, self.origin, self.tol_at_start)
+            self.state = self.method.init(self.oracles, self.facts, self.own_start, self.tol_at_start)
         self.begun = True
         notes = self.method.notes(self.state, self.facts)
         self.plans[-1] = replace(self.plan, notes=notes) if notes else self.plan
@@ -247,7 +247,7 @@ class Run(RunState):
         gaps = self._gaps_of(candidates)
         if stopped or (not self.by_stages and self._record(self.judge.known_gap)):
             return Status.STOPPED
-        if self.judge.solved:
+        if self.judge.is_solved:
             return Status.SOLVED
         if self.judge.at_rounding:
             return Status.NUMERICAL_LIMIT
@@ -265,7 +265,7 @@ class Run(RunState):
                 self._revise(learnt)
             case _:
                 self.state = learnt
-        self.due = self.plan.next_inspection(self.steps)
+        self.due = self.plan.next_judgement(self.steps)
         if not self.method.is_finished(self.state):
             return None
         # What a method that ends by itself has come to, short of its target.
@@ -276,17 +276,17 @@ class Run(RunState):
 
     def _gaps_of(self, candidates: tuple[Candidate, ...]) -> list[float]:
         with self.control.clock.phase("certificate"):
-            gaps = [self.inspector.gap_of(candidate, self.oracles.calls) for candidate in candidates]
+            gaps = [self.judgement.gap_of(candidate, self.oracles.calls) for candidate in candidates]
         if self.by_stages and self._has_rows:
             self.history[-1] = replace(self.history[-1], gap=gaps[0], calls=self._calls())
         return gaps
 
     def _has_gone_astray(self, gaps: list[float], candidate: Candidate, before: tuple[Array, Array]) -> bool:
         """Whether the method has left its best point for good; the watch knows why, the judge where that was."""
-        if not isinstance(self.inspector, Inspector):
+        if not isinstance(self.judgement, Judgement):
             return False
-        astray, inspector = self.astray, self.inspector
-        exact = None if inspector.closed else partial(inspector.exact_gap_of, candidate, self.oracles.calls)
+        astray, judgement = self.astray, self.judgement
+        exact = None if judgement.closed else partial(judgement.exact_gap_of, candidate, self.oracles.calls)
         # Gaps within radii grow along a ray, which is what shows that there is no solution.
         within = self.judge.known_gap < self.judge.gap
         reason = "" if within else astray.by_gap(min(gaps), exact)
@@ -305,13 +305,13 @@ class Run(RunState):
             # Judge as this method asks from now on.
             split = self.method.split(self.facts)
             self.judge.resplit(split)
-            self.inspector = INSPECTORS[self.method.judged](self.problem, split, self.judge)
+            self.judgement = JUDGEMENTS[self.method.judged](self.problem, split, self.judge)
 
     def _end(self, status: Status) -> Status:
         """What is left to do when the loop has ended: the point is judged if nothing was, a success is confirmed."""
         judge = self.judge
         if isinstance(judge, StageJudge):
-            if judge.solved or (status is Status.COMPLETED and self.plan.tol is None):
+            if judge.is_solved or (status is Status.COMPLETED and self.plan.tol is None):
                 status = self.watch.carry_out(judge.confirm, status)
             if status in _UNJUDGED:
                 # Cut short in the middle of a stage: the point is judged as at any other end.
@@ -321,7 +321,7 @@ class Run(RunState):
             if status is Status.UNREACHABLE:
                 judge.go_back(self.method.cuts(self.state, self.oracles) if self.begun else {})
             return status
-        if self.begun and not self._judged and status in (*EARLY, Status.INTERRUPTED):
+        if self.begun and not self._is_judged and status in (*EARLY, Status.INTERRUPTED):
             self._take_up()
         if not self._has_rows and status in EARLY:
             self.control.judge_late(judge.judge_start)
@@ -333,13 +333,13 @@ class Run(RunState):
         elif self.begun:
             self._gaps_of(self.method.candidates(self.state, self.oracles))
         else:
-            judge.gap_of(Candidate(*self.origin, math.nan), self.oracles.calls)
+            judge.gap_of(Candidate(*self.own_start, math.nan), self.oracles.calls)
 
     def _take_up(self) -> None:
         """What the method has come to since it was judged last: the answer where no bound judges a block."""
         # The run is over: no oracle is asked any more, and a step cut short may have left anything.
         with contextlib.suppress(RunEnded), np.errstate(all="ignore"):
-            self.oracles.gate = _closed
+            self.oracles.gate = _refuse_call
             try:
                 candidate = self.method.candidates(self.state, self.oracles)[0]
                 found = candidate.x, candidate.y
@@ -356,7 +356,7 @@ class Run(RunState):
         return bool(self.history) and self.history[-1].step > self.past.steps
 
     @property
-    def _judged(self) -> bool:
+    def _is_judged(self) -> bool:
         """Whether the present point has a row in the history, or is the start."""
         return self.steps == (self.history[-1].step - self.past.steps if self._has_rows else 0)
 
@@ -385,12 +385,12 @@ class Run(RunState):
         """Calls of the methods themselves."""
         return self.past.own + self._given(self.oracles.calls)
 
-    def _judging_calls(self) -> Calls:
+    def _count_judging(self) -> Calls:
         return self.past.judging + self._given(self.judge.calls)
 
     def _calls(self) -> Calls:
         """All calls so far, of making the plan, of the methods and of judging."""
-        return self._own_calls() + self._judging_calls() + self._aside()
+        return self._own_calls() + self._count_judging() + self._aside()
 
     def _aside(self) -> Calls:
         """What was made beside the methods and judging; a schedule that was made before is not in the books."""
@@ -398,7 +398,7 @@ class Run(RunState):
         made = first.schedule is not None and first.schedule.accuracy is None
         return self.control.spent_before + (Calls(*first.spent) if made else Calls())
 
-    def _limited_calls(self) -> Calls:
+    def _count_limited(self) -> Calls:
         """What limits are about: all calls; judging a stage comes on top, and so does making its schedule."""
         if not self.by_stages:
             return self._calls()
@@ -407,7 +407,7 @@ class Run(RunState):
     def _record(self, gap: float) -> bool:
         """Add a row to the history and call the callback; True when that, or the course, asks to stop."""
         gap, step = min(gap, self.past.certificate.gap), self.past.steps + self.steps
-        self.history.append(Moment(step, self._calls(), self.control.clock.elapsed, gap, self.samples.copy()))
+        self.history.append(Moment(step, self._calls(), self.control.clock.seconds, gap, self.samples.copy()))
         if self.watch.stops(lambda: self._result(Status.RUNNING)):
             return True
         self.cut = self.course is not None and self.course.is_over(self._result(Status.RUNNING))
@@ -431,7 +431,7 @@ class Run(RunState):
         floor = self.plan.constants.get("floor")
         return Result(
             np.array(to_host(x)), np.array(to_host(y)), status, replace(seen, calls=past.judging + seen.calls),
-            self._calls(), self.control.clock.elapsed, tuple(self.plans), tuple(self.history),
+            self._calls(), self.control.clock.seconds, tuple(self.plans), tuple(self.history),
             target=self.judge.target if past.point is None else past.target,
             samples=self.samples.copy(), expected_gap=self.expected_gap, floor=0.0 if floor is None else floor.value,
             timings=self.control.clock.timings, time_limit=self.control.time_limit,
@@ -440,6 +440,6 @@ class Run(RunState):
         )  # fmt: skip
 
 
-def _closed(name: str, count: float) -> None:
+def _refuse_call(name: str, count: float) -> None:
     """The gate of a run that is over."""
     raise RunEnded(Status.CALL_LIMIT.name)

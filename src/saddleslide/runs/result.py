@@ -251,10 +251,10 @@ class Result:
             ("bounds", f"[{self.lower:.{self._digits}g}, {self.upper:.{self._digits}g}]"),
             ("expected", f"{self.expected_gap:.4g} (bound on the expected gap)" * (not math.isnan(self.expected_gap))),
             ("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)" * (self.floor > 0.0)),
-            ("calls", _listed(self.calls) + spared * (self.spared > 0)),
+            ("calls", _format_calls(self.calls) + spared * (self.spared > 0)),
             ("samples", f"f' {self.samples.f:,}   g' {self.samples.g:,}" * (self.samples.total > 0)),
             ("simple", "; ".join(self.simple_terms)),
-            ("judging", _listed(self.certificate_calls)),
+            ("judging", _format_calls(self.certificate_calls)),
             ("seconds", f"{self.seconds:.3g} in all, {self.timings['method']:.3g} of them in the method"),
             ("x, y", f"{tuple(self.x.shape)}, {tuple(self.y.shape)}"),
             ("arrays", f"{kind_of(self.x)}, {self.transfers:,} copied to or from the host" * remote),
@@ -327,5 +327,5 @@ class Result:
         return self.plans[-1].tol
 
 
-def _listed(calls: Calls) -> str:
+def _format_calls(calls: Calls) -> str:
     return f"f' {calls.f:,.12g}   g' {calls.g:,.12g}   B {calls.B:,.12g}"

@@ -182,7 +182,7 @@ class _Reader:
                 raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}")
             return
         x, y = self.run.problem.X.shape, self.run.problem.Y.shape
-        fitting = _fitting(place, y, x) if self.exchanged else _fitting(place, x, y)
+        fitting = _list_shapes(place, y, x) if self.exchanged else _list_shapes(place, x, y)
         # A number may stand where nothing has been computed yet.
         if not (fresh is None or type(fresh) is float) or made.shape not in fitting or made.dtype.kind != "f":
             raise ValueError(f"{_told(made)} is stored where the run has {_told(fresh)}; expected a shape of {fitting}")
@@ -225,7 +225,7 @@ class _Reader:
                 self.seen[node["n"]] = array
                 return array
             case "remote":
-                self.seen[node["n"]] = placed = self.kind.placed(self.arrays[content])
+                self.seen[node["n"]] = placed = self.kind.place(self.arrays[content])
                 return placed
             case "generator":
                 # In place: sampled functions of the fresh run draw from this very generator.
@@ -252,12 +252,12 @@ class _Reader:
                 made.rebuild()
             old = getattr(before, name, None)
             object.__setattr__(made, name, self.value(content, old, _place_of(entries[name], place)))
-        if hasattr(made, "restored"):
-            made.restored()
+        if hasattr(made, "forget_answers"):
+            made.forget_answers()
         return made
 
 
-def _fitting(place: str, x: tuple[int, ...], y: tuple[int, ...]) -> list[tuple[int, ...]]:
+def _list_shapes(place: str, x: tuple[int, ...], y: tuple[int, ...]) -> list[tuple[int, ...]]:
     """Shapes that an annotation allows, given those of the two blocks."""
     sizes = math.prod(x), math.prod(y)
     if "Vector" in place:

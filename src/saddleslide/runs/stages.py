@@ -11,7 +11,7 @@ import numpy as np
 
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Candidate
-from saddleslide.certificates.certificate import certified, feasible, judged
+from saddleslide.certificates.certificate import certify_counted, feasible, judge_point
 from saddleslide.certificates.guards import PairGuard, check_own_steps
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import UnknownConstantError, UnreachableError
@@ -42,7 +42,7 @@ class StageState(State):
 class StageJudge(StageState):
     """The certificate of the last point that was judged; unlike `Judge` it keeps no bound of an earlier one.
 
-    It answers the questions of a `Judge` and of its inspector. `tol` is the target, if there is one; `own` are the
+    It answers the questions of a `Judge` and of its judgement. `tol` is the target, if there is one; `own` are the
     method's oracles.
     """
 
@@ -92,7 +92,7 @@ class StageJudge(StageState):
         return self.target
 
     @property
-    def solved(self) -> bool:
+    def is_solved(self) -> bool:
         """Whether the certified gap meets the target."""
         return self.seen.gap <= self.target
 
@@ -130,7 +130,7 @@ class StageJudge(StageState):
             self.oracles = oracles = Oracles(self.problem, errors=self._watch.errors)
         try:
             with np.errstate(**settings), self._control.clock.phase("certificate"):
-                self.seen = certified(oracles, *feasible(self.problem, *self.latest), models, 0.0, most)
+                self.seen = certify_counted(oracles, *feasible(self.problem, *self.latest), models, 0.0, most)
             self.judged_point = self.latest
         finally:
             # Norms that judging asked for are its own.
@@ -166,7 +166,7 @@ class StageJudge(StageState):
             try:
                 point = X.project(heard.point), self.latest[1]
                 known = replace(self.problem, f=Remembered(f, heard, X), B=self.problem.coupling)
-                found = judged(known, *point, models=models)
+                found = judge_point(known, *point, models=models)
             except (UnreachableError, UnknownConstantError):
                 # g or B is out of reach as well, or a constant of f was never asked.
                 return

@@ -31,7 +31,7 @@ class Terminal(Console):
         raise BrokenPipeError
 
 
-def flushed(stream: TextIO | None, text: str = "") -> None:
+def flush(stream: TextIO | None, text: str = "") -> None:
     """Write a text, and see to it that all that was printed arrives, or raise an OutputLostError."""
     try:
         if stream is not None:
@@ -41,7 +41,7 @@ def flushed(stream: TextIO | None, text: str = "") -> None:
         raise OutputLostError(error) from None
 
 
-def silenced(stream: TextIO | None) -> None:
+def silence(stream: TextIO | None) -> None:
     """Send a stream that can not be written nowhere, so that the interpreter does not stumble over it when it ends."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -54,4 +54,4 @@ def complain(message: str) -> None:
     try:
         Terminal(stderr=True, highlight=False, soft_wrap=True).print(f"saddleslide: {message}", markup=False)
     except OutputLostError:
-        silenced(sys.stderr)
+        silence(sys.stderr)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from saddleslide.theory.bounds import drift, is_felt, noise_weights
-from saddleslide.theory.hypotheses import missing_words
+from saddleslide.theory.hypotheses import name_missing
 from saddleslide.theory.noise import ESTIMATE, is_noisy, rests_on_estimate
 from saddleslide.theory.restarts import CONTRACTION
 from saddleslide.theory.schedule import PRIMAL_DUAL, Schedule
@@ -35,9 +35,9 @@ def _level_lines(plan: Plan, schedule: Schedule) -> tuple[list[str], list[str]]:
         f"Plan {schedule.order}, loops {schedule.loops}, metric {schedule.metric}",
         f"  bound    {plan.bound:.4g} ({plan.theorem}; as printed {schedule.printed_bound:.4g}){estimate}",
         f"  target   {'none' if plan.tol is None else f'{plan.tol:g}'}{proved}",
-        f"  calls    {_called(schedule.calls)}",
+        f"  calls    {_format_calls(schedule.calls)}",
     ]
-    if open_ones := missing_words(plan.hypotheses):
+    if open_ones := name_missing(plan.hypotheses):
         lines.append(f"  open     nothing is proved: {open_ones}")
     lines += [
         f"  level {i}  {level.term.name}: T = {level.T}, N = {level.N}, L = {level.L:.4g}, "
@@ -72,7 +72,7 @@ def _stage_lines(plan: Plan, schedule: Schedule) -> tuple[list[str], list[str]]:
         f"Plan {schedule.regime}, {len(stages)} stages, first {schedule.order} with loops {schedule.loops}",
         f"  theory   {plan.theorem}, {proof}",
         f"  target   {plan.tol:g}; {_promise(plan, schedule)}{estimate}",
-        f"  calls    at most {_called(schedule.calls)}",
+        f"  calls    at most {_format_calls(schedule.calls)}",
     ]
     if extra is not None:
         lines.append(f"  lambda   {extra.weight:.4g} on {extra.block}; Psi must reach {extra.target:.4g}")
@@ -101,13 +101,13 @@ def _promise(plan: Plan, schedule: Schedule) -> str:
         return f"proved: gap at most {plan.bound:.4g}, Psi at most {plan.Psi_bound:.4g}"
     if math.isfinite(plan.Psi_bound):
         return f"proved: Psi at most {plan.Psi_bound:.4g}, which bounds no gap here (an active constraint, or a floor)"
-    open_ones = missing_words(one for one in plan.hypotheses if not one.for_gap)
+    open_ones = name_missing(one for one in plan.hypotheses if not one.for_gap)
     if schedule.proof_constants and open_ones:
         return f"nothing is proved, because of: {open_ones}"
     return "nothing is proved beforehand"
 
 
-def _called(calls: Mapping[str, int]) -> str:
+def _format_calls(calls: Mapping[str, int]) -> str:
     return f"f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}"
 
 
@@ -120,7 +120,7 @@ def _method_lines(plan: Plan) -> list[str]:
     if not plan.is_adaptive:
         chosen = "".join(f", {name} {value}" for name, value in of.items() if value is not None)
         every = "10 % more" if plan.every is None else plan.every
-        lines = [f"Plan: {plan.method}{chosen}", target, f"  inspect  every {every} iterations"]
+        lines = [f"Plan: {plan.method}{chosen}", target, f"  judge    every {every} iterations"]
         then = "  then     adaptive sliding, where it costs more than that is predicted to, or stands still"
         return lines + ([then] if plan.on_allowance else [])
     lines = [f"Plan: {plan.method}, levels {plan.order}, metric {plan.metric}", target]

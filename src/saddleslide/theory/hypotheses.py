@@ -56,6 +56,6 @@ def all_hold(hypotheses: Iterable[Hypothesis], for_gap: bool = True) -> bool:
     return all(one.holds for one in hypotheses if for_gap or not one.for_gap)
 
 
-def missing_words(hypotheses: Iterable[Hypothesis]) -> str:
+def name_missing(hypotheses: Iterable[Hypothesis]) -> str:
     """What is not known to hold, in words; empty where nothing is."""
     return "; ".join(f"{one.what} ({one.how})" for one in hypotheses if not one.holds)

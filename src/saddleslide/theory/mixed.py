@@ -23,7 +23,7 @@ class Regularisation:
     target: float
 
 
-def regularised_smoothness(smoothness: Holder, weight: float, diameter: float) -> Holder:
+def regularise_smoothness(smoothness: Holder, weight: float, diameter: float) -> Holder:
     """H_{y,lambda} of eq. mixed_H_y_lambda."""
     return Holder(1.0, weight) if smoothness.H == 0.0 else smoothness.plus(Holder(1.0, weight), diameter)
 
@@ -56,10 +56,10 @@ def regularise(
     if block is None:
         block = "y" if curvature.delta_x > 0.0 else "x"
     if block == "y":
-        curved = replace(curvature, g=regularised_smoothness(curvature.g, weight, diameters[1]), mu_y=weight)
+        curved = replace(curvature, g=regularise_smoothness(curvature.g, weight, diameters[1]), mu_y=weight)
         delta, mu, diameter = curved.delta_x, curved.mu_x, diameters[0]
     else:
-        curved = replace(curvature, f=regularised_smoothness(curvature.f, weight, diameters[0]), mu_x=weight)
+        curved = replace(curvature, f=regularise_smoothness(curvature.f, weight, diameters[0]), mu_x=weight)
         delta, mu, diameter = curved.delta_y, curved.mu_y, diameters[1]
     target = gap_target(eps, weight, curvature.L_xy, delta, mu, diameter) if delta > 0.0 else math.nan
     return curved, Regularisation(block, weight, target)

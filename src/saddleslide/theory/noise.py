@@ -32,7 +32,7 @@ def is_noisy(terms: Iterable[Term]) -> bool:
     return any(term.variance > 0.0 for term in terms)
 
 
-def steadied(terms: Sequence[Term], loops: Sequence[int]) -> list[Term]:
+def steady(terms: Sequence[Term], loops: Sequence[int]) -> list[Term]:
     """Terms in the order of the levels, sampled ones with tau_i = sigma_i A_i^(3/2) / (2^i sqrt(Omega)).
 
     Corollaries VI_sliding_stochastic_optimized (Omega = R^2) and VI_sliding_stochastic_uniform_complexity.
@@ -52,13 +52,13 @@ def steadied(terms: Sequence[Term], loops: Sequence[int]) -> list[Term]:
     return steady
 
 
-def fixed_comparator_noise(levels: Sequence[Level]) -> float:
+def comparator_noise(levels: Sequence[Level]) -> float:
     """The third sum of Theorem VI_sliding_stochastic with the actual alphas: no sup over the domain."""
     pairs = zip(levels, noise_weights(levels), strict=True)
     return math.fsum(drift(level, spread) for level, (spread, _) in pairs if is_felt(level))
 
 
-def proved_accuracy(terms: Sequence[Term], tol: float, sort: bool = True) -> float:
+def prove_accuracy(terms: Sequence[Term], tol: float, sort: bool = True) -> float:
     """The eps whose budgets make the bound on the (expected) gap at most `tol`, as large as a search finds it.
 
     Stands in for the constant c_n of Corollary VI_sliding_stochastic_complexity: every term of the bound falls like
@@ -68,7 +68,7 @@ def proved_accuracy(terms: Sequence[Term], tol: float, sort: bool = True) -> flo
     def meets(eps: float) -> bool:
         placed = sorted_by_budget(terms, eps) if sort else list(terms)
         loops = loop_counts(placed, eps)
-        return sharp_bound(place(steadied(placed, loops), loops)) <= tol
+        return sharp_bound(place(steady(placed, loops), loops)) <= tol
 
     good = tol
     while not meets(good):

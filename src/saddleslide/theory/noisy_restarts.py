@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
-from saddleslide.theory.noise import fixed_comparator_noise
+from saddleslide.theory.noise import comparator_noise
 from saddleslide.theory.restarts import CONTRACTION, Curvature, Stage, place_by_budget, restart_count, stage_terms
 
 # 16 times the lower bound of Theorem 4.4 gives Psi, so the anchors' error enters as 16 Delta_anc.
@@ -64,7 +64,7 @@ def noisy_stages(
     stages, Gamma = [], Psi0
     for _ in range(restart_count(Psi0, eps) if Psi0 > eps else 0):
         if proved:
-            stage = proved_noisy_stage(curvature, Gamma, variances)
+            stage = prove_noisy_stage(curvature, Gamma, variances)
         else:
             stage = noisy_stage(curvature, Gamma, variances, factor, PRACTICAL_NOISE)
         stages.append(replace(stage, anchor_batch=batch, anchor_error=error))
@@ -85,11 +85,11 @@ def noisy_stage(
     return Stage(place_by_budget(terms, calls), Gamma, curvature.beta_x, curvature.beta_y)
 
 
-def proved_noisy_stage(curvature: Curvature, Gamma: float, variances: tuple[float, float]) -> Stage:
+def prove_noisy_stage(curvature: Curvature, Gamma: float, variances: tuple[float, float]) -> Stage:
     """The smallest budgets, one factor c on the square roots and c^2 on the noise, whose contraction is proved."""
 
     def is_proved(c: float) -> bool:
-        return proved_contraction(noisy_stage(curvature, Gamma, variances, c, c * c)) <= CONTRACTION
+        return prove_contraction(noisy_stage(curvature, Gamma, variances, c, c * c)) <= CONTRACTION
 
     good = 1.0
     while not is_proved(good):
@@ -101,7 +101,7 @@ def proved_noisy_stage(curvature: Curvature, Gamma: float, variances: tuple[floa
     return noisy_stage(curvature, Gamma, variances, good, good * good)
 
 
-def proved_contraction(stage: Stage) -> float:
+def prove_contraction(stage: Stage) -> float:
     """A factor that E[Psi] falls by in this stage, beside the anchors' error.
 
     The bound of Theorem VI_sliding_stochastic with the actual alphas is first * |z_s - z*|_P^2 + second * Gamma_s. The
@@ -110,7 +110,7 @@ def proved_contraction(stage: Stage) -> float:
     first = 0.5 * math.fsum(
         (level.L + level.term.tau) * level.last_alphas**2 + level.term.M * level.last_alphas for level in stage.levels
     )
-    second = fixed_comparator_noise(stage.levels) / stage.Omega
+    second = comparator_noise(stage.levels) / stage.Omega
     if stage.beta_x > 0.0 or stage.beta_y > 0.0:
         return max(ANCHORED_FACTOR * first, ANCHORED_SHARE) + ANCHORED_FACTOR * second
     return FREE_FACTOR * (first + second)

@@ -13,7 +13,7 @@ from saddleslide.theory.claim import Claim
 from saddleslide.theory.explanation import plan_lines
 from saddleslide.theory.hypotheses import Constant, Hypothesis, all_hold
 from saddleslide.theory.noise import is_noisy, rests_on_estimate
-from saddleslide.theory.restarts import CONTRACTION, lengthened
+from saddleslide.theory.restarts import CONTRACTION, lengthen
 from saddleslide.theory.schedule import PRIMAL_DUAL, Schedule, as_data
 
 # Inspections of a named method come 10 % apart: at most a tenth of the work is done after the target was met.
@@ -45,14 +45,14 @@ class Target(NamedTuple):
     radius: float = RADIUS
 
     @property
-    def scaled(self) -> float:
+    def gap_share(self) -> float:
         """The part of the gap at the start that is asked for; of a target relative to the value, its floor."""
         return max(self.reduction, FLOOR * self.rtol)
 
     def at(self, start_gap: float, lower: float, upper: float) -> float:
         """The target in absolute terms, from a gap at the start and bounds on the value."""
         size = max(abs(lower), abs(upper))
-        return max(self.tol, self.scaled * start_gap, self.rtol * size if size < math.inf else 0.0)
+        return max(self.tol, self.gap_share * start_gap, self.rtol * size if size < math.inf else 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -297,7 +297,7 @@ class Plan:
         found = [self.constants[name].value if name in self.constants else math.inf for name in DISTANCES]
         return found[0], found[1]
 
-    def next_inspection(self, step: int) -> int:
+    def next_judgement(self, step: int) -> int:
         """The iteration of the certificate after the one at `step`; adaptive sliding is judged at every one."""
         every = 1 if self.is_adaptive else self.every
         return max(step + 1, math.floor(GROWTH * step)) if every is None else step + every
@@ -306,7 +306,7 @@ class Plan:
         """Longer stages from number `first` on: what a run does when a practical stage gained too little."""
         assert self.schedule is not None
         stages = self.schedule.stages
-        later = tuple(lengthened(stage, factor) for stage in stages[first:])
+        later = tuple(lengthen(stage, factor) for stage in stages[first:])
         return replace(self, schedule=replace(self.schedule, stages=stages[:first] + later))
 
     def explain(self) -> str:
@@ -320,7 +320,7 @@ class Plan:
         >>> print(ss.plan(game, tol=1e-3, method="mirror-prox").explain())
         Plan: mirror-prox, output average, metric balanced
           target   gap at most 0.001
-          inspect  every 10 % more iterations
+          judge    every 10 % more iterations
           proof    global: X is bounded; Y is bounded
         """
         lines = plan_lines(self)
@@ -337,7 +337,7 @@ class Plan:
             lines.append(f"  calls    about f' {f:,.3g}   g' {g:,.3g}   B and B^T {B:,.3g}")
         if self.costs is not None and (self.schedule is not None or self.predicted):
             c_f, c_g, c_B = self.costs
-            cost = self.expected_share * weighted_cost(self.predicted_calls, self.costs)
+            cost = self.expected_share * weigh_calls(self.predicted_calls, self.costs)
             lines.append(f"  cost     {cost:.4g} expected, at prices f' {c_f:.4g}, g' {c_g:.4g}, B {c_B:.4g}")
             lines += [f"  instead  {name}: {cost:.4g}" for name, cost in self.alternatives]
         return "\n".join(lines)
@@ -405,7 +405,7 @@ class Plan:
             raise InputError(f"Plan.from_dict: {error!r} in the data; expected what to_dict wrote.") from error
 
 
-def weighted_cost(calls: Mapping[str, float], costs: Sequence[float]) -> float:
+def weigh_calls(calls: Mapping[str, float], costs: Sequence[float]) -> float:
     """c_f N_f + c_g N_g + c_B N_B."""
     c_f, c_g, c_B = costs
     return math.fsum((c_f * calls["f"], c_g * calls["g"], c_B * calls["B"]))

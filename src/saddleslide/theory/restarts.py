@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from saddleslide.errors import InputError
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.levels import Level, Term, place
-from saddleslide.theory.noise import steadied
+from saddleslide.theory.noise import steady
 
 # Proof of Theorem 4.4: rho gives 2/3 + 32 rho = 3/4; C_VI = 2^5 covers the factors of Theorem 3.3 for n = 3.
 RHO = 1.0 / 384.0
@@ -57,7 +57,7 @@ class Curvature:
         return self.kappa_xy * max(self.beta_x * self.delta_y, self.beta_y * self.delta_x)
 
     @property
-    def anchored(self) -> bool:
+    def is_anchored(self) -> bool:
         """Whether p_3 is active."""
         return self.beta_x > 0.0 or self.beta_y > 0.0
 
@@ -129,7 +129,7 @@ def stage_terms(curvature: Curvature, Omega: float, anchor: float) -> tuple[dict
     if min(weights) <= 0.0:
         raise InputError(f"restarts: delta_x, delta_y are {weights}; Theorem 4.4 expects both > 0.")
     f, g = curvature.f.in_metric(weights[0]), curvature.g.in_metric(weights[1])
-    p_3, M = Holder(1.0, anchor) if curvature.anchored else None, math.sqrt(curvature.kappa_xy)
+    p_3, M = Holder(1.0, anchor) if curvature.is_anchored else None, math.sqrt(curvature.kappa_xy)
     terms = (Term("f", f), Term("g", g), Term("B", p_3, M))
     needs = {"f": stage_budget(f, Omega), "g": stage_budget(g, Omega), "B": max(M, 1.0)}
     return {term.name: replace(term, weights=weights, Omega=Omega) for term in terms}, needs
@@ -141,7 +141,7 @@ def place_by_budget(terms: Mapping[str, Term], calls: Mapping[str, float]) -> tu
     for name in order:
         loops.append(max(1, math.ceil(calls[name] / N)))
         N *= loops[-1]
-    return place(steadied([terms[name] for name in order], loops), loops)
+    return place(steady([terms[name] for name in order], loops), loops)
 
 
 def practical_stage(curvature: Curvature, Omega: float, factor: float = 1.0) -> Stage:
@@ -151,15 +151,15 @@ def practical_stage(curvature: Curvature, Omega: float, factor: float = 1.0) -> 
     return Stage(place_by_budget(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
 
 
-def lengthened(stage: Stage, factor: float) -> Stage:
+def lengthen(stage: Stage, factor: float) -> Stage:
     """A practical stage with `factor` times the calls of each oracle."""
     terms = {level.term.name: level.term for level in stage.levels}
     return replace(stage, levels=place_by_budget(terms, {level.term.name: factor * level.N for level in stage.levels}))
 
 
-def proved_stage(curvature: Curvature, Omega: float) -> Stage:
+def prove_stage(curvature: Curvature, Omega: float) -> Stage:
     """The calls and tolerances that the proof of Theorem 4.4 asks for: Psi falls to 3/4 Omega."""
-    terms, _ = stage_terms(curvature, Omega, curvature.kappa_xy if curvature.anchored else 0.0)
+    terms, _ = stage_terms(curvature, Omega, curvature.kappa_xy if curvature.is_anchored else 0.0)
     # C_VI kappa_xy/N^2 <= rho/4 and C_VI sqrt(kappa_xy)/N <= rho/4.
     root = math.sqrt(curvature.kappa_xy)
     calls = {"B": max(math.sqrt(4.0 * C_VI / RHO) * root, 4.0 * C_VI / RHO * root, 1.0), "f": 1.0, "g": 1.0}

@@ -70,9 +70,9 @@ def constant(kind: ArrayKind, array: Any) -> Any:
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     if array.flags.writeable or owner.flags.writeable or owner.base is not None:
-        return kind.uploaded(array)
+        return kind.upload(array)
     key = (kind, array.ctypes.data, array.shape, array.strides)
-    return kept(owner, key, lambda: kind.uploaded(array))
+    return kept(owner, key, lambda: kind.upload(array))
 
 
 def plain_key(key: Any, ndim: int) -> Any:
@@ -221,7 +221,7 @@ class Remote(NDArrayOperatorsMixin):
                 if self._key is None:
                     whole.write(space.xp.reshape(value, whole.shape))
                 else:
-                    whole.write(space.replaced(whole.native, self._key, value))
+                    whole.write(space.put(whole.native, self._key, value))
             elif not space.shares:
                 self._native = value
             elif value is not self._native:
@@ -246,7 +246,7 @@ class Remote(NDArrayOperatorsMixin):
             if isinstance(given, bool | int | float):
                 given = self.space.full((), given, self.native)
             given = self.space.xp.broadcast_to(given, tuple(self.native[key].shape))
-            changed = self.space.replaced(self.native, key, given)
+            changed = self.space.put(self.native, key, given)
         self.write(changed)
 
     def __len__(self) -> int:
@@ -288,7 +288,7 @@ class Remote(NDArrayOperatorsMixin):
     def host(self) -> Any:
         """A copy on the host."""
         COUNTS.down += 1
-        return np.array(self.kind.downloaded(self.native))
+        return np.array(self.kind.download(self.native))
 
     def tolist(self) -> Any:
         """The entries on the host, as numbers of Python."""
@@ -303,7 +303,7 @@ class Remote(NDArrayOperatorsMixin):
             return on_host(self, getattr(ufunc, method), inputs, options, out)
         with self.kind.scope():
             answer = Remote(self.kind, known(self, *(self.native_of(value) for value in inputs)))
-        return answer if out is None else stored(answer, out[0])
+        return answer if out is None else store(answer, out[0])
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         known = FUNCTIONS.get(function)
@@ -320,7 +320,7 @@ class Remote(NDArrayOperatorsMixin):
         return self.copy()
 
 
-def stored(answer: Any, out: Any) -> Any:
+def store(answer: Any, out: Any) -> Any:
     """The answer written to `out`, wherever that lies."""
     if isinstance(out, Remote):
         out.write(answer.native if isinstance(answer, Remote) else out.native_of(answer))
@@ -340,5 +340,5 @@ def on_host(near: Remote, function: Any, args: Any, kwargs: Any, out: Any = None
     answer = function(*down(args), **{name: down(value) for name, value in kwargs.items()})
     target = out[0] if isinstance(out, tuple) else out
     if isinstance(answer, np.ndarray) and answer.ndim and answer.dtype.kind in "bf":
-        answer = Remote(near.kind, near.kind.uploaded(answer))
-    return answer if target is None else stored(answer, target)
+        answer = Remote(near.kind, near.kind.upload(answer))
+    return answer if target is None else store(answer, target)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.remote.array import FUNCTIONS, UFUNCS, Remote, on_host, stored
+from saddleslide.arrays.remote.array import FUNCTIONS, UFUNCS, Remote, on_host, store
 
 # A function of the array that it runs beside and of arrays of the library, or numbers.
 Native = Callable[..., Any]
@@ -28,7 +28,7 @@ def _arithmetic(operation: Callable[..., Any]) -> Native:
     return run
 
 
-def _named(name: str) -> Native:
+def _call_named(name: str) -> Native:
     """A function of the library; numbers become arrays first."""
 
     def run(here: Remote, *values: Any) -> Any:
@@ -65,7 +65,7 @@ _COMPARISONS: dict[str, Callable[..., Any]] = {
 _NAMES = ("sqrt", "exp", "expm1", "log", "log1p", "sign", "isfinite", "isnan", "isinf", "copysign", "logaddexp")
 UFUNCS.update({name: _arithmetic(operation) for name, operation in _OPERATORS.items()})
 UFUNCS.update({name: lambda here, *values, run=run: run(*values) for name, run in _COMPARISONS.items()})
-UFUNCS.update({name: _named(name) for name in _NAMES})
+UFUNCS.update({name: _call_named(name) for name in _NAMES})
 UFUNCS.update({name: _extreme(name) for name in ("maximum", "minimum")}, square=lambda here, x: x * x)
 
 
@@ -77,7 +77,7 @@ def _array(here: Remote, value: Any) -> Any:
 
 def _told(here: Remote, native: Any, out: Any = None) -> Any:
     """An array of the library as a remote one, in `out` where it is given."""
-    return Remote(here.kind, native) if out is None else stored(Remote(here.kind, native), out)
+    return Remote(here.kind, native) if out is None else store(Remote(here.kind, native), out)
 
 
 def _sum(here: Remote, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
@@ -126,10 +126,10 @@ def _where(here: Remote, condition: Any, x: Any, y: Any) -> Any:
 
 def _clip(here: Remote, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:
     clipped = np.minimum(np.maximum(a, a_min), a_max)
-    return clipped if out is None else stored(clipped, out)
+    return clipped if out is None else store(clipped, out)
 
 
-def _joined(*names: str) -> Native:
+def _join_by(*names: str) -> Native:
     """A function of several arrays, along an axis."""
 
     def run(here: Remote, arrays: Any, axis: int = 0) -> Any:
@@ -163,14 +163,14 @@ _FUNCTIONS: dict[Any, Native] = {
     np.dot: lambda here, a, b, out=None: _told(here, _array(here, a) @ _array(here, b), out),
     np.linalg.norm: _norm,
     np.where: _where,
-    np.copyto: lambda here, dst, src: stored(src, dst),
+    np.copyto: lambda here, dst, src: store(src, dst),
     np.clip: _clip,
     np.empty_like: lambda here, prototype, dtype=None: here.new(prototype.shape),
     np.zeros_like: lambda here, a, dtype=None: here.new(a.shape),
     np.ones_like: lambda here, a, dtype=None: here.new(a.shape, 1.0),
     np.full_like: lambda here, a, fill_value, dtype=None: here.new(a.shape, fill_value),
-    np.concatenate: _joined("concat", "concatenate"),
-    np.stack: _joined("stack"),
+    np.concatenate: _join_by("concat", "concatenate"),
+    np.stack: _join_by("stack"),
     np.take_along_axis: _take_along_axis,
     np.sort: _sort,
     np.cumsum: _cumsum,

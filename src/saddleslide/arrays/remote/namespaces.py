@@ -49,7 +49,7 @@ class Namespace:
             return x.clone()
         return x.copy() if self.shares else x
 
-    def replaced(self, x: Any, key: Any, new: Any) -> Any:
+    def put(self, x: Any, key: Any, new: Any) -> Any:
         """The array with other entries at a key: a new one, or the old one where slices share memory."""
         if self.library == "jax":
             return x.at[key].set(new)

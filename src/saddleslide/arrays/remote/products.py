@@ -17,7 +17,7 @@ SPARSE = ("torch", "jax", "cupy")
 def sparse_product(matrix: Any, v: Remote) -> Remote:
     """Matrix times vector: on the vector's side, or on the host where the library has no sparse matrices."""
     if v.kind.library not in SPARSE:
-        return Remote(v.kind, v.kind.uploaded(np.asarray(matrix @ v.host())))
+        return Remote(v.kind, v.kind.upload(np.asarray(matrix @ v.host())))
     with v.kind.scope():
         there = kept(matrix, repr(v.kind), lambda: _sparse(v, matrix.tocoo()))
         return Remote(v.kind, there @ v.native)
@@ -25,7 +25,7 @@ def sparse_product(matrix: Any, v: Remote) -> Remote:
 
 def _sparse(v: Remote, entries: Any) -> Any:
     """The entries of a matrix as a sparse matrix of the library, on the device of v."""
-    library, values = v.kind.library, v.kind.uploaded(entries.data)
+    library, values = v.kind.library, v.kind.upload(entries.data)
     if library == "torch":
         torch = v.space.xp
         places = torch.tensor(np.stack([entries.row, entries.col]).astype(np.int64), device=values.device)

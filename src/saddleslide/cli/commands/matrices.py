@@ -96,7 +96,7 @@ def _add_constrained(one: Any) -> None:
     one.add_argument("--seed", type=whole(0), default=0, help="seed of the random constraint, 5 x 20 (0)")
 
 
-def _constrained(chosen: Any) -> SaddleProblem:
+def _build_constrained(chosen: Any) -> SaddleProblem:
     A, b = _pair(chosen, "constrained", (5, 20), (5,), feasible=True)
     if A.ndim != 2:
         raise InputError(f"constrained: A has shape {A.shape}; expected a matrix.")
@@ -160,7 +160,7 @@ such as data.npz:A and data.npz:b
 )  # fmt: skip
 CONSTRAINED = Entry(
     "constrained", "min <x, Q x> / 2 + <c, x> with A x = b: x, multipliers, feasibility", 1e-6,
-    _add_constrained, _constrained,
+    _add_constrained, _build_constrained,
     examples=("", "--nonnegative --seed 1 --tol 1e-3"),
     report="--out constrained",
     own=f"your own data: --A, --b, --Q and --c, each {_FILES}\n",

@@ -20,10 +20,10 @@ def metric_of(schedule: Schedule, problem: SaddleProblem) -> Metric | None:
     """The norm of the x block, which a plan from a file has as data."""
     if schedule.given is None or isinstance(schedule.given, Metric):
         return schedule.given
-    return from_dict(schedule.given).attached(problem.coupling)
+    return from_dict(schedule.given).with_coupling(problem.coupling)
 
 
-def fitted(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Plan:
+def fit(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Plan:
     """The plan for this problem and start: refused if made for another problem, its Omegas those of this start."""
     schedule = plan.schedule
     if schedule is None:
@@ -43,7 +43,7 @@ def fitted(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Pl
     return plan
 
 
-def expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> float:
+def bound_expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> float:
     """What the plan proves of this run on average over all draws; NaN where nothing is drawn, else infinite.
 
     It is about this run where no constant is an estimate, the start is the plan's, and there is no more noise.

@@ -14,12 +14,12 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.facts import metric_constants
 from saddleslide.facts.costs import chosen_costs
 from saddleslide.facts.facts import CONSTANT_NAMES, SMOOTHNESS_NAMES, plan_constants
-from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms, constants_in, noise_in, squared_radius_in
+from saddleslide.facts.metric_constants import BUILT_METRICS, Omega_in, block_norms, constants_in, noise_in
 from saddleslide.facts.noise import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
 from saddleslide.facts.requirements import run_hypotheses
 from saddleslide.functions.entrywise import Zero
 from saddleslide.methods.metric_choice import built_metric, choose_metric
-from saddleslide.methods.schedule.regimes import restarted_plan
+from saddleslide.methods.schedule.regimes import plan_restarts
 from saddleslide.methods.schedule.request import SHARP, Request
 from saddleslide.methods.sliding.view import view_of
 from saddleslide.metrics import Metric
@@ -31,8 +31,8 @@ from saddleslide.theory import Constant, Plan, Term, loop_counts, place, proved_
 from saddleslide.theory.bounds import PRACTICAL_KAPPA
 from saddleslide.theory.holder import Holder
 from saddleslide.theory.levels import check_loops
-from saddleslide.theory.noise import ESTIMATE, is_noisy, proved_accuracy, steadied
-from saddleslide.theory.plan import RECURSIVE_SLIDING, weighted_cost
+from saddleslide.theory.noise import ESTIMATE, is_noisy, prove_accuracy, steady
+from saddleslide.theory.plan import RECURSIVE_SLIDING, weigh_calls
 from saddleslide.theory.schedule import EXTRAGRADIENT, PRIMAL_DUAL, one_stage
 
 Costs = tuple[float, float, float]
@@ -87,7 +87,7 @@ class Setting:
     def squares(self) -> tuple[float, float]:
         """Largest squared distances from the start on X and Y."""
         (x, y), X, Y = self.start, self.problem.X, self.problem.Y
-        return X.squared_radius(x) if self.metric is None else squared_radius_in(self.metric, X, x), Y.squared_radius(y)
+        return X.squared_radius(x) if self.metric is None else Omega_in(self.metric, X, x), Y.squared_radius(y)
 
     def constants(self, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
         """The constants of what has a level, in the norm of the metric; a proof can not rest on estimates."""
@@ -107,9 +107,9 @@ class Setting:
 
 def _settings(problem: SaddleProblem, request: Request) -> list[Setting]:
     """The settings to compare: those asked for, or where nothing is asked for also what may be cheaper."""
-    start, simple, declared = problem.start(request.start), request.simple, request.declared
+    start, simple, declared = problem.start(request.start), request.simple, request.known_constants
     plain, sampled = request.plain_metric, is_sampled(problem)
-    automatic = plain and request.regime == "auto" and not (request.narrowed or sampled)
+    automatic = plain and request.regime == "auto" and not (request.is_narrow or sampled)
     norms: list[Metric | None] = [_metric_asked_for(problem, request.metric, start)]
     if automatic and choose_metric(problem, problem.f, "auto")[0] == "diagonal":
         # Where the curvatures of the entries differ much; it is read off at no call.
@@ -138,7 +138,7 @@ def _metric_asked_for(problem: SaddleProblem, metric: Any, start: tuple[Array, A
             "mixes with it. Use a free X, or ss.solve, which watches whether the constraint is active."
         )
     if isinstance(metric, Metric):
-        return metric.attached(problem.coupling)
+        return metric.with_coupling(problem.coupling)
     oracles = Oracles(problem)
     try:
         return built_metric(metric, oracles, problem.f, start[0], seed=0)
@@ -165,10 +165,10 @@ def _candidates(problem: SaddleProblem, request: Request, costs: Costs) -> Itera
         if setting.metric is not None and request.plain_metric:
             continue
         for regime in [name for name in regimes if name != "degenerate"]:
-            made = restarted_plan(setting, request, used, regime, without_calls=len(regimes) > 1)
+            made = plan_restarts(setting, request, used, regime, without_calls=len(regimes) > 1)
             assert made.schedule is not None
             placed = replace(made.schedule, given=setting.metric, start_key=key_of(*setting.start))
-            merit = made.expected_share * weighted_cost(made.predicted_calls, costs)
+            merit = made.expected_share * weigh_calls(made.predicted_calls, costs)
             yield regime + setting.label, replace(made, schedule=placed), merit
 
 
@@ -177,9 +177,9 @@ def _regimes(setting: Setting, request: Request, bounded: bool) -> list[str]:
     if request.regime != "auto":
         return [request.regime]
     # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
-    if request.narrowed or setting.simple or not (request.plain_metric or setting.metric is not None):
+    if request.is_narrow or setting.simple or not (request.plain_metric or setting.metric is not None):
         return ["degenerate"]
-    problem, declared = setting.problem, request.declared
+    problem, declared = setting.problem, request.known_constants
     curved = [
         declared.get("mu_x", problem.f.strong_convexity(problem.X)) > 0.0,
         declared.get("mu_y", problem.g.strong_convexity(problem.Y)) > 0.0,
@@ -220,9 +220,9 @@ def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], c
         made = replace(_one_run(terms, used, name, request), hypotheses=hypotheses)
         assert made.schedule is not None
         schedule = replace(made.schedule, simple=setting.simple, given=setting.metric)
-        for step in _coupling_steps(made, setting, request):
+        for step in _list_steps(made, setting, request):
             stepped = replace(made, schedule=replace(schedule, coupling_step=step))
-            merit = stepped.bound if request.loops is not None else weighted_cost(stepped.predicted_calls, costs)
+            merit = stepped.bound if request.loops is not None else weigh_calls(stepped.predicted_calls, costs)
             label = f", {step} steps" if step != EXTRAGRADIENT else ""
             yield f"degenerate, metric {name}{setting.label}{label}", stepped, merit
 
@@ -246,16 +246,16 @@ def _one_run(terms: list[Term], used: dict[str, Constant], metric: str, request:
         terms = [{term.name: term for term in terms}[letter] for letter in order]
     if loops is None and (proved == SHARP or (proved and is_noisy(terms))):
         assert tol is not None
-        eps, kappa = proved_accuracy(terms, tol, sort=order is None), PRACTICAL_KAPPA
+        eps, kappa = prove_accuracy(terms, tol, sort=order is None), PRACTICAL_KAPPA
         terms = terms if order is not None else sorted_by_budget(terms, eps)
     if loops is None:
         kappa = (proved_kappa(len(terms)) if proved else PRACTICAL_KAPPA) if kappa is None else float(kappa)
         loops = loop_counts(terms, eps, kappa)
-    schedule = one_stage(place(steadied(terms, loops), loops), metric=metric, kappa=kappa)
+    schedule = one_stage(place(steady(terms, loops), loops), metric=metric, kappa=kappa)
     return Plan(method=RECURSIVE_SLIDING, schedule=schedule, constants=used, tol=tol)
 
 
-def _coupling_steps(made: Plan, setting: Setting, request: Request) -> tuple[str, ...]:
+def _list_steps(made: Plan, setting: Setting, request: Request) -> tuple[str, ...]:
     """The steps to compare: the one asked for, or the paper's, and where all is left to the plan also the other."""
     # The outermost loop is seen step by step, so a coupling alone keeps the paper's step.
     assert made.schedule is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.certificates.certificate import judged
+from saddleslide.certificates.certificate import judge_point
 from saddleslide.domains import Domain, FullSpace
 from saddleslide.errors import InputError
 from saddleslide.facts.noise import refuse_mixed, variances
@@ -19,7 +19,7 @@ from saddleslide.facts.requirements import restart_hypotheses
 from saddleslide.functions.base import Function, gradient_aside
 from saddleslide.functions.entrywise import Linear
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.operators import Coupling, Mirrored
+from saddleslide.operators import Mirrored, Operator
 from saddleslide.operators.spectrum import as_dense, note
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory import Constant, Plan, restarts
@@ -46,7 +46,7 @@ PRACTICAL_FACTOR = 1.0
 SAMPLED_FACTOR = 4.0
 
 
-def restarted_plan(
+def plan_restarts(
     setting: Setting, request: Request, constants: Mapping[str, Constant], regime: str, without_calls: bool
 ) -> Plan:
     """The plan of regime "restarts" or "mixed" for a target gap; Psi0 without any call where that is wanted."""
@@ -84,7 +84,7 @@ def restarted_plan(
     else:
         Omegas = [Psi0 * CONTRACTION**s for s in range(restart_count(Psi0, target) if Psi0 > target else 0)]
         practical = partial(restarts.practical_stage, factor=factor)
-        stages = tuple((restarts.proved_stage if proved else practical)(curvature, Omega) for Omega in Omegas)
+        stages = tuple((restarts.prove_stage if proved else practical)(curvature, Omega) for Omega in Omegas)
     schedule = Schedule(
         stages,
         regime,
@@ -111,9 +111,9 @@ def _effective_curvature(
     found = Curvature(f, g, *(constants[name].value for name in ("L_xy", "mu_x", "mu_y")))
     moduli, ranges = (0.0, 0.0), dict[str, str]()
     if request.anchors:
-        moduli, ranges = _coupling_moduli(setting, request, any(variances(constants)))
+        moduli, ranges = _find_moduli(setting, request, any(variances(constants)))
     if regime == "mixed":
-        found, extra = _regularised_curvature(setting, tol, found, moduli)
+        found, extra = _regularise_curvature(setting, tol, found, moduli)
         # The regularised block keeps lambda alone (appendix "Mixed Cases": mu_yx = 0 there).
         moduli = (0.0, moduli[1]) if extra.block == "x" else (moduli[0], 0.0)
         ranges.pop(extra.block, None)
@@ -145,7 +145,7 @@ def _first_Psi(
         bound = Psi_of_sizes(curvature, setting.squares)
         if math.isfinite(bound):
             return bound, "sizes of the domains"
-    found = judged(problem if extra is None else regularised_problem(problem, extra, setting.start), *setting.start)
+    found = judge_point(problem if extra is None else regularise_problem(problem, extra, setting.start), *setting.start)
     note(found.calls)
     # Largest delta/mu over blocks where the gap sees mu alone. What an anchor adds to delta_x is in the gap as the
     # conjugate of g, which is 1/L_y strongly convex only if Y is the whole space; the same for delta_y, f and X.
@@ -171,7 +171,7 @@ def Psi_of_sizes(curvature: Curvature, squares: tuple[float, float]) -> float:
     return total
 
 
-def _regularised_curvature(
+def _regularise_curvature(
     setting: Setting, tol: float, bare: Curvature, moduli: tuple[float, float]
 ) -> tuple[Curvature, Regularisation]:
     """The curvature with lambda in the block that has none, and that regularisation."""
@@ -187,7 +187,7 @@ def _regularised_curvature(
     return regularise(bare, tol, Omega, (X.diameter(), Y.diameter()), block)
 
 
-def regularised_problem(problem: SaddleProblem, extra: Regularisation, center: tuple[Array, Array]) -> SaddleProblem:
+def regularise_problem(problem: SaddleProblem, extra: Regularisation, center: tuple[Array, Array]) -> SaddleProblem:
     """The problem with lambda/2 |u - u_0|^2 added to the block without curvature (its constant is left out)."""
     f, g, at_y = problem.f, problem.g, extra.block == "y"
     added = Quadratic(extra.weight) + Linear(-extra.weight * center[1 if at_y else 0])
@@ -201,7 +201,7 @@ def _inactive(setting: Setting, request: Request) -> tuple[bool, bool]:
     return isinstance(X, FullSpace) or "x" in request.interior, isinstance(Y, FullSpace) or "y" in request.interior
 
 
-def _coupling_moduli(setting: Setting, request: Request, noisy: bool) -> tuple[tuple[float, float], dict[str, str]]:
+def _find_moduli(setting: Setting, request: Request, noisy: bool) -> tuple[tuple[float, float], dict[str, str]]:
     """mu_xy and mu_yx, each 0 where its anchor is refused; and how the range conditions are known that they use.
 
     Theorem 4.4 wants zeta = 0 (the normal vector of Y) for beta_x and xi = 0 (that of X) for beta_y.
@@ -222,7 +222,7 @@ def _coupling_moduli(setting: Setting, request: Request, noisy: bool) -> tuple[t
     return (mu_xy, mu_yx), {block: how for block, how in (("x", x), ("y", y)) if how}
 
 
-def _modulus(block: str, function: Function, domain: Domain, coupling: Coupling, declared: bool) -> tuple[float, str]:
+def _modulus(block: str, function: Function, domain: Domain, coupling: Operator, declared: bool) -> tuple[float, str]:
     """The smallest singular value on a block, and how the range condition is known that it needs, if any."""
     if not isinstance(domain, FullSpace):
         # The range condition is for domain + kernel = domain; without a kernel nobody needs it.
@@ -241,7 +241,7 @@ def _modulus(block: str, function: Function, domain: Domain, coupling: Coupling,
     return found, DECLARED if declared else COMPUTED
 
 
-def range_condition(function: Function, domain: Domain, coupling: Coupling) -> bool:
+def range_condition(function: Function, domain: Domain, coupling: Operator) -> bool:
     """R_x or R_y of Assumption properties_of_B, where it can be checked: a constant gradient in the range of B."""
     # The assumption also wants X + ker B = X, which a bounded set breaks.
     if not function.linear or not isinstance(domain, FullSpace):

@@ -14,7 +14,7 @@ import numpy as np
 from saddleslide.arrays.arguments import as_flag, as_mapping, as_names, as_whole, as_word
 from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.facts import declared_constants
+from saddleslide.facts.facts import check_constants
 from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms
 from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.metrics import Metric
@@ -68,14 +68,14 @@ class Request:
         return isinstance(self.metric, str) and self.metric == "auto"
 
     @property
-    def narrowed(self) -> bool:
+    def is_narrow(self) -> bool:
         """Whether levels or oracles were asked for, which leaves one run of the recursion."""
         return self.order is not None or self.loops is not None or bool(self.oracles)
 
     @cached_property
-    def declared(self) -> dict[str, float]:
+    def known_constants(self) -> dict[str, float]:
         """Declared constants."""
-        return declared_constants(as_mapping(self.constants, "plan: constants", "{'H_x': 2.0}"))
+        return check_constants(as_mapping(self.constants, "plan: constants", "{'H_x': 2.0}"))
 
     @cached_property
     def oracles(self) -> dict[str, tuple[float, float]]:
@@ -108,7 +108,7 @@ class Request:
         block_norms(self.metric, (1.0, 1.0))
         self._check_names()
         self._check_idle()
-        assert isinstance(self.declared, dict) and isinstance(self.oracles, dict)
+        assert isinstance(self.known_constants, dict) and isinstance(self.oracles, dict)
 
     def _check_target(self, problem: SaddleProblem) -> None:
         tol, order, complaints = self.tol, self.order, []
@@ -163,7 +163,7 @@ class Request:
             unknown = sorted(map(str, strange))
             raise_all("plan", [f"simple has {unknown}; expected 'auto' or names among ['f', 'g']."] * bool(unknown))
         for side in "xy":
-            nu, H, mu = (self.declared.get(f"{letter}_{side}") for letter in ("nu", "H", "mu"))
+            nu, H, mu = (self.known_constants.get(f"{letter}_{side}") for letter in ("nu", "H", "mu"))
             if H is not None and mu is not None and (nu or 1.0) == 1.0 and mu > H:
                 raise InputError(f"plan: mu_{side} is {mu:g} and H_{side} is {H:g}; expected mu <= H.")
         as_word(self.coupling_step, "plan: coupling_step", ("auto", *COUPLING_STEPS))

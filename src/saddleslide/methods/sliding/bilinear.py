@@ -13,9 +13,9 @@ from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.guards import PairGuard
 from saddleslide.domains import Domain, Product
 from saddleslide.functions.base import Function
-from saddleslide.functions.constants import bounding_modulus
+from saddleslide.functions.constants import modulus_for_bounds
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.minimum import LowerModel, spared
+from saddleslide.functions.minimum import LowerModel, keep_modulus
 from saddleslide.functions.roundings import FEW
 from saddleslide.methods.sliding.anchors import Anchors, AnchorTerms
 from saddleslide.methods.sliding.innermost import innermost_sweep
@@ -50,12 +50,12 @@ def bilinear_recursion(
     values: dict[str, float] = {}
     gradients, pieces = gradient_writers(oracles, view.problem, values), model_pieces(view, values)
     coupled = any(level.term.M > 0.0 for level in stage.levels)
-    operator = view.dual(coupling_writer(oracles)) if coupled else None
+    operator = view.dual(product_writer(oracles)) if coupled else None
     anchors = taken_anchors(oracles, stage, start, view.problem) if anchors is None else anchors
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     # Anchors are Euclidean: a run refuses them beside a metric.
     terms = AnchorTerms(oracles, anchors, z) if anchors.active else None
-    savings = Savings(view.dual(coupling_writer(oracles, at_start=True)), partial(oracles.spare, 2))
+    savings = Savings(view.dual(product_writer(oracles, at_start=True)), partial(oracles.spare, 2))
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
@@ -79,7 +79,7 @@ def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
     problem, metric = view.problem, view.metric
 
     def piece_of(block: int, name: str, function: Function, domain: Domain) -> Piece:
-        modulus, guard = bounding_modulus(function, Zero(), domain), PairGuard(name, function, domain)
+        modulus, guard = modulus_for_bounds(function, Zero(), domain), PairGuard(name, function, domain)
         calls = count()
 
         def piece(z: Array, gradient: Array) -> Model:
@@ -88,7 +88,7 @@ def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
             slope = slope if block == 1 or metric is None else metric.product(slope)
             if number < _GUARDED or number % _GUARDED == 0:
                 guard.look(Linearisation(point.copy(), values[name], slope.copy()))
-            model = LowerModel.rounded(function, domain, point, values[name], slope, modulus)
+            model = LowerModel.from_gradient(function, domain, point, values[name], slope, modulus)
             return model.constant, model.slope
 
         return piece
@@ -118,7 +118,7 @@ def lower_models(carried: Mapping[str, Model], problem: SaddleProblem) -> dict[s
         function, domain = (problem.f, problem.X) if name == "f" else (problem.g, problem.Y)
         # Every step of an average rounds once; its weights fade.
         constant -= 4.0 * FEW * abs(constant)
-        found[name] = LowerModel(constant, slope, spared(bounding_modulus(function, Zero(), domain), domain))
+        found[name] = LowerModel(constant, slope, keep_modulus(modulus_for_bounds(function, Zero(), domain), domain))
     return found
 
 
@@ -158,7 +158,7 @@ def gradient_writers(
     return {"f": writer("f", seen.f, slice(n), seen.X), "g": writer("g", seen.g, slice(n, None), seen.Y)}
 
 
-def coupling_writer(oracles: Oracles, at_start: bool = False) -> Writer:
+def product_writer(oracles: Oracles, at_start: bool = False) -> Writer:
     """Q(x, y) = (B^T y, -B x): two products, less those of a block that is 0 at the start of a run."""
     shapes = [oracles.problem.X.shape, oracles.problem.Y.shape]
 

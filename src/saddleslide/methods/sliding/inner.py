@@ -55,7 +55,7 @@ class DualModel:
 
 
 @dataclass(frozen=True)
-class CouplingProblem:
+class InnerProblem:
     """min_x max_y <gradient, x> + L/2 |x - center|_P^2 + f_simple + <y, Bx> - g_simple - model, and where to begin.
 
     Points x are in the coordinates of the metric. The way travelled is measured from `origin`.
@@ -88,7 +88,7 @@ class Inside(NamedTuple):
     g_error: float | None = None
 
 
-class CouplingLoop:
+class InnerLoop:
     """Approximate solutions of coupling problems.
 
     In the coupling metric diag(rho S, I/rho), with S an upper bound on B^T B that is diagonal in the metric's basis,
@@ -101,7 +101,7 @@ class CouplingLoop:
         self.oracles, self.split = oracles, split
         self.steps = CompiledSteps.made(oracles, metric, split) or PlainSteps(oracles, metric, split)
 
-    def solve(self, given: CouplingProblem, most: int, tolerance: float, known: Pulls = ()) -> Inside:
+    def solve(self, given: InnerProblem, most: int, tolerance: float, known: Pulls = ()) -> Inside:
         """Steps until there are `most`, or one, not the first, changes (x, y) by less than `tolerance` of the way.
 
         It ends with B^T y, for the judge and for the first step of the next loop. Where that begins is kept too, in
@@ -129,7 +129,7 @@ class PlainSteps:
     def __init__(self, oracles: Oracles, metric: Metric, split: Split) -> None:
         self.oracles, self.metric, self.split = oracles, metric, split
 
-    def begin(self, given: CouplingProblem) -> None:
+    def begin(self, given: InnerProblem) -> None:
         """At the start of a problem."""
         self.given = given
         self.X, self.y = given.start
@@ -144,7 +144,7 @@ class PlainSteps:
         metric, L, rho, origin = self.metric, self.given.L, self.given.rho, self.given.origin
         problem, model = self.oracles.problem, self.given.model
         pull = self.oracles.adjoint(self.y_ahead) if pull is None else pull
-        target = self.base - metric.to_basis(pull) + rho * metric.coupling_apply(self.X)
+        target = self.base - metric.to_basis(pull) + rho * metric.apply_coupling(self.X)
         if isinstance(metric, Entrywise):
             weight = metric.weight(L, rho)
             X = self.x = prox(self.split.f_simple, target / weight, weight, problem.X)
@@ -159,8 +159,8 @@ class PlainSteps:
             center = (1.0 / rho * self.y + model.curvature * model.center + Bx - model.slope) / total
             y = prox(self.split.g_simple, center, total, problem.Y)
         step, way = y - self.y, y - origin[1]
-        change = L * metric.squared_norm(X - self.X) + float(np.vdot(step, step)) / rho
-        outer = L * metric.squared_norm(X - origin[0]) + float(np.vdot(way, way)) / rho
+        change = L * metric.norm_squared(X - self.X) + float(np.vdot(step, step)) / rho
+        outer = L * metric.norm_squared(X - origin[0]) + float(np.vdot(way, way)) / rho
         self.y_ahead = y + step
         self.X, self.y = X, y
         return change, outer
@@ -202,7 +202,7 @@ class CompiledSteps:
         sets = known_set(X), known_set(problem.Y)
         return cls(oracles, metric, f if isinstance(metric, Entrywise) else SeparableForm(), g, sets)
 
-    def begin(self, given: CouplingProblem) -> None:
+    def begin(self, given: InnerProblem) -> None:
         L, rho, model = given.L, given.rho, given.model
         self.X, self.y = (_contiguous(part) for part in given.start)
         origin = tuple(_contiguous(part) for part in given.origin)
@@ -294,14 +294,14 @@ class Work(State):
 class Proximal:
     """g by its proximal step, possibly beside a fixed model: the coupling loop does it all."""
 
-    def __init__(self, loop: CouplingLoop, steps: int, tolerance: float) -> None:
+    def __init__(self, loop: InnerLoop, steps: int, tolerance: float) -> None:
         self.loop, self.first = loop, Work(steps, tolerance)
 
     def begin(self, x: Array, y: Array) -> Work:
         """The work as it begins at a point."""
         return self.first
 
-    def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
+    def solve(self, step: InnerProblem, work: Work) -> tuple[Inside, Work]:
         """What a step on f finds, f being a linear model there; and the work of the next one."""
         found = self.loop.solve(step, work.steps, work.tolerance, work.known)
         return found, replace(work, known=found.known)
@@ -311,7 +311,7 @@ class Proximal:
 class Linearised:
     """A costly g linearised at y, and again while the error of its model exceeds a part of the dual step."""
 
-    def __init__(self, loop: CouplingLoop, steps: int, tolerance: float) -> None:
+    def __init__(self, loop: InnerLoop, steps: int, tolerance: float) -> None:
         self.loop, self.first = loop, Work(steps, tolerance)
         self.oracles, self.g = loop.oracles, loop.split.g_rest
 
@@ -319,7 +319,7 @@ class Linearised:
         value, slope = self.oracles.g_value_and_gradient(self.g, y)
         return replace(self.first, value=value, slope=slope)
 
-    def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
+    def solve(self, step: InnerProblem, work: Work) -> tuple[Inside, Work]:
         (X, y), left, shortened = step.origin, work.steps, 0
         center = y
         while True:
@@ -328,7 +328,7 @@ class Linearised:
             found = self.loop.solve(replace(step, start=(X, y), model=model), left, work.tolerance, work.known)
             X, y, left, work = found.X, found.y, left - found.taken, replace(work, known=found.known)
             known = partial(self._known, y)
-            answer = self.oracles.tried(known) if shortened < MOST_SHORTENED else known()
+            answer = self.oracles.try_out(known) if shortened < MOST_SHORTENED else known()
             if answer is None:
                 # g overflows there, and is finite at the center: nearer to that.
                 shortened, left, (X, y) = shortened + 1, work.steps, (step.origin[0], center)
@@ -365,7 +365,7 @@ class Slid:
     def begin(self, x: Array, y: Array) -> Work:
         return Work(self.steps, self.tolerance, inside=self.iteration.begin(y, x))
 
-    def solve(self, step: CouplingProblem, work: Work) -> tuple[Inside, Work]:
+    def solve(self, step: InnerProblem, work: Work) -> tuple[Inside, Work]:
         inside = work.inside
         assert inside is not None
         model = DualModel(step.gradient, self.metric.weight(step.L, 0.0), step.center)
@@ -375,8 +375,8 @@ class Slid:
             x, y = found.y, found.x
             if not self.iteration.oracles.finite(x, y):
                 break
-            change = step.L * self.metric.squared_norm(x - before.y) + inside.L * _square(y - before.here.x)
-            way = step.L * self.metric.squared_norm(x - step.origin[0]) + inside.L * _square(y - step.origin[1])
+            change = step.L * self.metric.norm_squared(x - before.y) + inside.L * _square(y - before.here.x)
+            way = step.L * self.metric.norm_squared(x - step.origin[0]) + inside.L * _square(y - step.origin[1])
             if taken >= 2 and change <= work.tolerance**2 * way:
                 break
         # From y's side the coupling is -B^T, and x is its dual variable.

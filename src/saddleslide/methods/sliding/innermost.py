@@ -84,7 +84,7 @@ class Sweep(ABC):
     def chunks(self) -> Iterator[slice]:
         """Iterations in pieces of bounded work: compiled loops do not see Ctrl-C or a limit until they return."""
         coupling, T = self.oracles.problem.coupling, self.level.T
-        entries = self.size + (coupling.stored if isinstance(coupling, Matrix) else 0)
+        entries = self.size + (coupling.entry_count if isinstance(coupling, Matrix) else 0)
         most = min(max(1, _MOST_ENTRIES // max(entries, 1)), _MOST_STEPS)
         return (slice(first, min(first + most, T)) for first in range(0, T, most))
 
@@ -111,7 +111,7 @@ class CompiledSweep(Sweep):
         if anchors is not None:
             p_3, known = anchors.anchors, (anchors.point, anchors.average, anchors.base)
             anchoring = arguments.Anchoring(p_3.beta_x, p_3.beta_y, p_3.at_f, p_3.at_g, np.empty(size), *known)
-            self.kernel, self.given = _kernels(parts, "sweeps").anchored_sweep, (parts, anchoring)
+            self.kernel, self.given = _kernels(parts, "sweeps").sweep_anchored, (parts, anchoring)
             self.buffers = Buffers(np.empty(size), np.empty(size), anchors.scratch)
         elif isinstance(parts.coupling, Differences):
             bands, (rows, columns) = _bands(parts, level.T), parts.coupling
@@ -120,14 +120,14 @@ class CompiledSweep(Sweep):
             self.kernel, self.given = _kernels(parts, "pictures").difference_sweep, (parts, bands)
             self.buffers = arguments.PictureBuffers(np.empty(size), moved, np.zeros(rows + columns), np.zeros(columns))
         else:
-            self.kernel = _kernels(parts, "sweeps").coupling_sweep
+            self.kernel = _kernels(parts, "sweeps").sweep_operator
             self.buffers = Buffers(*(np.empty(size) for _ in range(3)))
 
     def __call__(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
         for part in self.chunks():
             length, begins, at = part.stop - part.start, int(part.start == 0), ends.of(part, self.level.T)
-            spares = spared_by(at, z, self.n)
+            spares = find_spared(at, z, self.n)
             work = partial(self.kernel, *self.given, self.steps(Gamma, part, spares), above, z, average, self.buffers)
             work = partial(work, begins + at.first) if self.anchored else work
             # The averages above are 0 at the first entry of a run.
@@ -176,9 +176,9 @@ class PrimalDualSweep(Sweep):
         self.compiled = parts is not None
         self.scratch = zeros(0 if self.compiled else self.size, near)
         if parts is not None:
-            self.kernel = self._compiled_kernel(parts)
+            self.kernel = self._find_kernel(parts)
 
-    def _compiled_kernel(self, parts: Parts) -> Callable[[arguments.Level, Above, Array, Array], None]:
+    def _find_kernel(self, parts: Parts) -> Callable[[arguments.Level, Above, Array, Array], None]:
         """Some steps of an entry: they share passes over a large picture, or are made one after the other."""
         kernels, given = (
             _kernels(parts, "pictures" if isinstance(parts.coupling, Differences) else "sweeps"),
@@ -207,7 +207,7 @@ class PrimalDualSweep(Sweep):
     def __call__(self, Gamma: float, above: Above, z: Array, average: Array, ends: Ends) -> None:
         average[:] = z
         # Of what a run may spare there is B^T y at the start: no step has a correction.
-        spares = spared_by(ends, z, self.n) & ZERO_Y
+        spares = find_spared(ends, z, self.n) & ZERO_Y
         if not self.compiled:
             self._step_by_step(Gamma, above, z, average, spares)
             return
@@ -249,7 +249,7 @@ class PrimalDualSweep(Sweep):
         self.blocks[block](v.reshape(self.shapes[block]), float(weight))
 
 
-def spared_by(ends: Ends, z: Array, n: int) -> int:
+def find_spared(ends: Ends, z: Array, n: int) -> int:
     """What the steps of an entry may leave out, as bits of `arguments`; x has n entries of z."""
     at_start = ZERO_X * (not z[:n].any()) + ZERO_Y * (not z[n:].any()) if ends.first else 0
     return at_start + LAST * ends.last

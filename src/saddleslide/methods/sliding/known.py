@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from saddleslide.functions.separable import SeparableForm
     from saddleslide.methods.sliding.view import View
     from saddleslide.metrics import Metric
-    from saddleslide.operators import Coupling
+    from saddleslide.operators import Operator
 
 NOTHING = np.zeros(0)
 
@@ -37,7 +37,7 @@ def known_blocks(view: View) -> Blocks | None:
 
 def known_parts(view: View) -> Parts | None:
     """All that compiled loops of a coupling's level take along; None where something is of no known kind."""
-    blocks, coupling = known_blocks(view), known_coupling(view.problem.coupling)
+    blocks, coupling = known_blocks(view), known_operator(view.problem.coupling)
     inverse = known_inverse(view.metric, view.problem.X)
     return None if blocks is None or coupling is None or inverse is None else Parts(*blocks, inverse, coupling)
 
@@ -59,7 +59,7 @@ def known_set(domain: Domain) -> KnownSet | None:
     return KnownSet(arguments.SIMPLEX, NOTHING, NOTHING, 0.0, NOTHING) if is_unit else None
 
 
-def known_coupling(coupling: Coupling) -> Dense | Sparse | Differences | None:
+def known_operator(coupling: Operator) -> Dense | Sparse | Differences | None:
     """A coupling as compiled loops take it; None where it is of no known kind."""
     if isinstance(coupling, FiniteDifferences):
         return Differences(*coupling.x_shape) if coupling.is_picture else None

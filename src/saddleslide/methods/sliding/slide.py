@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_real, read_only, received, split
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, read_only, receive, split
 from saddleslide.arrays.kinds import NUMPY, kind_of
 from saddleslide.arrays.remote import Remote
 from saddleslide.domains import Domain, Product
@@ -84,7 +84,7 @@ class Component:
             as_number(delta, "Component: inexact delta", 0.0)
             as_number(L, "Component: inexact L", 0.0)
 
-    def resolved_smoothness(self, domain: Domain, identity_metric: bool) -> Holder | None:
+    def resolve_smoothness(self, domain: Domain, identity_metric: bool) -> Holder | None:
         """The Hölder condition to plan with: the declared one, else the function's own."""
         if self.function is None or self.inexact is not None or self.smoothness is not None:
             return self.smoothness
@@ -117,7 +117,7 @@ def _writer(call: Callable[[Array], Any], shape: Shape, name: str, ours: bool = 
         except Exception as error:
             explain_read_only(error)
             raise
-        received(answer, shape, name, out.reshape(shape))
+        receive(answer, shape, name, out.reshape(shape))
 
     return write
 
@@ -169,12 +169,12 @@ def slide(
     if callback is not None and not callable(callback):
         raise InputError(f"slide: callback is {callback!r}; expected a function of (step, z).")
     levels, kind = component_levels(components, domain, start, loops, metric), kind_of(start)
-    z = kind.placed(domain.project(as_real(start, "start", domain.shape)))
+    z = kind.place(domain.project(as_real(start, "start", domain.shape)))
     gradients = [component.gradient_writer(domain.shape) for component in components]
     operators = [component.operator_writer(domain.shape) for component in components]
     recursion = Recursion(levels, gradients, operators, domain if isinstance(domain, Product) else Product(domain), z)
 
-    def copied(average: Array) -> Any:
+    def copy_average(average: Array) -> Any:
         """The running average in the shape of the domain, of the kind that the start was of."""
         point = average.reshape(domain.shape)
         return point.copy() if kind == NUMPY else kind.wrap(point)
@@ -183,10 +183,10 @@ def slide(
     for step, average in enumerate(recursion.steps(), start=1):
         try:
             if callback is not None:
-                callback(step, copied(average))
+                callback(step, copy_average(average))
         except StopIteration:
             break
-    return copied(average)  # type: ignore[no-any-return]
+    return copy_average(average)  # type: ignore[no-any-return]
 
 
 def component_levels(
@@ -210,11 +210,11 @@ def component_levels(
         if shape is not None and shape != domain.shape:
             raise InputError(f"slide: component {i} takes arrays of shape {shape}; expected {domain.shape}.")
     weights = _block_weights(metric, domain)
-    Omega = squared_radius(domain, z, weights)
+    Omega = find_Omega(domain, z, weights)
     identity = all(weight == 1.0 for weight in weights)
     terms = []
     for i, component in enumerate(components, start=1):
-        smoothness = component.resolved_smoothness(domain, identity)
+        smoothness = component.resolve_smoothness(domain, identity)
         oracle = component.lipschitz, component.inexact, component.tau
         terms.append(Term(component.name or str(i), smoothness, *oracle, weights, Omega, component.variance))
     return place(terms, loops)
@@ -232,7 +232,7 @@ def _block_weights(metric: float | Sequence[float], domain: Domain) -> tuple[flo
     return weights
 
 
-def squared_radius(domain: Domain, point: Array, weights: Sequence[float]) -> float:
+def find_Omega(domain: Domain, point: Array, weights: Sequence[float]) -> float:
     """Omega: the largest squared distance from `point` in the weighted norm."""
     parts = zip(weights, domain.blocks, split(point.ravel(), [block.shape for block in domain.blocks]), strict=True)
     return float(sum(weight * block.squared_radius(part) for weight, block, part in parts))

@@ -14,7 +14,7 @@ from saddleslide.arrays.kinds import DOUBLE, NUMPY, as_kind, origin_of, precisio
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
 from saddleslide.functions.base import Function, is_own_class
-from saddleslide.functions.constants import declared_forms, rests_on_declaration
+from saddleslide.functions.constants import list_declared_forms, rests_on_declaration
 from saddleslide.operators import Mirrored, Operator, as_operator
 
 
@@ -149,7 +149,7 @@ class SaddleProblem:
             if rests_on_declaration(function, domain):
                 modulus = function.strong_convexity(domain)
                 found.append(f"{name} is strongly convex with the declared modulus {modulus:g}")
-            found += [f"{name} is {form}, as its class declares" for form in declared_forms(function)]
+            found += [f"{name} is {form}, as its class declares" for form in list_declared_forms(function)]
             if _is_own_set(domain):
                 found.append(f"{side} is the set that its code declares")
         return " and ".join(found)
@@ -184,9 +184,9 @@ class SaddleProblem:
         raise_all("start", outside)
         return self.X.project(x), self.Y.project(y)
 
-    def placed(self, point: tuple[Array, Array]) -> tuple[Array, Array]:
+    def place(self, point: tuple[Array, Array]) -> tuple[Array, Array]:
         """A point of the host where the problem's arrays lie, for a method to start from."""
-        return self.arrays.placed(point[0]), self.arrays.placed(point[1])
+        return self.arrays.place(point[0]), self.arrays.place(point[1])
 
     def mirrored(self) -> SaddleProblem:
         """The same problem with the roles of x and y exchanged: min over y, max over x of g(y) + <x, -B^T y> - f(x)."""

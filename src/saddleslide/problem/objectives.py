@@ -27,7 +27,7 @@ from saddleslide.operators import Identity, Operator, Part, Stack
 from saddleslide.operators.algebra import is_complex
 from saddleslide.operators.base import COMPLEX
 from saddleslide.operators.void import Void
-from saddleslide.problem import SaddleProblem
+from saddleslide.problem.saddle import SaddleProblem
 
 GRADIENT, PROX, BLOCK, SET = "gradient", "proximal step", "block of y", "set"
 
@@ -124,7 +124,7 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
     terms = [_term(factor, leaf, X.shape) for factor, leaf in leaves]
     terms, X = _take_sets(terms, X)
     terms = _place(terms, X)
-    f = _summed([_on_x(term) for term in terms if term.place in (GRADIENT, PROX)])
+    f = _add_up([_on_x(term) for term in terms if term.place in (GRADIENT, PROX)])
     blocks = [term for term in terms if term.place == BLOCK]
     if not blocks:
         problem = SaddleProblem(f=f, g=Zero(), B=Void(X.shape), X=X, Y=FullSpace(0))
@@ -133,7 +133,7 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
         g, Y = _dual(blocks[0], operator.y_shape)
         problem = SaddleProblem(f=f, g=g, B=operator, X=X, Y=Y)
     else:
-        terms, problem = _stacked(terms, f, X)
+        terms, problem = _stack(terms, f, X)
     problem = _with_words(problem, terms)
     return Objective(tuple(terms), problem, pairs)
 
@@ -143,7 +143,7 @@ def _with_words(problem: SaddleProblem, terms: Sequence[Term]) -> SaddleProblem:
     return problem
 
 
-def _summed(functions: Sequence[Function]) -> Function:
+def _add_up(functions: Sequence[Function]) -> Function:
     total: Function | None = None
     for function in functions:
         total = function if total is None else total + function
@@ -267,7 +267,7 @@ def _dual(term: Term, shape: Shape) -> tuple[Function, Domain]:
         raise InputError(f"minimize: {term.function!r} of arrays of shape {shape}: {wrong}") from wrong
 
 
-def _stacked(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], SaddleProblem]:
+def _stack(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], SaddleProblem]:
     """Several blocks of y: B stacked, each block with a norm near 1, where that is known and its set can be scaled."""
     found, functions, sets, operators = [], [], [], []
     for term in terms:
