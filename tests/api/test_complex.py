@@ -80,6 +80,12 @@ def _statements(A, b, K, c):
             F.Quadratic(1.0) + F.Linear(c) + F.L1() @ K,
             lambda x: _half(x) + cp.real(c.conj() @ x) + cp.norm1(K @ x),
         ),
+        "real operators": (
+            F.LeastSquares(ss.operators.as_operator(A.real), b) + 0.5 * F.L1() @ ss.operators.FiniteDifferences(6)
+            + 0.3 * F.L2() @ ss.operators.as_operator(K.real) + F.LeastSquares(A.imag, b.real, weights=np.arange(9.0)),
+            lambda x: _half(A.real @ x - b) + 0.5 * cp.norm1(x[1:] - x[:-1]) + 0.3 * cp.norm(K.real @ x, 2)
+            + _half(cp.multiply(np.sqrt(np.arange(9.0)), A.imag @ x - b.real)),
+        ),
         "real x": (F.LeastSquares(rows, b) + 0.8 * F.L1(), lambda x: _half(A @ x - b) + 0.8 * cp.norm1(x)),
         "real x, moduli": (
             F.L1().translated(b) @ rows + F.Quadratic(1.0),
@@ -238,9 +244,10 @@ def test_own_gradients_have_one_convention(data):
         (lambda A, b: F.LeastSquares(A, b) + F.Max(), "is no function of complex numbers"),
         (lambda A, b: F.LInf() @ A, "is no function of complex numbers"),
         (lambda A, b: F.LeastSquares(A, b) + F.Indicator(D.Box(0.0, 1.0, shape=6)), "no set of complex arrays"),
-        (lambda A, b: F.LeastSquares(ss.operators.as_operator(A.real), b), "made with dtype=complex"),
-        (lambda A, b: F.LeastSquares(A, b) + F.L1() @ ss.operators.FiniteDifferences((6,)), "made with dtype=complex"),
-        (lambda A, b: F.LeastSquares(A, b) + F.LeastSquares(A.real, b.real), "LeastSquares with complex data"),
+        (
+            lambda A, b: F.LeastSquares(A, b) + F.L1() @ ss.operators.as_operator(A, dtype=(float, complex)),
+            "K takes a real x, and x is complex",
+        ),
         (lambda A, b: F.L1().translated(1j) @ A, "one complex number"),
         (lambda A, b: F.LeastSquares(A, b[:8]), "its shape is"),
         (lambda A, b: F.Custom(prox=lambda c, t: c, entry_steps=True, dtype=complex), "entry_steps"),

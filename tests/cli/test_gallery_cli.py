@@ -99,6 +99,56 @@ def test_a_picture_goes_in_and_the_clean_one_comes_out(tmp_path, capsys):
     assert "image.png" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("options", [["--tv", "isotropic", "--nonnegative"], ["--tv", "tgv"], ["--data", "l1"]])
+def test_colours_go_in_and_come_out(options, tmp_path, capsys):
+    from matplotlib.image import imsave
+
+    colours = np.zeros((8, 7, 3))
+    colours[:, 3:] = [0.2, 0.8, 0.4]
+    imsave(tmp_path / "in.png", colours)
+    arguments = [
+        "solve",
+        "denoise",
+        "--picture",
+        f"{tmp_path}/in.png",
+        "--colour",
+        "--weight",
+        "0.02",
+        "--rtol",
+        "1e-3",
+    ]
+    assert cli.main([*arguments, *options, "--out", f"{tmp_path}/out"]) == 0
+    assert ss.gallery.read_picture(tmp_path / "out" / "image.png", colour=True) == pytest.approx(colours, abs=0.1)
+    with np.load(tmp_path / "out" / "arrays.npz") as arrays:
+        assert arrays["image"].shape == (8, 7, 3)
+    problem = ss.gallery.denoise(
+        ss.gallery.read_picture(tmp_path / "in.png", colour=True), 0.02,
+        **({"tv": options[1]} if options[0] == "--tv" else {"data": "l1"}), nonnegative="--nonnegative" in options,
+    )  # fmt: skip
+    expected = problem.read(ss.solve(problem, rtol=1e-3)).objective
+    record = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    assert record["facts"]["objective"] == pytest.approx(expected)
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [("game kuhn", -1 / 18), ("game --rows 3 --columns 4 --entropy 0.1", None)],
+)
+def test_games_by_name(line, value, capsys):
+    assert cli.main(["solve", *line.split(), "--tol", "1e-6"]) == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) < 40 and "exploitability" in out
+    assert value is None or f"{value:.4f}"[:6] in out
+
+
+@pytest.mark.parametrize("regulariser", ["quadratic", "entropy", "none"])
+def test_transport_with_each_regulariser(regulariser, capsys):
+    assert cli.main(["solve", "transport", "--size", "6", "--regulariser", regulariser, "--rtol", "1e-3"]) == 0
+    assert cli.main(["solve", "game", "kuhn", "--entropy", "0.1"]) == 2
+    assert "expected it alone" in capsys.readouterr().err
+
+
 FILE = """
 import numpy as np, saddleslide as ss
 

@@ -63,10 +63,13 @@ def test_lines_of_the_realistic_instances_make_their_picture(printed, tmp_path):
     assert (ROOT / "docs" / "pictures" / "realistic.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("language", ["python", "python torch"])
-def test_lines_on_your_own_operators_and_arrays_run(language, printed):
+@pytest.mark.parametrize(
+    ("language", "says"),
+    [("python", "met_as_declared"), ("python complex", "SOLVED_WITHIN"), ("python torch", "torch.Tensor")],
+)
+def test_lines_on_your_own_operators_and_arrays_run(language, says, printed):
     text = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
     if "torch" in language:
         need("torch")
     (block,) = re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    assert ("torch.Tensor" if "torch" in language else "met_as_declared") in printed(block)
+    assert says in printed(block)

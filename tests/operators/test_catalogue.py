@@ -24,6 +24,7 @@ from saddleslide.operators import (
     SymmetricGradient,
     Wavelet,
     as_operator,
+    split_unknowns,
     to_complex,
     to_real,
 )
@@ -53,6 +54,13 @@ MADE = {
     "complex differences": lambda: FiniteDifferences((3, 4), dtype=complex),
     "symmetric gradient": lambda: SymmetricGradient((3, 4)),
     "symmetric gradient 3-D": lambda: SymmetricGradient((2, 3, 2)),
+    "symmetric gradient of colours": lambda: SymmetricGradient((2, 3), channels=2),
+    "part of several unknowns": lambda: split_unknowns(2, (2, 3), 4)[1],
+    "differences of a part and the rest": lambda: (lambda u, w: FiniteDifferences((2, 3)) @ u - w)(
+        *split_unknowns((2, 3), (2, 2, 3))
+    ),
+    "matrix on complex arrays": lambda: as_operator(MATRIX).of_pairs(),
+    "differences on complex arrays": lambda: FiniteDifferences((3, 2), channels=2).of_pairs(),
     "identity": lambda: Identity((3, 2)),
     "diagonal": lambda: Diagonal([[1.0, -3.0], [0.0, 2.0]]),
     "complex diagonal": lambda: Diagonal([1.0 + 2.0j, -3.0j]),

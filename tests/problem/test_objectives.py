@@ -16,6 +16,7 @@ A, b = RNG.standard_normal((20, N)), RNG.standard_normal(20)
 K, W = RNG.standard_normal((8, N)), 100.0 * RNG.standard_normal((6, N))
 ONES = np.ones(6)
 LS = F.LeastSquares(A, b)
+GRADIENTS = ss.operators.FiniteDifferences((3, 4))
 SHRINK = F.Custom(prox=lambda c, t: np.sign(c) * np.maximum(abs(c) - t, 0.0), value=lambda x: abs(x).sum())
 
 
@@ -135,6 +136,13 @@ def test_own_steps_are_those_of_the_function_itself():
         (lambda: ss.minimize(LS + F.L1() @ np.ones((2, N + 1))), "Pass x_shape="),
         (lambda: ss.minimize(LS, over=D.FullSpace(N + 1)), "expected equal shapes"),
         (lambda: ss.minimize(LS + F.Logistic(A, np.sign(b)) @ K), "expected"),
+        (lambda: F.L1(np.ones(24)) @ GRADIENTS, r"shape \(24,\), K is Finite.* \(2, 3, 4\); expected equal shapes"),
+        (lambda: ss.minimize(F.L21(axis=3) @ GRADIENTS), r"L21\(axis=3\) of arrays of shape \(2, 3, 4\): "),
+        (
+            lambda: ss.minimize(LS + F.Indicator(D.Box(2.0, 3.0, shape=N)), over=D.Box(0.0, 1.0, shape=N)),
+            "over=.* and ",
+        ),
+        (lambda: ss.operators.split_unknowns(), "expected one for every unknown"),
     ],
 )
 def test_what_can_not_be_said_is_refused_by_name(wrong, words):
@@ -161,3 +169,81 @@ def test_one_step_solves_a_bowl_beside_a_norm():
     norms = np.linalg.norm(data, axis=-1, keepdims=True)
     np.testing.assert_allclose(result.x, data * np.maximum(1.0 - 0.3 / norms, 0.0), atol=2e-4)
     assert result.success and result.lower <= result.objective <= result.lower + 1e-8
+
+
+def test_terms_are_evaluated_where_they_are_finite():
+    cp = need("cvxpy")
+    counts = np.r_[1.0, 2.0, np.zeros(6)]
+    P = np.abs(K[:, :5])
+    x = cp.Variable(5)
+    trusted = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(counts, P @ x)) + 0.1 * cp.norm1(x[1:] - x[:-1])))
+    trusted.solve(solver="CLARABEL")
+    # P x >= 0 of entries without counts is a constraint that holds up to the claim.
+    result = ss.minimize(F.KullbackLeibler(counts) @ P + 0.1 * F.L1() @ ss.operators.FiniteDifferences(5), rtol=1e-5)
+    assert result.success and result.objective == pytest.approx(trusted.value, rel=1e-4)
+    z = P @ result.x
+    assert result.violation == pytest.approx(np.linalg.norm(np.minimum(z, 0.0)), abs=1e-15)
+    # Of x itself, of what is moved, added or a conjugate.
+    shifted = split_objective(F.Entropy().translated(ONES) @ W + F.LInf().conjugate() @ K)
+    point = np.full(N, 0.3)
+    value, distance = shifted.judge(point)
+    inside = np.maximum(W @ point - 1.0, 0.0)
+    beside_ball = K @ point - D.L1Ball(1.0, 8).project(K @ point)
+    assert value == pytest.approx(np.sum(inside * np.log(np.where(inside > 0.0, inside, 1.0))))
+    assert distance == pytest.approx(max(np.linalg.norm(np.minimum(W @ point - 1.0, 0.0)), np.linalg.norm(beside_ball)))
+
+
+def test_several_unknowns_have_their_own_steps():
+    cp = need("cvxpy")
+    M = RNG.standard_normal((4, 3))
+    low, sparse = ss.operators.split_unknowns((4, 3), (4, 3))
+    fit = F.Indicator(D.Ball(0.5, center=M)) @ (low + sparse)
+    objective = F.Nuclear() @ low + 0.4 * F.L1() @ sparse + 0.1 * F.Quadratic(1.0) @ sparse + fit
+    stated = split_objective(objective)
+    assert [term.place for term in stated.terms] == [PROX, PROX, PROX, BLOCK]
+    result = ss.minimize(objective, rtol=1e-6)
+    L, S = cp.Variable((4, 3)), cp.Variable((4, 3))
+    minimum = cp.normNuc(L) + 0.4 * cp.sum(cp.abs(S)) + 0.05 * cp.sum_squares(S)
+    trusted = cp.Problem(cp.Minimize(minimum), [cp.norm(L + S - M, "fro") <= 0.5])
+    trusted.solve(solver="CLARABEL")
+    assert result.success and result.objective == pytest.approx(trusted.value, rel=1e-5)
+    np.testing.assert_allclose(sparse @ result.x, S.value, atol=2e-3)
+    # Duals of a term with a step of its own are its gradients, where it has some.
+    np.testing.assert_allclose(result.duals[2], 0.1 * (sparse @ result.x), atol=1e-12)
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-11])
+def test_closed_minima_are_found_at_once(tol):
+    symmetric = A[:N] + A[:N].T
+    values, vectors = np.linalg.eigh(symmetric)
+    result = ss.minimize(F.LeastSquares(None, symmetric), tol, over=D.PSDCone(N))
+    assert result.success and result.objective == pytest.approx(0.5 * np.sum(np.minimum(values, 0.0) ** 2), abs=1e-11)
+    np.testing.assert_allclose(result.x, vectors * np.maximum(values, 0.0) @ vectors.T, atol=1e-11)
+    result = ss.minimize(F.LeastSquares(None, b) + 0.3 * F.L2(), tol)
+    assert result.success
+    np.testing.assert_allclose(result.x, b * (1.0 - 0.3 / np.linalg.norm(b)), atol=1e-12)
+
+
+def test_unknowns_keep_their_steps_on_boxes():
+    cp = need("cvxpy")
+    u, w = ss.operators.split_unknowns(3, 2)
+    lower = np.array([0.1, 0.0, -1.0, 0.2, 0.0])
+    c = np.array([1.0, -2.0, 0.5])
+    coupled = 0.7 * F.L2() @ (ss.operators.as_operator(K[:2, :3]) @ u - w)
+    objective = F.Linear(c) @ u + 0.2 * F.Quadratic(1.0) @ u + F.L1().translated([1.0, 2.0]) @ w + coupled
+    over = D.Box(lower, np.full(5, 3.0))
+    assert [term.place for term in split_objective(objective, over).terms] == [PROX, PROX, PROX, BLOCK]
+    result = ss.minimize(objective, rtol=1e-6, over=over)
+    x = cp.Variable(5)
+    minimum = c @ x[:3] + 0.1 * cp.sum_squares(x[:3]) + cp.norm1(x[3:] - np.array([1.0, 2.0]))
+    minimum += 0.7 * cp.norm(K[:2, :3] @ x[:3] - x[3:])
+    trusted = cp.Problem(cp.Minimize(minimum), [x >= lower, x <= 3.0])
+    trusted.solve(solver="CLARABEL")
+    assert result.success and result.objective == pytest.approx(trusted.value, rel=1e-5)
+
+
+def test_what_is_linear_behind_an_operator_is_linear():
+    result = ss.minimize(LS + 2.0 * F.Linear(np.arange(8.0)) @ ss.operators.as_operator(K), rtol=1e-8)
+    expected = np.linalg.solve(A.T @ A, A.T @ b - 2.0 * K.T @ np.arange(8.0))
+    assert result.success and result.x == pytest.approx(expected, abs=5e-3)
+    assert result.duals[0] == pytest.approx(2.0 * np.arange(8.0))

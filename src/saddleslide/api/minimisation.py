@@ -37,11 +37,12 @@ def minimize(
     Returns
     -------
     Result
-        Its `objective` is the value at x, indicators left out (`violation` has the largest distance from their sets),
-        `lower` a certified lower bound on the minimum, `duals` has one array per composed term in the order written: a
-        subgradient of it at K_i x. `problem` is the saddle problem that was solved; `print(result.problem)` says where
-        each term went. Where x is complex, `x` is complex and `duals` are where K_i x is; `y` and the arrays of
-        `problem` are pairs of real numbers, see `ss.operators.to_real`.
+        Its `objective` is the value at x, indicators left out. `violation` is the largest distance of a K_i x from
+        where its term is finite (the set of an indicator, z >= 0 of an entropy); the term is evaluated at the nearest
+        point there. `lower` is a certified lower bound on the minimum, `duals` has one array per composed term in the
+        order written: a subgradient of it at K_i x. `problem` is the saddle problem that was solved;
+        `print(result.problem)` says where each term went. Where x is complex, `x` is complex and `duals` are where
+        K_i x is; `y` and the arrays of `problem` are pairs of real numbers, see `ss.operators.to_real`.
 
     Examples
     --------
@@ -56,16 +57,13 @@ def minimize(
     start = options.get("start")
     if stated.is_complex and isinstance(start, tuple | list) and len(start) == 2 and np.iscomplexobj(start[0]):
         options["start"] = (to_real(start[0]), start[1])
+    if "start" not in options and (known := stated.closed_minimiser()) is not None:
+        options["start"] = (known, np.zeros(0))
     result = solve(stated.problem, tol, **options)
     x, y = to_host(result.x), to_host(result.y)
     if stated.is_complex:
         # A view of NumPy's own; nobody else has the array.
         kind, found = kind_of(result.x), cast(Any, to_complex(x))
         result = replace(result, x=found if kind == NUMPY else kind.upload(found))
-    return replace(
-        result,
-        objective=stated.value(x),
-        violation=stated.violation(x),
-        duals=stated.duals(x, y),
-        problem=stated.problem,
-    )
+    value, violation = stated.judge(x)
+    return replace(result, objective=value, violation=violation, duals=stated.duals(x, y), problem=stated.problem)

@@ -99,6 +99,17 @@ class Box(Domain):
         low, high = (side if isinstance(side, float) else "array" for side in self._clip)
         return f"Box({low}, {high}, shape={self.shape})"
 
+    def meet(self, other: Box) -> Box | None:
+        """What two boxes have in common; None where that is nothing.
+
+        Examples
+        --------
+        >>> Box(0.0, 2.0, shape=3).meet(Box(1.0, 3.0, shape=3))
+        Box(1.0, 2.0, shape=(3,))
+        """
+        lower, upper = np.maximum(self._clip[0], other._clip[0]), np.minimum(self._clip[1], other._clip[1])
+        return None if np.any(lower > upper) else Box(lower, upper, shape=self.shape)
+
     def project(self, point: Array, out: Array | None = None) -> Array:
         out = self._out(out, point)
         np.maximum(point, self._clip[0], out=out)

@@ -627,6 +627,18 @@ class Sum(Composite):
         part, form = self.bowl
         return part.prox_on(domain, free_step(form.beside(center), center, weight), weight + form.quadratic)
 
+    def conjugate_value(self, y: Array) -> float:
+        for linear, other in (self.parts, self.parts[::-1]):
+            if linear.linear and not runs_own_code(linear):
+                return other.conjugate_value(y - linear.gradient(np.zeros_like(y)))
+        return math.nan
+
+    def effective_domain(self, shape: Shape) -> Domain:
+        first, second = (part.effective_domain(shape) for part in self.parts)
+        if isinstance(first, Box) and isinstance(second, Box):
+            return first.meet(second) or first
+        return second if isinstance(first, FullSpace) else first
+
     def can_minimise(self, domain: Domain) -> bool:
         return any(one.linear and other.can_minimise(domain) for one, other in (self.parts, self.parts[::-1]))
 
@@ -740,6 +752,9 @@ class Wrapper(Composite):
 
     def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
         return self.function.dual(shape, factor * self.factor)
+
+    def effective_domain(self, shape: Shape) -> Domain:
+        return self.function.effective_domain(shape)
 
     def can_minimise(self, domain: Domain) -> bool:
         return not is_own_class(self) and self.factor > 0.0 and self.function.can_minimise(domain)

@@ -52,6 +52,11 @@ class Composed(Composite):
                 raise InputError(f"h @ K: h is of complex arrays, K is {K!r}; expected a K made with dtype=complex.")
         else:
             self.K = as_operator(K, None, function.shape, name=_NAME)
+        if function.shape not in (None, self.K.y_shape):
+            raise InputError(
+                f"h @ K: h is {function!r} of arrays of shape {function.shape}, K is {self.K!r} with values of shape "
+                f"{self.K.y_shape}; expected equal shapes."
+            )
         self.shape: Shape | None = self.K.x_shape
         self.separable, self.is_complex = False, self.K.x_dtype == COMPLEX
 
@@ -68,12 +73,13 @@ class Composed(Composite):
     def of_pairs(self) -> Function:
         if self.is_complex:
             return self
-        if isinstance(self.given, Operator) or self.function.is_complex:
+        if self.function.is_complex:
             raise InputError(
                 f"{self!r}: K takes a real x, and x is complex; expected a K made with dtype=complex, or a real x "
                 "beside complex data in the other terms."
             )
-        return Composed(self.function.of_pairs(), self.given)
+        K = self.given.of_pairs() if isinstance(self.given, Operator) else self.given
+        return Composed(self.function.of_pairs(), K)
 
     def __repr__(self) -> str:
         return f"{self.function!r} @ {self.K!r}"

@@ -136,6 +136,9 @@ class Conjugate(Composite):
     def error_model(self) -> Rounding:
         return OWN_CODE
 
+    def effective_domain(self, shape: Shape) -> Domain:
+        return self.function.dual(shape)[1]
+
     def can_minimise(self, domain: Domain) -> bool:
         return isinstance(domain, FullSpace) and self.function.has_value
 
@@ -249,6 +252,10 @@ class Translated(Wrapper):
     def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
         g, Y = self.function.dual(shape, factor)
         return Linear(self.b) if isinstance(g, Zero) else g + Linear(self.b), Y
+
+    def effective_domain(self, shape: Shape) -> Domain:
+        where = self.function.effective_domain(shape)
+        return Box(where.lower + self.b, where.upper + self.b) if isinstance(where, Box) else FullSpace(shape)
 
     def _there(self, domain: Domain) -> Domain | None:
         """The set of x - b, where it is a box."""

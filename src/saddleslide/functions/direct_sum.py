@@ -10,12 +10,13 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_shape, blank, split
-from saddleslide.domains import Domain, FullSpace, Product
+from saddleslide.domains import Box, Domain, FullSpace, Product
 from saddleslide.domains.program import Program
 from saddleslide.domains.program import joined as joined_programs
 from saddleslide.errors import InputError, raise_all
 from saddleslide.functions.base import Composite, Function, certain_modulus, read_rounding
 from saddleslide.functions.blockwise import join_smoothness
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import Rounding, join
 from saddleslide.functions.searched import Tally, TiltedMinimum
 from saddleslide.functions.separable import has_prox, prox
@@ -64,6 +65,14 @@ class DirectSum(Composite):
     def __repr__(self) -> str:
         return f"DirectSum({', '.join(map(repr, self.functions))})"
 
+    def __add__(self, other: Function) -> Function:
+        """Block by block, where the other one has the same blocks."""
+        if not isinstance(other, DirectSum) or other.shapes != self.shapes:
+            return super().__add__(other)
+        pairs = zip(self.functions, other.functions, strict=True)
+        both = [b if isinstance(a, Zero) else a if isinstance(b, Zero) else a + b for a, b in pairs]
+        return DirectSum(both, self.shapes)
+
     @property
     def components(self) -> tuple[Function, ...]:
         return self.functions
@@ -94,11 +103,15 @@ class DirectSum(Composite):
         """The factors of the domain that the blocks are in; whole spaces where it has none of these shapes."""
         if isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes:
             return list(domain.factors)
+        if isinstance(domain, Box) and domain.uniform is not None:
+            return [Box(*domain.uniform, shape=shape) for shape in self.shapes]
+        if isinstance(domain, Box):
+            return [Box(*sides) for sides in zip(self.split(domain.lower), self.split(domain.upper), strict=True)]
         return [FullSpace(shape) for shape in self.shapes]
 
     def fits(self, domain: Domain) -> bool:
-        """Whether the domain has one factor per block, or is the whole space."""
-        return isinstance(domain, FullSpace) or (
+        """Whether the domain has one factor per block, or is a box or the whole space."""
+        return isinstance(domain, FullSpace | Box) or (
             isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes
         )
 

@@ -8,13 +8,14 @@ from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, as_shape, frozen
+from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, as_shape, frozen, to_complex
 from saddleslide.domains import Box, Domain, GroupBalls
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, on_pairs
 from saddleslide.functions.groups import as_axes, group_norms, pair_axes
 from saddleslide.functions.roundings import EPS, EXACTLY, FEW, NO_ROUNDING, Errors, Rounding, inner_error, round_linear
 from saddleslide.functions.separable import SeparableForm
+from saddleslide.operators.base import COMPLEX, Operator, is_own_code
 from saddleslide.theory.holder import Holder
 
 
@@ -87,6 +88,13 @@ class Linear(Flat):
 
     def of_pairs(self) -> Function:
         return Linear(self.c.astype(np.complex128)) if self.c.ndim and not self.is_complex else super().of_pairs()
+
+    def after(self, K: Any) -> Function:
+        """<c, K x> = <K^T c, x>: no gradient is called. A product with the caller's code is left to the run."""
+        if not isinstance(K, Operator) or is_own_code(K):
+            return super().after(K)
+        slope = K.adjoint(np.broadcast_to(self.c, K.y_shape).copy())
+        return Linear(to_complex(slope) if K.x_dtype == COMPLEX else slope)
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         out = np.empty_like(x) if out is None else out

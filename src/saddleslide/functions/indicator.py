@@ -85,6 +85,9 @@ class Indicator(Function):
     def conjugate_value(self, y: Array) -> float:
         return self.domain.support(y)
 
+    def effective_domain(self, shape: Shape) -> Domain:
+        return self.domain
+
     def can_minimise(self, domain: Domain) -> bool:
         return isinstance(domain, FullSpace) or (self.separable and isinstance(domain, Box))
 
@@ -93,14 +96,11 @@ class Indicator(Function):
 
         if not self.can_minimise(domain):
             return None
-        both = self.domain
+        both: Domain | None = self.domain
         if isinstance(domain, Box):
-            lower, upper = domain.lower, domain.upper
-            if isinstance(both, Box):
-                lower, upper = np.maximum(lower, both.lower), np.minimum(upper, both.upper)
-            if (lower > upper).any():
-                return TiltedMinimum(domain.project(0.0 * c), math.inf, 0.0, "no common point")
-            both = Box(lower, upper)
+            both = domain.meet(both) if isinstance(both, Box) else domain
+        if both is None:
+            return TiltedMinimum(domain.project(0.0 * c), math.inf, 0.0, "no common point")
         return tilted_minimum(Zero(), c, both)
 
     def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:

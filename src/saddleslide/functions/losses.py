@@ -12,6 +12,7 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, frozen
 from saddleslide.domains import Domain
 from saddleslide.errors import InputError
+from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import SquaredDistance, as_weights
 from saddleslide.functions.lifted import LinearModel, Rows
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
@@ -78,13 +79,18 @@ class LeastSquares(LinearModel):
             # Real data of complex values; pairs are data too.
             self.b, is_complex = as_pairs(self.b.astype(np.complex128), "LeastSquares: b")
         if is_complex:
+            # A real operator takes the real and the imaginary parts of a complex x.
+            A = A.of_pairs() if isinstance(A, Operator) and A.y_dtype != COMPLEX else A
             A = as_operator(A, x_shape, self.b.shape[:-1], name="LeastSquares: A", dtype=dtype_beside_complex(A))
-            if A.y_dtype != COMPLEX:
-                raise InputError(f"LeastSquares: b is complex, A is {A!r}; expected an A made with dtype=complex.")
             x_shape = None
         self.weights = None if weights is None else as_weights(weights, self.b.shape, is_complex)
         super().__init__(A, self.b, ridge, x_shape)
         self.is_complex = self.A.x_dtype == COMPLEX
+
+    def of_pairs(self) -> Function:
+        if self.is_complex or self.A.y_dtype == COMPLEX:
+            return super().of_pairs()
+        return LeastSquares(self.A.of_pairs(), self.b.astype(np.complex128), self.ridge, weights=self.weights)
 
     @property
     def _heaviest(self) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from saddleslide.arrays.arguments import as_flag
 from saddleslide.arrays.base import Array, Shape, as_real
 from saddleslide.errors import InputError
 from saddleslide.operators import Matrix, Operator, as_operator
@@ -68,8 +69,10 @@ def _check_pixels(path: str | Path) -> None:
         raise ValueError(f"{size}; expected at most {MOST_PIXELS:,} pixels. Make it smaller, or cut it")
 
 
-def read_picture(path: str | Path) -> Array:
+def read_picture(path: str | Path, colour: bool = False) -> Array:
     """Read a picture file (PNG, and whatever Matplotlib reads) as grey values from 0 to 1; at most 49,000,000 of them.
+
+    With `colour=True`, as red, green and blue: (rows, columns, 3).
 
     Examples
     --------
@@ -87,6 +90,11 @@ def read_picture(path: str | Path) -> Array:
     except Exception as error:
         raise InputError(f"read_picture: {str(path)!r} can not be read: {error}. Expected a picture file.") from error
     full = 255.0 if pixels.dtype == np.uint8 else 1.0
+    if as_flag(colour, "read_picture: colour"):
+        # Grey values, also with an alpha channel, are three equal colours.
+        channels = np.atleast_3d(pixels)
+        channels = channels[..., : 3 if channels.shape[2] >= 3 else 1] / full
+        return as_real(np.broadcast_to(channels, (*pixels.shape[:2], 3)), "read_picture")
     if pixels.ndim == 2:
         return as_real(pixels / full, "read_picture")
     # Rec. 709 weights of red, green and blue; an alpha channel is ignored. One row after the other: in doubles all

@@ -14,13 +14,13 @@ import saddleslide as ss
 from saddleslide.arrays.arguments import as_flag, as_path, as_word
 from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.arrays.kinds import to_host
-from saddleslide.domains import Box, Domain, FullSpace, NonNegative
+from saddleslide.domains import Box, Domain, FullSpace, NonNegative, Product
 from saddleslide.errors import InputError
-from saddleslide.functions import L1, L21, Function, Huber, KullbackLeibler, LeastSquares, Linear, Quadratic
+from saddleslide.functions import L1, L21, Function, Huber, KullbackLeibler, LeastSquares, Linear, Quadratic, Sum
 from saddleslide.functions.composed import Composed
 from saddleslide.gallery.pictures import blur, psnr
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import FiniteDifferences, Operator
+from saddleslide.operators import FiniteDifferences, Operator, Part, SymmetricGradient, split_unknowns
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
 from saddleslide.problem.objectives import split_objective
@@ -30,7 +30,28 @@ _FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", "
 # Curvature of the deblurring problem in the directions that the blur wipes out.
 _RIDGE = 1e-4
 # How differences are added up, and how data are compared.
-TV, DATA = ("anisotropic", "isotropic"), ("squares", "l1", "kl")
+TV, DATA = ("anisotropic", "isotropic", "tgv"), ("squares", "l1", "kl")
+# Weight of the second order of the generalised variation beside the first: what the literature takes.
+_SECOND_ORDER = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    """A (Huber) total variation of pictures on a grid; the generalised one has a field beside the picture in x."""
+
+    # Of x: the picture itself, or both one after the other.
+    function: Function
+    grid: Shape
+    picture: Part | None = None
+
+
+class _Picture(ResultArray):
+    """The picture in x."""
+
+    def __get__(self, solution: Any, owner: Any = None) -> Any:
+        part = None if solution is None else solution.tv.picture
+        found = super().__get__(solution, owner)
+        return found if part is None else found[part.start : part.stop].reshape(part.y_shape)
 
 
 class PictureSolution(Solution):
@@ -44,13 +65,16 @@ class PictureSolution(Solution):
     True
     """
 
-    tv: Composed
-    image = ResultArray("x", "The picture.")
+    tv: Variation
+    image = _Picture("x", "The picture.")
 
     @property
     def variation(self) -> float:
-        """The (Huber) total variation: of absolute differences of neighbours, or of lengths of their gradients."""
-        return self.tv.value(self.image)
+        """The (Huber) total variation: of absolute differences of neighbours, or of lengths of their gradients.
+
+        The generalised one is that of the field that was found.
+        """
+        return self.tv.function.value(to_host(self.result.x))
 
     def psnr(self, truth: Any) -> float:
         """Peak signal-to-noise ratio against the true picture with values in [0, 1], in decibels."""
@@ -58,8 +82,7 @@ class PictureSolution(Solution):
 
     def shown(self, picture: Array) -> Array:
         """What of an array like the picture a page can show, within [0, 1]: of a volume the middle slice."""
-        slices = len(self.tv.K.grid) - 2 if isinstance(self.tv.K, FiniteDifferences) else 0
-        for _ in range(slices):
+        for _ in self.tv.grid[2:]:
             picture = picture[len(picture) // 2]
         return np.clip(picture, 0.0, 1.0)
 
@@ -74,23 +97,29 @@ class PictureSolution(Solution):
         imsave(place, self.shown(self.image), cmap="gray", vmin=0.0, vmax=1.0)
 
 
-def total_variation(shape: Shape, huber: float = 0.0, tv: str = "anisotropic", colour: bool = False) -> Composed:
-    """The (Huber) total variation of pictures of a shape; colours share their edges where it is isotropic."""
-    D = FiniteDifferences(shape[:-1], channels=shape[-1]) if colour else FiniteDifferences(shape)
+def total_variation(shape: Shape, huber: float = 0.0, tv: str = "anisotropic", colour: bool = False) -> Variation:
+    """The (Huber) total variation of pictures of a shape; colours share their edges where it is not anisotropic."""
+    grid, channels = (shape[:-1], shape[-1]) if colour else (shape, None)
+    D = FiniteDifferences(grid, channels)
     axis = None if tv == "anisotropic" else (0, len(shape)) if colour else (0,)
-    if huber > 0.0:
-        return Composed(Huber(huber, axis), D)
-    return Composed(L1() if axis is None else L21(axis), D)
+    h = Huber(huber, axis) if huber > 0.0 else L1() if axis is None else L21(axis)
+    if axis is None or tv == "isotropic":
+        return Variation(h @ D, grid)
+    u, w = split_unknowns(shape, D.y_shape)
+    second = L21(axis) @ (SymmetricGradient(grid, channels) @ w)
+    return Variation(h @ (D @ u - w) + _SECOND_ORDER * second, grid, u)
 
 
 def tv_problem(
-    f: Function, weight: float, huber: float, tv: Composed, X: Domain, reader: Callable[[ss.Result], PictureSolution]
+    f: Function, weight: float, huber: float, tv: Variation, X: Domain, reader: Callable[[ss.Result], PictureSolution]
 ) -> SaddleProblem:
     """Min f(x) + weight TV(x) over pictures x in X, where f has a gradient or a proximal step of its own."""
-    g, Y = tv.function.dual(tv.K.y_shape, weight)
+    composed = tv.function
+    assert isinstance(composed, Composed)
+    g, Y = composed.function.dual(composed.K.y_shape, weight)
     # On |y| <= weight, the maximum of y t - huber / (2 weight) y^2 is weight times the Huber function of t.
     g = Quadratic(huber / weight) if huber > 0.0 else g
-    return SaddleProblem(f=f, g=g, B=tv.K, X=X, Y=Y, reader=reader)
+    return SaddleProblem(f=f, g=g, B=composed.K, X=X, Y=Y, reader=reader)
 
 
 def misfit(
@@ -163,7 +192,7 @@ class RestoredPicture(PictureSolution):
     offset: float
     weight: float
     huber: float
-    tv: Composed
+    tv: Variation
     f: Function
     result: ss.Result
 
@@ -203,9 +232,10 @@ def denoise(
     huber : float, optional
         Differences (of isotropic TV: gradients) below this are squared instead (Huber-TV), which avoids flat patches; 0
         is plain TV.
-    tv : "anisotropic" or "isotropic", optional
+    tv : "anisotropic", "isotropic" or "tgv", optional
         Absolute differences of neighbours, or lengths of gradients: the second has no preferred directions, and colours
-        share their edges.
+        share their edges. "tgv" is the total generalised variation, the least of |D x - w| + 2 |E w| over fields w with
+        E their symmetric differences: slopes cost nothing, and shades do not become stairs.
     data : "squares", "l1" or "kl", optional
         Misfit: 1/2 |x - picture|^2 (Gaussian noise), sum |x - picture| (outliers, salt and pepper) or the divergence
         sum x - picture + picture log(picture / x) (counts).
@@ -286,10 +316,10 @@ def _pointwise(
     check_data(data, given, name)
     f, offset = misfit(data, given, weights)
     seen = given if weights is None else given[weights > 0.0]
-    if weights is None and data == "squares":
+    if (weights is None and data == "squares") or tv == "tgv":
         X: Domain = NonNegative(given.shape) if nonnegative else FullSpace(given.shape)
     else:
-        # A minimiser never leaves the range of the known values: clipping to it lowers both terms.
+        # A minimiser never leaves the range of the known values: clipping to it lowers both terms, but not slopes.
         low, high = (max(float(end), 0.0) if nonnegative else float(end) for end in (seen.min(), seen.max()))
         X = Box(low, high, shape=given.shape)
     return _problem(f, given, offset, weight, huber, tv, data, colour, nonnegative, X, name)
@@ -341,14 +371,26 @@ def _problem(
 
 
 def restoration(
-    f: Function, weight: float, huber: float, tv: Composed, data: str, X: Domain,
+    f: Function, weight: float, huber: float, tv: Variation, data: str, X: Domain,
     reader: Callable[[ss.Result], PictureSolution],
 ) -> SaddleProblem:  # fmt: skip
     """Min f(x) + weight TV(x) over X; a misfit that is not smooth may become a block of y."""
-    if data == "squares":
+    if tv.picture is not None:
+        f, X = _of_part(f, tv.picture), Product(X, FullSpace(tv.picture.shapes[1]))
+    elif data == "squares":
         return tv_problem(f, weight, huber, tv, X, reader)
-    problem = split_objective(f + weight * tv, X).problem
+    problem = split_objective(f + weight * tv.function, X).problem
     return replace(problem, B=problem.coupling, reader=reader)
+
+
+def _of_part(f: Function, u: Part) -> Function:
+    """F of the picture as a function of x, term by term."""
+    if isinstance(f, Sum):
+        return _of_part(f.parts[0], u) + _of_part(f.parts[1], u)
+    if isinstance(f, LeastSquares) and f.A is not None:
+        squares = LeastSquares(f.A @ u, f.b, weights=f.weights)
+        return squares + Quadratic(f.ridge) @ u if f.ridge > 0.0 else squares
+    return f @ u
 
 
 def _has_colours(shape: Shape, colour: bool | None) -> bool:

@@ -17,12 +17,12 @@ from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.domains import Ball, Box, Domain, FullSpace, NonNegative
 from saddleslide.errors import InputError
 from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Power, Quadratic
-from saddleslide.functions.composed import Composed
 from saddleslide.gallery.pictures import phantom, shaded_phantom
 from saddleslide.gallery.projectors import paper_angles, parallel_beam, pixel_units, projector
 from saddleslide.gallery.restoration import (
     TV,
     PictureSolution,
+    Variation,
     as_positive,
     as_weights,
     check_data,
@@ -32,7 +32,7 @@ from saddleslide.gallery.restoration import (
     tv_problem,
 )
 from saddleslide.gallery.solution import Fact, keep_kind
-from saddleslide.operators import Matrix, Operator
+from saddleslide.operators import FiniteDifferences, Matrix, Operator
 from saddleslide.oracles.calls import Calls
 from saddleslide.plots import fill_reconstruction
 from saddleslide.problem import SaddleProblem
@@ -79,7 +79,7 @@ class Reconstruction(PictureSolution):
     f: Function
     weight: float
     huber: float
-    tv: Composed
+    tv: Variation
     truth: Array | None
     result: ss.Result
 
@@ -153,8 +153,8 @@ def reconstruct(
         Weight of |x|^2 / 2, > 0.
     truth : array, optional
         The true picture, where it is known: for PSNR and pictures.
-    tv : "anisotropic" or "isotropic", optional
-        Absolute differences of neighbours, or lengths of gradients.
+    tv : "anisotropic", "isotropic" or "tgv", optional
+        Absolute differences of neighbours, lengths of gradients, or the total generalised variation: see `denoise`.
     data : "squares", "l1" or "kl", optional
         How A x and the sinogram, both divided by |A|, are compared: with squares, absolute values (outliers), or the
         divergence of counts along rays that emit (emission tomography); without `intensity`, which has a likelihood.
@@ -420,7 +420,7 @@ def tomography(
     huber = BETA * TV_WEIGHT
     tv = total_variation((n, n), huber)
     reader = partial(Reconstruction, sinogram, paper_angles(_ANGLES), scale, A, f, TV_WEIGHT, huber, tv, truth)
-    return SaddleProblem(f=f, g=g, B=tv.K, X=X, Y=Y, reader=reader)
+    return SaddleProblem(f=f, g=g, B=FiniteDifferences((n, n)), X=X, Y=Y, reader=reader)
 
 
 def realistic_tomography(name: str, *, seed: int = 1, n: int | None = None) -> SaddleProblem:

@@ -1,7 +1,18 @@
 """Linear maps B: what users have, made into two products with shapes and a norm bound; and those people look for."""
 
 from saddleslide.arrays.base import to_complex, to_real
-from saddleslide.operators.algebra import Composition, Diagonal, Identity, Scaled, Stack, Sum, Transposed
+from saddleslide.operators.algebra import (
+    Composition,
+    Diagonal,
+    Identity,
+    Paired,
+    Part,
+    Scaled,
+    Stack,
+    Sum,
+    Transposed,
+    split_unknowns,
+)
 from saddleslide.operators.base import Mirrored, Operator, adjoint_mismatch, check_adjoint
 from saddleslide.operators.explicit import ForeignMatrix, Matrix, Products, as_operator
 from saddleslide.operators.spectrum import NormBound, SmallestSingularValue
@@ -22,6 +33,8 @@ __all__ = [
     "Mirrored",
     "NormBound",
     "Operator",
+    "Paired",
+    "Part",
     "Products",
     "Scaled",
     "SmallestSingularValue",
@@ -33,6 +46,7 @@ __all__ = [
     "adjoint_mismatch",
     "as_operator",
     "check_adjoint",
+    "split_unknowns",
     "to_complex",
     "to_real",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -227,6 +227,46 @@ class Transposed(Composite):
 
     def _error_of_parts(self) -> float:
         return self.parts[0].product_error
+
+
+@final
+class Paired(Composite):
+    """A real operator on the real and the imaginary parts of complex arrays: what `A.of_pairs()` is.
+
+    Examples
+    --------
+    >>> Paired(Diagonal([1.0, 2.0])) @ np.array([1.0, 1.0j])
+    array([1.+0.j, 0.+2.j])
+    """
+
+    def __init__(self, part: Operator) -> None:
+        self.parts = (part,)
+        self.x_shape, self.y_shape = (*part.x_shape, 2), (*part.y_shape, 2)
+        self.x_dtype = self.y_dtype = COMPLEX
+
+    def __repr__(self) -> str:
+        return f"{self.parts[0]!r} on complex arrays"
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        return self._both(self.parts[0].forward, x, self.y_shape, out)
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        return self._both(self.parts[0].adjoint, y, self.x_shape, out)
+
+    def _both(self, product: Callable[[Array], Array], v: Array, shape: Shape, out: Array | None) -> Array:
+        out = blank(shape, v) if out is None else out
+        for half in range(2):
+            out[..., half] = product(v[..., half].copy())
+        return out
+
+    def _norm_of_parts(self) -> tuple[float, float]:
+        return self.parts[0].norm.upper, self.parts[0].norm.estimate
+
+    def _error_of_parts(self) -> float:
+        return self.parts[0].product_error
+
+    def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
+        return self.parts[0].smallest_singular_value(positive)
 
 
 @final
@@ -577,3 +617,81 @@ class Diagonal(Operator):
         counted = sizes[sizes > 0.0] if positive else sizes
         least = float(counted.min()) if counted.size else 0.0
         return SmallestSingularValue(least * (1.0 - 4.0 * _EPS * self._is_turning), least, "closed form")
+
+
+@final
+class Part(Operator):
+    """One of several unknowns that lie in x one after the other, raveled: see `split_unknowns`.
+
+    Parameters
+    ----------
+    shapes : sequence of shapes
+        Those of all unknowns.
+    index : int
+        Which of them.
+
+    Examples
+    --------
+    >>> Part([(2,), (1, 2)], 1).forward(np.array([1.0, 2.0, 3.0, 4.0]))
+    array([[3., 4.]])
+    """
+
+    def __init__(self, shapes: Sequence[Any], index: int) -> None:
+        self.shapes, self.index = [as_shape(shape, "Part: shape") for shape in shapes], index
+        sizes = [math.prod(shape) for shape in self.shapes]
+        self.x_shape, self.y_shape = (sum(sizes),), self.shapes[index]
+        self.start, self.stop = sum(sizes[:index]), sum(sizes[: index + 1])
+
+    def __repr__(self) -> str:
+        return f"Part({self.start}:{self.stop} of {self.x_shape[0]} as {self.y_shape})"
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        found: Array = x[self.start : self.stop].reshape(self.y_shape)
+        if out is None:
+            return found.copy()
+        np.copyto(out, found)
+        return out
+
+    def adjoint(self, y: Array, out: Array | None = None) -> Array:
+        out = blank(self.x_shape, y) if out is None else out
+        out.fill(0.0)
+        out[self.start : self.stop] = y.reshape(-1)
+        return out
+
+    @cached_property
+    def norm(self) -> NormBound:
+        size = float(self.stop > self.start)
+        return NormBound(size, size, "closed form")
+
+    @property
+    def product_error(self) -> float:
+        return 0.0
+
+    def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
+        least = self.norm.upper if positive or self.stop - self.start == self.x_shape[0] else 0.0
+        return SmallestSingularValue(least, least, "closed form")
+
+
+def split_unknowns(*shapes: Any) -> tuple[Part, ...]:
+    """Operators that pick the unknowns of an objective in several of them; x is flat and has all, one after the other.
+
+    Parameters
+    ----------
+    *shapes : int or tuple of int
+        One for every unknown.
+
+    Returns
+    -------
+    tuple of Part
+        One for every unknown: `h @ u`, `h @ (A @ u - w)` are terms, and `u @ result.x` is its part of the answer.
+
+    Examples
+    --------
+    >>> import saddleslide as ss
+    >>> u, w = split_unknowns(2, (1, 2))
+    >>> (u - ss.operators.Identity(2) @ w) @ np.array([1.0, 2.0, 3.0, 5.0])
+    array([-2., -3.])
+    """
+    if not shapes:
+        raise InputError("split_unknowns: received no shapes; expected one for every unknown.")
+    return tuple(Part(shapes, index) for index in range(len(shapes)))

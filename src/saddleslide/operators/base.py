@@ -78,6 +78,23 @@ class Operator(Built, ABC):
         """Rows and columns of the map on raveled arrays, as SciPy has it."""
         return math.prod(self.y_shape), math.prod(self.x_shape)
 
+    def of_pairs(self) -> Operator:
+        """A real operator on complex arrays: on their real and their imaginary parts.
+
+        Examples
+        --------
+        >>> import numpy as np, saddleslide as ss
+        >>> ss.operators.as_operator(np.array([[1.0, 2.0]])).of_pairs() @ np.array([1.0, 1.0j])
+        array([1.+2.j])
+        """
+        from saddleslide.operators.algebra import Paired
+
+        if self.x_dtype == self.y_dtype == COMPLEX:
+            return self
+        if COMPLEX in (self.x_dtype, self.y_dtype):
+            raise InputError(f"{self!r}: takes a real x beside complex values; expected a real or a complex operator.")
+        return Paired(self)
+
     @cached_property
     def T(self) -> Operator:
         """The transpose. An operator of the caller's may keep an attribute of its own under this name."""

@@ -27,6 +27,10 @@ def _grid(shape: Any, name: str, axes: int | None = 2) -> Shape:
     return found
 
 
+def _channels(channels: int | None, name: str) -> Shape:
+    return () if channels is None else (as_whole(channels, f"{name}: channels", 1),)
+
+
 def _norm(exact: float, size: int = 4, method: str = _CLOSED) -> NormBound:
     return NormBound(exact * (1.0 + margin_of_rounding(size)), exact, method)
 
@@ -66,7 +70,7 @@ class FiniteDifferences(Operator):
         self.grid = _grid(shape, "FiniteDifferences", None)
         pairs = is_complex(dtype, "FiniteDifferences")
         # Numbers at one point of the grid.
-        self.trailing: Shape = () if channels is None else (as_whole(channels, "FiniteDifferences: channels", 1),)
+        self.trailing = _channels(channels, "FiniteDifferences")
         self.trailing += (2,) * pairs
         self.x_shape = (*self.grid, *self.trailing)
         self.y_shape = (len(self.grid), *self.x_shape)
@@ -74,6 +78,10 @@ class FiniteDifferences(Operator):
 
     def __repr__(self) -> str:
         return f"FiniteDifferences({self.grid}{f', values of shape {self.trailing}' if self.trailing else ''})"
+
+    def of_pairs(self) -> Operator:
+        channels = self.trailing[0] if self.trailing else None
+        return super().of_pairs() if self.x_dtype == COMPLEX else FiniteDifferences(self.grid, channels, complex)
 
     @property
     def is_picture(self) -> bool:
@@ -147,14 +155,16 @@ def _neighbours(axes: int) -> list[tuple[Any, Any, Any]]:
 class SymmetricGradient(Operator):
     """The symmetric part of the differences of a vector field: the second operator of total generalised variation.
 
-    A field w of shape (axes, *shape), in the order of `FiniteDifferences`, has backward differences d_a w_b, zero at
-    the first point along a. The result, of shape (axes (axes + 1) / 2, *shape), has d_a w_a for every a, and then
-    (d_a w_b + d_b w_a) / sqrt(2) for a < b, so that its norm is that of the symmetric matrices.
+    A field w of shape (axes, *shape[, channels]), in the order of `FiniteDifferences`, has backward differences
+    d_a w_b, zero at the first point along a. The result, of shape (axes (axes + 1) / 2, *shape[, channels]), has
+    d_a w_a for every a, and then (d_a w_b + d_b w_a) / sqrt(2) for a < b: its norm is that of the symmetric matrices.
 
     Parameters
     ----------
     shape : int or tuple of int
         The grid: any number of axes.
+    channels : int, optional
+        The field has so many numbers at every point of the grid, along its last axis.
 
     Examples
     --------
@@ -163,13 +173,13 @@ class SymmetricGradient(Operator):
     array([[0., 1., 2.]])
     """
 
-    def __init__(self, shape: Any) -> None:
+    def __init__(self, shape: Any, channels: int | None = None) -> None:
         self.grid = _grid(shape, "SymmetricGradient", None)
-        axes = len(self.grid)
-        self.x_shape, self.y_shape = (axes, *self.grid), (axes * (axes + 1) // 2, *self.grid)
+        points, axes = (*self.grid, *_channels(channels, "SymmetricGradient")), len(self.grid)
+        self.x_shape, self.y_shape = (axes, *points), (axes * (axes + 1) // 2, *points)
 
     def __repr__(self) -> str:
-        return f"SymmetricGradient({self.grid})"
+        return f"SymmetricGradient({self.x_shape[1:]})"
 
     def _terms(self) -> list[tuple[int, int, int, float]]:
         """The blocks of the result that d_a w_b is in, with its weight there."""

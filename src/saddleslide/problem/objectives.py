@@ -18,11 +18,12 @@ from saddleslide.arrays.base import Array, Shape, split, to_complex
 from saddleslide.domains import Box, Domain, FullSpace, Product
 from saddleslide.errors import InputError
 from saddleslide.functions import DirectSum, Function, Scaled, Sum, Zero, has_prox
-from saddleslide.functions.base import is_ours, is_own_class
+from saddleslide.functions.base import is_ours, is_own_class, runs_own_code
 from saddleslide.functions.composed import Composed
 from saddleslide.functions.dilated import dilate
 from saddleslide.functions.indicator import Indicator
-from saddleslide.operators import Identity, Operator, Stack
+from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
+from saddleslide.operators import Identity, Operator, Part, Stack
 from saddleslide.operators.algebra import is_complex
 from saddleslide.operators.base import COMPLEX
 from saddleslide.operators.void import Void
@@ -42,25 +43,18 @@ class Term:
     # What its block of K was multiplied by, so that blocks of different units do not slow each other down.
     scale: float = 1.0
 
-    @property
-    def is_indicator(self) -> bool:
-        """Whether it says that K x lies in a set."""
-        return isinstance(self.function, Indicator)
-
     def image(self, x: Array) -> Array:
         """K x."""
         return x if self.K is None else self.K.forward(x)
 
-    def value(self, x: Array) -> float:
-        """The term at x; an indicator counts in `violation`."""
-        return 0.0 if self.is_indicator else self.factor * self.function.value(self.image(x))
-
-    def violation(self, x: Array) -> float:
-        """Distance of K x from the set of an indicator."""
-        if not isinstance(self.function, Indicator):
-            return 0.0
+    def judge(self, x: Array) -> tuple[float, float]:
+        """The term at the point nearest to K x where it may be finite, and the distance of K x from there."""
         image = self.image(x)
-        return float(np.linalg.norm(image - self.function.domain.project(image)))
+        where = FullSpace(image.shape) if is_own_class(self.function) else self.function.effective_domain(image.shape)
+        point = image if isinstance(where, FullSpace) else where.project(image)
+        # A projection onto the set of an indicator is rounded, and counts as in it.
+        value = 0.0 if isinstance(self.function, Indicator) else self.factor * self.function.value(point)
+        return value, float(np.linalg.norm(image - point))
 
     def __str__(self) -> str:
         words = repr(self.function) if self.K is None else f"{self.function!r} @ {self.K!r}"
@@ -76,13 +70,18 @@ class Objective:
     # Whether x is complex: pairs in the problem.
     is_complex: bool = False
 
-    def value(self, x: Array) -> float:
-        """The objective at x, indicators left out."""
-        return math.fsum(term.value(x) for term in self.terms)
+    def judge(self, x: Array) -> tuple[float, float]:
+        """The objective, each term at the nearest point where it may be finite, and the largest distance from there."""
+        found = [term.judge(x) for term in self.terms]
+        return math.fsum(value for value, _ in found), max((distance for _, distance in found), default=0.0)
 
-    def violation(self, x: Array) -> float:
-        """Largest distance from the sets of indicators."""
-        return max((term.violation(x) for term in self.terms), default=0.0)
+    def closed_minimiser(self) -> Array | None:
+        """The minimiser, up to rounding, where a closed form gives it and nothing stands behind an operator."""
+        f, X = self.problem.f, self.problem.X
+        if self.problem.Y.size or runs_own_code(f) or X.own_code or not has_closed_minimum(f, X):
+            return None
+        found = tilted_minimum(f, np.zeros(X.shape), X)
+        return X.project(found.point) if math.isfinite(found.value) else None
 
     def duals(self, x: Array, y: Array) -> tuple[Array, ...]:
         """One array per composed term: its block of y, or a subgradient of factor * h at K x; complex as K x is."""
@@ -131,7 +130,7 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
         problem = SaddleProblem(f=f, g=Zero(), B=Void(X.shape), X=X, Y=FullSpace(0))
     elif len(blocks) == 1:
         operator = blocks[0].K or Identity(X.shape)
-        g, Y = blocks[0].function.dual(operator.y_shape, blocks[0].factor)
+        g, Y = _dual(blocks[0], operator.y_shape)
         problem = SaddleProblem(f=f, g=g, B=operator, X=X, Y=Y)
     else:
         terms, problem = _stack(terms, f, X)
@@ -153,7 +152,20 @@ def _add_up(functions: Sequence[Function]) -> Function:
 
 def _on_x(term: Term) -> Function:
     """A term of f: behind an operator by its gradient; least squares of K x have their own class."""
-    return term.factor * (term.function if term.K is None else term.function.after(term.K))
+    if term.K is None:
+        return term.factor * term.function
+    alone = _on_unknown(term)
+    return term.factor * term.function.after(term.K) if alone is None or term.place == GRADIENT else alone
+
+
+def _on_unknown(term: Term) -> Function | None:
+    """A term of one of several unknowns as a function of x that is 0 on the others; None where K is another one."""
+    K = term.K
+    if not isinstance(K, Part):
+        return None
+    functions: list[Function] = [Zero()] * len(K.shapes)
+    functions[K.index] = term.function if term.factor == 1.0 else term.factor * term.function
+    return DirectSum(functions, K.shapes)
 
 
 def _leaves(function: Function, factor: float) -> Iterator[tuple[float, Function]]:
@@ -192,20 +204,25 @@ def _take_sets(terms: list[Term], X: Domain) -> tuple[list[Term], Domain]:
 
     Without one, X is where a function of x itself is finite.
     """
-    found = []
+    found, words = [], [f"over={X!r}"]
     for term in terms:
         if isinstance(term.function, Indicator) and term.K is None:
-            domain = term.function.domain
-            if isinstance(X, FullSpace):
+            domain: Domain | None = term.function.domain
+            is_box = isinstance(X, Box) and isinstance(domain, Box)
+            if isinstance(X, FullSpace) or is_box:
+                words = [*words, repr(term.function)] if is_box else [repr(term.function)]
+                domain = X.meet(domain) if isinstance(X, Box) and isinstance(domain, Box) else domain
+                if domain is None:
+                    raise InputError(
+                        f"minimize: {' and '.join(words)} have no point in common; expected boxes that meet."
+                    )
                 X, term = domain, Term(1.0, term.function, None, SET)
-            elif isinstance(X, Box) and isinstance(domain, Box):
-                lower, upper = np.maximum(X.lower, domain.lower), np.minimum(X.upper, domain.upper)
-                X, term = Box(lower, upper), Term(1.0, term.function, None, SET)
         found.append(term)
     # A start and bounds lie where every function of x itself is finite.
     for term in terms:
         if isinstance(X, FullSpace) and term.K is None and not is_own_class(term.function):
-            X = term.function.effective_domain(X.shape)
+            where = term.function.effective_domain(X.shape)
+            X = where if isinstance(where, Box) else X
     return found, X
 
 
@@ -219,14 +236,12 @@ def _place(terms: list[Term], X: Domain) -> list[Term]:
             found.append(term)
             continue
         h = term.function
-        if term.K is not None:
+        alone = term.factor * h if term.K is None else _on_unknown(term)
+        both = alone if simple is None or alone is None else simple + alone
+        if alone is not None and has_prox(alone, X) and both is not None and has_prox(both, X):
+            simple, place = both, PROX
+        elif term.K is not None:
             place = BLOCK if h.is_proximable and not h.quadratic else GRADIENT
-        elif has_prox(h, X):
-            both = term.factor * h if simple is None else simple + term.factor * h
-            if has_prox(both, X):
-                simple, place = both, PROX
-            else:
-                place = BLOCK if not _is_smooth(h, X) else GRADIENT
         elif h.is_proximable and not _is_smooth(h, X):
             place = BLOCK
         found.append(Term(term.factor, h, term.K, place))
@@ -244,6 +259,14 @@ def _y_shape(term: Term, x_shape: Shape) -> Shape:
     return x_shape if term.K is None else term.K.y_shape
 
 
+def _dual(term: Term, shape: Shape) -> tuple[Function, Domain]:
+    """The conjugate of a term and the set of its block of y; what does not fit names the term."""
+    try:
+        return term.function.dual(shape, term.factor)
+    except InputError as wrong:
+        raise InputError(f"minimize: {term.function!r} of arrays of shape {shape}: {wrong}") from wrong
+
+
 def _stack(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], SaddleProblem]:
     """Several blocks of y: B stacked, each block with a norm near 1, where that is known and its set can be scaled."""
     found, functions, sets, operators = [], [], [], []
@@ -252,7 +275,7 @@ def _stack(terms: list[Term], f: Function, X: Domain) -> tuple[list[Term], Saddl
             found.append(term)
             continue
         K = term.K or Identity(X.shape)
-        g, Y = term.function.dual(K.y_shape, term.factor)
+        g, Y = _dual(term, K.y_shape)
         scale = 1.0 / K.norm.upper if K.norm_at_hand and K.norm.upper > 0.0 else 1.0
         dilated = dilate(g, Y, scale)
         if dilated is None:

@@ -10,48 +10,61 @@ from saddleslide.cli.commands.tasks import Entry, positive, whole
 from saddleslide.domains import NonNegative
 from saddleslide.errors import InputError
 from saddleslide.functions import LeastSquares, Linear, Quadratic
-from saddleslide.gallery import consensus, constrained, lp_inverse, matrix_game, transport
+from saddleslide.gallery import consensus, constrained, kuhn_poker, lp_inverse, matrix_game, transport
 from saddleslide.gallery.consensus import gossip_matrix
 from saddleslide.gallery.files import read_array, read_dense, read_matrix
 from saddleslide.problem import SaddleProblem
 
 
 def _add_game(one: Any) -> None:
+    one.add_argument("name", nargs="?", choices=("matrix", "kuhn"), default="matrix", help="a matrix, or Kuhn poker")
     one.add_argument("--payoff", metavar="FILE", help="what the column player pays; random when missing")
     one.add_argument("--rows", type=whole(1), default=20, help="rows of the random matrix (20)")
     one.add_argument("--columns", type=whole(1), default=30, help="columns of the random matrix (30)")
     one.add_argument("--seed", type=whole(0), default=0, help="seed of the random matrix (0)")
     one.add_argument("--regularise", type=positive, help="weight of |p|^2 / 2 for both strategies (none)")
+    one.add_argument("--entropy", type=positive, help="weight of the entropy of both strategies (none)")
 
 
 def _game(chosen: Any) -> SaddleProblem:
+    if chosen.name == "kuhn":
+        if any(value is not None for value in (chosen.payoff, chosen.regularise, chosen.entropy)):
+            raise InputError("game: kuhn is given with --payoff, --regularise or --entropy; expected it alone.")
+        return kuhn_poker()
     if chosen.payoff is not None:
         payoff = read_matrix(chosen.payoff)
     else:
         payoff = np.random.default_rng(chosen.seed).standard_normal((chosen.rows, chosen.columns))
     regulariser = None if chosen.regularise is None else Quadratic(chosen.regularise)
-    return matrix_game(payoff, row=regulariser, column=regulariser)
+    return matrix_game(payoff, row=regulariser, column=regulariser, entropy=chosen.entropy)
 
 
 def _add_transport(one: Any) -> None:
     for name in ("costs", "source", "target"):
         one.add_argument(f"--{name}", metavar="FILE", help=f"{name}; all three files or none")
     one.add_argument("--size", type=whole(2), default=40, help="bins of the built-in histograms (40)")
-    one.add_argument("--regularisation", type=positive, default=0.1, help="weight of |P|^2 / 2 (0.1)")
+    one.add_argument(
+        "--regularisation", type=positive, default=0.1, help="weight of |P|^2 / 2, or of the entropy (0.1)"
+    )
+    one.add_argument("--regulariser", choices=("quadratic", "entropy", "none"), default="quadratic", help="(quadratic)")
 
 
 def _transport(chosen: Any) -> SaddleProblem:
+    options = {
+        "regularisation": chosen.regularisation,
+        "regulariser": None if chosen.regulariser == "none" else chosen.regulariser,
+    }
     files = (chosen.costs, chosen.source, chosen.target)
     if any(file is not None for file in files):
         if None in files:
             raise InputError("transport: one of --costs, --source and --target is missing; expected all three or none.")
         costs, source, target = read_dense(chosen.costs), read_array(chosen.source), read_array(chosen.target)
-        return transport(costs, source, target, regularisation=chosen.regularisation)
+        return transport(costs, source, target, **options)
     t = np.linspace(0.0, 1.0, chosen.size)
     source = np.exp(-((t - 0.3) ** 2) / 0.01)
     target = np.exp(-((t - 0.5) ** 2) / 0.005) + np.exp(-((t - 0.8) ** 2) / 0.002)
     costs = (t[:, None] - t[None, :]) ** 2
-    return transport(costs, source / source.sum(), target / target.sum(), regularisation=chosen.regularisation)
+    return transport(costs, source / source.sum(), target / target.sum(), **options)
 
 
 def _add_consensus(one: Any) -> None:

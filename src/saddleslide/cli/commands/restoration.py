@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from saddleslide.cli.commands.tasks import Entry, positive, whole
 from saddleslide.errors import InputError
-from saddleslide.gallery import blur, deblur, denoise, inpaint, shaded_phantom
+from saddleslide.gallery import blur, deblur, denoise, inpaint, read_picture, shaded_phantom
 from saddleslide.gallery.files import read_dense
+from saddleslide.gallery.restoration import DATA, TV
 from saddleslide.problem import SaddleProblem
 
 _NOISE = {"denoise": 0.1, "deblur": 0.01, "inpaint": 0.02}
@@ -22,6 +24,10 @@ def _add_picture(one: Any, name: str) -> None:
     weight = _WEIGHT[name]
     one.add_argument("--weight", type=positive, default=weight, help=f"weight of the total variation ({weight:g})")
     one.add_argument("--huber", type=positive, help="square differences below this (plain TV when missing)")
+    one.add_argument("--tv", choices=TV, default=TV[0], help=f"how differences are added up ({TV[0]})")
+    one.add_argument("--data", choices=DATA, default=DATA[0], help=f"how pictures are compared ({DATA[0]})")
+    one.add_argument("--colour", action="store_true", help="keep the colours of a .png or .jpg (grey when missing)")
+    one.add_argument("--nonnegative", action="store_true", help="also x >= 0")
     one.add_argument("--size", type=whole(4), default=64, help="pixels per side of the built-in picture (64)")
     one.add_argument("--seed", type=whole(0), default=0, help="seed of its noise (0)")
 
@@ -41,14 +47,19 @@ def _add_inpaint(one: Any) -> None:
 def _picture(chosen: Any, spoil: Any = None) -> Any:
     """The user's picture, or the head with what spoils it and noise."""
     if chosen.picture is not None:
-        return read_dense(chosen.picture)
+        is_file = Path(chosen.picture).suffix.lower() in (".png", ".jpg")
+        return read_picture(chosen.picture, colour=True) if chosen.colour and is_file else read_dense(chosen.picture)
     head = shaded_phantom(chosen.size)
     noise = np.random.default_rng(chosen.seed).standard_normal(head.shape)
     return (head if spoil is None else spoil(head)) + _NOISE[chosen.problem] * noise
 
 
+def _options(chosen: Any) -> dict[str, Any]:
+    return {"huber": chosen.huber or 0.0, "tv": chosen.tv, "data": chosen.data, "nonnegative": chosen.nonnegative}
+
+
 def _denoise(chosen: Any) -> SaddleProblem:
-    return denoise(_picture(chosen), chosen.weight, huber=chosen.huber or 0.0)
+    return denoise(_picture(chosen), chosen.weight, **_options(chosen))
 
 
 def _deblur(chosen: Any) -> SaddleProblem:
@@ -59,7 +70,7 @@ def _deblur(chosen: Any) -> SaddleProblem:
     else:
         kernel = read_dense(chosen.kernel)
     picture = _picture(chosen, lambda head: blur(kernel, head.shape).forward(head))
-    return deblur(picture, kernel, chosen.weight, huber=chosen.huber or 0.0)
+    return deblur(picture, kernel, chosen.weight, **_options(chosen))
 
 
 def _inpaint(chosen: Any) -> SaddleProblem:
@@ -74,7 +85,7 @@ def _inpaint(chosen: Any) -> SaddleProblem:
             raise InputError("inpaint: the picture has no holes (NaN); expected --known with a mask.")
     else:
         known = np.random.default_rng(chosen.seed + 1).random(picture.shape) >= chosen.missing
-    return inpaint(picture, known, chosen.weight, huber=chosen.huber or 0.0)
+    return inpaint(picture, known, chosen.weight, **_options(chosen))
 
 
 DENOISE = Entry(
