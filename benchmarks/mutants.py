@@ -115,7 +115,7 @@ MUTANTS = (
     (J, "self._accept_lower(constant + found.lower - g_value", "self._accept_lower(constant + found.lower", SOLVE),
     (J, "_accept_upper(value - found.lower", "_accept_upper(value - found.value", SOLVE_PLANTED),
     ("functions/searched.py", "0.5 * mu * way * way", "5.0 * mu * way * way", RESIDUALS),
-    (S, "- left * left / (2.0 * mu)", "- left * left / (8.0 * mu)", RESIDUALS),
+    (S, "+ 0.5 * float(np.vdot(move, turn))", "+ 5.0 * float(np.vdot(move, turn))", RESIDUALS),
     (G, "f - above.lower + rounding", "f - above.lower - rounding", CERTIFICATE),
     (G, "below.lower - g - rounding", "below.lower + g - rounding", CERTIFICATE),
     ("oracles/oracles.py", "as_count(getattr(self.calls, name) + count)", "as_count(getattr(self.calls, name))",
