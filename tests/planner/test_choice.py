@@ -37,10 +37,12 @@ def smooth(n=20):
 
 
 def clipped():
-    """Both functions simple, f strongly convex, g linear on a box: a smooth dual."""
+    """Both functions simple, f strongly convex, g linear on a box: a smooth dual. No entries of B, so no factor."""
+    matrix = normal(7, 20, 30)
+    B = ss.operators.as_operator((lambda x: matrix @ x, lambda y: matrix.T @ y), x_shape=30, y_shape=20)
     f = ss.functions.Quadratic(np.full(30, 0.5)) + ss.functions.Linear(normal(5, 30))
     X, Y = ss.domains.Box(-1.0, 1.0, shape=30), ss.domains.Box(-1.0, 1.0, shape=20)
-    return ss.SaddleProblem(f=f, g=ss.functions.Linear(normal(6, 20)), B=normal(7, 20, 30), X=X, Y=Y)
+    return ss.SaddleProblem(f=f, g=ss.functions.Linear(normal(6, 20)), B=B, X=X, Y=Y)
 
 
 def game():

@@ -28,6 +28,7 @@ METHODS = {
     "universal-primal-dual": "game", "accelerated-mirror-prox": "costly g", "mirror-prox-sliding": "costly g",
     "universal-mirror-prox": "custom", "recursive-sliding": "custom", "proved-sliding": "free",
     "two-level-sliding": "custom", "lockstep": "custom", "accelerated-gradient": "simple", "universal-gradient": "game",
+    "interior-point": "game",
 }  # fmt: skip
 # Plans of theorems grow with the accuracy.
 ROUGH = {"proved-sliding": 0.1, "gradient-sliding": 0.1}

@@ -366,6 +366,8 @@ def step_cost(problem: SaddleProblem) -> float:
 def _too_large(problem: SaddleProblem) -> list[str]:
     """Why the factor would be too dear; nothing where it is not."""
     B, (rows, columns) = problem.coupling, problem.coupling.shape
+    if min(rows, columns) == 0:
+        return ["B has no entries; expected x and y with at least one each."]
     # Pictures and volumes: the band of their factors is too wide, and finding that out takes longer than a solution.
     is_grid = sum(n > 1 for n in B.x_shape) > 1 and not isinstance(B, Matrix)
     if (is_grid and min(rows, columns) > COLUMNS) or not math.isfinite(step_cost(problem)):
