@@ -334,7 +334,7 @@ class Judge(JudgeState):
             rate = (math.log(before) - math.log(gap)) / (self.seen - seen)
             ahead = min(0.5 * (math.log(gap) - math.log(self.target)) / rate, self.seen // _RARER, _RAREST)
         # Where bounds can be expected at less than they cost, every second point is asked for that alone.
-        self.next_look = self.seen + 1 + max(int(ahead), int(self.below.combines))
+        self.next_look = self.seen + 1 + max(int(ahead), int(self.below.foresees))
 
     def _is_hopeless(self, candidate: Candidate) -> bool:
         """Whether the bound at this y is expected too far below all upper ones, F at this point included.
@@ -345,7 +345,7 @@ class Judge(JudgeState):
         known, pull = candidate.linearisation, candidate.BTy
         if known is not None:
             self.below.remember(known)
-        if not self.below.combines:
+        if not self.below.foresees:
             return True
         if known is None or known.point is not candidate.x or pull is None:
             return False

@@ -56,6 +56,8 @@ class ResidualBound(ResidualState):
         self._is_free = isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
         certain = self._is_free or not (list_declared_forms(rest) or runs_own_code(simple))
         self.combines = rest.quadratic and self.modulus > 0.0 and certain
+        # On a set, to expect a bound takes as long as to make it.
+        self.foresees = self.combines and self._is_free
         # The point that a bound was expected for last, and where.
         self._expected: tuple[Linearisation, Array, Peak] | None = None
         # Beside q/2 |x|^2 + <b, x> systems with the Hessian, shifted by q, give the minimum itself.
