@@ -33,7 +33,7 @@ INTERIOR = "interior-point"
 # and at most; between them by the square root of the target (measured on games, transport, regression and filtering).
 _LOOSE, _TIGHT, _AT_LOOSE, _CURVED_AT_LOOSE, _AT_TIGHT = 1e-2, 1e-6, 1000.0, 300.0, 1e4
 # Steps of an interior-point method, and what one takes besides its factor; what a primal-dual step takes besides.
-_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD = 20.0, 5e6, 2e4
+_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD = 20.0, 5.5e6, 2e4
 Slopes = tuple[float, float]
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
