@@ -70,7 +70,7 @@ class InteriorPoint(Method):
     --------
     >>> import saddleslide as ss
     >>> result = ss.solve(ss.gallery.matrix_game([[2.0, -1.0], [-1.0, 1.0]]), tol=1e-9, method="interior-point")
-    >>> result.status.name, result.steps < 20
+    >>> result.status.name, len(result.history) < 20
     ('SOLVED', True)
     """
 
