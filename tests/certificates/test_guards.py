@@ -122,6 +122,7 @@ def test_plans_of_the_theorems_find_functions_that_are_not_what_they_claim(kind)
     asked = problem(f=FALSE[kind])
     result = ss.run(asked, ss.plan(asked, order="fgB", loops=(30, 1, 2)), start=START)
     assert result.status is ss.Status.INCONSISTENT and result.certificate.reason.startswith("f is not")
+    assert "Seen: f is not" in result.message
 
 
 def test_a_modulus_declared_too_large_never_makes_a_false_claim():

@@ -158,6 +158,8 @@ def test_anything_but_solved_is_exit_code_1(status, capsys, monkeypatch):
         (["solve", "tomography", "--instance", "nothing"], "invalid choice: 'nothing'"),
         (["plan", "tomography", "--out", "x"], "unrecognized arguments"),
         (["solve", "tomography", "--tol", "1", "--reduction", "1"], "not allowed with argument"),
+        (["denoise", "--size", "32"], "write what to do with it: saddleslide solve denoise --size 32"),
+        (["plan", "my_file.py"], "say which problem in it: saddleslide plan my_file.py:problem"),
         (["solve"], "required"),
         ([], "required"),
     ],

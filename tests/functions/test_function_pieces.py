@@ -175,7 +175,7 @@ def test_sums_of_parts_along_a_tree():
 
 def test_samples_and_memories():
     noisy = F.Noisy(F.Quadratic(1.0), sigma=0.0)
-    assert repr(without_silent_noise(2.0 * noisy)) == "2.0 * (Quadratic(diagonal, any shape))"
+    assert repr(without_silent_noise(2.0 * noisy)) == "2 * Quadratic(diagonal, any shape)"
     check_sample(F.Noisy(F.Quadratic(1.0), sigma=0.5), D.FullSpace(3), "f")
     assert F.MiniBatch(F.LeastSquares(np.eye(2), [1.0, 0.0]), batch=1).variance_at(np.zeros(2)) == 1.0
     lines = F.PartSum([F.Linear([1.0]), F.Linear([3.0])])

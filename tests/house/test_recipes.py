@@ -57,6 +57,11 @@ def _logistic(cp, a, x):
     return cp.sum(cp.logistic(-_margins(a) @ x))
 
 
+def _portfolio(cp, a, x):
+    covariance = np.diag(a["risk"]) + a["factors"].T @ a["factors"]
+    return 0.5 * cp.quad_form(x, cp.psd_wrap(covariance)) - a["returns"] @ x
+
+
 def _matrix(K):
     """All columns of an operator, by forward products alone."""
     return np.array([np.ravel(K @ unit) for unit in np.eye(K.shape[1])]).T
@@ -110,9 +115,20 @@ def _robust(cp, a):
 
 TRUSTED = {
     "lasso": _with(20, lambda cp, a, x: _squares(cp, a, x) + 0.5 * cp.norm1(x)),
+    "intercept": _with(
+        21,
+        lambda cp, a, x: 0.5 * cp.sum_squares(a["A"] @ x[:20] + x[20] - a["b"]) + 0.5 * cp.norm1(x[:20]),
+    ),
     "elastic net": _with(20, lambda cp, a, x: _squares(cp, a, x) + 0.5 * cp.norm1(x) + 0.15 * cp.sum_squares(x)),
     "group lasso": _with(
         20, lambda cp, a, x: _squares(cp, a, x) + 2.0 * sum(cp.norm(x[4 * i : 4 * i + 4]) for i in range(5))
+    ),
+    "groups of different sizes": _with(
+        20,
+        lambda cp, a, x: (
+            _squares(cp, a, x)
+            + sum(np.sqrt(end - begin) * cp.norm(x[begin:end]) for begin, end in ((0, 2), (2, 10), (10, 20)))
+        ),
     ),
     "sparse group lasso": _with(
         20,
@@ -128,6 +144,12 @@ TRUSTED = {
     "quantile regression": _with(
         20,
         lambda cp, a, x: cp.sum(cp.maximum(0.9 * (a["b"] - a["A"] @ x), -0.1 * (a["b"] - a["A"] @ x))),
+    ),
+    "quantile regression with an intercept": _with(
+        21,
+        lambda cp, a, x: cp.sum(
+            (lambda above: cp.maximum(0.9 * above, -0.1 * above))(a["b"] - a["A"] @ x[:20] - x[20])
+        ),
     ),
     "square-root lasso": _with(20, lambda cp, a, x: cp.norm(a["A"] @ x - a["b"]) + 0.5 * cp.norm1(x)),
     "Chebyshev approximation": _with(20, lambda cp, a, x: cp.norm_inf(a["A"] @ x - a["b"])),
@@ -194,15 +216,8 @@ TRUSTED = {
         lambda cp, a, x: a["c"] @ x,
         lambda cp, a, x: [x >= 0, np.abs(a["wide"]) @ x >= np.abs(a["wide"]).sum(axis=1)],
     ),
-    "portfolio": _with(
-        20,
-        lambda cp, a, x: (
-            0.5 * cp.sum(cp.multiply(a["risk"], cp.square(x)))
-            + 0.5 * cp.sum_squares(a["factors"] @ x)
-            - a["returns"] @ x
-        ),
-        lambda cp, a, x: [x >= 0, cp.sum(x) == 1],
-    ),
+    "portfolio": _with(20, _portfolio, lambda cp, a, x: [x >= 0, cp.sum(x) == 1]),
+    "portfolio, at most 10 % each": _with(20, _portfolio, lambda cp, a, x: [x >= 0, x <= 0.1, cp.sum(x) == 1]),
     "second-order cone": _with(20, _squares, lambda cp, a, x: [cp.norm(x) <= cp.sum(x)]),
     "maximum entropy": _with(
         20, lambda cp, a, x: -cp.sum(cp.entr(x)), lambda cp, a, x: [cp.sum(x) == 1, a["wide"][:2] @ x == a["moments"]]
@@ -215,6 +230,7 @@ TRUSTED = {
         lambda cp, a, x: 0.5 * cp.sum_squares(x - a["volume"].reshape(216, 1)) + 0.1 * _lengths(cp, x, (6,) * 3),
     ),
     "TGV": _generalised,
+    "TGV between bounds": _generalised,
     "deblurring": _deblurred("blur"),
     "deblurring with x >= 0": _deblurred("blur", True),
     "PyLops": _deblurred("kernel"),
@@ -255,7 +271,7 @@ TRUSTED = {
     )(cp.Variable((20, 20), symmetric=True)),
     "entropy game": _with(
         7,
-        lambda cp, a, x: cp.log_sum_exp(a["payoffs"] @ x) - 0.1 * cp.sum(cp.entr(x)),
+        lambda cp, a, x: 0.2 * cp.log_sum_exp(5.0 * a["payoffs"] @ x) - 0.1 * cp.sum(cp.entr(x)),
         lambda cp, a, x: [cp.sum(x) == 1],
     ),
     "max-min": _with(20, lambda cp, a, x: -cp.min(np.abs(a["G"]) @ x), lambda cp, a, x: [x >= 0, cp.sum(x) == 1]),
@@ -299,6 +315,7 @@ def test_recipe(name, arrays):
         assert r.lower <= -1 / 18 <= r.upper and r.upper - r.lower <= 1e-4
         return
     assert np.isfinite(r.objective) and np.isfinite(r.gap)
+    assert name != "TGV between bounds" or r.status.name == "SOLVED"
     if name in TRUSTED:
         cp = need("cvxpy")
         trusted = TRUSTED[name](cp, here)
@@ -316,6 +333,30 @@ def test_the_worst_mean_is_a_maximum_over_weights(arrays):
     losses = -here["A"] @ (here["x"] @ here["r"].x)
     worst = cp.Problem(cp.Maximize(losses @ q), [q >= 0, cp.sum(q) == 1, cp.sum_squares(40 * q - 1) <= 40 * 0.5])
     assert worst.solve(solver="CLARABEL") == pytest.approx(here["r"].objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["matrix game", "entropy game"])
+def test_the_other_player_can_not_do_better(name, arrays):
+    here = dict(arrays)
+    exec(compile(RECIPES[name], "docs/recipes.md", "exec"), here)
+    r, lost = here["r"], 0.2 if name == "entropy game" else 0.0
+    y = r.duals[0] / (lost or 1.0)
+    assert y.min() >= 0.0 and y.sum() == pytest.approx(1.0)
+    against = here["payoffs"].T @ y  # what x meets: min over x of <against, x> + 0.1 sum x log x
+    worth = -0.1 * np.log(np.exp(-10.0 * against).sum()) if lost else against.min()
+    assert worth - lost * np.sum(y[y > 0.0] * np.log(y[y > 0.0])) == pytest.approx(r.objective, rel=1e-3)
+
+
+def test_samples_are_those_of_numpy(arrays):
+    here = dict(arrays)
+    exec(compile(RECIPES["MRI"], "docs/recipes.md", "exec"), here)
+    image, seen = here["image"], here["seen"]
+    assert np.allclose(here["data"], np.fft.fft2(image + 0.2j * image.T, norm="ortho")[seen])
+    assert np.allclose(here["data"], np.fft.fft2(image + 0.2j * image.T)[seen] / np.sqrt(16 * 16))
+    real = here["O"].Fourier((16, 16), mask=seen, dtype=float)
+    tv = 0.02 * here["F"].L21(axis=0) @ here["O"].FiniteDifferences((16, 16))
+    r = here["ss"].minimize(here["F"].LeastSquares(real, np.fft.fft2(image, norm="ortho")[seen]) + tv)
+    assert r.success and r.x.dtype == float and r.x.shape == image.shape
 
 
 def test_every_trusted_answer_has_its_recipe():

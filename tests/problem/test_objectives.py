@@ -248,3 +248,26 @@ def test_what_is_linear_behind_an_operator_is_linear():
     expected = np.linalg.solve(A.T @ A, A.T @ b - 2.0 * K.T @ np.arange(8.0))
     assert result.success and result.x == pytest.approx(expected, abs=5e-3)
     assert result.duals[0] == pytest.approx(2.0 * np.arange(8.0))
+
+
+def test_slips_of_the_pen_are_answered_with_what_to_write():
+    A, h = np.ones((3, 2)), ss.functions.L1()
+
+    class Foreign:
+        def prox(self, x, tau):
+            return x
+
+    for wrong, says in (
+        (lambda: A @ h, "f @ A"),
+        (lambda: ss.operators.as_operator(A) @ h, "f @ A"),
+        (lambda: A * h, r"shape \(3, 2\); expected one number"),
+        (lambda: h * A, r"shape \(3, 2\); expected one number"),
+        (lambda: h + Foreign(), "from_pyproximal"),
+    ):
+        with pytest.raises(ss.errors.InputError, match=says):
+            wrong()
+    with pytest.raises(TypeError):
+        A[0] + h
+    assert [repr(f) for f in (1.0 * h, np.float64(2.0) * h, np.array(0.5) * (h + h), sum([h, h]))] == [
+        "L1()", "2 * L1()", "0.5 * (L1() + L1())", "L1() + L1()"
+    ]  # fmt: skip

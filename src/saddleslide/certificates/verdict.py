@@ -91,7 +91,7 @@ class Status(Enum):
     )
     INCONSISTENT = (
         "The oracles contradict each other or what was declared of them. The point is the last one, its bounds can not "
-        "be trusted and are left out. See certificate.reason for what was seen, and mend that oracle or constant."
+        "be trusted and are left out. Mend what certificate.reason names."
     )
     NO_CERTIFICATE = (
         "The plan was carried out, but no bound on the gap is known. The point is the one that the method came to, its "

@@ -92,6 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(given) > 1 and given[0] in COMMANDS and ".py:" in given[1]:
         # `my_file.py:problem` in the place of a problem.
         given.insert(1, "file")
+    if len(given) > 1 and given[0] in COMMANDS and given[1].endswith(".py"):
+        return _refuse(f"{given[1]!r} is a file; say which problem in it: saddleslide {given[0]} {given[1]}:problem")
+    if given and given[0] in PROBLEMS:
+        return _refuse(f"{given[0]!r} is a problem; write what to do with it: saddleslide solve {' '.join(given)}")
     try:
         code = _answer(parser().parse_args(given))
         flush(sys.stdout)

@@ -341,24 +341,40 @@ class Function(Built, ABC):
             return None
         return np.broadcast_to(np.asarray(form.quadratic, dtype=np.float64), shape).ravel()
 
+    # So that an array leaves `A * f` and `A @ f` to the two methods below, which say what to write instead.
+    __array_ufunc__ = None
+
     def __add__(self, other: Function) -> Function:
-        if not isinstance(other, Function):
-            return NotImplemented
-        return Sum(self, other)
+        if isinstance(other, Function):
+            return Sum(self, other)
+        if callable(getattr(other, "prox", None)):
+            raise InputError(
+                f"f + h: h is {type(other).__name__} of {type(other).__module__}; expected a function of ss.functions. "
+                "Write f + ss.functions.from_pyproximal(h), or give its step and value to ss.functions.Custom."
+            )
+        return NotImplemented
 
     def __mul__(self, factor: float) -> Function:
+        if np.ndim(factor) > 0:
+            raise InputError(
+                f"factor * f: factor has shape {np.shape(factor)}; expected one number. A function of A x is f @ A; "
+                "weights of entries are an argument of the function, such as ss.functions.L1(weights)."
+            )
         return Scaled(factor, self)
 
     __rmul__ = __mul__
+
+    def __rmatmul__(self, A: Any) -> Function:
+        raise InputError(f"A @ f: the operator comes second; a function of A x is f @ A. A is {type(A).__name__}.")
 
     def __matmul__(self, K: Any) -> Function:
         from saddleslide.functions.composed import Composed
 
         return Composed(self, K)
 
-    def __radd__(self, other: object) -> Function:
+    def __radd__(self, other: Any) -> Function:
         # So that sum([f1, f2]) works: it starts from 0.
-        return self if other == 0 else NotImplemented
+        return self if np.ndim(other) == 0 and other == 0 else NotImplemented
 
 
 def on_pairs(function: _Function) -> _Function:
@@ -785,7 +801,12 @@ class Scaled(Wrapper):
         self.batch = function.batch if self.sampled else 0
 
     def __repr__(self) -> str:
-        return f"{self.factor} * ({self.function!r})"
+        one = repr(self.function)
+        if self.factor == 1.0:
+            return one
+        # A call of one constructor needs no brackets of its own.
+        is_call = one.endswith(")") and one.split("(")[0].isidentifier() and ") + " not in one
+        return f"{self.factor:.6g} * {one if is_call else f'({one})'}"
 
     def of_pairs(self) -> Function:
         return Scaled(self.factor, self.function.of_pairs())

@@ -76,7 +76,7 @@ class Declared(Function):
 
 @final
 class Custom(Declared):
-    """A convex function given by its gradient, its value (if known) and its constants.
+    """A convex function of your own: its gradient or its proximal step, its value (if known) and its constants.
 
     Parameters
     ----------

@@ -205,8 +205,8 @@ class Result:
         if self._is_within:
             lengths = zip("xy", self.certificate.radii, strict=True)
             parts.append(f"Radii: {', '.join(f'{r:.4g} around {block}' for block, r in lengths if r < math.inf)}.")
-        if self.status is Status.BOUND_REACHED:
-            parts.append(f"Seen: {self.certificate.reason}.")
+        if self.status in (Status.BOUND_REACHED, Status.INCONSISTENT) and self.certificate.reason:
+            parts.append(f"Seen: {self.certificate.reason.rstrip('.')}.")
         if unknown and self.status not in (Status.INCONSISTENT, Status.EXPECTED, Status.RUNNING):
             # These three say themselves what their point is, and so does a method that was stopped for going astray.
             which = "point" if self.status is Status.COMPLETED and self.detail else "last point"
