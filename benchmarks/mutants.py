@@ -106,7 +106,7 @@ MUTANTS = (
     (C, "given.L * self.metric.apply(given.center) - given", "given.L * self.metric.apply(given.center) + given", LOOP),
     (C, "self.y_ahead = y + step", "self.y_ahead = y - step", LOOP),
     (C, "self.y + rho * Bx, 1.0 / rho", "self.y - rho * Bx, 1.0 / rho", LOOP),
-    (P, "oracles.forward(2.0 * new - x)", "oracles.forward(new - x)", SOLVE),
+    (P, "beyond = (1.0 + theta) * new -", "beyond = new -", SOLVE),
     (P, "x - pull / step_x", "x + pull / step_x", SOLVE),
     (P, "mean_x + (x - mean_x) / length", "mean_x + (x + mean_x) / length", SOLVE),
     (J, "bound -= margin", "bound += 1e-3 * abs(bound)", SOLVE),

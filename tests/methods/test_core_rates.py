@@ -79,9 +79,9 @@ def test_the_averaged_model_of_an_affine_function_is_that_function(monkeypatch):
     """Every linearisation is the function itself, so every average of them is: constant 5, slope c."""
     kept, consider = [], Judge.judge
 
-    def watched(self, candidate):
+    def watched(self, candidate, **options):
         kept.append(candidate.averaged)
-        return consider(self, candidate)
+        return consider(self, candidate, **options)
 
     monkeypatch.setattr(Judge, "judge", watched)
     f = F.Custom(lambda x: c.copy(), lambda x: float(c @ x + 5.0), ss.Holder(1.0, 1.0))

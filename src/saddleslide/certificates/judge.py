@@ -330,7 +330,8 @@ class Judge(JudgeState):
         """The next look is half way to where gaps that shrink as they did would meet the target."""
         (seen, before), self.last_look = self.last_look, (self.seen, gap)
         ahead = 0.0
-        if 0.0 < self.target < gap < before < math.inf:
+        # Other bounds than those from all gradients together come and go: none is left out.
+        if self.below.combines and 0.0 < self.target < gap < before < math.inf:
             rate = (math.log(before) - math.log(gap)) / (self.seen - seen)
             ahead = min(0.5 * (math.log(gap) - math.log(self.target)) / rate, self.seen // _RARER, _RAREST)
         # Where bounds can be expected at less than they cost, every second point is asked for that alone.

@@ -271,7 +271,8 @@ class AdaptiveSliding(Method):
             pace.best, pace.waited, pace.stalls = gap, 0, 0
         elif not judge.has_waited:
             pace.waited += 1
-        if pace.steps >= pace.mark + _STRIDE:
+        # Where nobody has looked, the gap is an old one.
+        if pace.steps >= pace.mark + _STRIDE and not judge.has_waited:
             # Creeping is not converging: the inner loop may be too short for the coupling.
             if gap > 0.5 * pace.marked:
                 work = work.harder()

@@ -70,7 +70,7 @@ class InteriorPoint(Method):
     --------
     >>> import saddleslide as ss
     >>> result = ss.solve(ss.gallery.matrix_game([[2.0, -1.0], [-1.0, 1.0]]), tol=1e-9, method="interior-point")
-    >>> result.status.name, result.steps < 20
+    >>> result.status.name, len(result.history) < 20
     ('SOLVED', True)
     """
 
@@ -94,7 +94,7 @@ class InteriorPoint(Method):
         return InteriorState(u, z_lower, z_upper, points, start)
 
     def step(self, state: InteriorState, oracles: Oracles) -> InteriorState:
-        system = System.of(oracles.problem)
+        system = oracles.workspace(lambda: System.of(oracles.problem), InteriorPoint)
         u, z_lower, z_upper = state.u, state.z_lower, state.z_upper
         below, above = u - system.lower, system.upper - u
         # Infinite bounds have no multipliers.

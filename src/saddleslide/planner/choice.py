@@ -29,11 +29,11 @@ from saddleslide.planner.forecast import ADAPTIVE, Costs, Prediction, SolveReque
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL, Plan
 
 INTERIOR = "interior-point"
-# Products that first-order methods take on simple f and g at a relative target of the first, and at most; between them
-# by its square root (measured on games, transport, regression and filtering).
-_LOOSE, _TIGHT, _AT_LOOSE, _AT_TIGHT = 1e-2, 1e-6, 500.0, 1e4
+# Products that first-order methods take on simple f and g at a loose relative target, without curvature and with it,
+# and at most; between them by the square root of the target (measured on games, transport, regression and filtering).
+_LOOSE, _TIGHT, _AT_LOOSE, _CURVED_AT_LOOSE, _AT_TIGHT = 1e-2, 1e-6, 1000.0, 300.0, 1e4
 # Steps of an interior-point method, and what one takes besides its factor; what a primal-dual step takes besides.
-_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD = 20.0, 7e6, 5e4
+_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD = 20.0, 5.5e6, 2e4
 Slopes = tuple[float, float]
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
@@ -165,7 +165,8 @@ def _prefer_interior_points(facts: Facts, tol: float, reduction: float, costs: C
     norm = scipy.sparse.linalg.norm(entries) if scipy.sparse.issparse(entries) else np.linalg.norm(entries)
     scale = float(norm) * facts.f.domain.diameter() * facts.g.domain.diameter()
     part = max(reduction, tol / scale if 0.0 < scale < math.inf else 0.0) or _TIGHT
-    products = min(max(_AT_LOOSE * (_LOOSE / part) ** 0.5, _AT_LOOSE), _AT_TIGHT)
+    fewest = _CURVED_AT_LOOSE if max(facts.moduli) > 0.0 else _AT_LOOSE
+    products = min(max(fewest * (_LOOSE / part) ** 0.5, fewest), _AT_TIGHT)
     size = facts.f.domain.size + facts.g.domain.size
     others = products * (costs[2] + 0.5 * (_VECTOR_WORK * size + _OVERHEAD))
     own = _INTERIOR_STEPS * (step_cost(facts.problem) + _INTERIOR_OVERHEAD)
