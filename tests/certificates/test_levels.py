@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from saddleslide.certificates.levels import LevelSets, enclose, least_value
+from saddleslide.certificates.levels import LevelSets, enclose, growth_of
+from support import need
 
 F, D = ss.functions, ss.domains
 
@@ -149,6 +150,73 @@ def test_no_rule_cuts_a_solution_off_and_bounds_hold(family, monkeypatch):
     assert used >= 3 and solved >= 2, (used, solved)
 
 
+# Norms as ours and as those of cvxpy, with a point at which they are as small beside |x| as they can be.
+SHAPE = (4, 6)
+ROW, EVEN, POINT = np.zeros(SHAPE), np.where(np.arange(24.0) % 3.0 < 1.0, -1.0, 1.0).reshape(SHAPE), np.zeros(SHAPE)
+ROW[1], POINT[2, 3] = [1.0, 2.0, 0.0, 1.0, -1.0, 3.0], 2.0
+WEIGHTS = np.array([2.0, 0.7, 1.0, 3.0])
+NORMS = {
+    "group lasso": (F.L21(axis=1, weights=WEIGHTS), lambda x, cp: WEIGHTS @ cp.norm(x, 2, axis=1), ROW),
+    "sparse group": (2.0 * F.L1() + F.L21(axis=1), lambda x, cp: cp.mixed_norm(x, 2, 1) + 2.0 * cp.norm1(x), POINT),
+    "l2": (F.L2(), lambda x, cp: cp.norm(x, "fro"), ROW),
+    "largest size": (F.LInf(), lambda x, cp: cp.max(cp.abs(x)), EVEN),
+    "largest": (F.Max(), lambda x, cp: cp.max(x), np.abs(EVEN)),
+    "nuclear": (F.Nuclear(), lambda x, cp: cp.normNuc(x), np.outer([1.0, 2.0, -1.0, 0.5], ROW[1])),
+    "p = 3": (F.PNorm(3.0), lambda x, cp: cp.norm(cp.vec(x, "C"), 3), EVEN),
+    "p = 1.5": (F.PNorm(1.5), lambda x, cp: cp.norm(cp.vec(x, "C"), 1.5), POINT),
+    "with a slope": (
+        3.0 * F.L2() + F.Linear(-ROW / 2.0),
+        lambda x, cp: 3.0 * cp.norm(x, "fro") - cp.sum(cp.multiply(ROW, x)) / 2.0,
+        ROW,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_functions_grow_as_they_say(name):
+    norm, _, least = NORMS[name]
+    X = D.NonNegative(SHAPE) if name == "largest" else D.FullSpace(SHAPE)
+    slope, offset = growth_of(norm, X)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        x = X.project(rng.standard_normal(SHAPE) * rng.random(SHAPE) ** rng.uniform(0.0, 9.0))
+        assert norm.value(x) >= slope * np.linalg.norm(x)
+    assert offset == 0.0 and norm.value(least) == pytest.approx(slope * np.linalg.norm(least), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_balls_of_growth_hold_the_solutions_of_clarabel(name, monkeypatch):
+    cp = need("cvxpy")
+    least, seen = LevelSets.least, []
+    monkeypatch.setattr(LevelSets, "least", lambda self, level, *rest: seen.append(level) or least(self, level, *rest))
+    norm, theirs, tight = NORMS[name]
+    X = D.NonNegative(SHAPE) if name == "largest" else D.FullSpace(SHAPE)
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        scale = 10.0 ** rng.uniform(-2, 2)
+        A, B = rng.standard_normal((8, *SHAPE)), 0.01 * rng.standard_normal((3, *SHAPE))
+        b = scale * np.tensordot(A, tight, 2)
+        factor = 0.5 * scale
+        flat = A.reshape(8, -1)
+        problem = saddle(
+            F.LeastSquares(flat, b, x_shape=SHAPE) + factor * norm, F.Zero(),
+            ss.operators.as_operator(B.reshape(3, -1), x_shape=SHAPE), X, D.Box(-scale, scale, shape=3),
+        )  # fmt: skip
+        assert ss.plan(problem, rtol=1e-3).certificate.kind == "made global"
+        seen.clear()
+        result = ss.solve(problem, rtol=1e-2, max_steps=150)
+        # In units of the scale, so that Clarabel's tolerances mean something.
+        x = cp.Variable(SHAPE)
+        terms = 0.5 * cp.sum_squares(flat @ cp.vec(x, "C") - b / scale) + 0.5 * theirs(x, cp)
+        terms += cp.norm1(B.reshape(3, -1) @ cp.vec(x, "C"))
+        cp.Problem(cp.Minimize(terms), [x >= 0.0] if name == "largest" else []).solve(solver="CLARABEL")
+        value, length = float(terms.value) * scale**2, scale * float(np.linalg.norm(x.value))
+        assert result.certificate.solutions.startswith("|x| <= "), result
+        assert result.status is ss.Status.SOLVED or "largest" in name, result
+        assert seen and all(length <= level.size * (1.0 + 1e-6) for level in seen)
+        assert result.lower <= value * (1.0 + 1e-6) and value * (1.0 - 1e-6) <= result.upper, name
+
+
 def test_what_own_code_declares_bounds_nothing():
     class Mine(F.Function):
         separable = True
@@ -165,14 +233,18 @@ def test_what_own_code_declares_bounds_nothing():
         def separable_form(self):
             return F.Power(0.0).separable_form()
 
-    assert least_value(Mine()) == -np.inf and least_value(F.LeastSquares(np.eye(2), np.ones(2)) + Mine()) == -np.inf
+        def growth(self, domain):
+            return 1.0
+
+    assert growth_of(Mine(), D.FullSpace(2))[0] == -np.inf
+    assert growth_of(F.LeastSquares(np.eye(2), np.ones(2)) + Mine(), D.FullSpace(2))[0] == -np.inf
     space, box = D.FullSpace(2), D.Box(-1.0, 1.0, shape=2)
     sets = LevelSets(
         F.LeastSquares(np.eye(2), np.ones(2)), Mine(), space, F.Zero(), box, ss.operators.as_operator(np.eye(2)), "x"
     )
     assert not sets.is_possible
     turned = F.Quadratic((lambda v: -v, lambda v: -v), x_shape=2)
-    assert least_value(turned) == -np.inf
+    assert growth_of(turned, space)[0] == -np.inf
 
 
 def test_boxes_enclose_their_sets():

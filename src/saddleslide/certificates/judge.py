@@ -481,7 +481,7 @@ class Judge(JudgeState):
             return []
         growth = self._growth_of(block)
         found = [] if growth is None else [sets.level(growth, most)]
-        return found + sets.at_zero(most + self._at_zero[block]) + sets.by_rank(most)
+        return sets.smallest(found + sets.at_zero(most + self._at_zero[block]) + sets.by_rank(most))
 
     @cached_property
     def _at_zero(self) -> tuple[float, float]:

@@ -32,10 +32,15 @@ from saddleslide.problem import SaddleProblem
 _SIDE, _ENTRIES = 300, 200_000
 # Where a function is linear, F is so along its block: a set twice as large proves that residuals are small as well.
 _WIDENED = 2.0
+# Of a function of which nothing is known: it is at least -inf |x|.
+_UNKNOWN = -math.inf, 0.0
 
 
 class Growth(NamedTuple):
-    """Weights w and k with h(x) + <tilt, x> >= sum w |x| - k on the set; w is 0 where entries have two ends."""
+    """Weights w and k with h(x) + <tilt, x> >= sum w |x| - k on the set; w is 0 where entries have two ends.
+
+    Where the sets are balls, all other w are one number, and it is that times |x|.
+    """
 
     weights: Array
     offset: float
@@ -61,9 +66,15 @@ class LevelSets:
         self._applies: bool | None = None
         trusted = not any(runs_own_code(part) or part.convex_on_trust for part in (rest, simple))
         self._form = simple.separable_form() if trusted else None
-        self._low = least_value(rest) if trusted else -math.inf
+        # The functions are at least c |x| - k.
+        (slow, lost), (steep, more) = (growth_of(part, domain) if trusted else _UNKNOWN for part in (rest, simple))
+        self._low = -lost if slow >= 0.0 else -math.inf
+        self._slope, self._offset = slow + steep - 4.0 * FEW * (abs(slow) + abs(steep)), lost + more
         lower, upper = enclose(domain)
-        self.is_possible = self._form is not None and self._low > -math.inf and not domain.bounded
+        has_form = self._form is not None and self._low > -math.inf
+        # Whether the sets are balls: no bound entry by entry is at hand, and the function grows as |x|.
+        self._is_round = self._slope > 0.0 and not (has_form and bool(np.any(self._kinks[0] > 0.0)))
+        self.is_possible = (has_form or self._is_round) and not domain.bounded
         if self.is_possible:
             self._lower, self._upper = lower, upper
             self._endless = np.isinf(lower) | np.isinf(upper)
@@ -74,12 +85,17 @@ class LevelSets:
     @cached_property
     def _kinks(self) -> tuple[Array, Array]:
         """Of the simple part: its slopes at 0 to both sides less the linear part, and the linear part."""
-        assert self._form is not None
+        if self._form is None:
+            return np.zeros(self.domain.shape), np.zeros(self.domain.shape)
         kinks = sum((np.asarray(w) for w, nu in self._form.powers if nu == 0.0), start=np.zeros(self.domain.shape))
         return kinks, np.broadcast_to(np.asarray(self._form.linear), self.domain.shape)
 
     def growth(self, tilt: Array | float = 0.0, error: float = 0.0) -> Growth:
         """How the function with a tilt grows; `error` bounds what the tilt is wrong by."""
+        if self._is_round:
+            steep = (1.0 + inner_error(self.domain.size) + 4.0 * FEW) * float(np.linalg.norm(tilt)) + error
+            weight = self._slope - steep - FEW * (self._slope + steep)
+            return Growth(np.where(self._endless, weight, 0.0), round_up(self._offset, 0.0))
         assert self._form is not None
         kinks, linear = self._kinks
         # A Huber function is at least |x| less half its width.
@@ -102,6 +118,8 @@ class LevelSets:
         function = "f" if self.name == "x" else "g"
         has_zero = not runs_own_code(self.other) and self.beyond.violation(np.zeros(self.beyond.shape)) == 0.0
         if has_zero and isinstance(other.rest, Zero):
+            if self._is_round:
+                return f"every solution has a bound on |{self.name}|: {function} grows as that does"
             if self._grows:
                 return f"every solution has a bound on sum w |{self.name}|: {function} grows as that does"
             if math.isfinite(self._flat) and self._columns is not None:
@@ -133,6 +151,8 @@ class LevelSets:
         size = self._widened * max(round_up(excess + growth.offset, abs(excess) + abs(growth.offset)), 0.0)
         rising = growth.weights[self._endless]
         smallest, largest = float(np.min(rising)), float(np.max(rising))
+        if self._is_round:
+            return self._ball(size / smallest)
         if largest <= smallest * (1.0 + 1e-9):
             return Level(growth.weights, size, False, f"sum |{self.name}| <= {size / smallest:.4g}")
         words = f"sum w |{self.name}| <= {size:.4g} with w from {smallest:.3g} to {largest:.3g}"
@@ -214,8 +234,20 @@ class LevelSets:
             return []
         left = max(round_up(excess + self._flat, abs(excess) + abs(self._flat)), 0.0)
         center = float(np.linalg.norm(self.other.gradient(np.zeros(self.beyond.shape))))
-        size = self._widened * round_up((center + left / self._inner_radius) / self._smallest, 0.0)
-        return [Level(np.where(self._endless, 1.0, 0.0), size, True, f"|{self.name}| <= {size:.4g}")]
+        return [self._ball(self._widened * (center + left / self._inner_radius) / self._smallest)]
+
+    @cached_property
+    def _ones(self) -> Array:
+        return np.where(self._endless, 1.0, 0.0)
+
+    def _ball(self, size: float) -> Level:
+        size = round_up(size, 0.0)
+        return Level(self._ones, size, True, f"|{self.name}| <= {size:.4g}")
+
+    def smallest(self, levels: list[Level]) -> list[Level]:
+        """Of several balls the smallest alone: the others hold it."""
+        balls = sorted((level for level in levels if level.weights is self._ones), key=lambda level: level.size)
+        return balls[:1] + [level for level in levels if level.weights is not self._ones]
 
     def is_onto(self, other: LevelSets) -> bool:
         """Whether `onto` applies: multipliers of Bx = b on free spaces, B onto, f quadratic with a Lipschitz part."""
@@ -238,8 +270,7 @@ class LevelSets:
         way, L = missed / self._smallest, known.H
         most = value + (slope + steep) * way + 0.5 * L * way * way + other._flat
         most = max(round_up(most, abs(value) + abs(other._flat)), 0.0)
-        size = self._widened * round_up((math.sqrt(2.0 * L * most) + steep) / self._smallest, 0.0)
-        return Level(np.ones(self.domain.shape), size, True, f"|{self.name}| <= {size:.4g}")
+        return self._ball(self._widened * (math.sqrt(2.0 * L * most) + steep) / self._smallest)
 
     @property
     def linear_part(self) -> Array:
@@ -264,6 +295,12 @@ class LevelSets:
             fall = level.size * float(np.max(gain / weights))
         size, reach = float(np.linalg.norm(slope)), math.hypot(longest, float(np.linalg.norm(sizes)))
         inner = inner_error(center.size) + FEW
+        if self._form is None:
+            # The set lies within this of 0, and the model is moved there.
+            moved = made.value + made.gradient * here + inner * (abs(base) + 2.0 * size * here)
+            base, origin, made = base - float(np.vdot(slope, center)), 0.0 * center, Errors(moved, made.gradient)
+            near = least_within(base, slope, origin, round_up(reach, 0.0), self.simple, self.domain, made, math.nan)
+            return near.value, near.margin
         wrong = made.gradient + FEW * (size + float(np.linalg.norm(linear)) + float(np.linalg.norm(kinks)))
         margin = made.value + wrong * (reach + here) + inner * (abs(base) + 2.0 * size * here + fall + ended)
         found = base - float(np.vdot(slope, center)) - fall - ended - margin
@@ -274,8 +311,9 @@ class LevelSets:
 
     @cached_property
     def _is_lipschitz(self) -> bool:
-        """Whether the simple part is so on the whole space."""
-        assert self._form is not None
+        """Whether the simple part is known to be so on the whole space."""
+        if self._form is None:
+            return False
         return not np.any(np.asarray(self._form.quadratic) > 0.0) and all(nu == 0.0 for _, nu in self._form.powers)
 
     @property
@@ -298,21 +336,25 @@ def level_sets(problem: SaddleProblem, split: Split) -> tuple[LevelSets, LevelSe
     return found
 
 
-def least_value(function: Function) -> float:
-    """A number that the function is nowhere below, from what it is; -inf where nothing says so."""
+def growth_of(function: Function, domain: Domain) -> tuple[float, float]:
+    """Numbers c and k with f(x) >= c |x| - k on the set, from what the function is; c is -inf where nothing says so."""
     if is_ours(function, LeastSquares):
         # Whoever makes its products.
-        return 0.0
+        return 0.0, 0.0
     if is_ours(function, Scaled):
-        return function.factor * least_value(function.function) if function.factor > 0.0 else 0.0
+        slope, offset = growth_of(function.function, domain) if function.factor > 0.0 else (0.0, 0.0)
+        return function.factor * slope, function.factor * offset
     if is_ours(function, Sum):
-        return sum(map(least_value, function.parts))
+        slopes, offsets = zip(*(growth_of(part, domain) for part in function.parts), strict=True)
+        # The sum is rounded down.
+        return sum(slopes) - FEW * sum(map(abs, slopes)), sum(offsets)
     if runs_own_code(function) or function.convex_on_trust or takes_products(function):
-        return -math.inf
-    if isinstance(function, Zero):
-        return 0.0
+        return _UNKNOWN
+    slope = 0.0 if isinstance(function, Zero) else function.growth(domain)
+    if slope > -math.inf:
+        return slope - (inner_error(domain.size) + FEW) * abs(slope), 0.0
     constant, along, spread = read_rounding(function).floor
-    return -constant if along == spread == 0.0 else -math.inf
+    return (0.0, constant) if along == spread == 0.0 else _UNKNOWN
 
 
 def enclose(domain: Domain) -> tuple[Array, Array]:

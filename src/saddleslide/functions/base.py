@@ -163,6 +163,13 @@ class Function(Built, ABC):
         """
         return self.strong_convexity(domain)
 
+    def growth(self, domain: Domain) -> float:
+        """A number c with f(x) >= c |x| on the domain, in the Euclidean norm; -inf where nothing says so.
+
+        Certificates bound solutions by it, and take no number of a class that is not ours.
+        """
+        return -math.inf
+
     @property
     def error_model(self) -> Rounding:
         """What rounding can do to values and gradients, as bounds from the sizes of their terms."""

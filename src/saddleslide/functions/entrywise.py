@@ -105,6 +105,9 @@ class Linear(Flat):
     def error_model(self) -> Rounding:
         return round_linear(self.c)
 
+    def growth(self, domain: Domain) -> float:
+        return -float(np.linalg.norm(self.c)) * (math.sqrt(domain.size) if self.c.ndim == 0 else 1.0)
+
     def separable_form(self) -> SeparableForm:
         return SeparableForm(linear=self.c)
 

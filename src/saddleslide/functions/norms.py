@@ -115,6 +115,9 @@ class L1(Norm):
         weight: Array | float = self.weights if self.weights.ndim else float(self.weights)
         return SeparableForm(powers=((weight, 0.0),))
 
+    def growth(self, domain: Domain) -> float:
+        return float(np.min(self.weights))
+
     def smoothness(self, domain: Domain) -> Holder:
         size = math.sqrt(domain.size) * float(self.weights) if self.weights.ndim == 0 else np.linalg.norm(self.weights)
         return Holder(0.0, 2.0 * float(size))
@@ -153,6 +156,9 @@ class L2(Norm):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         size = float(np.linalg.norm(x))
         return size, np.divide(x, size or 1.0, out=out)
+
+    def growth(self, domain: Domain) -> float:
+        return 1.0
 
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(0.0, 2.0)
@@ -216,6 +222,9 @@ class L21(Norm):
         value = float(np.sum(weights * norms))
         return value, np.multiply(x, weights / np.where(norms > 0.0, norms, 1.0), out=out)
 
+    def growth(self, domain: Domain) -> float:
+        return float(np.min(self.weights))
+
     def smoothness(self, domain: Domain) -> Holder:
         if isinstance(self.weights, np.ndarray):
             return Holder(0.0, 2.0 * float(np.linalg.norm(self.weights)))
@@ -258,6 +267,9 @@ class LInf(Norm):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return float(np.max(np.abs(x), initial=0.0)), _copy(L1Ball(1.0, x.shape).maximizer(x), out)
 
+    def growth(self, domain: Domain) -> float:
+        return 1.0 / math.sqrt(domain.size)
+
     def smoothness(self, domain: Domain) -> Holder:
         return Holder(0.0, 2.0)
 
@@ -288,6 +300,10 @@ class Max(Norm):
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         return float(np.max(x)), _copy(Simplex(x.shape).maximizer(x), out)
+
+    def growth(self, domain: Domain) -> float:
+        is_nonnegative = isinstance(domain, Box) and bool(np.all(domain.lower >= 0.0))
+        return 1.0 / math.sqrt(domain.size) if is_nonnegative else -1.0
 
     @property
     def error_model(self) -> Rounding:
@@ -332,6 +348,9 @@ class Nuclear(Norm):
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         left, values, right = np.linalg.svd(x, full_matrices=False)
         return float(np.sum(values)), np.matmul(left, right, out=out)
+
+    def growth(self, domain: Domain) -> float:
+        return 1.0
 
     @property
     def error_model(self) -> Rounding:
@@ -381,6 +400,9 @@ class PNorm(Norm):
         value = _power_norm(x, self.p)
         sizes = (np.abs(x) / (value or 1.0)) ** (self.p - 1.0)
         return value, np.multiply(np.sign(x), sizes, out=out)
+
+    def growth(self, domain: Domain) -> float:
+        return math.pow(domain.size, min(1.0 / self.p - 0.5, 0.0))
 
     @property
     def error_model(self) -> Rounding:
