@@ -248,3 +248,29 @@ def test_what_is_put_in_the_place_of_a_method_is_declared():
         result = ss.solve(problem, tol=1e-3, max_calls={"f": 300})
         assert not result.success
         assert result.certificate.assumes or not math.isfinite(result.gap)
+
+
+def shrink(center, threshold):
+    return np.sign(center) * np.maximum(np.abs(center) - threshold, 0.0)
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.0, 1.1, 2.0])
+def test_own_steps_that_do_not_fit_their_values_are_found(factor):
+    """Each too long or too short; and projections on a set that is not where the value says."""
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((15, 10))
+    fit = ss.functions.LeastSquares(A, A @ rng.standard_normal(10))
+    steps = {
+        "l1": (lambda x: float(np.abs(x).sum()), lambda c, t: shrink(c, factor * t)),
+        "l2": (
+            lambda x: float(np.linalg.norm(x)), lambda c, t: c * max(1.0 - factor * t / float(np.linalg.norm(c)), 0.0)
+        ),
+        "square": (lambda x: 0.5 * float(x @ x), lambda c, t: c / (1.0 + factor * t)),
+        "box": (lambda x: 0.0 if (np.abs(x) <= 1.0).all() else np.inf, lambda c, t: np.clip(c, -factor, factor)),
+    }  # fmt: skip
+    for name, (value, prox) in steps.items():
+        if name == "box" and factor > 1.0:
+            continue
+        found = ss.minimize(fit + 2.0 * ss.functions.Custom(value=value, prox=prox), max_steps=2000)
+        expected = (ss.Status.SOLVED,) if factor == 1.0 else (ss.Status.INCONSISTENT,)
+        assert found.status in expected, name

@@ -42,6 +42,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 _OWN_ROUNDING = 16.0 * float(np.finfo(np.float64).eps)
 # Own code that was compared at fewer points is looked at in more, at these parts of the set's size from one of them.
 ENOUGH, _REACHES = 5, (1.0, 0.5, 0.2, 0.05)
+# How far back towards the center of a proximal step its value is asked for.
+_AHEAD = 0.1
 _STEPS = (1.0, 0.1, 10.0, 0.5)
 # Linearisations that a new one is compared with; of large arrays one, whose comparison costs about what a step does.
 _KEPT, _LARGE = 4, 100_000
@@ -306,9 +308,25 @@ def check_own_steps(oracles: Oracles) -> None:
     for name, whole, domain in (("f", problem.f, problem.X), ("g", problem.g, problem.Y)):
         for function, shape in own_steps(whole, domain.shape):
             guard = PairGuard(name, function, FullSpace(shape), f"the proximal step of {function!r} in {name}")
-            rng = np.random.default_rng(0)
+            # Along one ray: there a subgradient that is too long or too short contradicts the next value, while in
+            # unrelated directions its signs would hide that.
+            ray = np.random.default_rng(0).standard_normal(shape)
             for reach, step in zip(_REACHES, _STEPS, strict=True):
-                center = 4.0 * reach * rng.standard_normal(shape)
+                center = 4.0 * reach * ray
                 point = function.prox(read_only(center), step)
-                value = oracles.made(name, function.value_cost, partial(function.value, read_only(point)))
-                guard.look(Linearisation(point, value, (center - point) / step))
+
+                def value_at(x: Array, own: Function = function, asked: str = name) -> float:
+                    return oracles.made(asked, own.value_cost, partial(own.value, read_only(x)))
+
+                known = Linearisation(point, value_at(point), (center - point) / step)
+                guard.look(known)
+                # Back towards the center the function rises at least as its subgradient says: a projection on too small
+                # a set is told from that.
+                ahead = known.point + _AHEAD * (center - point)
+                rise, size = _AHEAD * float(np.vdot(known.gradient, center - point)), abs(known.value)
+                found = value_at(ahead)
+                if math.isfinite(size) and found - known.value < rise - CONVEXITY * (size + abs(found) + rise) - _TINY:
+                    raise inconsistent(
+                        f"{guard.said}: at {_AHEAD:g} of the way from its point back to its center the value is "
+                        f"{found:g}; expected at least {known.value + rise:g}, which its subgradient says."
+                    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def from_pyproximal(operator: Any, shape: Any = None) -> Function:
             "operator(x) and a step operator.prox(x, tau). For code of your own use Custom(prox=, value=)."
         )
     return Custom(
-        value=lambda x: float(operator(x.ravel().copy())),
+        value=lambda x: _as_value(operator(x.ravel().copy())),
         prox=lambda center, step: np.asarray(operator.prox(center.ravel().copy(), step)).reshape(center.shape),
         domain=None if shape is None else FullSpace(shape),
     )
@@ -76,7 +77,14 @@ def from_odl(functional: Any) -> Function:
         return np.asarray(functional.proximal(step)(space.element(center.copy())).asarray())
 
     return Custom(
-        value=lambda x: float(functional(space.element(x.copy()))),
+        value=lambda x: _as_value(functional(space.element(x.copy()))),
         prox=step_from,
         domain=FullSpace(space.shape),
     )
+
+
+def _as_value(found: Any) -> float:
+    """A value of theirs; indicators of theirs say whether a point is in the set."""
+    if isinstance(found, bool | np.bool_):
+        return 0.0 if found else math.inf
+    return float(found)
