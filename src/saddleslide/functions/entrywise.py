@@ -106,7 +106,12 @@ class Linear(Flat):
         return round_linear(self.c)
 
     def growth(self, domain: Domain) -> float:
-        return -float(np.linalg.norm(self.c)) * (math.sqrt(domain.size) if self.c.ndim == 0 else 1.0)
+        # Squares of large numbers would overflow.
+        largest = float(np.max(np.abs(self.c), initial=0.0))
+        if not 0.0 < largest < math.inf:
+            return -largest
+        entries = math.sqrt(domain.size) if self.c.ndim == 0 else 1.0
+        return -largest * float(np.linalg.norm(self.c / largest)) * entries
 
     def separable_form(self) -> SeparableForm:
         return SeparableForm(linear=self.c)
