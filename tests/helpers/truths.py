@@ -601,9 +601,11 @@ class Claim:
 
 def _of(result):
     known = result.certificate
+    # A success within radii claims nothing of the gap over whole sets, which is judged here; endless.py judges those.
+    is_global = result.success and result.status is not ss.Status.SOLVED_WITHIN
     return Claim(
         np.asarray(result.x, float), np.asarray(result.y, float), known.lower, known.upper, result.status.name,
-        result.success, result.known_target, known.assumes,
+        is_global, result.known_target, known.assumes,
     )  # fmt: skip
 
 
