@@ -179,3 +179,16 @@ def test_what_can_not_be_said_as_a_program_is_refused_with_all_reasons():
     with pytest.raises(InputError) as caught:
         ss.solve(problem, tol=1e-3, method="interior-point")
     assert "f = " in str(caught.value) and "g = " in str(caught.value)
+
+
+def test_sets_that_fix_entries_are_refused_and_left_to_products():
+    rng = np.random.default_rng(0)
+    X = D.Box([0.0, 1.0, 0.0], [1.0, 1.0, 2.0])
+    problem = ss.SaddleProblem(F.Linear(np.ones(3)), F.Zero(), A[:, :3], X, D.Box(-1.0, 1.0, shape=3))
+    with pytest.raises(InputError, match="X fixes 1 entries"):
+        ss.solve(problem, tol=1e-6, method="interior-point")
+    supply, demand = np.r_[0.0, rng.random(39)], rng.random(50)
+    transport = ss.gallery.transport(
+        rng.random((40, 50)), supply / supply.sum(), demand / demand.sum(), regulariser=None
+    )
+    assert ss.plan(transport, rtol=1e-6).method != "interior-point"

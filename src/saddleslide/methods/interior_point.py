@@ -37,7 +37,7 @@ _MOST_ROWS = 500
 _MOST_FORMED = 5e6
 # Operations on the dense matrices of a step take this part of those on vectors, of which there are so many an entry.
 _DENSE, _VECTORS = 0.05, 200.0
-# A step goes this part of the way to the nearest bound, at least.
+# A step goes this part of the way to the nearest bound.
 _NEARLY = 0.995
 # What the diagonal of the system has at least, relative to its largest entry: a proximal term, made good by refinement.
 _PROXIMAL = 1e-13
@@ -85,7 +85,7 @@ class InteriorPoint(Method):
 
     def lacks(self, facts: Facts) -> list[str]:
         found = super().lacks(facts)
-        return found or _too_large(facts.problem)
+        return found or _without_inside(facts.problem) or _too_large(facts.problem)
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> InteriorState:
         system = System.of(oracles.problem)
@@ -118,7 +118,7 @@ class InteriorPoint(Method):
         center = (max(left, 0.0) / gap) ** 3 if gap > 0.0 else 0.0
         du, dl, dh = direction(center * gap / pairs, du * dl, -du * dh)
         length = min(_longest(below, du), _longest(above, -du), _longest(z_lower, dl), _longest(z_upper, dh))
-        length = min(1.0, max(_NEARLY, 1.0 - gap / pairs) * length)
+        length = min(1.0, _NEARLY * length)
         u, z_lower, z_upper = u + length * du, z_lower + length * dl, z_upper + length * dh
         x, y = system.point(u, oracles.problem)
         points = (Candidate(x, y, 0.0),)
@@ -361,6 +361,17 @@ def step_cost(problem: SaddleProblem) -> float:
     if width is not None:
         return 4.0 * forming + size * (width + 1.0) * (width + 4.0 + rows) + vectors
     return math.inf if size > COLUMNS else 4.0 * forming + _DENSE * size**3 / 3.0 + solving + vectors
+
+
+def _without_inside(problem: SaddleProblem) -> list[str]:
+    """Which sets fix entries, so that no point lies between their bounds."""
+    sides = (("X", problem.f, problem.X), ("Y", problem.g, problem.Y))
+    found = [(name, program_of(function, domain)) for name, function, domain in sides]
+    return [
+        f"{name} fixes {int((said.lower >= said.upper).sum())} entries; expected lower < upper everywhere."
+        for name, said in found
+        if said is not None and (said.lower >= said.upper).any()
+    ]
 
 
 def _too_large(problem: SaddleProblem) -> list[str]:
