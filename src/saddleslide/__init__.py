@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from saddleslide import distributed, domains, errors, functions, gallery, methods, metrics, operators, theory
     from saddleslide.api.comparison import Comparison, Crossover, compare, crossover
+    from saddleslide.api.inequality import slide
     from saddleslide.api.minimisation import minimize
+    from saddleslide.api.paths import path
     from saddleslide.api.resumption import resume
     from saddleslide.api.runner import run
     from saddleslide.api.solver import solve
     from saddleslide.certificates.certification import certify
     from saddleslide.certificates.verdict import Certificate, Status
-    from saddleslide.methods.sliding import Component, slide
+    from saddleslide.methods.sliding.component import Component
     from saddleslide.oracles.calls import Calls
     from saddleslide.planner.plans import plan
     from saddleslide.problem import SaddleProblem
+    from saddleslide.runs.inequality import InequalityResult
     from saddleslide.runs.progress import Progress
+    from saddleslide.runs.record import load
     from saddleslide.runs.result import Result
     from saddleslide.theory import Plan
     from saddleslide.theory.holder import Holder
@@ -34,6 +38,7 @@ __all__ = [
     "Component",
     "Crossover",
     "Holder",
+    "InequalityResult",
     "Plan",
     "Progress",
     "Result",
@@ -47,10 +52,12 @@ __all__ = [
     "errors",
     "functions",
     "gallery",
+    "load",
     "methods",
     "metrics",
     "minimize",
     "operators",
+    "path",
     "plan",
     "resume",
     "run",
@@ -63,17 +70,21 @@ __all__ = [
 _HOMES = {
     "certificates.certification": ("certify",),
     "api.comparison": ("Comparison", "Crossover", "compare", "crossover"),
+    "api.inequality": ("slide",),
     "api.minimisation": ("minimize",),
+    "api.paths": ("path",),
     "api.runner": ("run",),
     "theory.holder": ("Holder",),
     "oracles.calls": ("Calls",),
     "theory": ("Plan",),
     "planner.plans": ("plan",),
     "problem": ("SaddleProblem",),
+    "runs.inequality": ("InequalityResult",),
     "runs.progress": ("Progress",),
+    "runs.record": ("load",),
     "runs.result": ("Result",),
     "api.resumption": ("resume",),
-    "methods.sliding": ("Component", "slide"),
+    "methods.sliding.component": ("Component",),
     "api.solver": ("solve",),
     "certificates.verdict": ("Certificate", "Status"),
 }

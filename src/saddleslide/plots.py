@@ -1,9 +1,11 @@
-"""Pictures from columns of numbers. Matplotlib is imported when the first picture is drawn, and pyplot never."""
+"""Pictures from columns of numbers. Matplotlib is imported when the first picture is drawn, pyplot for `show` alone."""
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ _NOTHING = "the history holds no finite gap"
 
 
 def require_matplotlib() -> Any:
-    """The Figure class, or an error that names the package."""
+    """A Figure class whose figures show in notebooks and, by `show()`, in windows; an error that names the package."""
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:
@@ -30,7 +32,31 @@ def require_matplotlib() -> Any:
             "plot: Matplotlib is not installed; expected it for pictures. It belongs to saddleslide: install it again "
             "with pip install matplotlib."
         ) from missing
-    return Figure
+    return _showing_class(Figure)
+
+
+@cache
+def _showing_class(Figure: Any) -> Any:
+    class Picture(Figure):  # type: ignore[misc]
+        """A figure that pyplot does not keep: it shows where it is asked to, once."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
+
+        def show(self, warn: bool = True) -> None:
+            """Open a window; in a notebook, draw into the cell."""
+            from matplotlib import pyplot
+
+            if self.canvas.manager is None:
+                # A window is made for an empty figure, and shows this one.
+                manager: Any = pyplot.figure(figsize=self.get_size_inches()).canvas.manager
+                manager.canvas.figure = self
+                self.set_canvas(manager.canvas)
+            pyplot.show()
+
+    return Picture
 
 
 def draw_convergence(

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from support import need
 
 F, D = ss.functions, ss.domains
-cp = pytest.importorskip("cvxpy")
+cp = need("cvxpy")
 
 
 def _complex(rng, *shape):
@@ -154,7 +155,7 @@ def test_mri_with_isotropic_total_variation():
     least = _least(_half(dft @ cp.vec(x, order="C") - measured) + 0.1 * sum(parts))
     assert result.objective == pytest.approx(least, abs=2e-5) and result.lower <= least + 1e-6
 
-    pylops = pytest.importorskip("pylops")
+    pylops = need("pylops")
     transform = pylops.signalprocessing.FFT2D(shape, norm="none", dtype=complex) * (1 / 6)
     sampled = pylops.Restriction(36, np.flatnonzero(seen.ravel()), dtype=complex) * transform
     again = ss.minimize(F.LeastSquares(sampled, measured, x_shape=shape) + tv, tol=1e-5)
@@ -163,7 +164,7 @@ def test_mri_with_isotropic_total_variation():
 
 
 def test_a_pylops_operator_of_real_arrays_keeps_x_real():
-    pylops = pytest.importorskip("pylops")
+    pylops = need("pylops")
     rng = np.random.default_rng(2)
     transform = pylops.signalprocessing.FFT2D((4, 5), dtype=float)
     measured = _complex(rng, 20)
@@ -194,7 +195,7 @@ def _own_codes(A, b):
     slope = lambda x: A.conj().T @ (A @ x - b)  # noqa: E731
     yield F.Custom(slope, value, dtype=complex)
     yield F.from_callable(lambda x: (value(x), slope(x)), dtype=complex)
-    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    torch, jax = need("torch"), need("jax")
     At, bt = torch.tensor(A), torch.tensor(b)
     yield F.from_torch(lambda x: 0.5 * torch.sum(torch.abs(At @ x - bt) ** 2), dtype=complex)
     yield F.from_jax(lambda x: 0.5 * jax.numpy.sum(jax.numpy.abs(A @ x - b) ** 2), dtype=complex)

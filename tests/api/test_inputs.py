@@ -431,7 +431,7 @@ def test_inputs_are_never_modified_and_outputs_never_alias_them():
     problem = ss.SaddleProblem(f=f, g=Linear(tilt), B=B, X=X, Y=X)
     plan = ss.plan(problem, order="fgB", loops=(3, 2, 2), start=(x, y))
     result = ss.run(problem, plan, start=(x, y))
-    z = ss.slide([ss.Component(function=f)], X, x, (3,))
+    z = ss.slide([ss.Component(function=f)], X, x, (3,)).z
     for array, before in zip(mine, kept, strict=True):
         np.testing.assert_array_equal(array, before)
         for out in (result.x, result.y, z):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import logging
 import math
 import re
 import sys
+import types
 from html.parser import HTMLParser
 
 import numpy as np
@@ -52,6 +54,7 @@ class Collector(HTMLParser):
 def test_table_shows_each_number_once():
     lines = dict(line.strip().split(": ", 1) for line in repr(made_result()).splitlines())
     assert lines["status"] == "solved"
+    assert "method" not in lines
     assert lines["gap"] == "1e-05 (residual)"
     assert lines["calls"] == "f' 6   g' 6   B 8,000"
     assert lines["judging"] == "f' 0.5   g' 1   B 4"
@@ -174,6 +177,32 @@ def test_plot_leaves_pyplot_alone():
     assert ("matplotlib.pyplot" in sys.modules) == before
 
 
+def test_figures_show_in_notebooks_and_windows_once(monkeypatch):
+    from matplotlib import pyplot
+
+    pyplot.switch_backend("agg")
+    figure = made_result().plot()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert not pyplot.get_fignums()
+    windows = []
+    monkeypatch.setattr(pyplot, "show", lambda: windows.append([pyplot.figure(n) for n in pyplot.get_fignums()]))
+    figure.show()
+    assert windows == [[figure]]
+    pyplot.close("all")
+
+
+# The log
+
+
+def test_log_says_what_is_done_and_how_it_ended(caplog):
+    with caplog.at_level(logging.DEBUG, logger="saddleslide"):
+        result = ss.solve(ss.gallery.tomography(n=16), reduction=1e-4)
+    lines = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "saddleslide"]
+    assert lines[0][0] == "INFO" and lines[0][1].startswith(f"{result.plans[0].method}: ")
+    assert [level for level, _ in lines[1:-1]] == ["DEBUG"] * result.nit
+    assert lines[-1] == ("INFO", f"SOLVED after {result.nit} steps: gap {result.gap:.4g}")
+
+
 # The progress line
 
 
@@ -200,15 +229,40 @@ def test_progress_shows_steps_calls_gap_target_and_time():
     assert shown.startswith("\r") and "\n" not in shown
 
 
-def test_progress_writes_nothing_into_a_pipe_unless_asked():
-    silent, asked = pipe(), pipe()
-    with ss.Progress(console=silent, every=0.0) as progress:
+def test_progress_in_a_pipe_is_a_line_now_and_then():
+    seldom, often = pipe(), pipe()
+    with ss.Progress(console=seldom) as progress:
         progress(made_result())
-    assert written(silent) == ""
-    with ss.Progress(console=asked, every=0.0, always=True) as progress:
+    # A run of less than ten seconds is no news.
+    assert written(seldom) == ""
+    with ss.Progress(console=often, every=0.0) as progress:
         progress(made_result())
         progress(made_result())
-    assert written(asked).count("\n") == 2 and "\r" not in written(asked)
+    assert written(often).count("\n") == 2 and "\r" not in written(often)
+
+
+def test_progress_in_a_notebook_is_one_line_that_changes(monkeypatch):
+    shown = []
+
+    class Cell:
+        def update(self, data, raw):
+            shown.append(("update", data["text/plain"]))
+
+    def display(data, raw, display_id):
+        shown.append(("display", data["text/plain"]))
+        return Cell()
+
+    notebook = types.ModuleType("IPython.display")
+    notebook.display = display
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    console = Console(file=io.StringIO(), force_jupyter=True, width=200, _environ={})
+    with ss.Progress(console=console, every=0.0) as progress:
+        progress(made_result())
+        progress(made_result())
+    assert [kind for kind, _ in shown] == ["display", "update"]
+    assert all("gap 1e-05" in line for _, line in shown)
+    assert written(console) == ""
 
 
 def test_progress_leaves_a_clean_line_when_closed_or_dropped():
@@ -254,7 +308,7 @@ def test_progress_passes_results_on_and_lets_them_stop_the_run():
 def test_progress_watches_a_whole_run_without_changing_it():
     problem = ss.gallery.tomography(n=16)
     console = pipe()
-    watched = ss.solve(problem, reduction=1e-6, callback=ss.Progress(console=console, every=0.0, always=True))
+    watched = ss.solve(problem, reduction=1e-6, callback=ss.Progress(console=console, every=0.0))
     alone = ss.solve(problem, reduction=1e-6)
     assert np.array_equal(watched.x, alone.x) and watched.calls == alone.calls
     assert written(console).count("\n") == watched.nit

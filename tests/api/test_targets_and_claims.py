@@ -87,7 +87,7 @@ def orthant_with_variation():
 
 
 # Where bounds that every solution obeys make the claim global.
-MADE_GLOBAL = (lasso, equalities, basis_pursuit)
+MADE_GLOBAL = (lasso, equalities, quantile, basis_pursuit)
 FREE = (lasso, equalities, linear_program, inequalities, quantile, basis_pursuit, orthant_with_variation)
 
 
@@ -240,3 +240,15 @@ def test_targets_that_are_none_are_refused():
     noisy = saddle(F.Noisy(F.Quadratic(1.0), 0.1), F.Quadratic(1.0), np.eye(6), problem.X, problem.Y)
     with pytest.raises(ss.errors.InputError, match="expected tol= or reduction="):
         ss.solve(noisy, rtol=1e-2)
+
+
+def test_a_start_that_is_a_solution_of_value_0_meets_every_rtol():
+    # Rock, paper, scissors: nothing is small beside a value of 0, and the first point is the answer.
+    R = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
+    for result in (
+        ss.solve(ss.gallery.matrix_game(R)),
+        ss.minimize(ss.functions.Max() @ R, over=ss.domains.Simplex(3), rtol=1e-8),
+    ):
+        assert result.status is ss.Status.SOLVED and result.gap <= result.target <= 1e-14
+    # A part of that gap is a part of rounding.
+    assert ss.solve(ss.gallery.matrix_game(R), reduction=1e-3).status is ss.Status.NUMERICAL_LIMIT

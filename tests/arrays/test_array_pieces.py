@@ -38,6 +38,7 @@ from saddleslide.arrays.base import (
 from saddleslide.arrays.kinds import (
     NUMPY,
     ArrayKind,
+    Traffic,
     as_kind,
     is_callers,
     kind_of,
@@ -45,8 +46,9 @@ from saddleslide.arrays.kinds import (
     precision_of,
     refuse_masked,
     to_host,
+    traffic,
 )
-from saddleslide.arrays.remote import Remote, Traffic, traffic
+from saddleslide.arrays.remote import RemoteArray
 from saddleslide.arrays.remote.array import kept, plain_key
 from saddleslide.arrays.remote.products import cosine_transform, hartley_transform, sparse_product
 from saddleslide.errors import explain_read_only, raise_all
@@ -103,16 +105,16 @@ def test_kinds_of_arrays():
 def test_remote_arrays():
     kind, before = ArrayKind("numpy"), traffic()
     assert (traffic() - before).total == 0 and Traffic(down=3, up=1) - Traffic(down=1, up=1) == Traffic(down=2, up=0)
-    x = Remote(kind, np.array([3.0, 4.0]))
-    assert float(np.linalg.norm(2.0 * x)) == 10.0 and isinstance(x + 1.0, Remote)
+    x = RemoteArray(kind, np.array([3.0, 4.0]))
+    assert float(np.linalg.norm(2.0 * x)) == 10.0 and isinstance(x + 1.0, RemoteArray)
     matrix = scipy.sparse.csr_array(np.array([[1.0, 2.0]]))
-    assert sparse_product(matrix, Remote(kind, np.ones(2))).tolist() == [3.0]
+    assert sparse_product(matrix, RemoteArray(kind, np.ones(2))).tolist() == [3.0]
     assert hartley_transform(hartley_transform(x)).host().round(12).tolist() == [3.0, 4.0]
-    assert cosine_transform(Remote(kind, np.ones((2, 2)))).host().round(12).tolist() == [[2.0, 0.0], [0.0, 0.0]]
+    assert cosine_transform(RemoteArray(kind, np.ones((2, 2)))).host().round(12).tolist() == [[2.0, 0.0], [0.0, 0.0]]
     owner = np.ones(2)
     assert [kept(owner, "sum", lambda: 2.0), kept(owner, "sum", lambda: 3.0)] == [2.0, 2.0]
     assert np.where(x > 3.5, x, 0.0).tolist() == [0.0, 4.0]
-    assert x[np.int64(1)] == 4.0 and isinstance(x[:1], Remote) and isinstance(x[..., 0], Remote)
+    assert x[np.int64(1)] == 4.0 and isinstance(x[:1], RemoteArray) and isinstance(x[..., 0], RemoteArray)
     assert plain_key(np.int64(1), 2) == (1, ...) and plain_key((None, slice(np.int64(2), None)), 1) == (
         None,
         slice(2, None),

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 import saddleslide as ss
-from saddleslide.functions import LowerModel
+from saddleslide.functions.minimum import LowerModel
 from saddleslide.methods.sliding import bilinear_recursion, carried_models
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory.restarts import Stage
@@ -152,9 +152,9 @@ def cancelling(rng, size, x):
     return c
 
 
-@gathered("where", ["in f", "in B x", "in B^T y", "everywhere"])
+@gathered("where", ["in f", "in B x", "in B^T y", "everywhere", "nowhere"])
 def test_rounding_is_inside_the_bounds(where):
-    """One-point domains: the saddle value is a sum of products, known exactly as a fraction, whose terms cancel."""
+    """One-point domains: the saddle value is a sum of products, known exactly as a fraction: terms cancel, or not."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
         x, y = rng.standard_normal(6), rng.standard_normal(6)
@@ -162,6 +162,8 @@ def test_rounding_is_inside_the_bounds(where):
         B = 1e-6 * rng.standard_normal((6, 6))
         if where in ("in B x", "everywhere"):
             B = np.array([cancelling(rng, 1e8, x) for _ in range(6)])
+        elif where == "nowhere":
+            c = 1e8 * np.sign(x)
         elif where == "in B^T y":
             B = np.array([cancelling(rng, 1e8, y) for _ in range(6)]).T
         problem = ss.SaddleProblem(

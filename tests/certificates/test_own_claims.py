@@ -7,6 +7,9 @@ import pytest
 
 import saddleslide as ss
 from exact_minima import Bowl
+from saddleslide.certificates.guards import check_own_steps
+from saddleslide.oracles.calls import RunEnded
+from saddleslide.oracles.oracles import Oracles
 
 F, D = ss.functions, ss.domains
 
@@ -274,3 +277,20 @@ def test_own_steps_that_do_not_fit_their_values_are_found(factor):
         found = ss.minimize(fit + 2.0 * ss.functions.Custom(value=value, prox=prox), max_steps=2000)
         expected = (ss.Status.SOLVED,) if factor == 1.0 else (ss.Status.INCONSISTENT,)
         assert found.status in expected, name
+
+
+@pytest.mark.parametrize("off", [1e-4, 1e-5])
+def test_steps_that_are_off_by_a_constant_are_found(off):
+    """Values and subgradients along a ray fit each other; the point of a longer step is another one."""
+
+    def problem(off):
+        def soft(z, step):
+            return np.sign(z) * np.maximum(np.abs(z) - 1.2194 * step, 0.0) + off
+
+        own = F.Custom(prox=soft, value=lambda x: 1.2194 * float(np.abs(x).sum()))
+        return ss.SaddleProblem(f=F.LeastSquares(np.eye(5), np.ones(5)) + own, g=F.Zero(), B=np.ones((1, 5)),
+                                X=D.Box(-1.0, 1.0, shape=5), Y=D.Box(-1.0, 1.0, shape=1))  # fmt: skip
+
+    check_own_steps(Oracles(problem(0.0)))
+    with pytest.raises(RunEnded, match="belong to one subgradient"):
+        check_own_steps(Oracles(problem(off)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import saddleslide as ss
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
+from saddleslide.certificates.inspection import Inspection
 from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.residuals import ResidualBound
 from saddleslide.functions.separable import prox
@@ -203,9 +204,9 @@ def test_linearisations_that_are_not_finite_never_become_bounds(bad, field, whic
         side = subject.below if which == "f" else subject.above
         found = side.minimum(np.zeros(2), wrong)
     if which == "f":
-        subject._accept_lower(found, point, "residual")
+        subject.accept_lower(found, point, "residual")
     else:
-        subject._accept_upper(-found, point)
+        subject.accept_upper(-found, Inspection(candidate, subject.asked))
     assert (subject.lower, subject.upper) == (lower, upper)
 
 

@@ -12,6 +12,8 @@ from exact import Saddle, ball, box, exactly, least_squares, mpf, quadratic, sim
 
 F, D = ss.functions, ss.domains
 RUNS = 8
+# Claims that were false once: a target relative to the far end of a step in bad units, points that ran away unnamed.
+ONCE_FALSE = {"unbounded": [7295, 701615, 705295], "infeasible": [42041, 700457], "endless": [701053]}
 
 
 @pytest.mark.parametrize("family", truths.FAMILIES)
@@ -27,7 +29,7 @@ def test_claims_are_true(family):
 @pytest.mark.filterwarnings("ignore")
 def test_claims_on_endless_sets_are_true_in_all_units(family):
     with np.errstate(all="ignore"):
-        rows = [endless.judged(family, seed) for seed in range(RUNS)]
+        rows = [endless.judged(family, seed) for seed in (*range(RUNS), *ONCE_FALSE.get(family, []))]
     assert [row for row in rows if row["wrong"]] == []
 
 

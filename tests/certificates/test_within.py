@@ -11,43 +11,48 @@ from hypothesis import strategies as st
 import saddleslide as ss
 from saddleslide.certificates.within import least_within
 from saddleslide.functions.roundings import Errors
+from support import gathered
 
 F, D = ss.functions, ss.domains
 EXACT = Errors(0.0, 0.0)
+# Functions and sets, and what they are once more for many points at a time, without the package.
 SIMPLE = {
-    "zero": F.Zero(),
-    "l1": 0.7 * F.Power(0.0),
-    "quadratic": F.Quadratic(0.4) + F.Linear(np.array([0.3, -1.0])),
-    "huber": F.Huber(0.5),
+    "zero": (F.Zero(), lambda p: 0.0),
+    "l1": (0.7 * F.Power(0.0), lambda p: 0.7 * np.abs(p).sum(axis=1)),
+    "quadratic": (
+        F.Quadratic(0.4) + F.Linear(np.array([0.3, -1.0])),
+        lambda p: 0.2 * (p * p).sum(axis=1) + p @ [0.3, -1.0],
+    ),
+    "huber": (F.Huber(0.5), lambda p: np.where(np.abs(p) < 0.5, p * p, np.abs(p) - 0.25).sum(axis=1)),
 }
 SETS = {
-    "space": D.FullSpace(2),
-    "orthant": D.NonNegative(2),
-    "box": D.Box(-0.5, [0.2, np.inf]),
-    "ball": D.Ball(1.5, shape=2),
-    "simplex": D.Simplex(2),
+    "space": (D.FullSpace(2), lambda p: np.full(len(p), True)),
+    "orthant": (D.NonNegative(2), lambda p: (p >= 0.0).all(axis=1)),
+    "box": (D.Box(-0.5, [0.2, np.inf]), lambda p: ((p >= -0.5) & (p <= [0.2, np.inf])).all(axis=1)),
+    "ball": (D.Ball(1.5, shape=2), lambda p: np.linalg.norm(p, axis=1) <= 1.5),
+    "simplex": (D.Simplex(2), lambda p: np.full(len(p), True)),
 }
 
 
-def brute_minimum(slope, center, radius, simple, domain):
-    """The least value on a fine grid of the set within the radius: nothing of the package but values and membership."""
-    if isinstance(domain, D.Simplex):
+def brute_minimum(slope, center, radius, value, holds, on_simplex):
+    """The least value on a fine grid of the set within the radius."""
+    if on_simplex:
         parts = np.linspace(0.0, 1.0, 1001)
         points = np.stack([parts, 1.0 - parts], axis=1)
     else:
         turns, lengths = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 181), np.linspace(0.0, radius, 41))
         points = center + np.stack([lengths * np.cos(turns), lengths * np.sin(turns)], axis=-1).reshape(-1, 2)
-    inside = [x for x in points if np.linalg.norm(x - center) <= radius * (1 + 1e-12) and domain.violation(x) <= 1e-12]
-    return min(float(slope @ (x - center)) + simple.value(x) for x in inside)
+    inside = holds(points) & (np.linalg.norm(points - center, axis=1) <= radius * (1 + 1e-12))
+    return float(np.min(((points - center) @ slope + value(points))[inside]))
 
 
+@gathered("kind", SIMPLE)
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("kind", SIMPLE)
 def test_the_bound_is_never_above_the_minimum_and_close_to_it(name, kind):
-    rng, simple, domain = np.random.default_rng(5), SIMPLE[kind], SETS[name]
+    rng, (simple, value), (domain, holds) = np.random.default_rng(5), SIMPLE[kind], SETS[name]
     for radius in (0.3, 2.0):
         slope, center = rng.standard_normal(2), domain.project(rng.standard_normal(2))
-        least = brute_minimum(slope, center, radius, simple, domain)
+        least = brute_minimum(slope, center, radius, value, holds, name == "simplex")
         bound = least_within(0.0, slope, center, radius, simple, domain, EXACT, math.nan)
         assert bound.value <= least + 1e-9
         # The grid has about 40 points along a radius.
@@ -80,3 +85,61 @@ def test_errors_of_value_and_slope_lower_the_bound():
         clean = least_within(0.0, slope, center, 3.0, F.Zero(), domain, EXACT, math.nan)
         rough = least_within(0.0, slope, center, 3.0, F.Zero(), domain, Errors(0.5, 0.1), math.nan)
         assert rough.value <= clean.value - 0.5 - 0.1 * 3.0 + 1e-9
+
+
+def test_every_block_of_y_has_a_radius_in_its_own_units():
+    """An inequality in other units: the radius of its multiplier goes along, and the gap is that over balls."""
+    rng = np.random.default_rng(8)
+    c, A, G = rng.standard_normal(5), rng.standard_normal((2, 5)), rng.standard_normal((1, 5))
+    inside, Y = rng.standard_normal(5), D.Product(D.FullSpace(2), D.NonNegative(1))
+    found = []
+    for unit in (1.0, 8.0):
+        B, d = np.vstack([A, unit * G]), np.append(A @ inside, unit * (G @ inside - 1.0))
+        problem = ss.SaddleProblem(f=F.Quadratic(1.0) + F.Linear(c), g=F.Linear(d), B=B, X=D.FullSpace(5), Y=Y)
+        # Interior points would leave a gap that is rounding.
+        result = ss.solve(problem, rtol=1e-3, method="adaptive")
+        assert result.status is ss.Status.SOLVED_WITHIN
+        (_, one, other), (y, last) = result.certificate.radii, (result.y[:2], result.y[2])
+        missed = B @ result.x - d
+        most = y @ missed[:2] + one * np.linalg.norm(missed[:2])
+        most += max((last + other) * missed[2], max(last - other, 0.0) * missed[2])
+        upper = 0.5 * result.x @ result.x + c @ result.x + most
+        pulled = c + B.T @ result.y
+        lower = -0.5 * pulled @ pulled - d @ result.y
+        assert upper - lower == pytest.approx(result.gap, rel=1e-3)
+        assert f"Radii: {one:.4g} around block 1 of y, {other:.4g} around block 2 of y." in result.message
+        found.append((one, other * unit))
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+def test_a_weight_that_suited_a_kink_stays_in_the_range_of_numbers():
+    line, exact = ss.domains.FullSpace(1), Errors(0.0, 0.0)
+    with np.errstate(all="raise"):
+        found = least_within(-1.0, np.array([10.0]), np.full(1, 0.1), 1.0, ss.functions.L1(), line, exact, 1e-269)
+    # -1 + 10 (x - 0.1) + |x| is least at x = -0.9.
+    assert found.value == pytest.approx(-10.1, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_contradiction_is_seen_from_projections_of_points_far_away(seed):
+    # The equation pushes against the face of the half space, from 1e16 away when weights are small.
+    rng = np.random.default_rng(seed)
+    normal, inside = rng.standard_normal(2), rng.standard_normal(2)
+    row, level = -rng.uniform(0.1, 2.0) * normal, float(normal @ inside) + 1.0
+    equation = ss.functions.Indicator(ss.domains.Box(row @ inside, row @ inside, shape=1)) @ row[None, :]
+    result = ss.minimize(ss.functions.L1() @ np.eye(2) + equation, over=ss.domains.HalfSpace(normal, level), rtol=1e-3)
+    assert result.status is not ss.Status.INFEASIBLE
+    far = ss.domains.HalfSpace(normal, level).project(1e16 * normal)
+    assert normal @ far == pytest.approx(level, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_radii_of_bounded_blocks_do_not_shrink_with_their_points(seed):
+    # The minimum is 0, and multipliers vanish on the way: a claim within what is left of them would say nothing.
+    rng = np.random.default_rng(seed)
+    A, C = rng.standard_normal((1, 2)), rng.standard_normal((1, 2))
+    half = ss.functions.Indicator(ss.domains.Box([0.5], [np.inf])) @ C
+    result = ss.minimize(ss.functions.L1().translated([1.0]) @ A + half)
+    assert result.objective <= 1e-3 or not result.success
+    if result.success and len(result.certificate.radii) == 3:
+        assert result.certificate.radii[1] >= 2.0

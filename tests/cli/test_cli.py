@@ -222,3 +222,12 @@ def test_as_a_program_it_writes_no_progress_into_a_pipe(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "PSNR" in done.stdout and "\r" not in done.stdout
+
+
+def test_doctor_says_what_is_installed_and_demo_draws(capsys, tmp_path):
+    assert cli.main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert ss.__version__ in out and np.__version__ in out and "switched off" in out
+    picture = tmp_path / "demo.png"
+    assert cli.main(["demo", "--out", str(picture)]) == cli.EXIT_SOLVED
+    assert "solved" in capsys.readouterr().out and picture.read_bytes()[:4] == b"\x89PNG"

@@ -14,15 +14,6 @@ from saddleslide.distributed.shards import row_blocks
 from saddleslide.distributed.shared_memory import SharedArrays, is_here, open_array
 from support import need
 
-need("distributed")
-
-
-class Picky(Exception):
-    """Can not be read again: its arguments are not those that it is made of."""
-
-    def __init__(self, name, *, rows):
-        super().__init__(f"{name} has {rows} rows")
-
 
 def test_parts_stay_where_they_are_and_the_rest_is_shared_out():
     assert place(8, ["a", "b"]) == {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7]}
@@ -58,6 +49,15 @@ def test_rows_of_a_loss_share_its_ridge():
 
 
 def test_code_and_errors_travel():
+    need("distributed")
+
+    # Made after Dask was loaded, which teaches pickle all exceptions that there are.
+    class Picky(Exception):
+        """Can not be read again: its arguments are not those that it is made of."""
+
+        def __init__(self, name, *, rows):
+            super().__init__(f"{name} has {rows} rows")
+
     assert require("local").__name__ == "distributed" and pickle.loads(to_pickle(lambda: 3))() == 3
     assert repr(sendable(OSError("no file"))) == "OSError('no file')"
     assert repr(sendable(Picky("shard", rows=3))) == "RuntimeError('Picky: shard has 3 rows')"

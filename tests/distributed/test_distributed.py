@@ -20,19 +20,12 @@ from saddleslide.distributed.dask_sum import level, place
 from saddleslide.functions.parts import whole_blocks
 from support import gathered, need
 
-need("distributed")
-
 DaskSum, PartSum = ss.distributed.DaskSum, ss.functions.PartSum
 
 
 @pytest.fixture(scope="module")
-def client():
-    with ss.distributed.local(workers=2) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
 def _elastic():
+    need("distributed")
     with ss.distributed.local(workers=1) as made:
         yield made
 

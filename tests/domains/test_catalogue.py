@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import saddleslide as ss
 from saddleslide.arrays.kinds import ArrayKind, to_host
-from saddleslide.arrays.remote import Remote
+from saddleslide.arrays.remote import RemoteArray
 from saddleslide.domains import (
     Affine,
     Ball,
@@ -601,7 +601,7 @@ def test_sets_answer_for_tensors_as_for_arrays():
         there = kind.place(p)
         for name in ("project", "maximizer", "recession"):
             answer = getattr(domain, name)(there)
-            assert isinstance(answer, Remote)
+            assert isinstance(answer, RemoteArray)
             np.testing.assert_allclose(to_host(answer), getattr(domain, name)(p), atol=1e-13)
         assert domain.violation(there) == pytest.approx(domain.violation(p))
 

@@ -9,6 +9,7 @@ import scipy.optimize
 import saddleslide as ss
 from saddleslide.domains import Box, FullSpace, NonNegative, Simplex
 from saddleslide.functions import Conjugate
+from support import gathered
 
 F = ss.functions
 COUNTS = np.array([1.0, 0.0, 3.0, 0.5, 2.0, 0.25])
@@ -66,7 +67,7 @@ def inside(h, x):
     return h.prox(x, 1e-3)
 
 
-@pytest.mark.parametrize("name", [name for name in TABLE if TABLE[name][2] is not None])
+@gathered("name", [name for name in TABLE if TABLE[name][2] is not None])
 def test_values_are_those_of_the_formula(name):
     h, shape, formula = TABLE[name]
     for x in points(shape, 5):
@@ -75,7 +76,7 @@ def test_values_are_those_of_the_formula(name):
             assert h.value_and_gradient(at)[0] == pytest.approx(h.value(at), rel=1e-14)
 
 
-@pytest.mark.parametrize("name", TABLE)
+@gathered("name", TABLE)
 def test_steps_are_minima(name):
     """(center - p) / step is a subgradient at p, tested at random points and at small distances from p."""
     h, shape, _ = TABLE[name]
@@ -91,7 +92,7 @@ def test_steps_are_minima(name):
                     assert h.value(at) >= h.value(p) + np.vdot(slope, at - p) - 1e-12 * scale
 
 
-@pytest.mark.parametrize("name", [name for name in TABLE if TABLE[name][0].has_entry_steps])
+@gathered("name", [name for name in TABLE if TABLE[name][0].has_entry_steps])
 def test_a_step_for_each_entry(name):
     h, shape, _ = TABLE[name]
     steps = np.linspace(0.1, 2.0, 6)
@@ -100,7 +101,7 @@ def test_a_step_for_each_entry(name):
         assert np.allclose(p, [alone[i][i] for i in range(6)], rtol=1e-14, atol=1e-15)
 
 
-@pytest.mark.parametrize("name", CLOSED)
+@gathered("name", CLOSED)
 def test_conjugates(name):
     """Fenchel's inequality at random pairs, equality at a step and its subgradient, Moreau's identity."""
     h, shape, _ = TABLE[name]
@@ -122,7 +123,7 @@ def test_conjugates(name):
                 assert h.value(at) + other >= np.vdot(at, z) - 1e-9 * (1.0 + abs(h.value(at)))
 
 
-@pytest.mark.parametrize("factor", [0.3, 1.0, 2.5])
+@gathered("factor", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("name", CLOSED)
 def test_duals_are_conjugates_of_multiples(name, factor):
     """(g, Y) has the steps and, where it is finite, the values of the conjugate of factor times h."""
@@ -143,7 +144,7 @@ def test_duals_are_conjugates_of_multiples(name, factor):
         assert g.value(y) == pytest.approx(np.vdot(y, p) - factor * h.value(p), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", TABLE)
+@gathered("name", TABLE)
 def test_subgradients_and_what_is_said_of_them(name):
     h, shape, _ = TABLE[name]
     domain = FullSpace(shape)
@@ -191,7 +192,7 @@ def test_moduli_and_curvatures_on_sets(h, domain):
         assert np.max(np.abs(h.gradient(x) - h.gradient(z))) <= known.H * 1e-6 * (1.0 + 1e-6)
 
 
-@pytest.mark.parametrize("name", TABLE)
+@gathered("name", TABLE)
 def test_minima_with_a_tilt_are_bounds(name):
     """The closed minimum over the whole space, a box and, for groups, x >= 0: below every value, and attained."""
     h, shape, _ = TABLE[name]
@@ -239,7 +240,7 @@ def test_infinite_values():
     assert empty.value == math.inf
 
 
-@pytest.mark.parametrize(
+@gathered(
     "make, word",
     [
         (lambda: F.L21(axis=0.5), "axis is 0.5"),
@@ -249,6 +250,7 @@ def test_infinite_values():
         (lambda: F.L21(axis=0, weights=[1.0, 2.0]).value(np.ones((2, 3))), "3 groups"),
         (lambda: F.PNorm(1.0), "L1()"),
         (lambda: F.PNorm(math.inf), "LInf()"),
+        (lambda: F.Hinge(np.ones(3)), "expected none"),
         (lambda: F.Quantile(1.5), "[0, 1]"),
         (lambda: F.EpsilonInsensitive(-1.0), "epsilon"),
         (lambda: F.KullbackLeibler(1.0), "a number"),

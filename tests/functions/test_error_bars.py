@@ -4,7 +4,7 @@ import numpy as np
 
 import saddleslide as ss
 from exact import exactly, mpf, mpmath, norm
-from saddleslide.functions.base import errors_at
+from saddleslide.functions.trust import errors_at
 
 F = ss.functions
 

@@ -8,7 +8,7 @@ import scipy.optimize
 
 import saddleslide as ss
 from saddleslide.errors import InputError
-from saddleslide.functions.constants import GRADIENTS, estimated_smoothness
+from saddleslide.functions.constants import GRADIENTS, estimate_smoothness
 from support import Counter, gathered, with_spectrum
 
 F, D = ss.functions, ss.domains
@@ -37,35 +37,35 @@ SHIFT = np.array([1.0, -2.0, 0.5, 3.0])
 def test_an_estimate_for_a_quadratic_is_within_its_spectrum(domain):
     f, calls = undeclared(M, SHIFT)
     start = domain.project(np.zeros(4))
-    found = estimated_smoothness(f, domain, start)
+    found = estimate_smoothness(f, domain, start)
     values = np.linalg.eigvalsh(M)
     assert found.nu == 1.0
     # A factor 2 on a quotient |Mv| / |v|, which lies between the eigenvalues.
     assert 2.0 * values[0] * (1 - 1e-9) <= found.H <= 2.0 * values[-1] * (1 + 1e-9)
     assert calls.count == GRADIENTS
-    assert estimated_smoothness(f, domain, start) == found
+    assert estimate_smoothness(f, domain, start) == found
 
 
 def test_an_estimate_has_a_factor_two_in_hand():
     f, _ = undeclared(3.0 * np.eye(4), SHIFT)
-    assert pytest.approx(6.0, rel=1e-9) == estimated_smoothness(f, D.Box(-1.0, 1.0, shape=4), np.zeros(4)).H
+    assert pytest.approx(6.0, rel=1e-9) == estimate_smoothness(f, D.Box(-1.0, 1.0, shape=4), np.zeros(4)).H
 
 
 @gathered("nu", [0.25, 0.5, 0.75])
 def test_an_estimate_finds_the_exponent_of_a_power(nu):
     """Around 0 the gradient of sum |x|^(1+nu) / (1+nu) changes like |x|^nu in every direction."""
     f = F.Custom(gradient=lambda x: np.sign(x) * np.abs(x) ** nu)
-    found = estimated_smoothness(f, D.Box(-1.0, 1.0, shape=5), np.zeros(5))
+    found = estimate_smoothness(f, D.Box(-1.0, 1.0, shape=5), np.zeros(5))
     assert found.nu == pytest.approx(nu, abs=0.05)
 
 
 def test_an_estimate_for_kinks_has_exponent_zero_and_for_constants_no_curvature():
     box = D.Box(-1.0, 1.0, shape=5)
-    assert estimated_smoothness(F.Custom(gradient=np.sign), box, np.zeros(5)).nu == pytest.approx(0.0, abs=1e-12)
+    assert estimate_smoothness(F.Custom(gradient=np.sign), box, np.zeros(5)).nu == pytest.approx(0.0, abs=1e-12)
     flat = F.Custom(gradient=lambda x: np.ones(x.shape))
-    assert estimated_smoothness(flat, box, np.zeros(5)) == ss.Holder(1.0, 0.0)
+    assert estimate_smoothness(flat, box, np.zeros(5)) == ss.Holder(1.0, 0.0)
     point = D.Box(0.0, 0.0, shape=5)
-    assert estimated_smoothness(flat, point, np.zeros(5)) == ss.Holder(1.0, 0.0)
+    assert estimate_smoothness(flat, point, np.zeros(5)) == ss.Holder(1.0, 0.0)
 
 
 # Plans of the paper's method

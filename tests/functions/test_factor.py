@@ -9,6 +9,7 @@ import saddleslide as ss
 from saddleslide.facts.costs import gradient_cost
 from saddleslide.functions.factor import factor_of
 from saddleslide.operators.factor import SymmetricMatrix, gram_matrix
+from support import gathered
 
 F, D = ss.functions, ss.domains
 
@@ -19,8 +20,8 @@ def exact_least(matrix):
         return float(min(mpmath.eigsy(mpmath.matrix(matrix.tolist()), eigvals_only=True)))
 
 
+@gathered("seed", range(4))
 @pytest.mark.parametrize("condition", [1e1, 1e6, 1e11, 1e15, 1e18])
-@pytest.mark.parametrize("seed", range(4))
 def test_no_modulus_exceeds_the_smallest_eigenvalue(condition, seed):
     rng, n = np.random.default_rng(seed), 6
     Q, _ = np.linalg.qr(rng.standard_normal((n, n)))
@@ -31,7 +32,7 @@ def test_no_modulus_exceeds_the_smallest_eigenvalue(condition, seed):
     assert condition > 1e7 or found >= 0.6 * true
 
 
-@pytest.mark.parametrize("seed", range(4))
+@gathered("seed", range(4))
 def test_the_modulus_of_a_gram_matrix_is_below_that_of_exact_products(seed):
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((7, 5)) * np.geomspace(1.0, 10.0 ** -(2 * seed), 5)

@@ -5,32 +5,22 @@ import math
 import numpy as np
 
 import saddleslide as ss
-from saddleslide.functions import (
-    LowerModel,
-    Tally,
-    check_sample,
+from saddleslide.facts.noise import check_sample
+from saddleslide.functions.blockwise import join_smoothness
+from saddleslide.functions.constants import (
+    exponent,
     hessian_diagonal,
+    leaves,
+    list_declared_forms,
     modulus_for_bounds,
     rests_on_declaration,
-    split_simple,
-    without_silent_noise,
+    smoothness_at_hand,
+    takes_products,
 )
-from saddleslide.functions.base import (
-    certain_modulus,
-    errors_at,
-    gradient_aside,
-    is_ours,
-    read_rounding,
-    run_aside,
-    runs_own_code,
-    value_aside,
-)
-from saddleslide.functions.blockwise import join_smoothness
-from saddleslide.functions.constants import exponent, leaves, list_declared_forms, smoothness_at_hand, takes_products
 from saddleslide.functions.entries import _between, minimal_entries
-from saddleslide.functions.lifted import inner_operators, linear_models, make_lift
+from saddleslide.functions.lifted import linear_models, make_lift
 from saddleslide.functions.losses import _beyond_linear
-from saddleslide.functions.minimum import careful_sum, has_closed_minimum, keep_modulus, minimiser_distance
+from saddleslide.functions.minimum import LowerModel, careful_sum, has_closed_minimum, keep_modulus, minimiser_distance
 from saddleslide.functions.parts import (
     add_terms,
     built_part,
@@ -40,11 +30,22 @@ from saddleslide.functions.parts import (
     sum_in_pieces,
     whole_blocks,
 )
-from saddleslide.functions.quadratic import quadratics
 from saddleslide.functions.remembered import Memory, Remembered
 from saddleslide.functions.roundings import EXACTLY, NO_ROUNDING, Errors, Rounding, inner_error, join, round_linear
-from saddleslide.functions.searched import model_minimum, wrong_slope_cost
+from saddleslide.functions.scaled import without_silent_noise
+from saddleslide.functions.searched import Tally, model_minimum, split_simple, wrong_slope_cost
 from saddleslide.functions.separable import SeparableForm, balance_size, form_beside
+from saddleslide.functions.trust import (
+    certain_modulus,
+    errors_at,
+    gradient_aside,
+    inside,
+    is_ours,
+    read_rounding,
+    run_aside,
+    runs_own_code,
+    value_aside,
+)
 
 F, D = ss.functions, ss.domains
 WHOLE, BALL, BOX = D.FullSpace(2), D.Ball(1.0, shape=2), D.Box(-1.0, 1.0, shape=2)
@@ -143,8 +144,8 @@ def test_linear_models_and_quadratics_inside():
     assert [weight for weight, _ in linear_models(2.0 * f + f)] == [2.0, 1.0]
     assert linear_models(f + F.Quadratic(1.0)) == []
     assert type(make_lift(f, np.zeros(2))).__name__ == "LinearModelLift"
-    assert [A.x_shape for A in inner_operators(2.0 * f + F.Quadratic(1.0))] == [(2,)]
-    assert [*map(repr, quadratics(2.0 * F.Quadratic(1.0) + F.Zero()))] == ["Quadratic(diagonal, any shape)"]
+    assert [part.linear_image for part in inside(2.0 * f + F.Quadratic(1.0)) if part.linear_image] == [f.A]
+    assert [part.matrix_test is None for part in inside(2.0 * F.Quadratic(1.0) + F.Zero())] == [True, True, False, True]
     assert F.Quadratic(np.array([[2.0, 1.0], [1.0, 3.0]])).hessian_diagonal((2,)).tolist() == [2.0, 3.0]
     skew = (lambda x: np.array([x[0] + 1e-8 * x[1], x[1]])), (lambda y: np.array([y[0], y[1] + 1e-8 * y[0]]))
     assert 1e-8 < F.Quadratic(skew, x_shape=(2,)).symmetry_test.bound < 1e-5

@@ -8,6 +8,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.facts.facts import Facts
+from support import gathered
 
 RNG = np.random.default_rng(11)
 N, M = 4, 3
@@ -116,7 +117,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2][0]}")
+@gathered("case", CASES)
 def test_every_run_is_counted_by_every_method(case):
     counted, ran = Counted(*case), []
     for number, method in enumerate(METHODS, CASES.index(case)):
@@ -135,10 +136,10 @@ def test_every_method_is_seen_somewhere():
     # These need a proximal step, a closed minimum or a Hessian of every function.
     problems = [Counted(*case).problem for case in CASES]
     never = {name for name in ss.methods.by_name if not any(applies(problem, name) for problem in problems)}
-    assert never == {"admm", "interior-point", "pdhg", "universal-primal-dual"}
+    assert never == {"admm", "interior-point", "krylov", "pdhg", "universal-primal-dual"}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2][0]}")
+@gathered("case", CASES)
 def test_every_run_is_counted_by_plans_and_certificates(case):
     counted = Counted(*case)
     plans = [ss.plan(counted.problem, order="fgB", loops=(5, 2, 3))]
@@ -156,7 +157,7 @@ def spent_on(plan):
     return dict(zip("fgB", plan.spent, strict=True))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}-{case[2][0]}")
+@gathered("case", CASES)
 def test_every_run_is_counted_by_comparisons_and_plans(case):
     counted, went = Counted(*case), 0
     doors = (

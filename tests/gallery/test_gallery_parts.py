@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing
+
 import numpy as np
 import pytest
 
@@ -28,3 +30,20 @@ def test_quality_and_noise():
     assert abs(estimate_noise(np.random.default_rng(0).standard_normal((50, 60))) - 1.0) < 0.05
     problem = ss.gallery.denoise(np.full((2, 2), 0.1), weight=0.1)
     assert round(problem.read(ss.solve(problem, tol=1e-9)).psnr(np.zeros((2, 2))), 1) == 20.0
+
+
+LEAST = ss.functions.Quadratic(1.0)
+
+
+@pytest.mark.parametrize(("name", "given"), [
+    ("matrix_game", ([[1.0]],)), ("synthetic", ()), ("kuhn_poker", ()), ("transport", ([[1.0]], [1.0], [1.0])),
+    ("tomography", ()), ("denoise", (np.eye(4), 0.1)), ("constrained", (LEAST, np.ones((1, 2)), [1.0])),
+    ("consensus", ([LEAST, LEAST], [[0, 1], [1, 0]], 1)),
+])  # fmt: skip
+def test_types_say_what_read_answers_with(name, given):
+    make = getattr(ss.gallery, name)
+    problem = make(*given)
+    found = ss.Result(*problem.start(), ss.Status.SOLVED, ss.Certificate(0.0, 1.0, "exact"), ss.Calls(), 0.0, ())
+    said = typing.get_type_hints(make)["return"]
+    assert typing.get_origin(said) is ss.SaddleProblem
+    assert typing.get_args(said) == (type(problem.read(found)),)

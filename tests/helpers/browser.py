@@ -27,9 +27,10 @@ def find_browser():
     return found
 
 
-def opened(page, *arguments):
+def opened(page, *arguments, query=""):
     """Standard output of the browser after it has opened a page, and what it logged to the console."""
     with tempfile.TemporaryDirectory() as profile:
-        command = [find_browser(), *FLAGS, f"--user-data-dir={profile}", *arguments, page.resolve().as_uri()]
+        address = page.resolve().as_uri() + f"?{query}" * bool(query)
+        command = [find_browser(), *FLAGS, f"--user-data-dir={profile}", *arguments, address]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]

@@ -47,29 +47,34 @@ def chambolle_pock(f, g, B, x, y, tau, sigma, theta=1.0, gamma=0.0, steps=20):
     return points
 
 
-def restarted_pdhg(f, g, B, x, y, weight, gap, rounds=20):
-    """Applegate et al. (2023), constants of PDLP: sufficient 0.2, necessary 0.8, artificial 0.36, smoothing 1/2.
+def restarted_halpern(f, g, B, x, y, weight, norm, s, t, rounds=20):
+    """r2HPDHG of Lu and Yang (2024) with the constants of PDLP: 0.2, 0.8, 0.36, smoothing 1/2. T(z) after each round.
 
-    Rounds of 16 steps; the better of the last point and the average since the restart after each, by the gap given.
+    Rounds of 16 steps, later of a sixteenth of all; columns and rows of B have the scales s and t of steps.
     """
-    norm, origin, last, at_restart, points = np.linalg.norm(B, 2), (x, y), math.inf, math.inf, []
-    visited = []
-    for n in range(1, rounds + 1):
-        for _ in range(16 if n < 17 else n - 1):
-            new = f.prox(x - B.T @ y / (norm * weight), 1 / (norm * weight))
-            y = g.prox(y + weight / norm * (B @ (2 * new - x)), weight / norm)
-            x = new
-            visited.append((x, y))
-        mean = tuple(np.mean([point[i] for point in visited], axis=0) for i in (0, 1))
-        best, chosen = min(((gap(*point), point) for point in ((x, y), mean)), key=lambda pair: pair[0])
-        points.append(chosen)
-        steps = 16 if n < 17 else n - 1
-        if best <= 0.2 * at_restart or last < best < 0.8 * at_restart or len(visited) >= 0.36 * steps * n:
-            moved = [np.linalg.norm(a - b) for a, b in zip(chosen, origin, strict=True)]
-            weight = math.sqrt(weight * moved[1] / moved[0])
-            (x, y), origin, visited, at_restart, last = chosen, chosen, [], best, math.inf
+    first, steps, length, r0, last, points = (x, y), 0, 0, math.inf, math.inf, []
+    for _ in range(rounds):
+        size = max(16, steps // 16)
+        for _ in range(size):
+            tau, sigma = s / (norm * weight), t * weight / norm
+            new_x = f.prox(x - tau * (B.T @ y), tau)
+            new_y = g.prox(y + sigma * (B @ (2.0 * new_x - x)), sigma)
+            a = (length + 1.0) / (length + 2.0)
+            before, here = (x, y), (new_x, new_y)
+            x, y = (a * (2.0 * new - old) + (1.0 - a) * z0 for new, old, z0 in zip(here, before, first, strict=True))
+            length, steps = length + 1, steps + 1
+        points.append(here)
+        dx, dy = (old - new for new, old in zip(here, before, strict=True))
+        r = math.sqrt(dx @ (dx / tau) + dy @ (dy / sigma) - 2.0 * (B @ dx) @ dy)
+        if r <= 0.2 * r0 or last < r <= 0.8 * r0 or length >= 0.36 * steps:
+            moved = [
+                np.linalg.norm((new - old) / np.sqrt(scale))
+                for new, old, scale in zip(here, first, (s, t), strict=True)
+            ]
+            weight, first, length, r0, last = math.sqrt(weight * moved[1] / moved[0]), here, 0, r, math.inf
+            x, y = here
         else:
-            last = best
+            r0, last = min(r0, r) if r0 == math.inf else r0, r
     return points
 
 

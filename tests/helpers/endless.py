@@ -237,7 +237,8 @@ def through(case, door, mirrored, rtol, point) -> Said:
 def _certified(problem, x, y, mirrored) -> Said:
     seen = ss.certify(problem, *((y, x) if mirrored else (x, y)))
     seen = _turned(seen) if mirrored else seen
-    kind = "within" if seen.within_gap < math.inf else seen.kind
+    # How a minimum was found ("exact", "searched") is no status.
+    kind = "within" if seen.within_gap < math.inf else "none" if seen.kind == "none" else "global"
     return Said(x, y, seen, f"CERTIFIED {kind}", False, math.nan, seen.calls.f + seen.calls.g + seen.calls.B)
 
 

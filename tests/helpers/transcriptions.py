@@ -189,7 +189,7 @@ def library_averages(parts: Sequence[Part], space: Space, z_0, T: Sequence[int])
     averages: list = []
     components = [part.component() for part in parts]
     metric = space.weights if len(space.weights) > 1 else space.weights[0]
-    ss.slide(components, space.domain, z_0, T, metric, callback=lambda step, z: averages.append(z))
+    ss.slide(components, space.domain, z_0, T, metric, callback=lambda seen: averages.append(seen.z))
     return averages
 
 
@@ -234,3 +234,16 @@ def assert_same_iterates(found, expected, tolerance=1e-12):
 def assert_projection_is_active(domain, unprojected):
     """Some iterate of the same method without projections must leave the set, else a test proves nothing."""
     assert max(domain.violation(z) for z in unprojected) > 1e-2
+
+
+def writers_of(components, domain):
+    """Gradients and operators of components as `Recursion` takes them: in place, on flat points."""
+
+    def gradient(one):
+        return lambda z, out: one.linearise(z, out, domain) and None
+
+    def operator(one):
+        return lambda z, out: one.apply(z, out, domain)
+
+    gradients = [gradient(one) if one.has_gradient else None for one in components]
+    return gradients, [operator(one) if one.has_operator else None for one in components]

@@ -28,7 +28,7 @@ FLOORS = [
     {"facts", "oracles", "certificates"},
     {"problem", "functions", "domains", "operators", "metrics"},
     {"kernels"},
-    {"errors", "arrays", "theory", "plots"},
+    {"errors", "arrays", "theory", "plots", "catalogue", "watcher"},
 ]
 DEPTH = {room: depth for depth, rooms in enumerate(FLOORS) for room in rooms}
 OPTIONAL = {"matplotlib", "pylops", "numba", "torch", "jax", "cupy", "networkx", "odl", "dask", "distributed", "zarr"}
@@ -123,6 +123,38 @@ def reachable(room):
     return found
 
 
+def modules_to_read(start):
+    """A module and all modules that it imports, wherever the statements stand, directly or not."""
+    paths = {".".join((SOURCE.name, *path.relative_to(SOURCE).with_suffix("").parts)): path for path in FILES}
+    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    found, waiting = set(), {start}
+    while waiting:
+        found.add(now := waiting.pop())
+        hidden = {
+            id(node)
+            for block in ast.walk(tree_of(paths[now]))
+            if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+            for node in ast.walk(block)
+        }
+        for node in ast.walk(tree_of(paths[now])):
+            if isinstance(node, ast.ImportFrom) and id(node) not in hidden:
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                waiting |= {name if name in paths else node.module for name in names} & set(paths) - found - {
+                    SOURCE.name
+                }
+    return [paths[name] for name in found]
+
+
+@pytest.mark.parametrize(
+    ("start", "modules", "lines"),
+    [("api", 90, 16_000), ("methods.condat_vu", 25, 6_000), ("methods.sliding.recursion", 25, 6_000)],
+)
+def test_a_reader_gets_through_a_solve_and_through_one_method(start, modules, lines):
+    read = modules_to_read(f"saddleslide.{start}")
+    length = sum(path.read_text(encoding="utf-8").count("\n") for path in read)
+    assert len(read) <= modules and length <= lines, f"{len(read)} modules, {length} lines"
+
+
 def test_nobody_imports_the_experiments_but_the_command_line():
     users = {room_of(path) for path in FILES if "paper" in imported_rooms(path)} - {"paper"}
     assert users == {"cli"}
@@ -215,3 +247,38 @@ def test_names_are_loaded_from_where_the_types_say():
     assert set(dir(ss)) >= set(ss.__all__)
     with pytest.raises(AttributeError, match="no attribute 'sove'"):
         ss.sove  # noqa: B018
+
+
+@pytest.mark.parametrize("room", ["domains", "functions", "metrics", "operators", "theory"])
+def test_a_catalogue_loads_names_from_where_the_types_say(room):
+    module = getattr(ss, room)
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    hidden = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    told = {name.name: node.module for node in hidden.body for name in node.names}
+    assert told == {name: f"{module.__name__}.{home}" for home, names in module._HOMES.items() for name in names}
+    # What is named as itself is for the package alone.
+    public = {name.name for node in hidden.body for name in node.names if name.asname is None}
+    assert public <= set(module.__all__) == set(dir(module))
+    assert all(getattr(module, name).__name__ == name for name in told)
+    with pytest.raises(AttributeError, match=f"'saddleslide.{room}' has no attribute 'Bx'"):
+        module.Bx  # noqa: B018
+
+
+def test_a_solve_loads_the_sets_and_functions_that_it_names():
+    code = (
+        "import saddleslide as ss; ss.minimize(ss.functions.Quadratic(1.0) + ss.functions.Linear([1.0, 2.0]), tol=1e-3)"
+    )
+    loaded = modules_after(code)
+    assert "saddleslide.functions.quadratic" in loaded
+    unasked = {
+        "domains.treeplex",
+        "functions.entropies",
+        "operators.transforms",
+        "arrays.remote",
+        "plots",
+        "runs.figure",
+    }
+    # What sets without an end, sparse matrices and operators of others ask for.
+    unasked |= {f"certificates.{name}" for name in ("levels", "nearby", "rays", "solutions", "within", "certification")}
+    unasked |= {"operators.sparse", "operators.foreign", "plots"}
+    assert not {f"saddleslide.{module}" for module in unasked} & loaded

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import saddleslide as ss
+import support
 from saddleslide.cli import main as cli
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +38,35 @@ def test_pictures_need_no_extra():
     lines = "import sys, saddleslide; print('matplotlib' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
+
+
+def packages_of(extra):
+    """The packages of an extra, with those of the extras that it names."""
+    found = set()
+    for requirement in DATA["project"]["optional-dependencies"][extra]:
+        own = re.match(r"saddleslide\[([\w,-]+)\]", requirement)
+        parts = own[1].split(",") if own else []
+        found |= {package for part in parts for package in packages_of(part)} or {re.match(r"[\w-]+", requirement)[0]}
+    return found
+
+
+def test_light_tests_need_no_large_package_and_all_tests_are_run_in_the_end():
+    light, everything, extras = packages_of("test"), packages_of("test-all"), DATA["project"]["optional-dependencies"]
+    assert not light & (packages_of("jax") | packages_of("dask") | packages_of("torch") | {"scikit-learn", "zarr"})
+    assert everything >= light | packages_of("examples") | packages_of("odl") | {"torch", "pyproximal"}
+    # Newer ones are installed with several GB of CUDA packages.
+    assert [name for name in extras["test-all"] if name.startswith("torch")] == ["torch==2.13.0"]
+    lines = [line.strip() for line in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()]
+    install = lines.index('.venv/bin/python -m pip install -q -e ".[test-all]"')
+    assert ".venv/bin/python -m pytest --left-out" in lines[install:]
+
+
+def test_what_a_missing_package_skips_is_a_failure_when_it_is_asked_for(monkeypatch):
+    with pytest.raises(pytest.skip.Exception, match="left out without no_such_package"):
+        support.need("no_such_package.part")
+    monkeypatch.setattr(support, "SKIPS", False)
+    with pytest.raises(ModuleNotFoundError):
+        support.need("no_such_package.part")
 
 
 def test_the_source_distribution_has_what_its_tests_look_at():

@@ -19,9 +19,17 @@ def test_any_two_values_of_any_two_columns_meet(sizes):
     assert len(rows) == len({tuple(row) for row in rows.tolist()}) <= 1.5 * largest[0] * largest[1]
 
 
+MET: set[tuple] = set()
+
+
+@pairwise(letter="ab", number=[1, 2], sign=[True, False])
+def test_rows_come_under_the_names_of_their_columns(letter, number, sign):
+    MET.update([("letter", letter, number), ("sign", sign, number), (letter, sign)])
+
+
 @pairwise(letter="ab", number=[1, 2])
-def test_rows_come_under_the_names_of_their_columns(letter, number):
-    assert letter in "ab" and number in (1, 2)
+def test_every_pair_has_been_run(letter, number):
+    assert {("letter", letter, number), ("sign", True, number), (letter, True), (letter, False)} <= MET
 
 
 def test_every_failing_case_is_named_and_all_are_run():

@@ -16,13 +16,15 @@ for folder in (ROOT, PROGRAMS):
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
+from benchmarks.arena.contest import Book, our_worker  # noqa: E402
+from benchmarks.arena.tuning import Peer, exact_hit  # noqa: E402
+from benchmarks.arena.workers import Worker  # noqa: E402
 from benchmarks.tournament import __main__ as command  # noqa: E402
 from benchmarks.tournament.cells import Cell, Instances, tuned_row  # noqa: E402
 from benchmarks.tournament.instances import KINDS, check, picture_of, problem_of  # noqa: E402
 from benchmarks.tournament.programs.picture import load  # noqa: E402
 from benchmarks.tournament.table import best, ratio, seconds, summary, table  # noqa: E402
-from benchmarks.tournament.tuning import PEERS, exact_hit  # noqa: E402
-from benchmarks.tournament.workers import Worker  # noqa: E402
+from benchmarks.tournament.tuning import PEERS  # noqa: E402
 
 N = 12
 STORED = ROOT / "benchmarks" / "results" / "tournament.json"
@@ -110,9 +112,8 @@ def test_proximal_steps_of_the_programs_solve_their_equations(instances):
 
 def test_a_cell_is_measured_tuned_and_shown(instances, tmp_path):
     peer = next(peer for peer in PEERS if peer.program.stem == "picture_admm")
-    few = command.Peer(peer.name, peer.program, peer.environment, ({k: (v,) for k, v in SPECTRAL.items()},), 0.2)
-    path = f"{ROOT}:{Path(ss.__file__).parents[1]}"
-    ours = Worker([sys.executable, "-m", "benchmarks.tournament.ours"], tmp_path / "ours", path)
+    few = Peer(peer.name, peer.program, peer.package, ({k: (v,) for k, v in SPECTRAL.items()},), 0.2)
+    ours = our_worker(command.OURS, tmp_path / "ours")
     theirs = worker("picture_admm", tmp_path / "admm")
     try:
         settings = {peer.name: tuned_row(few, theirs, instances.get("standard", (0, 0)))}
@@ -129,21 +130,19 @@ def test_a_cell_is_measured_tuned_and_shown(instances, tmp_path):
     name, least = best(row)
     assert name == peer.name and ratio(row) == pytest.approx(held["seconds"]["wall"] / least)
     assert table([row]).count("\n") == 2 and "| wall | paid by all who use it | 1 |" in summary([row])
-    book = command.Book(tmp_path / "book.json", again=False)
+    book = Book(tmp_path / "book.json", command.KEY, {})
     book.tuned, book.cells = {"standard": settings}, [row]
     book.write()
-    again = command.Book(tmp_path / "book.json", again=False)
+    again = Book(tmp_path / "book.json", command.KEY, {})
     assert again.has("standard", (1, 0), 1e-4) and not again.has("standard", (1, 0), 1e-5)
     assert again.tuned == json.loads(json.dumps(book.tuned)) and again.cells == json.loads(json.dumps([row]))
-    assert command.Book(tmp_path / "book.json", again=True).cells == []
+    assert Book(tmp_path / "book.json", command.KEY, {}, again=True).cells == []
 
 
 def test_what_an_absent_program_says_is_a_reason(tmp_path):
     missing = Worker([sys.executable, "-c", "raise SystemExit('no such peer')"], tmp_path)
     assert missing.note == "no such peer"
-    # Its pipes close a moment before it is gone.
-    missing.process.wait()
-    assert "failed" in missing.run({"seconds": 0.0})
+    assert missing.run({"seconds": 0.0}) == {"failed": "no such peer"}
     missing.close()
 
 

@@ -11,7 +11,7 @@ from saddleslide.kernels.switch import jit
 from saddleslide.kernels.threads import WORTHWHILE, use_threads
 from saddleslide.operators import Matrix
 from saddleslide.operators.sparse import AlikeRows, SparseRows, alike_rows, passes_of
-from support import scattered
+from support import gathered, scattered
 
 pytestmark = pytest.mark.usefixtures("either_way")
 
@@ -49,7 +49,7 @@ MATRICES = {
 }
 
 
-@pytest.mark.parametrize("name", MATRICES)
+@gathered("name", MATRICES)
 def test_products_are_those_of_scipy(name):
     S = MATRICES[name].tocsr()
     A, x, y = Matrix(S), normal(1, S.shape[1]), normal(2, S.shape[0])

@@ -1,13 +1,19 @@
 """Primal-dual steps on a grid: compiled ones against their twins in NumPy, and accelerated ones against the book."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.arrays.base import moved_product
+from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
-from saddleslide.methods import restarted_primal_dual
+from saddleslide.methods import grid_steps, restarted_primal_dual
+from saddleslide.methods.base import CHUNK
 from saddleslide.methods.grid_steps import known_grid, known_steps
-from saddleslide.methods.restarted_primal_dual import CHUNK, PrimalDualState, RestartedPrimalDual
+from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual, make_measure
 from saddleslide.oracles.oracles import Oracles
 
 F, D = ss.functions, ss.domains
@@ -51,8 +57,11 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("short", [0, 256])
 @pytest.mark.parametrize("modulus", [0.0, 0.5])
-def test_compiled_steps_agree_with_their_twins(modulus):
+def test_compiled_steps_agree_with_their_twins(modulus, short, monkeypatch):
+    """With a line a row, and with all lines of the last two axes in one."""
+    monkeypatch.setattr(grid_steps, "_SHORT_LINE", short)
     for case in CASES:
         problem, found = differences_problem(**case), []
         for on in (False, True):
@@ -63,8 +72,7 @@ def test_compiled_steps_agree_with_their_twins(modulus):
         assert calls == same, case
         for name in ("x", "y", "pull", "weight", "length"):
             np.testing.assert_allclose(getattr(fast, name), getattr(plain, name), rtol=0, atol=1e-12, err_msg=str(case))
-        np.testing.assert_allclose(fast.average[0], plain.average[0], rtol=0.0, atol=1e-12)
-        np.testing.assert_allclose(fast.average[1], plain.average[1], rtol=0.0, atol=1e-12)
+        np.testing.assert_allclose(fast.points[0].x, plain.points[0].x, rtol=0.0, atol=1e-12)
         np.testing.assert_allclose(fast.pull, problem.coupling.adjoint(fast.y), rtol=0.0, atol=1e-13)
 
 
@@ -84,19 +92,25 @@ def test_accelerated_steps_are_those_of_the_book():
     K, b, gamma = rng.standard_normal((4, 6)), rng.standard_normal(6), 0.8
     f, X, Y = F.Quadratic(gamma) + F.Linear(-b), D.FullSpace(6), D.Box(-0.5, 0.5, shape=4)
     oracles = Oracles(ss.SaddleProblem(f=f, g=F.Zero(), B=K, X=X, Y=Y))
-    norm = float(np.linalg.norm(K, 2))
-    state = PrimalDualState.at(oracles, (np.zeros(6), np.zeros(4)), norm, 0.7)
-    state.modulus = gamma
+    norm, measure = float(np.linalg.norm(K, 2)), make_measure(oracles)
+    s, t = measure.x * np.ones(6), measure.y * np.ones(4)
+    start = np.zeros(6), np.zeros(4)
+    # In the norm of sum x_i^2 / s_i the modulus is that much smaller.
+    first = RestartedPrimalDual().init(oracles, Facts(oracles.problem), start, 1e-3)
+    assert first.modulus == pytest.approx(gamma * s.min()) and np.ptp(s) > 0.0
+    state = replace(PrimalDualState.at(oracles, start, norm, 0.7), modulus=first.modulus)
     state = RestartedPrimalDual().step(state, oracles)
-    x, y, tau, sigma = np.zeros(6), np.zeros(4), 1.0 / (norm * 0.7), 0.7 / norm
+    (x, y), tau, sigma = start, 1.0 / (norm * 0.7), 0.7 / norm
     for _ in range(CHUNK):
-        new = (x - tau * (K.T @ y - b)) / (1.0 + tau * gamma)
-        theta = 1.0 / np.sqrt(1.0 + 2.0 * gamma * tau)
+        new = (x - tau * s * (K.T @ y - b)) / (1.0 + tau * s * gamma)
+        theta = 1.0 / np.sqrt(1.0 + 2.0 * gamma * s.min() * tau)
         tau, sigma = theta * tau, sigma / theta
-        y, x = np.clip(y + sigma * (K @ (new + theta * (new - x))), -0.5, 0.5), new
+        y, x = np.clip(y + sigma * t * (K @ (new + theta * (new - x))), -0.5, 0.5), new
     np.testing.assert_allclose(state.x, x, rtol=0.0, atol=1e-13)
     np.testing.assert_allclose(state.y, y, rtol=0.0, atol=1e-13)
-    assert state.weight == pytest.approx(1.0 / (tau * norm))
+    # The first restart comes early: the weight is all that was travelled.
+    assert state.restarts == 1
+    assert state.weight == pytest.approx(np.linalg.norm(y / np.sqrt(t)) / np.linalg.norm(x / np.sqrt(s)))
 
 
 def test_curvature_that_is_felt_makes_loose_targets_cheaper(monkeypatch):
@@ -111,3 +125,23 @@ def test_curvature_that_is_felt_makes_loose_targets_cheaper(monkeypatch):
         assert result.success
         calls.append(result.calls.B)
     assert calls[0] <= 0.6 * calls[1], calls
+
+
+def test_looks_come_when_the_target_is_expected_to_be_met():
+    """Steps to the next look are as many as the last fall of the gap asks for, from 4 to as many as before."""
+    state = replace(chunks(differences_problem(), 0.5)[0], gap=10.0, seen=16, steps=32, chunk=16)
+    learnt = []
+    for gap, target in ((1.0, 1e-3), (1.0, 0.5), (1.0, 0.99), (20.0, 0.5), (np.inf, 0.5)):
+        judge = SimpleNamespace(known_gap=gap, target=target)
+        learnt.append(RestartedPrimalDual().learn(state, [gap], judge, None))
+    assert [new.chunk for new in learnt] == [16, 5, 4, 16, 16]
+    assert all(new.seen == 32 for new in learnt) and learnt[0].gap == 1.0
+
+
+def test_distances_are_those_of_whole_arrays():
+    rng = np.random.default_rng(3)
+    for size in (7, 40_000):
+        a, b, c, d = rng.standard_normal((4, size))
+        expected = float((a - b) @ (c - d))
+        assert moved_product(a, b, c, d) == pytest.approx(expected, rel=1e-12)
+        assert moved_product(a[::2], b[::2], c[::2], d[::2]) == pytest.approx(float((a - b)[::2] @ (c - d)[::2]))

@@ -167,24 +167,29 @@ FIRST_SOLVE = """
 import sys, numpy as np, saddleslide as ss
 q, box, b = ss.functions.Quadratic(1.0), ss.domains.Box(-1.0, 1.0, shape=3), ss.functions.Linear(np.ones(3))
 f = {"simple": q, "least squares": ss.functions.LeastSquares(np.eye(4, 3), np.ones(4))}[sys.argv[1]]
-ss.solve(ss.SaddleProblem(f=f, g=q + b, B=np.eye(3), X=box, Y=box), tol=1e-6)
+ss.solve(ss.SaddleProblem(f=f, g=q + b, B=np.eye(3), X=box, Y=box), tol=1e-6, method=sys.argv[2])
 print("numba" in sys.modules)
 """
 
 
 @pytest.mark.parametrize(
-    ("f", "asked", "names"),
+    ("f", "method", "asked", "names"),
     [
         # Restarted primal-dual steps on a matrix are NumPy's.
-        ("simple", {"SADDLESLIDE_JIT": "1"}, set()),
-        ("least squares", {"SADDLESLIDE_JIT": "1"}, {"primal_dual.primal_step", "primal_dual.dual_step"}),
+        ("simple", "adaptive", {"SADDLESLIDE_JIT": "1"}, set()),
+        ("simple", "auto", {"SADDLESLIDE_JIT": "1"}, set()),
+        ("least squares", "adaptive", {"SADDLESLIDE_JIT": "1"}, {"primal_dual.primal_step", "primal_dual.dual_step"}),
+        # Interior points, whose gradients the certificate asks for.
+        ("least squares", "auto", {"SADDLESLIDE_JIT": "1"}, {"passes.dense_there_and_back"}),
         # Too small to compile anything, unless that is asked for.
-        ("least squares", {}, set()),
+        ("least squares", "adaptive", {}, set()),
+        ("least squares", "auto", {}, set()),
     ],
 )
-def test_a_run_compiles_what_it_uses_and_nothing_else(tmp_path, f, asked, names):
+def test_a_run_compiles_what_it_uses_and_nothing_else(tmp_path, f, method, asked, names):
     kept = {key: value for key, value in os.environ.items() if key not in ("SADDLESLIDE_JIT", "NUMBA_DISABLE_JIT")}
-    command, environment = [sys.executable, "-W", "error", "-c", FIRST_SOLVE, f], {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-W", "error", "-c", FIRST_SOLVE, f, method]
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, env=kept | environment | asked)
     assert done.stdout.split() == [str(bool(names))], done.stderr
     assert {path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")} == names

@@ -14,8 +14,9 @@ import saddleslide as ss
 from saddleslide.errors import InputError
 from saddleslide.kernels import reference, switch
 from saddleslide.kernels.arguments import Above
-from saddleslide.kernels.switch import compile_seconds, is_asked_for, jit, jit_enabled, load, updates
+from saddleslide.kernels.switch import compile_seconds, is_asked_for, jit, jit_enabled, load
 from saddleslide.kernels.threads import over_rows, together, use_threads
+from saddleslide.kernels.updates import updates
 from saddleslide.methods.sliding import bilinear_recursion
 from saddleslide.methods.sliding.innermost import CompiledSweep
 from saddleslide.methods.sliding.known import known_parts

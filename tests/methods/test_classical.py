@@ -20,11 +20,10 @@ from classical import (
     gradient_sliding,
     l_bfgs,
     opapc,
-    restarted_pdhg,
+    restarted_halpern,
     universal_primal_dual,
 )
-from saddleslide.certificates.judge import Judge
-from saddleslide.theory.plan import Target
+from saddleslide.methods.restarted_primal_dual import make_measure
 
 STEPS = 20
 # Products in another order, and a bound on |B| that lies 1e-14 above it.
@@ -118,24 +117,35 @@ def test_pdhg_linear(rng):
     assert_same(run(problem, "pdhg", (x, y), variant="linear")[0], expected)
 
 
-def test_pdhg_restarted(rng):
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+def test_pdhg_restarted(rng, spread):
     problem, f, g, B, (x, y) = simple_problem(rng, 0.0, 0.0)
-
-    def gap(u, v):
-        return ss.certify(problem, u, v).gap
-
-    expected = restarted_pdhg(f, g, B, x, y, 0.7, gap)
+    if spread:
+        # Rows and columns of very different sizes: every entry has a step of its own.
+        B = np.exp(spread * rng.standard_normal((5, 1))) * B * np.exp(spread * rng.standard_normal(7))
+        problem = ss.SaddleProblem(problem.f, problem.g, B, problem.X, problem.Y)
     driven = Driven(problem, "pdhg", (x, y), 1e-3, variant="restarted", weight=0.7)
-    judge = Judge(problem, driven.method.split(driven.facts), Target(1e-3), (x, y))
-    found = []
+    measure, norm, found = make_measure(driven.oracles), driven.state.norm, []
+    s, t = measure.x * np.ones(7), measure.y * np.ones(5)
+    assert (np.ptp(s) > 0.0 and np.ptp(t) > 0.0) or not spread
+    true = np.linalg.norm(np.sqrt(t)[:, None] * B * np.sqrt(s), 2)
+    assert 0.97 * true <= norm <= 1.03 * true
+    expected = restarted_halpern(f, g, B, x, y, 0.7, norm, s, t)
     for _ in range(STEPS):
         driven.step()
-        gaps = [gap(candidate.x, candidate.y) for candidate in driven.candidates]
-        driven.state = driven.method.learn(driven.state, gaps, judge, driven.oracles)
         found.append(driven.point)
-    assert 1 < driven.state.restarts < STEPS
+    assert 1 < driven.state.restarts < STEPS and driven.state.norm == norm
     # Rounding grows over some 300 steps.
     assert_same(found, expected, 1e-9)
+
+
+def test_a_norm_that_was_taken_too_low_is_raised_by_what_steps_show(rng):
+    problem, *_, start = simple_problem(rng, 0.0, 0.0)
+    driven = Driven(problem, "pdhg", start, 1e-3, variant="restarted")
+    norm, driven.state.norm = driven.state.norm, 0.2 * driven.state.norm
+    driven.step(40)
+    assert 0.8 * norm <= driven.state.norm <= 1.05 * norm
+    assert driven.gap < 1e-6
 
 
 def test_pdhg_takes_the_variant_that_the_moduli_allow(rng):

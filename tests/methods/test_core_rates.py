@@ -3,17 +3,12 @@
 Small and fast: a wrong sign, weight or factor in a step, an average or a bound shows here first.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import saddleslide as ss
 from saddleslide.certificates.judge import Judge
-from saddleslide.facts.facts import Facts
-from saddleslide.methods.adaptive_sliding import first_curvature
-from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
-from saddleslide.oracles.oracles import Oracles
+from saddleslide.methods.metric_choice import first_curvature
 
 F, D = ss.functions, ss.domains
 RNG = np.random.default_rng(0)
@@ -94,23 +89,12 @@ def test_the_averaged_model_of_an_affine_function_is_that_function(monkeypatch):
         np.testing.assert_allclose(slope, c, rtol=1e-9)
 
 
-def test_the_average_of_primal_dual_steps_is_the_mean_of_its_points():
-    game = ss.gallery.matrix_game(RNG.standard_normal((4, 3)))
-    oracles, points = Oracles(game), []
-    state = replace(PrimalDualState.at(oracles, game.start(), game.coupling.norm.upper, 1.0), chunk=1)
-    for _ in range(6):
-        state = RestartedPrimalDual().step(state, oracles)
-        points.append(state.points[0])
-    np.testing.assert_allclose(state.average[0], np.mean([point.x for point in points], axis=0), atol=1e-12)
-    np.testing.assert_allclose(state.average[1], np.mean([point.y for point in points], axis=0), atol=1e-12)
-
-
 def test_the_first_curvature_is_that_of_the_costly_part():
     f = F.LeastSquares(2.0 * np.eye(2), np.ones(2)) + F.Quadratic(9.0)
     problem = ss.SaddleProblem(
         f=f, g=F.Zero(), B=np.eye(2), X=D.Box(-1.0, 1.0, shape=2), Y=D.Box(-1.0, 1.0, shape=2)
     )  # fmt: skip
-    assert first_curvature(problem) == first_curvature(Facts(problem)) == pytest.approx(4.0)
+    assert first_curvature(problem) == pytest.approx(4.0)
 
 
 def test_lower_bounds_take_g_off():

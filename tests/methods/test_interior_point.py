@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy
 
+import endless
 import saddleslide as ss
 from saddleslide.certificates.verdict import Status
 from saddleslide.domains.program import Program, program_of
 from saddleslide.errors import InputError
-from saddleslide.methods.interior_point import System
+from saddleslide.methods.interior_point import Core, Rows, System
+from support import gathered
 
 F, D, operators = ss.functions, ss.domains, ss.operators
 
@@ -122,7 +126,7 @@ def test_a_direction_solves_the_whole_system(rows, sparse):
     assert system.factorise(theta)(right) == pytest.approx(np.linalg.solve(matrix, right), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@gathered("seed", range(12))
 def test_linear_programs_have_the_value_that_a_simplex_code_finds(seed):
     rng = np.random.default_rng(seed)
     m, n = rng.integers(1, 8), rng.integers(8, 20)
@@ -137,7 +141,7 @@ def test_linear_programs_have_the_value_that_a_simplex_code_finds(seed):
     assert np.linalg.norm(E @ found.x - b) < 1e-6
 
 
-@pytest.mark.parametrize("seed", range(6))
+@gathered("seed", range(6))
 def test_programs_with_kinks_have_the_value_that_a_cone_solver_finds(seed):
     rng = np.random.default_rng(100 + seed)
     n, m = 8, 12
@@ -156,7 +160,7 @@ def test_programs_with_kinks_have_the_value_that_a_cone_solver_finds(seed):
 
 
 def test_a_factor_is_taken_where_it_is_cheaper_than_products():
-    """Long signals and dense programs; no picture, whose factors fill in, no small game, no prices of the caller's."""
+    """Long signals and dense programs; no picture, whose factors fill in, no prices of the caller's."""
     N = 3000
     D2 = scipy.sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(N - 2, N))
     signal = np.cumsum(np.random.default_rng(0).standard_normal(N))
@@ -165,7 +169,6 @@ def test_a_factor_is_taken_where_it_is_cheaper_than_products():
     )
     assert ss.plan(trend, rtol=1e-6).method == "interior-point"
     assert ss.plan(trend, rtol=1e-6, costs=(1.0, 1.0, 1.0)).method != "interior-point"
-    assert ss.plan(ss.gallery.matrix_game(np.eye(3)), rtol=1e-4).method != "interior-point"
     picture = ss.gallery.denoise(np.zeros((128, 128)), weight=0.1)
     assert ss.plan(picture, rtol=1e-6).method != "interior-point"
     with pytest.raises(InputError, match="too large"):
@@ -192,3 +195,156 @@ def test_sets_that_fix_entries_are_refused_and_left_to_products():
         rng.random((40, 50)), supply / supply.sum(), demand / demand.sum(), regulariser=None
     )
     assert ss.plan(transport, rtol=1e-6).method != "interior-point"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_steps_are_the_same_in_all_units(seed):
+    case = endless.solvable(np.random.default_rng([seed, 5]))
+    case = replace(case, A=case.A[:0], b=case.b[:0])
+    x_unit, y_unit, root = 2.0**-17, 2.0**9, 2.0**5
+    systems = [System.of(each.problem(False)) for each in (case, case.in_units(x_unit, y_unit, root))]
+    (u, *_), (moved, *_) = (system.begin() for system in systems)
+    n, m = case.B.shape[::-1]
+    assert np.array_equal(u[:n] * x_unit, moved[:n]) and np.array_equal(u[n : n + m] * y_unit, moved[n : n + m])
+    first, second = (
+        ss.solve(each.problem(False), rtol=1e-4, method="interior-point")
+        for each in (case, case.in_units(x_unit, y_unit, root))
+    )
+    assert (first.status, first.calls) == (second.status, second.calls)
+    assert first.x * x_unit == pytest.approx(second.x, rel=1e-6, abs=1e-6 * x_unit)
+
+
+def squares(name):
+    """An objective with squares, its set, and the same for a cone solver."""
+    rng = np.random.default_rng(7)
+    A, b, K, w = rng.standard_normal((20, 12)), rng.standard_normal(20), np.diff(np.eye(12), axis=0), rng.random(20)
+    S = rng.standard_normal((5, 12))
+    x, data = cp.Variable(12), F.LeastSquares(A, b)
+    plain, few = (0.5 * cp.sum_squares(M @ x - b[: len(M)]) for M in (A, S))
+    return {
+        "lasso": (data + 3.0 * F.L1(), None, plain + 3.0 * cp.norm1(x), [], x),
+        "elastic net": (
+            F.LeastSquares(A, b, 0.5) + 2.0 * F.L1(), None, plain + 0.25 * cp.sum_squares(x) + 2.0 * cp.norm1(x), [], x
+        ),
+        "wide": (F.LeastSquares(S, b[:5]) + 0.3 * F.L1(), None, few + 0.3 * cp.norm1(x), [], x),
+        "fused": (data + 1.0 * F.L1() @ K, None, plain + cp.norm1(K @ x), [], x),
+        "weights, x >= 0": (
+            2.0 * F.LeastSquares(A, b, weights=w) + F.Linear(S[1]), D.NonNegative(12),
+            cp.sum(cp.multiply(w, (A @ x - b) ** 2)) + S[1] @ x, [x >= 0], x,
+        ),
+        "simplex": (data + F.Linear(S[0]), D.Simplex(12), plain + S[0] @ x, [x >= 0, cp.sum(x) == 1], x),
+        "matrix": (
+            F.Quadratic(S.T @ S) + F.Linear(A[0]), D.Box(-1.0, 1.0, shape=12),
+            0.5 * cp.sum_squares(S @ x) + A[0] @ x, [x >= -1, x <= 1], x,
+        ),
+    }[name]  # fmt: skip
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", ["lasso", "elastic net", "wide", "fused", "weights, x >= 0", "simplex", "matrix"])
+def test_squares_have_the_value_that_a_cone_solver_finds(name, sparse, monkeypatch):
+    if sparse:
+        monkeypatch.setattr("saddleslide.methods.interior_point._WRITTEN_OUT", 0)
+    objective, over, expression, rules, _ = squares(name)
+    found = ss.minimize(objective, over=over, rtol=1e-8, method="interior-point")
+    trusted = cp.Problem(cp.Minimize(expression), rules)
+    trusted.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10)
+    assert found.success and found.objective == pytest.approx(trusted.value, rel=1e-6, abs=1e-7)
+    assert ss.minimize(objective, over=over, rtol=1e-8).plans[0].method == "interior-point"
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_direction_with_squares_solves_the_whole_system(both):
+    """What squares bring along beside x and y, against the system written out."""
+    rng = np.random.default_rng(11)
+    f = F.LeastSquares(rng.standard_normal((4, 6)), np.ones(4)) + 0.3 * F.L1()
+    g = F.LeastSquares(rng.standard_normal((3, 5)), np.ones(3)) if both else F.Linear(np.ones(5))
+    problem = ss.SaddleProblem(f, g, rng.standard_normal((5, 6)), D.FullSpace(6), D.Simplex(5))
+    system = System.of(problem)
+    theta = rng.random(system.q.size) + 0.1
+    theta[-1:] = 0.0
+    matrix = np.diag(theta) + np.stack([system.turn(e) for e in np.eye(theta.size)], axis=1)
+    assert matrix + matrix.T == pytest.approx(2.0 * np.diag(theta), abs=1e-15)
+    right = rng.standard_normal(theta.size)
+    assert system.factorise(theta)(right) == pytest.approx(np.linalg.solve(matrix, right), rel=1e-9, abs=1e-9)
+
+
+def test_equations_alone_take_one_step_in_any_units():
+    rng = np.random.default_rng(13)
+    A, B, b = rng.standard_normal((20, 15)), rng.standard_normal((4, 15)), rng.standard_normal(20)
+    h, N = B @ rng.standard_normal(15), scipy.linalg.null_space(B)
+    A, b = np.vstack([A, 0.3 * np.eye(15)]), np.concatenate([b, np.zeros(15)])
+    x0 = np.linalg.lstsq(B, h, rcond=None)[0]
+    x = x0 + N @ np.linalg.lstsq(A @ N, b - A @ x0, rcond=None)[0]
+    for unit in (1e-6, 1.0, 1e6):
+        problem = ss.SaddleProblem(
+            f=F.LeastSquares(unit * A[:20], unit * b[:20], (0.3 * unit) ** 2), g=F.Linear(unit * h), B=unit * B,
+            X=D.FullSpace(15), Y=D.Box(-1e3 * unit, 1e3 * unit, shape=4),
+        )  # fmt: skip
+        found = ss.solve(problem, reduction=1e-8)
+        assert found.success and len(found.history) == 1 and found.method_calls.f <= 2
+        assert found.plans[0].method == "interior-point" and found.x == pytest.approx(x, abs=1e-4)
+
+
+def test_two_players_take_one_step():
+    rng = np.random.default_rng(14)
+    A, C, B = rng.standard_normal((9, 6)), rng.standard_normal((8, 5)), rng.standard_normal((5, 6))
+    b, e = rng.standard_normal(9), rng.standard_normal(8)
+    problem = ss.SaddleProblem(
+        f=F.LeastSquares(A, b, 0.1), g=F.LeastSquares(C, e, 0.2), B=B, X=D.FullSpace(6), Y=D.FullSpace(5)
+    )
+    K = np.block([[A.T @ A + 0.1 * np.eye(6), B.T], [B, -C.T @ C - 0.2 * np.eye(5)]])
+    found = ss.solve(problem, tol=1e-10)
+    assert [plan.method for plan in found.plans] == ["interior-point"] and len(found.history) == 1
+    z = np.linalg.solve(K, np.concatenate([A.T @ b, -C.T @ e]))
+    assert np.concatenate([found.x, found.y]) == pytest.approx(z, abs=1e-9)
+
+
+def test_gram_matrices_of_blocks_are_those_of_the_whole():
+    rng = np.random.default_rng(15)
+    blocks = [scipy.sparse.random_array((7, 6), density=0.4, rng=rng).tocsr(), rng.standard_normal((9, 6))]
+    rows, diagonal = Rows(blocks), rng.random(6)
+    whole = np.vstack([blocks[0].toarray(), blocks[1]])
+    for divisor in (np.r_[rng.random(7) + 0.1, np.ones(9)], np.r_[np.ones(7), np.full(9, 4.0)], rng.random(16) + 0.1):
+        written = whole.T @ np.diag(1.0 / divisor) @ whole + np.diag(diagonal)
+        assert rows.gram(divisor, diagonal) == pytest.approx(written)
+
+
+def test_squares_are_left_to_gradients_where_these_are_better():
+    objective, over, *_ = squares("lasso")
+    problem = ss.minimize(objective, over=over).problem
+    assert ss.plan(problem).method == "interior-point"
+    assert ss.plan(problem, costs=(1.0, 1.0, 1.0)).method == "adaptive sliding"
+    assert ss.plan(problem, start=(np.ones(12), np.zeros(0))).method == "adaptive sliding"
+    dear = ss.minimize(F.LeastSquares(np.ones((3, 2500)), np.ones(3), 1.0) + F.L1(), max_steps=0)
+    wide = scipy.sparse.random_array((2500, 2500), density=0.01, rng=np.random.default_rng(0))
+    large = F.LeastSquares(wide.tocsr(), np.ones(2500), 1.0) + F.L1()
+    assert dear.plans[0].method == "interior-point"
+    assert ss.minimize(large, max_steps=0).plans[0].method == "adaptive sliding"
+
+
+def test_no_matrix_is_factorised_for_a_norm_that_nobody_needs(monkeypatch):
+    rng = np.random.default_rng(17)
+    A, b, B = rng.standard_normal((160, 90)), rng.standard_normal(160), rng.standard_normal((80, 90))
+
+    def refuse(*_, **__):
+        raise AssertionError("singular values were asked for")
+
+    monkeypatch.setattr(scipy.linalg, "svdvals", refuse)
+    for method in ("auto", "adaptive"):
+        assert ss.minimize(F.LeastSquares(A, b) + 5.0 * F.L1(), rtol=1e-4, method=method).success
+    box = D.Box(-1.0, 1.0, shape=90), D.Box(-1.0, 1.0, shape=80)
+    assert ss.solve(ss.SaddleProblem(F.Linear(np.ones(90)), F.Zero(), B, *box), reduction=1e-3).success
+
+
+def test_the_order_of_a_band_is_that_of_its_own_system(monkeypatch):
+    """A system in x first, then one in y of another size: each in its own order, found once."""
+    monkeypatch.setattr("saddleslide.methods.interior_point._WRITTEN_OUT", 0)
+    B = scipy.sparse.csr_array(scipy.sparse.diags_array([np.ones(60), -np.ones(60)], offsets=[0, 1], shape=(60, 61)))
+    rng, rows = np.random.default_rng(16), Rows([B])
+    for a, b in ((np.ones(61), np.zeros(60)), (np.zeros(61), np.ones(60)), (2.0 * np.ones(61), np.zeros(60))):
+        theta_x, theta_y = a + 1e-9, b + 1e-9
+        core, r = Core(rows, a, b, theta_x, theta_y), rng.standard_normal(121)
+        matrix = np.block([[np.diag(theta_x), B.toarray().T], [-B.toarray(), np.diag(theta_y)]])
+        assert matrix @ core.solve(r) == pytest.approx(r, rel=1e-5, abs=1e-5)
+    assert sorted(rows.orders) == [False, True] and all(order is not None for order in rows.orders.values())

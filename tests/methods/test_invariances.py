@@ -145,5 +145,5 @@ def test_slide_and_run_are_one_method():
         "B": ss.Component(operator=lambda z: np.concatenate([B.adjoint(z[6:]), -B.forward(z[:6])]), lipschitz=2.0),
     }
     Z = ss.domains.Product(problem.X, problem.Y)
-    z = ss.slide([components[letter] for letter in "gBf"], Z, np.zeros(12), LOOPS)
+    z = ss.slide([components[letter] for letter in "gBf"], Z, np.zeros(12), LOOPS).z
     np.testing.assert_allclose(z, np.concatenate([result.x, result.y]), rtol=0.0, atol=1e-14)

@@ -13,7 +13,7 @@ import numpy as np
 import saddleslide as ss
 from saddleslide.methods.sliding import Recursion, component_levels
 from support import gathered
-from transcriptions import Space, assert_projection_is_active, assert_same_iterates, feasible_start
+from transcriptions import Space, assert_projection_is_active, assert_same_iterates, feasible_start, writers_of
 
 STEPS = 20
 DOMAINS = {
@@ -52,11 +52,11 @@ def library_run(instance, domain, function, operator):
         lipschitz=instance.M if operator else 0.0,
     )
     levels = component_levels([component], domain, instance.start, [STEPS])
-    writers = [component.gradient_writer(domain.shape)], [component.operator_writer(domain.shape)]
+    writers = writers_of([component], domain)
     recursion = Recursion(levels, *writers, ss.domains.Product(domain), instance.start)
     pairs = [(recursion.levels[0].iterate.copy(), average.copy()) for average in recursion.steps()]
     averages: list = []
-    ss.slide([component], domain, instance.start, [STEPS], callback=lambda step, z: averages.append(z))
+    ss.slide([component], domain, instance.start, [STEPS], callback=lambda seen: averages.append(seen.z))
     assert_same_iterates(averages, [average for _, average in pairs], tolerance=0.0)
     return [iterate for iterate, _ in pairs], averages
 

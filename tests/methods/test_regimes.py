@@ -8,12 +8,15 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import saddles
 import saddleslide as ss
 from plans import rescheduled, stage_plan
 from saddleslide.errors import InputError
-from saddleslide.methods.schedule.regimes import range_condition
+from saddleslide.methods.schedule.moduli import range_condition
+from saddleslide.methods.schedule.regimes import Psi_of_slopes
+from saddleslide.operators.spectrum import lanczos_smallest
 from saddleslide.theory import Term, place
 from saddleslide.theory.mixed import gap_target, regularise, regularise_smoothness
 from saddleslide.theory.restarts import (
@@ -170,12 +173,41 @@ def test_the_anchors_and_effective_moduli_are_the_papers():
     assert found.delta_y == 0.2
     assert found.kappa_xy == pytest.approx(4.0 / (found.delta_x * 0.2))
     assert found.anchor_smoothness == pytest.approx(found.kappa_xy * max(0.2 / 20.0, found.delta_x / 12.0))
-    both = with_anchors(bare, mu_xy=0.7, mu_yx=0.5)
-    assert both.mu_xy == both.mu_yx == 0.5
+    both = with_anchors(bare, mu_xy=0.7, mu_yx=0.6)
+    assert both.mu_xy == both.mu_yx == 0.6
     rough = Curvature(ss.Holder(0.5, 3.0), ss.Holder(1.0, 5.0), L_xy=2.0, mu_x=0.1, mu_y=0.2)
     assert (with_anchors(rough, 0.7, 0.7).beta_x, with_anchors(rough, 0.7, 0.7).beta_y) == (1.0 / 20.0, 0.0)
-    with pytest.raises(InputError, match="1/4"):
-        with_anchors(Curvature(ss.Holder(1.0, 1.0), ss.Holder(1.0, 1.0), 2.0, 1.0, 1.0), 1.0, 0.0)
+    # beta_y delta_x <= 1/4 leaves no room for more than mu_x = L_x.
+    assert with_anchors(Curvature(ss.Holder(1.0, 1.0), ss.Holder(1.0, 1.0), 2.0, 1.0, 1.0), 1.0, 0.0).delta_x == 1.0
+
+
+@gathered("seed", range(20))
+def test_moduli_are_lowered_to_what_theorem_4_4_asks_for_and_no_further(seed):
+    """Equal or one of them 0; beta_x delta_y, beta_y delta_x <= 1/4; a little more breaks one of these."""
+    rng = np.random.default_rng(seed)
+    L_x, L_y, mu_xy, mu_yx = 10.0 ** rng.uniform(-1.0, 1.0, 4)
+    mu_x, mu_y = L_x * rng.uniform(0.0, 1.0), L_y * rng.uniform(0.0, 1.0) * rng.integers(0, 2)
+    bare = Curvature(ss.Holder(1.0, L_x), ss.Holder(1.0, L_y), L_xy=20.0, mu_x=mu_x, mu_y=mu_y)
+    found = with_anchors(bare, mu_xy, mu_yx)
+    x, y = found.mu_xy, found.mu_yx
+    assert 0.0 <= x <= mu_xy
+    assert 0.0 <= y <= mu_yx
+    assert x == y or min(x, y) == 0.0
+    # beta_x = 1/(4 L_y) and delta_y = mu_y + mu_yx^2 / L_x, the same for beta_y.
+    assert (mu_y + y**2 / L_x) / (4.0 * L_y) <= 0.25 * (1.0 + 1e-15)
+    assert (mu_x + x**2 / L_y) / (4.0 * L_x) <= 0.25 * (1.0 + 1e-15)
+    limits = math.sqrt(L_y * (L_x - mu_x)), math.sqrt(L_x * (L_y - mu_y))
+    most = min(mu_xy, limits[0]), min(mu_yx, limits[1])
+    allowed = [(min(most), min(most)), (most[0], 0.0), (0.0, most[1])]
+    assert any((x, y) == pytest.approx(pair, rel=1e-9) for pair in allowed)
+
+    def calls(pair):
+        delta_x, delta_y = mu_x + pair[0] ** 2 / L_y, mu_y + pair[1] ** 2 / L_x
+        if min(delta_x, delta_y) == 0.0:
+            return math.inf
+        return sum(max(math.sqrt(kappa), 1.0) for kappa in (L_x / delta_x, L_y / delta_y, 400.0 / delta_x / delta_y))
+
+    assert calls((x, y)) <= min(map(calls, allowed)) * (1.0 + 1e-9)
 
 
 # Practical stages and restarts: Corollary 4.5.
@@ -319,8 +351,10 @@ def test_on_a_bounded_block_the_gap_sees_mu_and_not_what_an_anchor_adds():
     Psi = saddle.Psi(*start, weights_of(plan))
     assert Psi > 5.0 * 14.0 * ss.certify(saddle.problem, *start).gap
     assert plan.constants["Psi0"].value >= Psi
-    with pytest.raises(InputError, match="Psi0"):
-        ss.plan(saddle.problem, **settings, constants={"mu_x": 0.0, "mu_y": 0.5})
+    # Where mu_x is 0 the gap says nothing of x, and the slopes at the start do.
+    by_slopes = ss.plan(saddle.problem, **settings, constants={"mu_x": 0.0, "mu_y": 0.5})
+    assert by_slopes.constants["Psi0"].origin == "slopes at the start"
+    assert by_slopes.constants["Psi0"].value >= saddle.Psi(*start, weights_of(by_slopes))
 
 
 def test_no_gap_is_promised_where_a_constraint_can_be_active():
@@ -539,7 +573,7 @@ def test_range_condition_of_y_decides_between_the_smallest_and_the_smallest_posi
 
 def test_range_conditions_are_not_read_off_a_bounded_set():
     """Assumption properties_of_B also wants Y + ker B^T = Y."""
-    B = SINGULAR
+    B = ss.operators.as_operator(SINGULAR)
     assert range_condition(F.Zero(), D.FullSpace(3), B)
     assert not range_condition(F.Zero(), D.Box(-1.0, 1.0, shape=3), B)
     assert not range_condition(F.Quadratic(1.0), D.FullSpace(3), B)
@@ -558,11 +592,247 @@ def test_constraints_with_redundant_rows_contract_under_the_range_condition():
     saddle = saddles.Saddle(problem, z[:3], z[3:], lambda x: f.bregman(x, z[:3], None), lambda y: 0.0)
     start = (np.zeros(3), np.zeros(3))
     assert contraction(saddle, start, anchors=True, factor=4.0) <= 0.4
-    # Off Bx = b the gap is infinite, however small Psi is: it bounds no Psi0, and no gap is promised.
-    with pytest.raises(InputError, match="Psi0"):
-        ss.plan(problem, tol=1e-3, regime="restarts", anchors=True)
+    # Off Bx = b the gap is infinite, however small Psi is: the slopes bound Psi0, and no gap is promised.
+    plan = ss.plan(problem, tol=1e-3, regime="restarts", anchors=True)
+    assert plan.constants["Psi0"].origin == "slopes at the start"
+    assert saddle.Psi(*start, weights_of(plan)) <= plan.constants["Psi0"].value
+    # B gives y its curvature, and the choice of the regime sees that.
+    assert ss.plan(problem, tol=1e-3, anchors=True).regime == "restarts"
+    assert plan.constants["mu_yx"].value == pytest.approx(np.linalg.svd(B, compute_uv=False)[1], rel=1e-9)
     proved = ss.plan(problem, tol=1e-3, regime="restarts", anchors=True, proved=True, Psi0=1e-3)
     assert proved.bound == math.inf
+
+
+def test_range_conditions_of_quadratics_losses_and_sums_are_read_off_their_gradients():
+    """All of f' lies in the range of B^T exactly where no direction of ker B changes f."""
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((2, 4))
+    onto, into = ss.operators.as_operator(B), ss.operators.as_operator(B.T)
+    mixed, other = rng.standard_normal((3, 2)) @ B, rng.standard_normal((3, 4))
+    space = D.FullSpace(4)
+    held = {
+        "least squares of a combination of rows": F.LeastSquares(mixed, np.ones(3)),
+        "logistic": F.Logistic(mixed, np.ones(3)),
+        "tilted": F.LeastSquares(mixed, np.ones(3)) + F.Linear(B.T @ np.ones(2)),
+        "quadratic": F.Quadratic(B.T @ B),
+    }
+    broken = {
+        "least squares of something else": F.LeastSquares(other, np.ones(3)),
+        "with a ridge": F.Logistic(mixed, np.ones(3), ridge=0.1),
+        "tilted out": F.LeastSquares(mixed, np.ones(3)) + F.Linear(np.ones(4)),
+        "a power": F.Power(1.0),
+    }
+    for name, f in held.items():
+        assert range_condition(f, space, into), name
+        x = [rng.standard_normal(4) for _ in range(3)]
+        kernel = np.linalg.svd(B)[2][2:]
+        assert max(np.abs(kernel @ f.gradient(point)).max() for point in x) < 1e-9, name
+    for name, f in broken.items():
+        assert not range_condition(f, space, into), name
+    # B^T B is onto R^2 from any g.
+    assert range_condition(F.Power(0.5), D.FullSpace(2), onto)
+
+
+def test_moduli_through_B_are_declared_refused_and_listed():
+    B = np.array([[2.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
+    problem = ss.SaddleProblem(
+        f=F.Quadratic(np.array([1.0, 2.0, 3.0])),
+        g=F.Quadratic(np.array([2.0, 5.0])),
+        B=B,
+        X=D.FullSpace(3),
+        Y=D.FullSpace(2),
+    )
+    settings = {"tol": 1e-3, "regime": "restarts", "anchors": True}
+    found = ss.plan(problem, **settings)
+    # On x there is a kernel, and f' is not in the range of B^T; on y sigma_min is 1/2.
+    assert found.constants["mu_xy"].value == 0.0
+    assert found.constants["mu_yx"].value == pytest.approx(0.5, rel=1e-9)
+    assert found.constants["delta_y"].value == pytest.approx(2.0 + 0.25 / 3.0)
+    declared = ss.plan(problem, **settings, constants={"mu_yx": 0.25})
+    assert declared.constants["mu_yx"].origin == "declared"
+    assert declared.constants["delta_y"].value == pytest.approx(2.0 + 0.0625 / 3.0)
+    assert "mu_yx    0.25 (declared" in declared.explain()
+    with pytest.raises(InputError, match="mu_yx <= L_xy"):
+        ss.plan(problem, **settings, constants={"mu_yx": 3.0})
+    with pytest.raises(InputError, match="which has a kernel there; expected range_conditions"):
+        ss.plan(problem, **settings, constants={"mu_xy": 0.4})
+
+
+@gathered("seed", range(25))
+def test_slopes_at_the_start_bound_psi(seed):
+    """Random quadratics, singular ones too, with curvature through B: Psi(z_0) is never above the bound."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 6)), int(rng.integers(2, 6))
+
+    def convex(size):
+        half = rng.standard_normal((int(rng.integers(1, size + 1)), size)) * 10.0 ** rng.uniform(-1.0, 1.0)
+        return half.T @ half
+
+    A, C, B = convex(n), convex(m), rng.standard_normal((m, n)) * 10.0 ** rng.uniform(-1.0, 1.0)
+    values, sizes = (np.linalg.eigvalsh(matrix) for matrix in (A, C)), np.linalg.svd(B, compute_uv=False)
+    (mu_x, L_x), (mu_y, L_y) = ((max(spectrum[0], 0.0), spectrum[-1]) for spectrum in values)
+    bare = Curvature(ss.Holder(1.0, L_x), ss.Holder(1.0, L_y), sizes[0], mu_x, mu_y)
+    found = with_anchors(bare, sizes[-1] if m >= n else 0.0, sizes[-1] if n >= m else 0.0)
+    if min(found.delta_x, found.delta_y) <= 1e-9:
+        return
+    x, y = rng.standard_normal(n), rng.standard_normal(m) * 10.0 ** rng.uniform(-2.0, 2.0)
+    # The saddle point is 0: D_f = 1/2 x A x.
+    Psi = found.delta_x * x @ x + found.delta_y * y @ y + 6.0 * (x @ A @ x + y @ C @ y)
+    slopes = np.linalg.norm(A @ x + B.T @ y), np.linalg.norm(C @ y - B @ x)
+    assert Psi <= Psi_of_slopes(found, slopes)
+
+
+def test_the_slopes_bound_of_psi_is_close_where_b_is_small():
+    curvature = Curvature(ss.Holder(1.0, 1.0), ss.Holder(1.0, 1.0), 1e-6, 1.0, 1.0)
+    # f = |x|^2/2: Psi = 7 |x|^2 and rho = |x|^2, so the bound is (9 + 12 * 3) |x|^2.
+    assert Psi_of_slopes(curvature, (1.0, 0.0)) == pytest.approx(45.0)
+    anchored = with_anchors(Curvature(ss.Holder(1.0, 2.0), ss.Holder(1.0, 8.0), 3.0, 0.5, 0.0), 0.0, 1.0)
+    rho, E = 4.0 / 0.5 + 9.0 / 0.5, 9.0 * 26.0 + 4.0 * (9.0 / 8.0 + 4.0 / 2.0)
+    assert Psi_of_slopes(anchored, (2.0, 3.0)) == pytest.approx(E + 12.0 * math.sqrt(rho * E))
+
+
+def test_lanczos_steps_bound_the_smallest_singular_value_beyond_dense_sizes():
+    rng = np.random.default_rng(0)
+    n = 1300
+    wide = scipy.sparse.hstack([scipy.sparse.eye(n), 0.05 * scipy.sparse.random(n, 200, 0.02, random_state=0)]).tocsr()
+    B = ss.operators.as_operator(wide)
+    assert B.smallest_singular_value(positive=True).lower == 0.0
+    true = np.linalg.svd(wide.toarray(), compute_uv=False)[-1]
+    for operator in (B, B.T):
+        found = lanczos_smallest(operator, positive=True)
+        assert 0.5 * true <= found.lower <= true
+        assert found.estimate >= true * (1.0 - 1e-6)
+    assert lanczos_smallest(B, positive=False).lower == 0.0
+    # With sides of few entries the space is exhausted, and the bound is the value.
+    small = ss.operators.as_operator(rng.standard_normal((9, 6)))
+    exact = np.linalg.svd(small.dense(), compute_uv=False)[-1]
+    assert lanczos_smallest(small, positive=False).lower == pytest.approx(exact, rel=1e-6)
+    assert lanczos_smallest(small, positive=False).lower <= exact
+    # A plan with anchors takes it where nothing else is known.
+    problem = ss.SaddleProblem(
+        f=F.Quadratic(1.0), g=F.Zero(), B=wide.T.tocsr(), X=D.FullSpace(n), Y=D.FullSpace(n + 200)
+    )
+    plan = ss.plan(problem, 1e-3, regime="restarts", anchors=True)
+    assert plan.constants["mu_yx"].origin.startswith("smallest positive singular value of B, lower bound: Lanczos")
+    assert 0.5 * true <= plan.constants["mu_yx"].value <= true
+
+
+# Simple terms beside restarts.
+
+
+def elastic_net(seed=0):
+    """1/2 |Ax - b|^2 + ridge + l1 on R^4 against a quadratic: (problem, A, accurate solution)."""
+    rng = np.random.default_rng(seed)
+    A, b, B = rng.standard_normal((6, 4)) / 2.0, rng.standard_normal(6), rng.standard_normal((3, 4)) / 2.0
+    f = F.LeastSquares(A, b) + F.Quadratic(1.0) + 0.3 * F.L1()
+    problem = ss.SaddleProblem(f=f, g=F.Quadratic(1.5), B=B, X=D.FullSpace(4), Y=D.FullSpace(3))
+    found = ss.solve(problem, tol=1e-12)
+    return problem, A, found
+
+
+def test_restarts_take_simple_terms_in_the_base_case():
+    problem, A, found = elastic_net()
+    plan = ss.plan(problem, 1e-6, regime="restarts", simple=("f", "g"))
+    assert plan.schedule.simple == ("f", "g")
+    # g is a simple term as a whole and has no level; f keeps the level of its least squares alone.
+    assert sorted(plan.order) == ["B", "f"]
+    assert plan.constants["H_x"].value < np.linalg.norm(A, 2) ** 2 + 1.0
+    assert 1.0 <= plan.constants["mu_x"].value <= 1.0 + np.linalg.svd(A, compute_uv=False)[-1] ** 2
+    result = ss.run(problem, plan)
+    assert result.status.name == "SOLVED"
+    np.testing.assert_allclose(result.x, found.x, atol=2e-3)
+    assert result.method_calls.g == 0
+    # Without that |x|_1 leaves f no Hölder condition on the whole space.
+    with pytest.raises(InputError, match="on an unbounded set"):
+        ss.plan(problem, 1e-6, regime="restarts", simple=())
+    with pytest.raises(InputError, match="restarts take simple terms without anchors"):
+        ss.plan(problem, 1e-6, regime="restarts", simple=("f",), anchors=True)
+
+
+def test_a_proved_stage_with_simple_terms_contracts_by_three_quarters():
+    """Psi with the Bregman distance of the whole f, whose subgradient at the solution is -B^T y*."""
+    problem, _, _ = elastic_net(1)
+    shrunk = ss.SaddleProblem(f=problem.f, g=problem.g, B=0.01 * problem.B, X=problem.X, Y=problem.Y)
+    best = ss.solve(shrunk, tol=1e-13)
+    plan = ss.plan(shrunk, 1e-6, regime="restarts", simple=("f", "g"), proved=True, Psi0=1.0)
+    delta_x, delta_y = weights_of(plan)
+
+    def Psi(x, y):
+        bregman = shrunk.f.value(x) - shrunk.f.value(best.x) + best.y @ shrunk.B @ (x - best.x)
+        near = delta_x * np.sum((x - best.x) ** 2) + (delta_y + 12.0 * 0.75) * np.sum((y - best.y) ** 2)
+        return near + 12.0 * bregman
+
+    start = (np.ones(4), np.ones(3))
+    Psi0 = Psi(*start)
+    plan = ss.plan(shrunk, 1e-6, regime="restarts", simple=("f", "g"), proved=True, Psi0=Psi0, start=start)
+    one = dataclasses.replace(
+        plan, schedule=dataclasses.replace(plan.schedule, stages=plan.schedule.stages[:1]), tol=UNREACHABLE
+    )
+    result = ss.run(shrunk, one, start=start)
+    assert Psi(result.x, result.y) <= 0.75 * Psi0
+
+
+# Psi as a target, and as what a result says.
+
+
+def test_psi_is_a_target_of_its_own_and_a_number_of_the_result():
+    saddle = saddles.conditioned(11, 10.0, 40.0, 4.0, columns=6, rows=5)
+    start = saddle.near(np.random.default_rng(1))
+    plan = ss.plan(saddle.problem, Psi=1e-3, start=start)
+    assert plan.regime == "restarts"
+    assert plan.constants["Psi_end"].value == 1e-3
+    Psi0 = plan.constants["Psi0"].value
+    # S of Corollary 4.5.
+    assert len(plan.schedule.stages) == math.ceil(math.log(Psi0 / 1e-3) / math.log(4.0 / 3.0))
+    result = ss.run(saddle.problem, plan, start=start)
+    true = saddle.Psi(result.x, result.y, weights_of(plan))
+    assert true <= result.Psi == 14.0 * result.gap <= 1e-3
+    assert result.success
+    assert "Psi: " in repr(result)
+    assert math.isnan(ss.solve(saddle.problem, 1e-3).Psi)
+    with pytest.raises(InputError, match="expected a target of restarts in place of tol"):
+        ss.plan(saddle.problem, 1e-3, Psi=1e-3)
+    with pytest.raises(InputError, match=r"Psi is 0\.0; expected a number > 0"):
+        ss.plan(saddle.problem, Psi=0.0)
+
+
+def test_a_proved_psi_is_what_the_stages_end_with():
+    saddle = saddles.conditioned(3, 1.5, 1.5, 1e-3, columns=2, rows=2)
+    start = saddle.near(np.random.default_rng(1))
+    Psi0 = saddle.Psi(*start, (1.0, 1.0))
+    plan = ss.plan(saddle.problem, Psi=0.7 * Psi0, Psi0=Psi0, proved=True, start=start)
+    assert plan.proved
+    assert plan.tol is None
+    result = ss.run(saddle.problem, plan, start=start)
+    assert saddle.Psi(result.x, result.y, weights_of(plan)) <= result.Psi <= 0.7 * Psi0
+    assert result.status.name == "COMPLETED"
+    assert result.success
+    # Without a gap the proved number is left; nothing is proved of what was cut short.
+    blind = dataclasses.replace(result, certificate=ss.Certificate())
+    assert blind.Psi == pytest.approx(0.75 * plan.schedule.stages[-1].Omega)
+    assert dataclasses.replace(blind, history=result.history[:1]).Psi == math.inf
+
+
+@gathered("regime", ["mixed", "restarts"])
+@gathered("block", ["x", "y"])
+def test_a_block_that_is_a_single_point_takes_any_modulus(regime, block):
+    """Omega = 0: min 1/2 |x|^2 + <c + B^T y_0, x> has the solution -(c + B^T y_0), and no lambda is added."""
+    rng = np.random.default_rng(5)
+    B, c, fixed = rng.standard_normal((2, 3)), rng.standard_normal(3), np.array([0.3, -0.2])
+    f, g, point = F.Quadratic(1.0) + F.Linear(c), F.Power(0.0), D.Box(fixed, fixed)
+    if block == "y":
+        problem = ss.SaddleProblem(f=f, g=g, B=B, X=D.FullSpace(3), Y=point)
+    else:
+        problem = ss.SaddleProblem(f=g, g=f, B=-B.T, X=point, Y=D.FullSpace(3))
+    plan = ss.plan(problem, 1e-8, regime=regime)
+    assert plan.schedule.regularisation is None
+    assert plan.constants["kappa_xy"].value == pytest.approx(1.0)
+    result = ss.run(problem, plan)
+    assert result.status.name == "SOLVED"
+    moving, still = (result.x, result.y) if block == "y" else (result.y, result.x)
+    np.testing.assert_array_equal(still, fixed)
+    np.testing.assert_allclose(moving, -(c + B.T @ fixed), atol=2e-4)
+    assert ss.plan(problem, 1e-8, anchors=True).regime == "restarts"
 
 
 # The mixed regime.

@@ -11,7 +11,7 @@ from plans import stage_plan
 from saddleslide.kernels import arguments
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.sliding import Recursion, bilinear_recursion
-from saddleslide.methods.sliding.bilinear import gradient_writers, product_domain, product_writer, taken_anchors
+from saddleslide.methods.sliding.bilinear import gradient_writers, product_domain, product_writer, take_anchors
 from saddleslide.methods.sliding.view import View
 from saddleslide.metrics import Diagonal, Spectral
 from saddleslide.oracles.oracles import Oracles
@@ -192,7 +192,7 @@ def test_compiled_loops_do_not_make_what_they_spare(monkeypatch, coupling, kind,
     def after_one_step(spares, start):
         monkeypatch.setattr("saddleslide.methods.sliding.innermost.find_spared", lambda ends, z, n: spares)
         oracles = Oracles(problem)
-        anchors = taken_anchors(oracles, stage, start_of(problem, "neither"), problem)
+        anchors = take_anchors(oracles, stage, start_of(problem, "neither"), problem)
         with jit(True):
             recursion = bilinear_recursion(oracles, stage, start, view, anchors)
             assert recursion.innermost is not None

@@ -1,15 +1,19 @@
 """The small answers that operators are made of, each at one point where it can be read off."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 import saddleslide as ss
 from saddleslide.operators import base
-from saddleslide.operators.base import is_own_code, measure_mismatch, pair_mismatch, sign_vector, signs_of
-from saddleslide.operators.explicit import is_odl
+from saddleslide.operators.adjoint_test import measure_mismatch, pair_mismatch, sign_vector, signs_of
+from saddleslide.operators.base import is_own_code
+from saddleslide.operators.foreign import is_odl
 from saddleslide.operators.sparse import SparseRows, alike_rows, check_sparse, flat, read_sparse, written
-from saddleslide.operators.spectrum import gram_norm_bound, late, made, may_be_dense, summation_error
+from saddleslide.operators.spectrum import gram_norm_bound, may_be_dense, summation_error
+from saddleslide.watcher import late, made
 
 as_operator = ss.operators.as_operator
 OWN = (np.copy, np.copy), (3,), (3,)
@@ -78,3 +82,37 @@ def test_a_damaged_sparse_matrix_is_named():
 def test_the_former_names_are_the_same_things():
     assert ss.operators.Operator is ss.operators.Operator and ss.operators.as_operator is as_operator
     assert {"Coupling", "as_coupling"}.isdisjoint(dir(ss.operators))
+
+
+def test_entries_of_products_are_off_by_no_more_than_is_said():
+    """Against sums of fractions; products of zeros alone are exact."""
+    rng = np.random.default_rng(0)
+    dense = rng.random((6, 9)) * 10.0 ** rng.integers(-8, 8, (6, 9))
+    dense[2] = 0.0
+    sparse = scipy.sparse.csr_array(np.where(rng.random((6, 9)) < 0.4, dense, 0.0))
+    x = rng.random((3, 3)) * (rng.random((3, 3)) < 0.7)
+    parts = [as_operator(dense, x_shape=(3, 3)), as_operator(sparse, x_shape=(3, 3))]
+    parts += [ss.operators.Identity((3, 3)), ss.operators.FiniteDifferences((3, 3))]
+    for B in [*parts, ss.operators.Stack(*parts, scales=[0.3, 1.0, 1.0, 7.0])]:
+        blocks, scales = (B.parts, B.scales) if B.y_shape == (42,) else ([B], [1.0])
+        exact = []
+        for part, scale in zip(blocks, scales, strict=True):
+            matrix = np.array([part.forward(unit.reshape(3, 3)).ravel() for unit in np.eye(9)]).T
+            terms = [[Fraction(a) * Fraction(v) for a, v in zip(row, x.ravel(), strict=True)] for row in matrix]
+            exact += [Fraction(float(scale)) * sum(row) for row in terms]
+        product = B.forward(x)
+        errors = B.entry_errors(x, product).ravel()
+        for found, true, error in zip(product.ravel(), exact, errors, strict=True):
+            assert abs(Fraction(float(found)) - true) <= Fraction(float(error))
+        assert (errors[product.ravel() == 0.0] == 0.0).all() and errors.max() <= 1e-13 * np.abs(product).max()
+    assert parts[0].entry_errors(-x, parts[0].forward(-x)) is None
+    assert as_operator(-dense).entry_errors(x.ravel(), x.ravel()) is None
+
+
+def test_a_matrix_stands_before_an_operator():
+    first, _ = ss.operators.split_unknowns(3, 1)
+    Z, D = np.arange(12.0).reshape(4, 3), ss.operators.FiniteDifferences((5,))
+    x = np.arange(4.0)
+    for matrix in (Z, scipy.sparse.csr_array(Z)):
+        assert np.array_equal((matrix @ first) @ x, Z @ x[:3])
+    assert np.array_equal((np.ones((2, 5)) @ D) @ np.arange(5.0), [4.0, 4.0])

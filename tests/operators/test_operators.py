@@ -13,14 +13,16 @@ import saddleslide as ss
 from saddleslide.certificates import residuals
 from saddleslide.errors import InputError, MissingAdjointError
 from saddleslide.functions import minimum
+from saddleslide.methods import restarted_primal_dual
 from support import gathered, need
 
 
 @pytest.fixture(autouse=True)
 def _no_factors(monkeypatch):
-    """Factors are made of NumPy's matrices alone, and end runs earlier: steps are compared without them."""
+    """Factors and scales are made of NumPy's matrices alone, and end runs earlier: steps are compared without them."""
     monkeypatch.setattr(residuals, "factor_of", lambda *given: None)
     monkeypatch.setattr(minimum, "factor_of", lambda *given: None)
+    monkeypatch.setattr(restarted_primal_dual, "_are_alike", lambda scale: True)
 
 
 SHAPE = (5, 7)

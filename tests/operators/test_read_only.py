@@ -50,9 +50,10 @@ def free():
 
 DOORS = {
     "B of solve": lambda: ss.solve(problem(B=operator()), tol=1e-3),
-    "B of run": lambda: ss.run(problem(B=ss.operators.as_operator(operator(), norm=2.0)), ss.plan(problem(), 0.1)),
+    "B of run": lambda: ss.run(
+        problem(B=ss.operators.as_operator(operator(), norm=2.0)), ss.plan(problem(), 0.1, method="adaptive")
+    ),
     "B of certify": lambda: ss.certify(problem(B=operator()), np.zeros(3), np.zeros(3)),
-    "B of plan": lambda: ss.plan(problem(B=operator()), 0.1),
     "B of check_adjoint": lambda: ss.operators.check_adjoint(ss.operators.as_operator(operator())),
     "A of solve": lambda: ss.solve(problem(squares()), tol=1e-3),
     "A of certify": lambda: ss.certify(problem(squares()), np.zeros(3), np.zeros(3)),

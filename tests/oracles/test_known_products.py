@@ -11,8 +11,9 @@ from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
 from saddleslide.methods.adaptive_sliding import AdaptiveSliding
 from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
-from saddleslide.methods.sliding.inner import InnerLoop, InnerProblem, Linearised, Proximal, Slid
+from saddleslide.methods.sliding.inner import InnerLoop, InnerProblem, Linearised, Proximal, Slid, Work
 from saddleslide.metrics import Blocks, Spectral
+from saddleslide.metrics.memory import Memory, Remembered
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.planner.choice import adaptive_plan
 from saddleslide.planner.forecast import SolveRequest
@@ -35,15 +36,16 @@ def loop_on_differences(metric):
     return InnerLoop(oracles, metric.with_coupling(B), Split(problem.f, F.Zero(), F.Zero(), F.Zero())), oracles
 
 
-def given(start, seed=0):
+def given(loop, start, seed=0):
     gradient = np.random.default_rng(seed).standard_normal(SHAPE)
-    return InnerProblem(gradient, np.zeros(SHAPE), 1.0, start, start, 0.5, None)
+    hessian = Remembered(loop.metric, 1.0, Memory())
+    return InnerProblem(gradient, np.zeros(SHAPE), hessian, start, start, 0.5, None)
 
 
-def spent(loop, oracles, problem, known=()):
+def spent(loop, oracles, problem, work=None):
     before = oracles.calls.B
-    found = loop.solve(problem, 4, 0.0, known)
-    return oracles.calls.B - before, found
+    found, work = loop.solve(problem, work or Work(4, 0.0), 4)
+    return oracles.calls.B - before, found, work
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -53,27 +55,27 @@ def test_a_loop_that_begins_where_one_ended_saves_its_first_product(compiled, me
     with jit(compiled):
         loop, oracles = loop_on_differences(metric)
         start = rng.standard_normal(SHAPE), np.clip(rng.standard_normal(FIELD), -0.3, 0.3)
-        count, begun = spent(loop, oracles, given(start))
+        count, begun, work = spent(loop, oracles, given(loop, start))
         assert count == 2 * 4 + 1
         np.testing.assert_allclose(begun.BTy, oracles.problem.coupling.adjoint(begun.y), atol=1e-14)
-        again = given((begun.X, begun.y), seed=2)
-        count, first = spent(loop, oracles, again, begun.known)
+        again = given(loop, (begun.X, begun.y), seed=2)
+        count, first, work = spent(loop, oracles, again, work)
         assert count == 2 * 4
         # Repeated from the same point, as after a failed curvature test; then from a point of its own.
-        count, second = spent(loop, oracles, again, first.known)
+        count, second, work = spent(loop, oracles, again, work)
         assert count == 2 * 4
         assert all(np.array_equal(one, other) for one, other in zip(first[:3], second[:3], strict=True))
         fresh, others = loop_on_differences(metric)
-        count, alone = spent(fresh, others, again)
+        count, alone, _ = spent(fresh, others, again)
         assert count == 2 * 4 + 1
         for one, other in zip(first[:3], alone[:3], strict=True):
             np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-13)
-        assert spent(loop, oracles, given(start), second.known)[0] == 2 * 4 + 1
+        assert spent(loop, oracles, given(loop, start), work)[0] == 2 * 4 + 1
 
 
 def test_the_product_of_zero_is_known():
     loop, oracles = loop_on_differences(Blocks(1.0, 3.0))
-    assert spent(loop, oracles, given((np.ones(SHAPE), np.zeros(FIELD))))[0] == 2 * 4
+    assert spent(loop, oracles, given(loop, (np.ones(SHAPE), np.zeros(FIELD))))[0] == 2 * 4
     assert not oracles.pull(np.zeros(FIELD)).any() and not oracles.image(np.zeros(SHAPE)).any()
     assert oracles.calls.B == 2 * 4
     ones = np.ones(FIELD)
@@ -130,7 +132,7 @@ def test_the_judge_of_a_run_makes_no_product_of_its_own():
     assert run.state.iterate.violations >= run.judge.oracles.calls.B
 
 
-def test_a_restart_from_the_last_point_keeps_its_product():
+def test_what_is_judged_of_primal_dual_steps_comes_with_its_products():
     rng = np.random.default_rng(4)
     B = Watched(rng.standard_normal((6, 9)))
     problem = ss.SaddleProblem(
@@ -139,15 +141,16 @@ def test_a_restart_from_the_last_point_keeps_its_product():
     start = rng.uniform(-1.0, 1.0, 9), rng.uniform(-1.0, 1.0, 6)
     oracles = Oracles(problem)
     state = PrimalDualState.at(oracles, start, float(np.linalg.norm(B.matrix, 2)), 1.0)
-    assert B.products == 1
-    state = RestartedPrimalDual().step(state, oracles)
-    last, mean = state.points
-    made = 1 + 2 * state.chunk
-    assert B.products == made
-    np.testing.assert_allclose(last.BTy, B.matrix.T @ last.y, rtol=0.0, atol=1e-14)
-    assert RestartedPrimalDual().learn(state, (1.0, 2.0), None, oracles).restarts == 1 and B.products == made
-    found = RestartedPrimalDual().learn(state, (2.0, 1.0), None, oracles)
-    assert found.y is mean.y and B.products == made + 1
-    np.testing.assert_allclose(found.pull, B.matrix.T @ mean.y, rtol=0.0, atol=1e-14)
+    made = 1
+    while state.restarts == 0:
+        state = RestartedPrimalDual().step(replace(state, chunk=5), oracles)
+        # One more in each chunk: that of z, for the residual.
+        made += 11
+        assert B.products == made
+        (last,) = state.points
+        np.testing.assert_allclose(last.BTy, B.matrix.T @ last.y, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(last.Bx, B.matrix @ last.x, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(state.pull, B.matrix.T @ state.y, rtol=0.0, atol=1e-13)
+    assert state.x is last.x and state.y is last.y
     assert not PrimalDualState.at(oracles, (start[0], np.zeros(6)), 1.0, 1.0).pull.any()
-    assert B.products == made + 1
+    assert B.products == made

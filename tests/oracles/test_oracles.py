@@ -178,7 +178,7 @@ def test_any_time_averages_follow_the_alphas():
     # A constant slope makes the iterates explicit: z <- z - c / (alpha L), with alpha of eq. alpha_sequence.
     c, L, seen = np.array([1.0, -2.0]), 4.0, []
     p = ss.Component(function=lambda z: c, smoothness=ss.Holder(1.0, L))
-    ss.slide([p], ss.domains.FullSpace(2), np.zeros(2), (5,), callback=lambda _, z: seen.append(z))
+    ss.slide([p], ss.domains.FullSpace(2), np.zeros(2), (5,), callback=lambda run: seen.append(run.z))
     alpha, z, average = 1.0, np.zeros(2), np.zeros(2)
     for shown in seen:
         z = z - c / (alpha * L)
@@ -190,12 +190,12 @@ def test_any_time_averages_follow_the_alphas():
 def test_slide_shows_its_averages_and_hands_out_copies():
     seen = []
 
-    def watch(step, z):
-        seen.append((step, z.copy()))
-        z[:] = np.nan
+    def watch(run):
+        seen.append((len(run.history), run.z.copy()))
+        run.z[:] = np.nan
 
     p = ss.Component(function=Quadratic(1.0))
-    z = ss.slide([p], ss.domains.Box(0.5, 1.0, shape=(2, 2)), np.ones((2, 2)), (3,), callback=watch)
+    z = ss.slide([p], ss.domains.Box(0.5, 1.0, shape=(2, 2)), np.ones((2, 2)), (3,), callback=watch).z
     assert [step for step, _ in seen] == [1, 2, 3]
     np.testing.assert_array_equal(z, seen[-1][1])
     assert z.shape == (2, 2)

@@ -60,9 +60,27 @@ def test_dear_products_take_apdg_and_dear_gradients_do_not():
     assert choose(Facts(smooth()), 1e-5, 0.0, (1000.0, 1000.0, 1.0), estimated=False).method == ADAPTIVE
 
 
-def test_a_smooth_dual_takes_l_bfgs_unless_its_own_work_outweighs_the_products():
-    assert choose(Facts(clipped()), 1e-6, 0.0, (1.0, 1.0, 1e5), estimated=True).method == "l-bfgs"
-    assert choose(Facts(clipped()), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=True).method == ADAPTIVE
+def test_a_smooth_dual_takes_l_bfgs_where_products_have_a_price():
+    assert choose(Facts(clipped()), 1e-6, 0.0, (1.0, 1.0, 1e5), estimated=False).method == "l-bfgs"
+    # Estimated prices ask for interior points or products alone, whatever other methods promise.
+    assert choose(Facts(clipped()), 1e-6, 0.0, (1.0, 1.0, 1.0), estimated=True).method in ("interior-point", ADAPTIVE)
+
+
+def test_simple_problems_are_planned_by_counts_alone_without_calls_or_norms():
+    rng = np.random.default_rng(0)
+    E, b, c = rng.standard_normal((10, 30)), rng.standard_normal(10), rng.random(30)
+    X, Y = ss.domains.NonNegative(30), ss.domains.FullSpace(10)
+    program = ss.SaddleProblem(f=ss.functions.Linear(c), g=ss.functions.Linear(b), B=E, X=X, Y=Y)
+    own = ss.SaddleProblem(program.f, program.g, ss.operators.as_operator((E.dot, E.T.dot), (30,), (10,)), X, Y)
+    picture = ss.gallery.denoise(rng.random((64, 64)), weight=0.1)
+    for problem, rtol, method in (
+        (program, 1e-6, "interior-point"),
+        (own, 1e-6, "restarted primal-dual"),
+        (picture, 1e-4, "restarted primal-dual"),
+    ):
+        plan = ss.plan(problem, rtol=rtol)
+        assert (plan.method, plan.spent) == (method, (0, 0, 0))
+        assert "norm" not in problem.coupling.__dict__ and "expected to take about" in plan.reasons[0] + plan.explain()
 
 
 def test_l_bfgs_is_predicted_by_a_linear_rate_where_the_primal_is_strongly_convex():

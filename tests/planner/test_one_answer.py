@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import saddleslide as ss
 from planted import planted
@@ -63,6 +64,45 @@ def test_plan_solve_and_run_are_one_answer_where_oracles_are_strange(family):
                 ss.plan(FAMILIES[family](np.random.default_rng(seed)).problem, **target)
             continue
         replayed(lambda seed=seed: FAMILIES[family](np.random.default_rng(seed)).problem, target)
+
+
+def catalogued(seed):
+    """A random problem of functions, sets and operators of the catalogue."""
+    rng = np.random.default_rng(seed)
+
+    def side(n, number):
+        A, b = rng.standard_normal((9, n)), rng.standard_normal(9)
+        costly = (
+            F.Zero(), F.LeastSquares(A, b), F.Logistic(A, np.sign(b)), F.Power(0.5).translated(b) @ A,
+            F.Quadratic(A.T @ A), F.LeastSquares(sp.csr_array(A * (A > 0.3)), b, ridge=0.1),
+        )  # fmt: skip
+        simple = (
+            F.Zero(), F.L1(), F.L2(), F.LInf(), F.PNorm(1.5), F.Huber(0.3), F.Power(0.0), F.Hinge(), F.Quantile(0.3),
+            F.SquaredHinge(), F.EpsilonInsensitive(0.2), F.LogSumExp(), F.Linear(b[:n]), F.Max(), F.Entropy(),
+            F.Indicator(D.Ball(1.5, shape=n)), F.Quadratic(np.linspace(0.5, 2.0, n)), F.KullbackLeibler(np.abs(b[:n])),
+        )  # fmt: skip
+        sets = (
+            D.Box(-1.0, 1.0, shape=n), D.NonNegative(n), D.FullSpace(n), D.Ball(2.0, shape=n), D.L1Ball(2.0, n),
+            D.Simplex(n), D.Box(np.full(n, -np.inf), np.ones(n)), D.HalfSpace(b[:n], 1.0),
+        )  # fmt: skip
+        one = float(rng.uniform(0.05, 2.0)) * simple[number % len(simple)]
+        return costly[int(rng.integers(len(costly)))] + one, sets[int(rng.integers(len(sets)))]
+
+    B = (
+        rng.standard_normal((4, 6)), sp.random_array((5, 6), density=0.4, rng=rng).tocsr(), ss.operators.Identity((6,)),
+        np.diff(np.eye(6), axis=0), ss.operators.Diagonal(rng.random(6)), ss.operators.Convolution(np.ones(3), 6),
+    )[seed % 6]  # fmt: skip
+    (f, X), (g, Y) = side(6, seed), side(ss.operators.as_operator(B).y_shape[0], seed // 2)
+    return ss.SaddleProblem(f=f, g=g, B=B, X=X, Y=Y)
+
+
+def test_plan_solve_and_run_are_one_answer_on_the_catalogue():
+    methods = set()
+    for seed in range(36):
+        target = {"reduction": 1e-4} if seed % 2 else {"tol": 1e-3}
+        solved = replayed(lambda seed=seed: catalogued(seed), {**target, "costs": PRICES[seed % 4]})
+        methods |= {plan.method for plan in solved.plans}
+    assert len(methods) >= 3, methods
 
 
 def sampled(seed, has_values=True):

@@ -17,7 +17,7 @@ from saddleslide.errors import InputError
 from saddleslide.facts.metric_constants import Omega_in, constants_in
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.metrics.base import Metric
-from saddleslide.theory.noise import ESTIMATE
+from saddleslide.theory.hypotheses import ESTIMATE
 from support import gathered
 
 functions, domains = ss.functions, ss.domains
@@ -139,7 +139,13 @@ def test_declared_constants_and_orders_keep_their_functions_whole():
         ss.plan(problem, order="fgB", loops=(2, 2, 2), simple=("g",))
     with pytest.raises(InputError, match=r"simple has \['h'\]"):
         ss.plan(problem, 0.1, simple=("h",))
-    with pytest.raises(InputError, match="simple terms are for regime 'degenerate'"):
+    with pytest.raises(InputError, match="simple terms are for regimes 'degenerate' and 'restarts'"):
+        ss.plan(problem, 0.1, simple=("g",), regime="mixed")
+    ones = ss.metrics.Diagonal(np.ones(problem.X.shape))
+    with pytest.raises(InputError, match="restarts take simple terms without anchors, noise and a metric"):
+        ss.plan(problem, 0.1, simple=("g",), regime="restarts", metric=ones)
+    # Simple terms are no obstacle; what is missing is curvature of y.
+    with pytest.raises(InputError, match="regime 'restarts' expects both > 0"):
         ss.plan(problem, 0.1, simple=("g",), regime="restarts")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
-from support import need
+from support import gathered, need
 
 F, D = ss.functions, ss.domains
 N = 6
@@ -44,7 +44,7 @@ def _sets(cp, rng):
     return catalogue[rng.integers(len(catalogue))]
 
 
-@pytest.mark.parametrize("seed", range(15))
+@gathered("seed", range(15))
 def test_claims_are_true(seed):
     cp, rng = need("cvxpy"), np.random.default_rng(seed)
     z = cp.Variable(N)
@@ -93,3 +93,42 @@ def test_an_unbounded_objective_is_no_success():
     slope = 5.0 * rng.standard_normal(N)
     objective = 0.4 * F.LogSumExp() + F.Linear(slope) @ np.eye(N) + 0.1 * F.L2()
     assert not ss.minimize(objective, over=D.FullSpace(N), time_limit=1.0).success
+
+
+def test_counts_of_rays_that_see_nothing():
+    """Rows of zeros, counts of 0, x = 0: products there are exact zeros, at which the likelihood is still finite."""
+    cp, rng = need("cvxpy"), np.random.default_rng(4)
+    x = np.kron(np.array([[0.0, 3.0], [1.0, 0.0]]), np.ones((4, 4))).ravel()
+    A = rng.random((40, 64)) * (rng.random((40, 64)) < 0.15)
+    A[:5], A[5:12, x > 0.0] = 0.0, 0.0
+    counts = rng.poisson(A @ x).astype(float)
+    tv = 0.5 * F.L21(axis=0) @ ss.operators.FiniteDifferences((8, 8))
+    K = ss.operators.as_operator(A, x_shape=(8, 8))
+    result = ss.minimize(F.KullbackLeibler(counts) @ K + tv, over=D.NonNegative((8, 8)), max_steps=4000)
+    z = cp.Variable((8, 8), nonneg=True)
+    ahead = [cp.diff(z, axis=k) for k in (0, 1)]
+    pairs = [cp.vstack([ahead[0], np.zeros((1, 8))]), cp.hstack([ahead[1], np.zeros((8, 1))])]
+    lengths = cp.norm(cp.vstack([cp.vec(part, order="C") for part in pairs]), 2, axis=0)
+    trusted = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(counts, A @ cp.vec(z, order="C"))) + 0.5 * cp.sum(lengths)))
+    trusted.solve(solver="CLARABEL")
+    assert (A @ result.x.ravel() == 0.0).any() and (result.x == 0.0).any()
+    assert result.success and result.objective == pytest.approx(trusted.value, rel=1.1e-4)
+    assert result.lower <= trusted.value * (1.0 + 1e-7)
+    assert ss.certify(result.problem, result.x, result.y).upper == pytest.approx(trusted.value, rel=1e-3)
+
+
+def test_what_grows_with_its_image_bounds_the_solutions():
+    """At y = 1/2 counts give A^T y > 0, so that sum w x is bounded although no point met on the way says so."""
+    rng = np.random.default_rng(5)
+    A, counts = rng.random((9, 5)), rng.poisson(5.0, 9).astype(float)
+    for factor in (1.0, 3.0):
+        g, Y = (factor * F.KullbackLeibler(counts)).dual((9,))
+        y = g.far_point(Y.shape)
+        assert Y.violation(y) == 0.0 and np.isfinite(g.value(y)) and (A.T @ y > 0.0).all()
+    result = ss.minimize(F.KullbackLeibler(counts) @ A, over=D.NonNegative(5), rtol=1e-3)
+    assert result.status.name == "SOLVED" and result.certificate.solutions
+
+
+def test_an_entropy_that_a_set_pushes_to_zero():
+    x = ss.minimize(F.Linear(np.array([-9.0, 0.0, 4.0])) + 0.1 * F.Entropy(), over=D.L1Ball(0.7, 3), max_steps=2000)
+    assert x.success and x.x == pytest.approx([0.7, 0.0, 0.0], abs=1e-3)

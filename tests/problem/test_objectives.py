@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import saddleslide as ss
+from saddleslide.certificates.guards import check_own_steps
+from saddleslide.oracles.calls import RunEnded
+from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem.objectives import BLOCK, GRADIENT, PROX, SET, split_objective
-from support import need
+from support import gathered, need
 
 F, D = ss.functions, ss.domains
 RNG = np.random.default_rng(7)
@@ -94,7 +97,18 @@ def test_every_term_goes_where_it_is_cheapest():
     )
     assert [term.place for term in stated.terms] == [GRADIENT, PROX, BLOCK, BLOCK, SET, PROX]
     assert stated.problem.X.uniform == (0.0, np.inf)
+    # Each has a step on the whole space, and their sum has none.
+    steps = split_objective(LS + 0.1 * F.L1() + 0.5 * F.LInf())
+    assert [term.place for term in steps.terms] == [GRADIENT, PROX, BLOCK]
     assert "block of y" in str(stated.problem) and "proximal step" in str(stated.problem)
+
+
+def test_the_order_written_decides_nothing():
+    data = F.LeastSquares(None, np.ones((3, 4)), weights=np.arange(12.0).reshape(3, 4))
+    u, _ = ss.operators.split_unknowns((3, 4), 2)
+    for first, second in ((data, F.Nuclear()), (data @ u, F.Nuclear() @ u)):
+        there, back = (split_objective(objective).terms for objective in (first + second, second + first))
+        assert [term.place for term in there] == [GRADIENT, PROX] == [term.place for term in reversed(back)]
 
 
 def test_duals_are_subgradients_in_the_order_written_with_their_factors():
@@ -122,9 +136,50 @@ def test_a_step_that_does_not_fit_its_values_is_no_success():
         assert ss.minimize(objective).status.name == "INCONSISTENT"
 
 
+def test_what_is_not_convex_is_no_success():
+    largest = F.Custom(
+        prox=lambda c, t: np.where(abs(c) >= np.sort(abs(c))[-2], c, 0.0),
+        value=lambda x: 0.0 if np.count_nonzero(x) <= 2 else np.inf,
+    )
+    with pytest.raises(RunEnded, match="between two of its points"):
+        check_own_steps(Oracles(split_objective(LS + largest @ K).problem))
+    assert not ss.minimize(LS + largest @ K, max_steps=100).success
+
+
+@gathered("place", ["prox", "prox behind K", "class", "project"])
+def test_own_code_between_calls_raises_and_rounds_as_the_caller_says(place):
+    own, runs = ZeroDivisionError("mine"), []
+
+    def shrink(c, t):
+        runs.append(0)
+        if len(runs) > 5:
+            raise own
+        # 0 / 0 is the caller's affair.
+        return np.sign(c) * np.nan_to_num(abs(c) / abs(c)) * np.maximum(abs(c) - t, 0.0)
+
+    class Mine(ss.functions.Function):
+        def value_and_gradient(self, x, out=None):
+            return float(abs(x).sum()), np.sign(x)
+
+        def smoothness(self, domain):
+            return ss.Holder(0.0, 2.0)
+
+        def strong_convexity(self, domain):
+            return 0.0
+
+        prox = staticmethod(shrink)
+
+    h = F.Custom(prox=shrink, value=lambda x: abs(x).sum())
+    objective = {"prox": LS + h, "prox behind K": LS + h @ K, "class": LS + 0.5 * Mine()}.get(place, LS)
+    over = D.Custom(project=lambda x: shrink(x, 0.0), shape=N, radius=9.0) if place == "project" else None
+    with np.errstate(all="ignore"), pytest.raises(ZeroDivisionError) as caught:
+        ss.minimize(objective, over=over, rtol=1e-9)
+    assert caught.value is own and "of your own" in own.__notes__[0]
+
+
 def test_own_steps_are_those_of_the_function_itself():
     # As many steps of both: bounds of what is known to be l1 are better, and end a run earlier.
-    ours, own = (ss.minimize(LS + 0.5 * h, tol=1e-12, max_steps=12) for h in (F.L1(), SHRINK))
+    ours, own = (ss.minimize(LS + 0.5 * h, tol=1e-12, method="adaptive", max_steps=12) for h in (F.L1(), SHRINK))
     np.testing.assert_allclose(own.x, ours.x, rtol=0.0, atol=1e-12)
 
 
@@ -263,6 +318,10 @@ def test_slips_of_the_pen_are_answered_with_what_to_write():
         (lambda: A * h, r"shape \(3, 2\); expected one number"),
         (lambda: h * A, r"shape \(3, 2\); expected one number"),
         (lambda: h + Foreign(), "from_pyproximal"),
+        (lambda: h + (lambda x: x @ x), "from_callable"),
+        (lambda: (lambda x: x @ x) + h, "from_callable"),
+        (lambda: h - h, "convex"),
+        (lambda: -h, "convex"),
     ):
         with pytest.raises(ss.errors.InputError, match=says):
             wrong()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import zipfile
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import saddleslide as ss
 from saddleslide.errors import CheckpointError
+from saddleslide.paper.rows import append_row
 from saddleslide.runs.checkpoint import VERSION, fingerprint, read_checkpoint, unpack_checkpoint, write_checkpoint
 from small_problems import problems
 from support import gathered
@@ -104,6 +106,20 @@ def test_other_versions_and_other_problems_are_refused(saved, tmp_path):
         ss.resume(path, PROBLEMS["game"])
     with pytest.raises(CheckpointError, match="can not be read"):
         ss.resume(tmp_path / "missing.npz", PROBLEMS["game"])
+
+
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    path, seen, replace = tmp_path / "run.npz", [], os.replace
+    monkeypatch.setattr(os, "fsync", lambda handle: seen.append(os.fstat(handle)))
+    monkeypatch.setattr(os, "replace", lambda *names: (seen.append("named"), replace(*names)))
+    write_checkpoint(path, {"step": 1}, [np.ones(3)])
+    body, named, *folder = seen
+    # Not every system has folders that can be made to reach the disk.
+    assert named == "named" and [stat.S_ISDIR(entry.st_mode) for entry in folder] == [True] * (os.name == "posix")
+    assert (body.st_ino, body.st_size) == (path.stat().st_ino, path.stat().st_size)
+    append_row(tmp_path, {"key": "one"})
+    (row,) = tmp_path.glob("*.jsonl")
+    assert (seen[-1].st_ino, seen[-1].st_size) == (row.stat().st_ino, row.stat().st_size)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):

@@ -340,6 +340,8 @@ def test_silent_functions_unknown_names_and_options_are_refused_before_any_call(
     problem = counted.problem
     with pytest.raises(InputError, match=r"'newton' is unknown; expected one of .*mirror-prox.*universal-gradient"):
         ss.solve(problem, tol=0.1, method="newton")
+    with pytest.raises(InputError, match=r"method is the class PDHG; expected an instance, PDHG\(\)"):
+        ss.solve(problem, tol=0.1, method=ss.methods.PDHG)
     with pytest.raises(InputError, match="method is"):
         ss.solve(problem, tol=0.1, method=["mirror-prox"])
     text = refused(problem, "mirror-prox", output="best", eta=-1.0, pace=3)

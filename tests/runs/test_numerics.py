@@ -237,8 +237,8 @@ def test_the_choice_between_methods_survives_any_scale(b, c, status):
         X=ss.domains.Box(-b, b, shape=5),
         Y=ss.domains.Box(-c, c, shape=4),
     )
-    result = ss.solve(problem, 1e-6)
-    assert result.status.name == (status or "NUMERICAL_LIMIT")
+    result = ss.solve(problem, 1e-6, max_steps=50)
+    assert result.status.name in ((status,) if status else ("NUMERICAL_LIMIT", "STEP_LIMIT"))
     # The value in units of one is the same.
     assert result.lower <= 0.476079 + 1e-5 and result.upper >= 0.476079 - 1e-5
 

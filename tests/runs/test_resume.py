@@ -15,10 +15,13 @@ import pytest
 
 import saddleslide as ss
 import small_problems
+from planted import planted
 from saddleslide.cli.main import main
+from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
 from saddleslide.oracles.oracles import Oracles
 from small_problems import bits, noisy, problems
+from support import gathered
 
 PROBLEMS = problems()
 # Each method on problems that it can take.
@@ -27,8 +30,9 @@ METHODS = {
     "opapc": "least squares", "l-bfgs": "simple", "apdg": "free", "gradient-sliding": "least squares",
     "universal-primal-dual": "game", "accelerated-mirror-prox": "costly g", "mirror-prox-sliding": "costly g",
     "universal-mirror-prox": "custom", "recursive-sliding": "custom", "proved-sliding": "free",
-    "two-level-sliding": "custom", "lockstep": "custom", "accelerated-gradient": "simple", "universal-gradient": "game",
-    "interior-point": "game",
+    "parameter-free-sliding": "custom", "two-level-sliding": "custom", "lockstep": "custom",
+    "accelerated-gradient": "simple", "universal-gradient": "game",
+    "interior-point": "game", "bundle": "costly g", "krylov": "free",
 }  # fmt: skip
 # Plans of theorems grow with the accuracy.
 ROUGH = {"proved-sliding": 0.1, "gradient-sliding": 0.1}
@@ -83,6 +87,43 @@ def test_methods_resume_to_the_same_bits(name, tmp_path):
     assert check(start, problem, tmp_path / "run.npz", (1, 3, 7))
 
 
+def choices():
+    """Every word that a method may be told in place of its default, and every metric of adaptive sliding."""
+    picture = ss.gallery.denoise(np.random.default_rng(2).random((5, 6)), 0.1, huber=0.05)
+    small = [*(p for p in PROBLEMS.values() if p.X.size < 10), picture]
+    for name, member in ss.methods.by_name.items():
+        for option in member.options():
+            for word in set(option.choices) - {option.default}:
+                method = member(**{option.name: word})
+                fitting = next(p for p in small if not method.lacks(Facts(p)))
+                yield f"{name}, {option.name}={word}", fitting, {"method": method}
+    given = ss.metrics.Diagonal(np.arange(1.0, 7.0))
+    for name, metric in (("costly g", "diagonal"), ("costly g", given), ("image", "spectral"), ("image", "fft")):
+        yield f"adaptive, {metric}", PROBLEMS[name], {"method": "adaptive", "metric": metric}
+
+
+@gathered("name, problem, asked", sorted(choices(), key=lambda case: case[0]), ids=lambda part: str(part)[:40])
+def test_every_choice_of_a_setting_resumes_to_the_same_bits(name, problem, asked, tmp_path):
+    def start(**control):
+        return ss.solve(problem, ROUGH.get(name.partition(",")[0], 1e-3), max_steps=8, **asked, **control)
+
+    assert check(start, problem, tmp_path / "run.npz", (1, 3))
+
+
+def test_a_plan_that_was_chosen_resumes_to_the_same_bits_whatever_method_it_names(tmp_path):
+    methods = set()
+    for seed in range(12):
+
+        def start(seed=seed, **control):
+            # Of its own, since a problem keeps the norms that were bounded.
+            problem, costs = planted(seed, largest=16).problem, (1.0, 1.0, (1.0, 100.0)[seed % 2])
+            return ss.solve(problem, reduction=1e-4, costs=costs, max_steps=12, **control)
+
+        if check(start, planted(seed, largest=16).problem, tmp_path / "run.npz", (1, 4, 9)):
+            methods |= {plan.method for plan in start().plans}
+    assert methods == {"adaptive sliding", "restarted primal-dual"}
+
+
 @pytest.mark.parametrize("name", ["least squares", "costly g", "custom", "game"])
 @pytest.mark.parametrize("loops", [(6, 3, 5), (3, 1, 1)])
 def test_fixed_plans_resume_to_the_same_bits(name, loops, tmp_path):
@@ -97,7 +138,7 @@ def test_runs_resume_in_the_middle_of_restarts(anchors, tmp_path):
     if anchors:
         f, g = (functions.Quadratic(np.diag([1.0, 3.0])) + functions.Linear(np.array(c)) for c in ([1, 2], [2, 1]))
         problem = ss.SaddleProblem(f=f, g=g, B=0.5 * np.eye(2), X=whole, Y=whole)
-    plan = ss.plan(problem, 1e-4, regime="restarts", anchors=anchors)
+    plan = ss.plan(problem, 1e-2, regime="restarts", anchors=anchors)
     assert (plan.schedule.stages[0].beta_x > 0.0 or plan.schedule.stages[0].beta_y > 0.0) is anchors
     first = plan.schedule.stages[0].levels[0].T
     clean = ss.run(problem, plan)
@@ -319,7 +360,7 @@ def test_the_command_line_leaves_a_checkpoint_and_exits_with_130(tmp_path, monke
     assert main(arguments) == 0
     clean = capsys.readouterr().out
     with monkeypatch.context() as patch:
-        patch.setattr("saddleslide.runs.progress.Progress.__call__", interrupting(2))
+        patch.setattr("saddleslide.runs.progress.Progress.__call__", interrupting(1))
         assert main([*arguments, "--checkpoint", str(path)]) == 130
     assert "--resume" in capsys.readouterr().err
     assert main([*arguments, "--checkpoint", str(path), "--resume"]) == 0

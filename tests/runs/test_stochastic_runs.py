@@ -224,7 +224,7 @@ def test_the_floor_of_the_whole_scheme_falls_like_one_over_b_where_noise_sets_th
         floor = known.plan(1e-7, anchors=True, anchor_batch=batch).constants["floor"].value
         # From just above the floor, so that few stages are needed.
         share = 1.15 * floor / known.Psi(np.zeros(3), np.zeros(3))[0]
-        rows.append(RESTARTS.whole_scheme(known, batch, runs=400, count=2, share=share, factor=1.0))
+        rows.append(RESTARTS.whole_scheme(known, batch, runs=150, count=2, share=share, factor=1.0))
     assert RESTARTS.slope_of(rows) == pytest.approx(-1.0, rel=0.1)
     assert all(row["floor"] + 2.0 * row["standard_error"] <= row["bound"] for row in rows)
     # It is the noise that sets the budgets, by 1 / Gamma_s: four times the calls at a quarter of the floor.
@@ -255,7 +255,8 @@ def test_solve_certifies_its_output_with_exact_gradients_counted_apart():
     result = ss.solve(problem, 0.15, rng=1)
     assert result.status is ss.Status.SOLVED and result.gap <= 0.15 == result.target
     outside = ss.certify(saddle((1 / 12) * logistic, Linear(np.array([0.1, 0.2, -0.1]))), result.x, result.y)
-    assert outside.gap == pytest.approx(result.gap, abs=1e-6)
+    # A run of a plan certifies its gap up to 2 % of it.
+    assert outside.gap == pytest.approx(result.gap, rel=0.02)
     # The method drew all its gradients; the exact ones are the certificate's.
     assert result.samples.f == 2 * result.method_calls.f and result.certificate_calls.f > 0
     assert result.method_calls.f == sum(plan.predicted_calls["f"] for plan in result.plans)

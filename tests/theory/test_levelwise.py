@@ -140,7 +140,7 @@ def saddles(draw, exponents=EXPONENTS):
 # The bound.
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(saddles(), st.sampled_from(ORDERS), three_loops, st.tuples(positive, positive), st.none() | positive)
 def test_the_gap_never_exceeds_the_levelwise_bound(saddle, order, loops, units, factor):
     saddle = saddle.in_units(*units)
@@ -280,7 +280,7 @@ def largest_excess(true_parts, loops, start, out):
     return gap - bound, abs(p(out)) + abs(p(z)) + bound
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ORDERS), three_loops, positive)
 def test_the_bound_holds_at_every_point_for_singular_matrices(seed, order, loops, rho):
     rng = np.random.default_rng(seed)
@@ -361,7 +361,7 @@ def test_units_change_neither_the_points_nor_the_bound(order, nus, units):
 holders = st.builds(ss.Holder, st.sampled_from(EXPONENTS), positive)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     holders,
     holders,
@@ -397,7 +397,7 @@ def alone(levels, position):
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(positive, st.tuples(positive, positive), positive)
 def test_the_default_w_is_the_best_one(L_xy, radii, w):
     smooth = ss.Holder(1.0, 1.0)
@@ -498,7 +498,7 @@ def test_an_unbounded_set_is_fine_with_a_declared_w():
 # Simple terms: docs/theory.md says that the base case takes them and the correction step does not.
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     saddles(),
     st.sampled_from(ORDERS),

@@ -8,8 +8,8 @@ from saddleslide import Holder
 from saddleslide.theory import Term, place
 from saddleslide.theory.bounds import drift, noise_bound, noise_weights
 from saddleslide.theory.holder import total
-from saddleslide.theory.hypotheses import Constant, Hypothesis, all_hold
-from saddleslide.theory.noise import is_noisy, prove_accuracy, rests_on_estimate, steady
+from saddleslide.theory.hypotheses import Constant, Hypothesis, all_hold, rests_on_estimate
+from saddleslide.theory.noise import is_noisy, prove_accuracy, steady
 from saddleslide.theory.restarts import Curvature, Stage, anchor_calls, lengthen, practical_stage, with_anchors
 
 

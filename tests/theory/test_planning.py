@@ -40,7 +40,7 @@ terms = st.builds(
 )
 lists_of_terms = st.lists(terms, min_size=1, max_size=4)
 few_loops = st.lists(st.integers(1, 40), min_size=4, max_size=4)
-quick = settings(max_examples=200, deadline=None)
+quick = settings(max_examples=100, deadline=None)
 
 
 def boxes_problem(nu_x=1.0, nu_y=0.5):

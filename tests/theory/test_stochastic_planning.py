@@ -1,5 +1,6 @@
 """The stochastic theorems as numbers: independent transcriptions, limits without noise, and what a plan says."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -267,8 +268,11 @@ def test_the_result_of_explain_says_which_floor_applies():
             "expected anchors=True, regime='restarts'",
         ),
         (lambda: problem(), {"anchors": True, "anchor_batch": 4, "regime": "degenerate"}, "anchors has no meaning"),
-        (lambda: problem(f=Linear(np.ones(4)), X=ss.domains.FullSpace(4)), {}, "no statement for sampled gradients"),
-        (lambda: problem(), {"regime": "mixed"}, "no statement for sampled gradients"),
+        (
+            lambda: problem(f=Linear(np.ones(4)), X=ss.domains.FullSpace(4)),
+            {},
+            "Omega of the block without curvature is inf; expected a bounded set",
+        ),
         (lambda: problem(f=Power(0.5) + Quadratic(1.0)), {"regime": "restarts"}, "expect both 1"),
         (lambda: problem(), {"anchor_batch": 0}, "anchor_batch is 0; expected a whole number >= 1"),
     ],
@@ -287,7 +291,7 @@ def test_a_sampled_gradient_of_wrong_shape_or_kind_is_refused_before_a_run(drawn
 
 
 def test_a_variance_estimated_to_be_zero_stays_an_estimate_in_a_sum():
-    from saddleslide.functions.base import EXACT, Variance
+    from saddleslide.functions.variance import EXACT, Variance
 
     guessed, declared = Variance(0.0, "seen at a few points", estimate=True), Variance(0.01, "declared")
     assert (guessed + declared).estimate and (declared + guessed).estimate
@@ -317,3 +321,74 @@ def test_a_method_by_name_is_refused_for_sampled_gradients():
     problem = ss.SaddleProblem(f=f, g=ss.functions.Quadratic(1.0), B=np.eye(2), X=box, Y=box)
     with pytest.raises(ss.errors.InputError, match="method is 'apdg'; expected 'auto'"):
         ss.solve(problem, 0.3, method="apdg")
+
+
+def mixed_problem(seed=0):
+    """A strongly convex sampled f on the whole space, a linear sampled g on a ball: lambda in y."""
+    rng, F = np.random.default_rng(seed), ss.functions
+    f = F.Noisy(F.Quadratic(1.0) + F.Linear(0.3 * rng.standard_normal(3)), sigma=0.3)
+    g = F.Noisy(F.Linear(0.1 * rng.standard_normal(2)), sigma=0.2)
+    B = rng.standard_normal((2, 3)) / 2
+    return ss.SaddleProblem(f=f, g=g, B=B, X=ss.domains.FullSpace(3), Y=ss.domains.Ball(1.0, shape=2))
+
+
+def test_a_mixed_plan_with_noise_is_restarts_on_the_regularised_problem():
+    """lambda = eps / Omega_y, Gamma_s = (3/4)^s Psi0 down to eps'_star, sqrt(kappa) + sigma^2 / (delta Gamma) calls."""
+    saddle, eps, factor = mixed_problem(), 1.0, 2.0
+    plan = ss.plan(saddle, eps, regime="mixed", Psi0=3.0, factor=factor, interior=("x", "y"))
+    L, weight = plan.constants["L_xy"].value, eps / 1.0
+    kappa = L**2 / weight
+    target = eps / (2.0 * (1.0 / 6.0 + kappa / 2.0 + kappa / 2.0))
+    assert plan.constants["Psi_end"].value == pytest.approx(target)
+    assert len(plan.schedule.stages) == math.ceil(math.log(3.0 / target) / math.log(4.0 / 3.0))
+    for s, stage in enumerate(plan.schedule.stages):
+        Gamma = 3.0 * 0.75**s
+        assert stage.Omega == pytest.approx(Gamma)
+        wanted = {
+            "f": factor * 1.0 + 8.0 * 0.09 / (1.0 * Gamma),
+            "g": factor * 1.0 + 8.0 * 0.04 / (weight * Gamma),
+            "B": factor * max(math.sqrt(kappa), 1.0),
+        }
+        made = {level.term.name: level.N for level in stage.levels}
+        assert all(made[name] >= need * (1.0 - 1e-12) for name, need in wanted.items())
+        assert min(made.values()) == math.ceil(min(wanted.values()) * (1.0 - 1e-12))
+    assert plan.theorem == "Appendix stochastic_strongly_convex with Theorem mixed_gap_transfer, in expectation"
+
+
+def test_the_expected_gap_of_a_proved_mixed_plan_is_at_most_its_target():
+    saddle = mixed_problem(1)
+    plan = ss.plan(saddle, 1.0, regime="mixed", proved=True, interior=("x", "y"))
+    assert plan.bound == 1.0
+    gaps = []
+    for seed in range(8):
+        # Nobody looks on the way: the last point of all stages.
+        unjudged = dataclasses.replace(plan, tol=None)
+        result = ss.run(saddle, unjudged, rng=seed)
+        assert result.method_calls.f == plan.predicted_calls["f"]
+        gaps.append(result.gap)
+    assert np.mean(gaps) <= 1.0
+    assert ss.run(saddle, plan, rng=0).expected_gap == 1.0
+
+
+def test_restarts_with_noise_contract_on_blocks_whose_constraints_push():
+    """E[Psi] follows Gamma_s on boxes where most entries of the solution lie on a side."""
+    rng, F = np.random.default_rng(2), ss.functions
+    exact = [F.Quadratic(1.0) + F.Linear(3.0 * rng.standard_normal(4)) for _ in range(2)]
+    box, B = ss.domains.Box(-0.5, 0.5, shape=4), rng.standard_normal((4, 4))
+    f, g = (F.Noisy(function, sigma=0.3) for function in exact)
+    quiet = ss.SaddleProblem(f=exact[0], g=exact[1], B=B, X=box, Y=box)
+    found = ss.solve(quiet, tol=1e-10)
+    assert np.sum(np.abs([*found.x, *found.y]) > 0.5 - 1e-6) >= 3
+    noisy = ss.SaddleProblem(f=f, g=g, B=B, X=box, Y=box)
+
+    def Psi(x, y):
+        # Both moduli and both curvatures are 1: |z - z*|^2 + 12 (1/2 |x - x*|^2 + 1/2 |y - y*|^2).
+        return 7.0 * (np.sum((x - found.x) ** 2) + np.sum((y - found.y) ** 2))
+
+    Psi0 = Psi(np.zeros(4), np.zeros(4))
+    plan = ss.plan(noisy, 0.5, regime="restarts", proved=True, Psi0=Psi0)
+    for count in (1, 3):
+        shorter = dataclasses.replace(plan.schedule, stages=plan.schedule.stages[:count])
+        cut = dataclasses.replace(plan, schedule=shorter, tol=None)
+        means = [Psi(result.x, result.y) for result in (ss.run(noisy, cut, rng=seed) for seed in range(8))]
+        assert np.mean(means) <= Psi0 * 0.75**count

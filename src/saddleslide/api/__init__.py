@@ -1,8 +1,6 @@
-"""What people call: `solve`, `run`, `resume`, `compare` and `crossover`."""
+"""What people call. `resume`, `minimize`, `compare` and `crossover` stand on these two, and are read when asked for."""
 
-from saddleslide.api.comparison import compare, crossover
-from saddleslide.api.resumption import resume
 from saddleslide.api.runner import run
 from saddleslide.api.solver import solve
 
-__all__ = ["compare", "crossover", "resume", "run", "solve"]
+__all__ = ["run", "solve"]

@@ -15,7 +15,7 @@ from saddleslide.arrays.arguments import as_flag, as_names
 from saddleslide.certificates.books import count_aside
 from saddleslide.certificates.certificate import judge_point
 from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.costs import chosen_costs
+from saddleslide.facts.costs import choose_costs
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import as_method, by_name
@@ -27,8 +27,7 @@ from saddleslide.planner.plans import plan
 from saddleslide.plots import draw_comparison
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
-from saddleslide.theory import Plan
-from saddleslide.theory.plan import weigh_calls
+from saddleslide.theory.plan import Plan, weigh_calls
 
 
 @dataclass(frozen=True)
@@ -324,7 +323,7 @@ def compare(
             target = goal.at(seen.gap, seen.lower, seen.upper) if math.isfinite(seen.gap) else target
             missing = "the bounds at the start are not finite; expected tol=, an absolute target."
             raise_all("compare", [missing] * (target == 0.0))
-        unit_costs = chosen_costs(problem, costs, "compare")
+        unit_costs = choose_costs(problem, costs, "compare")
         found = predictions(Facts(problem), target, unit_costs)
         chosen = plan(problem, target, costs=None if costs is None else unit_costs, start=start)
         rows = [Row(prediction, unit_costs) for prediction in found]

@@ -10,7 +10,7 @@ import numpy as np
 from saddleslide.api.solver import solve
 from saddleslide.arrays.base import to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
 from saddleslide.functions.base import Function
 from saddleslide.problem.objectives import split_objective
 from saddleslide.runs.result import Result

@@ -26,8 +26,7 @@ from saddleslide.runs.control import Callback, Control, as_control
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
 from saddleslide.runs.snapshot import fresh_generator, restore
-from saddleslide.theory import Plan
-from saddleslide.theory.plan import Target
+from saddleslide.theory.plan import Plan, Target
 
 # Packages whose code is not the caller's.
 _OURS = {"saddleslide", "numpy", "scipy", "numba", *sys.stdlib_module_names} - {"__main__"}
@@ -86,6 +85,8 @@ def resume(
     entered = time.perf_counter()
     path = as_path(path, "resume: path", "run.npz")
     header, arrays = read_checkpoint(path)
+    if "result" in header:
+        raise CheckpointError(f"{fspath(path)!r} is a result, not the checkpoint of a run; ss.load reads it.")
     as_flag(strict, "resume: strict")
     with _blame_file(path):
         limits = ("max_calls", "max_steps", "time_limit", "checkpoint_every")
@@ -151,7 +152,8 @@ def _restore(
         as_real(point, "start", domain.shape)
     control.books.problem = known
     norms = [None if norm is None else _read_norm(*norm) for norm in header["norms"]]
-    control.books.know(norms, [None if test is None else _read_test(*test) for test in header["adjoints"]])
+    tests = [None if test is None else [as_number(one, "adjoints", 0.0) for one in test] for test in header["adjoints"]]
+    control.books.know(norms, tests)
     start = arrays[-2], arrays[-1]
     control = replace(
         control,
@@ -170,7 +172,3 @@ def _restore(
 def _read_norm(upper: Any, estimate: Any, method: Any, failure: Any) -> tuple[float, float, str, float]:
     numbers = [as_number(number, "norms", 0.0, finite=False) for number in (upper, estimate, failure)]
     return numbers[0], numbers[1], str(method), numbers[2]
-
-
-def _read_test(relative: Any, bound: Any) -> tuple[float, float]:
-    return as_number(relative, "adjoints", 0.0), as_number(bound, "adjoints", 0.0)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.kinds import NUMPY
-from saddleslide.arrays.remote import traffic
+from saddleslide import runs
+from saddleslide.api.starts import take_start
+from saddleslide.arrays.kinds import NUMPY, traffic
 from saddleslide.certificates.books import count_aside
 from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.judge import Judge
@@ -22,25 +23,24 @@ from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError
 from saddleslide.facts.facts import Facts
 from saddleslide.kernels.threads import use_threads
+from saddleslide.methods.base import Former
 from saddleslide.methods.catalogue import method_of, method_plan
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.sampling import as_generator, is_sampled, quiet_problem
 from saddleslide.planner.courses import course_of
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.answer import as_meant, convert
-from saddleslide.runs.checkpoint import fingerprint
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
 from saddleslide.runs.loop import Run
 from saddleslide.runs.result import Result
-from saddleslide.theory import Plan
-from saddleslide.theory.plan import Target
+from saddleslide.theory.plan import Plan, Target
 
 
 def run(
     problem: SaddleProblem,
     plan: Plan,
     *,
-    start: tuple[Any, Any] | None = None,
+    start: tuple[Any, Any] | Result | None = None,
     callback: Callback | None = None,
     rng: int | np.random.Generator = 0,
     threads: int = 1,
@@ -61,8 +61,8 @@ def run(
         The problem the plan was made for.
     plan : Plan
         From `ss.plan`, or the first of an earlier result: what `ss.solve` does, with the same bits and calls.
-    start : (x, y), optional
-        Feasible starting point; the projections of 0 when missing.
+    start : (x, y) or Result, optional
+        As in `ss.solve`.
     callback : callable, optional
         Called with an intermediate `Result` after every outermost step; raising StopIteration ends the run.
     rng : int or numpy.random.Generator, optional
@@ -113,12 +113,13 @@ def run(
         raise InputError(
             f"run: the plan was made for x, y of shapes {plan.shapes}; expected {shapes}. Plan this problem anew."
         )
-    problem, goal = quiet_problem(problem), plan.target
+    problem, goal, (point, former) = quiet_problem(problem), plan.target, take_start(problem, start)
     if plan.schedule is None or plan.schedule.accuracy is not None:
         # What making the plan took is counted as in `solve`, which makes its own.
         control.books.note(Calls(*plan.spent))
     with use_threads(threads, "run"):
-        result = hold_to_limits(problem, start, control, goal, partial(carry_out, problem, plan, start, control, rng))
+        work = partial(carry_out, problem, plan, point, control, rng, former)
+        result = hold_to_limits(problem, point, control, goal, work)
     return result.or_raise() if strict else result
 
 
@@ -168,15 +169,20 @@ def carry_out(
     start: tuple[Any, Any] | None,
     control: Control,
     rng: int | np.random.Generator = 0,
+    former: Former | None = None,
+    facts: Facts | None = None,
 ) -> Result:
-    """Run a plan to its target or a limit, and what may follow it; every call is counted."""
+    """Run a plan to its target or a limit, and what may follow it; every call is counted.
+
+    `facts` are those that the plan was made from just now.
+    """
     generator, point = as_generator(rng, "run"), problem.start(start)
     if control.checkpoint is not None:
         # What can not be written is refused before any work.
-        header = {"plan": plan.to_dict(), "problem": fingerprint(problem)}
+        header = {"plan": plan.to_dict(), "problem": runs.fingerprint(problem)}
         control = replace(control, header=header, start=point)
-    if plan.regime == "method":
+    if plan.regime == "method" and facts is None:
         # A plan may come from a file: what it asks for is checked as in `solve`, and what it leaves out is filled in.
         checked = method_plan(Facts(problem), method_of(plan))
         plan = replace(plan, settings=checked.settings, shapes=checked.shapes)
-    return Run(problem, plan, point, control, generator, course_of(problem, plan)).carry_out()
+    return Run(problem, plan, point, control, generator, course_of(problem, plan), former, facts).carry_out()

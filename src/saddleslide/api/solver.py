@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from saddleslide import runs
 from saddleslide.api.runner import carry_out, hold_to_limits
+from saddleslide.api.starts import take_start
 from saddleslide.certificates.verdict import Status
 from saddleslide.facts.facts import Facts
 from saddleslide.kernels.threads import use_threads
-from saddleslide.methods.base import Method
+from saddleslide.methods.base import Former, Method
 from saddleslide.methods.catalogue import as_method
-from saddleslide.metrics import Metric
+from saddleslide.metrics.base import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
 from saddleslide.planner.courses import plan_sampled
 from saddleslide.planner.forecast import SolveRequest
 from saddleslide.planner.plans import solve_plan
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.control import EVERY, MOST_STEPS, Callback, Control, as_control
-from saddleslide.runs.progress import Progress
 from saddleslide.runs.result import Result
-from saddleslide.theory import Plan
-from saddleslide.theory.plan import RADIUS
+from saddleslide.theory.plan import RADIUS, Plan
 
 
 def solve(
@@ -40,7 +40,7 @@ def solve(
     method: str | Method = "auto",
     options: Mapping[str, Any] | None = None,
     metric: str | Metric = "auto",
-    start: tuple[Any, Any] | None = None,
+    start: tuple[Any, Any] | Result | None = None,
     costs: Sequence[float] | str | None = None,
     max_calls: Mapping[str, float] | None = None,
     max_steps: int = MOST_STEPS,
@@ -78,8 +78,9 @@ def solve(
         Settings of a method that was given by its name.
     metric : "auto", "blocks", "diagonal", "spectral", "fft" or Metric
         Norm of the block with the costly function, or one of your own from `ss.metrics`; for adaptive sliding.
-    start : (x, y), optional
-        Feasible starting point; the projections of 0 when missing.
+    start : (x, y) or Result, optional
+        Feasible starting point; the projections of 0 when missing. Of a result, perhaps of another problem, the nearest
+        feasible point and what its method has learnt are taken; `ss.path` makes a chain of that (docs/paths.md).
     costs : (c_f, c_g, c_B) or "measure", optional
         Prices of one gradient of f, one of g and one product; estimated from sizes when missing.
     max_calls : mapping, optional
@@ -91,7 +92,8 @@ def solve(
     callback : callable, optional
         Called with an intermediate Result after every outer step; raising StopIteration ends the run.
     progress : bool, optional
-        Show calls, gap and time on the terminal while it runs.
+        Show calls, gap and time while it runs: see `ss.Progress`. Each plan and how it ended is also logged under
+        "saddleslide" (level INFO), each judged step at DEBUG.
     rng : int or numpy.random.Generator, optional
         All that is random: probes that fit a spectral metric, and draws of sampled gradients. The same seed, or a
         generator in the same state, gives the same bits.
@@ -136,26 +138,30 @@ def solve(
         on_interrupt=on_interrupt, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         check_adjoint=check_adjoint, progress=progress, strict=strict,
     )  # fmt: skip
-    chosen = as_method(method, options, "solve")
-    with use_threads(threads, "solve"), Progress(then=callback) if progress else nullcontext(callback) as watched:
+    chosen, (point, former) = as_method(method, options, "solve"), take_start(problem, start)
+    with use_threads(threads, "solve"), runs.Progress(then=callback) if progress else nullcontext(callback) as watched:
         control = replace(control, callback=watched)
         if isinstance(problem, SaddleProblem) and is_sampled(problem):
             seed = 0 if isinstance(rng, np.random.Generator) else rng
-            request = SolveRequest(tol, reduction, chosen, metric, start, costs, seed, rtol=rtol)
+            request = SolveRequest(tol, reduction, chosen, metric, point, costs, seed, rtol=rtol)
             goal = request.target(problem)
             work = partial(_solve_sampled, problem, request, control, rng)
         else:
-            request = SolveRequest(tol, reduction, chosen, metric, start, costs, as_seed(rng), rtol=rtol, radius=radius)
+            request = SolveRequest(
+                tol, reduction, chosen, metric, point, costs, as_seed(rng), rtol=rtol, radius=radius,
+                known="" if former is None else former.plan.method,
+            )  # fmt: skip
             goal = request.target(problem)
             problem = quiet_problem(problem)
-            work = partial(_solve_exact, problem, request, control)
-        result = hold_to_limits(problem, start, control, goal, work)
+            work = partial(_solve_exact, problem, request, control, former)
+        result = hold_to_limits(problem, point, control, goal, work)
     return result.or_raise() if strict else result
 
 
-def _solve_exact(problem: SaddleProblem, request: SolveRequest, control: Control) -> Result:
-    plan = solve_plan(Facts(problem), request)
-    return carry_out(problem, replace(plan, spent=astuple(control.books.calls)), request.start, control)
+def _solve_exact(problem: SaddleProblem, request: SolveRequest, control: Control, former: Former | None) -> Result:
+    facts = Facts(problem)
+    plan = replace(solve_plan(facts, request), spent=astuple(control.books.calls))
+    return carry_out(problem, plan, request.start, control, former=former, facts=facts)
 
 
 def _solve_sampled(problem: SaddleProblem, request: SolveRequest, control: Control, rng: Any) -> Result:

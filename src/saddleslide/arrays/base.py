@@ -10,12 +10,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from saddleslide.arrays.kinds import NUMPY, to_host
-from saddleslide.arrays.remote import Remote
+from saddleslide.arrays.kinds import NUMPY, Remote, to_host
 from saddleslide.errors import InputError
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Shape: TypeAlias = tuple[int, ...]
+# Entries of a large array that are worked on at a time.
+_PIECE = 2**14
 
 
 def as_shape(value: Any, name: str) -> Shape:
@@ -162,6 +163,15 @@ def zeros(shape: Shape | int, near: Array) -> Array:
     return cast(Array, near.new(shape) if isinstance(near, Remote) else np.zeros(shape))
 
 
+def moved_product(a: Array, b: Array, c: Array, d: Array) -> float:
+    """<a - b, c - d> without an array of that size: large ones take longer to come by than to fill."""
+    if not all(isinstance(v, np.ndarray) and v.flags.c_contiguous and v.size > _PIECE for v in (a, b, c, d)):
+        return float(np.vdot(a - b, c - d))
+    a, b, c, d = (v.reshape(-1) for v in (a, b, c, d))
+    pieces = [slice(k, k + _PIECE) for k in range(0, a.size, _PIECE)]
+    return math.fsum(float(np.vdot(a[k] - b[k], c[k] - d[k])) for k in pieces)
+
+
 def on_host(array: Array) -> bool:
     """Whether an array is NumPy's own, so that compiled loops can take it."""
     return not isinstance(array, Remote)
@@ -170,7 +180,7 @@ def on_host(array: Array) -> bool:
 def beside(near: Array, array: Any) -> Any:
     """An array of the host where another one lies; anything else, and for NumPy everything, as it is."""
     if isinstance(near, Remote) and isinstance(array, np.ndarray) and array.ndim:
-        return Remote(near.kind, near.native_of(array))
+        return near.kind.hold(near.native_of(array))
     return array
 
 

@@ -4,19 +4,90 @@ from __future__ import annotations
 
 import importlib
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self, final
 
 import numpy as np
 
-from saddleslide.arrays.remote import Remote
-from saddleslide.arrays.remote.array import COUNTS
+from saddleslide import arrays
 from saddleslide.errors import InputError, MissingExtraError, explain_read_only
 
 SINGLE, DOUBLE, UNSAID = "float32", "float64", ""
 _NAMES = ("numpy", "torch", "jax", "cupy")
+
+
+@dataclass
+class Traffic:
+    """Arrays copied to the host and from it; numbers that steer a method are not counted."""
+
+    down: int = 0
+    up: int = 0
+
+    def __sub__(self, other: Traffic) -> Traffic:
+        return Traffic(self.down - other.down, self.up - other.up)
+
+    @property
+    def total(self) -> int:
+        """Both ways."""
+        return self.down + self.up
+
+
+# State of the process.
+COUNTS = Traffic()
+
+
+def traffic() -> Traffic:
+    """What has been copied so far in this process."""
+    return Traffic(COUNTS.down, COUNTS.up)
+
+
+class Remote:
+    """An array on another library's side, as far as the package asks; `arrays/remote` runs NumPy's functions there.
+
+    Not an abstract class by its metaclass, which would make every `isinstance` several times as slow.
+    """
+
+    __slots__ = ()
+    kind: ArrayKind
+    shape: tuple[int, ...]
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's name for the kind of entries."""
+
+    @property
+    @abstractmethod
+    def native(self) -> Any:
+        """The library's own array: not to be written to."""
+
+    @abstractmethod
+    def native_of(self, value: Any) -> Any:
+        """A number, or an array on this side; arrays of the host are brought here."""
+
+    @abstractmethod
+    def new(self, shape: Any, value: float = 0.0) -> Remote:
+        """A new array beside this one."""
+
+    @abstractmethod
+    def copy(self) -> Remote:
+        """The same entries in an array of their own."""
+
+    @abstractmethod
+    def closed(self) -> Remote:
+        """The same entries, closed to writing."""
+
+    @abstractmethod
+    def host(self) -> Any:
+        """A copy on the host."""
+
+    @abstractmethod
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """A copy on the host, for functions that have no word for remote arrays."""
 
 
 def precision_of(*values: Any) -> str:
@@ -92,7 +163,16 @@ class ArrayKind:
         """A NumPy array as one that methods compute with on this side; for NumPy the array itself."""
         if self.library == "numpy" or isinstance(array, Remote):
             return array
-        return Remote(self, self.upload(np.asarray(array, dtype=np.float64)))
+        return self.hold(self.upload(np.asarray(array, dtype=np.float64)))
+
+    def hold(self, native: Any) -> Remote:
+        """An array of the library as one that methods compute with."""
+        return arrays.RemoteArray(self, native)
+
+    @property
+    def has_sparse(self) -> bool:
+        """Whether the library has sparse matrices of its own."""
+        return self.library in ("torch", "jax", "cupy")
 
     def scope(self) -> AbstractContextManager[Any]:
         """Where code of this kind runs: JAX rounds to single precision unless told otherwise, CuPy has devices."""
@@ -120,7 +200,7 @@ class ArrayKind:
         """An array that code of this kind returned: on the host, or where `near` lies if that is of this kind too."""
         with self.scope():
             if isinstance(near, Remote) and kind_of(answer).library == near.kind.library:
-                return Remote(near.kind, as_computed(answer))
+                return near.kind.hold(as_computed(answer))
             COUNTS.down += kind_of(answer) != NUMPY
             return to_host(answer)
 
@@ -232,6 +312,12 @@ class Built:
         made = super().__new__(cls)
         if not (args or kwargs):
             return made
+        if cls.__init__ is object.__init__:
+            # Python itself would take them, and forget them.
+            raise InputError(
+                f"{cls.__name__}: received {len(args) + len(kwargs)} arguments; expected none. What scales or moves it "
+                f"is said around it: weight * {cls.__name__}(), {cls.__name__}() @ K."
+            )
         kind = origin_of(*args, *kwargs.values())
         if kind != NUMPY:
             # Some of them are frozen.
@@ -251,8 +337,14 @@ def is_callers(part: object) -> bool:
 
     Where a class says that it comes from does not matter: it is ours if it is found there.
     """
-    kind = type(part)
+    kind: Any = type(part)
     is_found = getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind
     if not kind.__module__.startswith("saddleslide.") or not is_found:
         return True
-    return any(callable(getattr(kind, name, None)) for name in getattr(part, "__dict__", ()))
+    return not _methods_of(kind).isdisjoint(getattr(part, "__dict__", ()))
+
+
+@cache
+def _methods_of(kind: type) -> frozenset[str]:
+    """Names of what can be called on a class of ours."""
+    return frozenset(name for name in dir(kind) if callable(getattr(kind, name, None)))

@@ -11,20 +11,24 @@ from typing import Any, ClassVar
 import numpy as np
 
 from saddleslide.certificates.verdict import Status
-from saddleslide.functions.base import Function, runs_own_code
+from saddleslide.functions.base import Function
 from saddleslide.functions.constants import leaves
+from saddleslide.functions.trust import runs_own_code
 from saddleslide.kernels.switch import clock
-from saddleslide.operators import ForeignMatrix, Matrix, Mirrored, Operator
-from saddleslide.operators.base import AdjointTest, is_own_code
-from saddleslide.operators.spectrum import NormBound, Watcher, under_way
+from saddleslide.operators.adjoint_test import AdjointTest
+from saddleslide.operators.base import Mirrored, Operator, is_own_code
+from saddleslide.operators.spectrum import NormBound
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.clock import Clock
 from saddleslide.problem import SaddleProblem
+from saddleslide.watcher import Watcher, under_way
 
 # Seconds that judging the point may take once the time is up.
 _GRACE = 0.25
 # Seconds of a call that is no burden.
 _QUICK = 0.05
+# What is active where no oracle is: the caller's code in between.
+LENT = "lent"
 
 
 class Books(Watcher):
@@ -82,6 +86,14 @@ class Books(Watcher):
         self.active = ""
         return answer
 
+    def lend(self, work: Callable[[], Any]) -> Any:
+        """Run code of the caller's that is no call of an oracle."""
+        before, self.active = self.active, LENT
+        with np.errstate(**self._errors):
+            answer = work()
+        self.active = before
+        return answer
+
     def note(self, calls: Calls) -> None:
         """Count what was made through oracles that belong to no run."""
         self.calls = self.calls + calls
@@ -118,8 +130,7 @@ class Books(Watcher):
         coupling = problem.coupling.original if isinstance(problem.coupling, Mirrored) else problem.coupling
         inner = [(name, *found) for name, f in (("f", problem.f), ("g", problem.g)) for found in f.operators]
         # What a function of ours finds out about a matrix at hand is no call of f' or g'.
-        at_hand = Matrix | ForeignMatrix
-        return [("B", coupling, 1.0), *((name, A, 0.0 if isinstance(A, at_hand) else part) for name, A, part in inner)]
+        return [("B", coupling, 1.0), *((name, A, 0.0 if _is_matrix(A) else part) for name, A, part in inner)]
 
     def norms(self) -> list[list[Any] | None]:
         """Norms that were bounded by products, for a checkpoint: a run that is taken up again does not do that anew."""
@@ -143,6 +154,10 @@ class Books(Watcher):
                 coupling.__dict__.setdefault("adjoint_test", AdjointTest(*test))
 
 
+def _is_matrix(A: Operator) -> bool:
+    return A.entry_count is not None and not is_own_code(A)
+
+
 @contextmanager
 def count_aside(problem: object, books: Books | None = None) -> Iterator[Books]:
     """Within it all that is made aside is in the books; an exception of the caller's code says where it came from."""
@@ -163,4 +178,6 @@ def aside_place(name: str) -> str:
     """Where a call was made that belongs to no step, for the note on an exception."""
     if name == "B":
         return "by B while its norm was bounded or its price measured"
+    if name == LENT:
+        return "by a proximal step, a conjugate or a projection of your own"
     return f"by {name}' aside from the steps: a norm, a price, an estimate or a closed form"

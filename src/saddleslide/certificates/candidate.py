@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
+
+from saddleslide.arrays.state import State
+from saddleslide.functions.roundings import FEW, Errors, inner_error
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array
@@ -63,6 +66,10 @@ class Candidate:
     models: Mapping[str, LowerModel] = field(default_factory=dict)
     # A gradient of the costly part of f that no earlier candidate has brought: that at the start.
     earlier: XLinearisation | None = None
+    # What a method remembers of f and of g itself, where bounds rest on that.
+    columns: tuple[list[Column], list[YColumn]] | None = None
+    # A lower model of the costly part of g, averaged with the same weights as this x.
+    g_averaged: tuple[float, YArray] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,3 +80,53 @@ class Split:
     f_simple: Function
     g_rest: Function
     g_simple: Function
+
+
+@dataclass
+class Column(State):
+    """A point with its product, a cut of the costly part of its function, and what rounding may do to both.
+
+    `total` is the function at the point, `constant` and `slope` are the cut. `use` is the largest weight that it had
+    in a bound or a step, faded.
+    """
+
+    point: XArray
+    total: float
+    image: YArray
+    constant: float
+    slope: XArray
+    error: float = 0.0
+    lost: float = 0.0
+    wrong: float = 0.0
+    use: float = 1.0
+
+    @classmethod
+    def of(cls, point: Array, total: float, image: Array, known: Linearisation, error: float, made: Errors) -> Self:
+        """From a value with its error, a product and a linearisation with its errors."""
+        inner = float(np.vdot(known.gradient, known.point))
+        size, slope = known.sizes
+        lost = made.value + made.gradient * size + (inner_error(point.size) + FEW) * size * slope + FEW * abs(inner)
+        lost += FEW * abs(known.value)
+        return cls(point, total, image, known.value - inner, known.gradient, error, lost, made.gradient)
+
+
+@dataclass
+class YColumn(Column):
+    """The same of g: a point of y."""
+
+    point: YArray
+    image: XArray
+    slope: YArray
+
+
+@dataclass(eq=False, repr=False)
+class HullState(State):
+    """What recent candidates leave behind for both functions, and when all of it is asked for next (hull.py)."""
+
+    f: list[Column] = field(default_factory=list)
+    g: list[YColumn] = field(default_factory=list)
+    next_look: int = 1
+
+    def forget(self) -> None:
+        """The products of the columns were wrong."""
+        self.f, self.g = [], []

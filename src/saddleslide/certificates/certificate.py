@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_real, coarseness
-from saddleslide.arrays.remote import Remote
+from saddleslide.arrays.kinds import Remote
 from saddleslide.certificates.guards import CONVEXITY, check_inner_adjoints, check_pair, known_mismatch
 from saddleslide.certificates.verdict import Certificate
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions.base import errors_at
 from saddleslide.functions.constants import modulus_for_bounds
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.minimum import LowerModel, minimiser_distance, tilted_minimum
+from saddleslide.functions.minimum import LowerModel, entry_margin, minimiser_distance, tilted_minimum
 from saddleslide.functions.searched import Tally, TiltedMinimum
-from saddleslide.operators import Operator
+from saddleslide.functions.trust import errors_at
+from saddleslide.operators.base import Operator
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -91,7 +91,8 @@ def certify_counted(
     # A side that is unknown says nothing about the rounding of the other.
     rounding = 16.0 * EPS * (sizes + sum(abs(side.lower) for side in (below, above) if math.isfinite(side.lower)))
     wrong_Bx, wrong_BTy = product_shift(B, x, Bx, mismatch), product_shift(B, y, BTy, mismatch)
-    from_x = errors_at(problem.f, x, f).value + on_Y.margin(-Bx, wrong_Bx, above)
+    errors = B.entry_errors(x, Bx) if mismatch == 0.0 else None
+    from_x = errors_at(problem.f, x, f).value + on_Y.margin(-Bx, wrong_Bx, above, errors)
     from_y = errors_at(problem.g, y, g).value + on_X.margin(BTy, wrong_BTy, below)
     upper, lower = f - above.lower + rounding + from_x, below.lower - g - rounding - from_y
     # A NaN anywhere must read as unknown, never as a small gap.
@@ -145,13 +146,19 @@ class Side:
         finally:
             oracles.add(self.name, tally.gradients)
 
-    def margin(self, tilt: Array, shift: float, found: TiltedMinimum) -> float:
-        """What a tilt that is wrong by up to `shift` can do to the minimum, by the size of its minimisers."""
+    def margin(self, tilt: Array, shift: float, found: TiltedMinimum, errors: Array | None = None) -> float:
+        """What a tilt that is wrong by up to `shift` can do to the minimum, by the size of its minimisers.
+
+        `errors` bounds what every entry is wrong by, where that is known.
+        """
         if shift == 0.0 or found.method == _UNKNOWN:
             return 0.0
-        return shift * minimiser_distance(
+        margin = shift * minimiser_distance(
             self.function, tilt, self.domain, shift, found.point, found.error, self.modulus
         )
+        if errors is None or margin <= EXACT_ERROR * abs(found.value):
+            return margin
+        return min(margin, entry_margin(self.function, tilt, self.domain, errors, found))
 
 
 def sides_of(problem: SaddleProblem) -> tuple[Side, Side]:

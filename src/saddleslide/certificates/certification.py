@@ -104,12 +104,12 @@ def certify(
 
 
 def certify_within(
-    problem: SaddleProblem, point: tuple[Array, Array], target: Target, radii: tuple[float, float] | None = None
+    problem: SaddleProblem, point: tuple[Array, Array], target: Target, radii: tuple[float, ...] | None = None
 ) -> Certificate:
     """Bounds at a point by what every solution obeys, and the gap within the given radii or those of the target."""
     (x, y), split = point, Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
     judge = Judge(problem, split, target, problem.place(problem.start()))
-    judge.given_radii = radii
+    judge.nearby.give(radii)
     value, gradient = judge.oracles.made(
         "f", float(not isinstance(split.f_rest, Zero)), lambda: split.f_rest.value_and_gradient(x)
     )

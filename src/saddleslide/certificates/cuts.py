@@ -24,7 +24,7 @@ from saddleslide.certificates.candidate import Linearisation
 from saddleslide.functions.roundings import FEW
 
 # Directions that are kept: more add little, since the last ones are along those in which the residual still lies.
-_MOST = 6
+_MOST = 12
 # Points nearer than this part of their size have no direction; curvatures below this part of the largest no inverse.
 _SAME, _SINGULAR = 1e-14, 1e-13
 # Steps of an ascent on a set; one that raises the bound by less than this part of the first is the last.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from saddleslide import certificates
 from saddleslide.certificates.candidate import Split
-from saddleslide.certificates.levels import level_sets
-from saddleslide.domains import Box, Domain, FullSpace
-from saddleslide.functions.base import Function, certain_modulus
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.functions.base import Function
 from saddleslide.functions.constants import modulus_for_bounds
-from saddleslide.functions.lifted import LinearModel
 from saddleslide.functions.minimum import has_closed_minimum
 from saddleslide.functions.searched import split_simple
+from saddleslide.functions.trust import certain_modulus
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.claim import AS_DECLARED, GLOBAL, MADE_GLOBAL, NONE, WITHIN, Claim
 
@@ -34,8 +35,8 @@ def possible_claim(problem: SaddleProblem) -> Claim:
         which = " and ".join(silent)
         return Claim(NONE, f"{which} without values bound nothing", f"pass value= of {which}")
     split = Split(*split_simple(problem.f, problem.X), *split_simple(problem.g, problem.Y))
-    levels = level_sets(problem, split)
     found = [_reason(*side) for side in sides]
+    levels = () if all(found) else certificates.level_sets(problem, split)
     rules = ["" if found[block] else levels[block].rule(levels[1 - block]) for block in (0, 1)]
     whys = [reason or rule for reason, rule in zip(found, rules, strict=True)]
     if all(whys):
@@ -73,5 +74,5 @@ def _change(name: str, function: Function, set_name: str, domain: Domain) -> str
     """What would bound one block."""
     below = isinstance(domain, Box) and bool(np.all(np.isfinite(domain.lower)))
     box = f"pass {set_name}=Box({'0' if below else '-big'}, big)"
-    ridge = f"give {name} a ridge=" if isinstance(function, LinearModel) else f"add a small Quadratic to {name}"
+    ridge = f"give {name} a ridge=" if function.linear_image is not None else f"add a small Quadratic to {name}"
     return f"{box} or {ridge}"

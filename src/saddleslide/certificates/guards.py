@@ -16,15 +16,14 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape, beside, read_only
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
-from saddleslide.domains import Domain, FullSpace
-from saddleslide.functions.base import Function, errors_at, read_rounding, runs_own_code
-from saddleslide.functions.constants import smoothness_at_hand
-from saddleslide.functions.direct_sum import DirectSum
-from saddleslide.functions.lifted import inner_operators
-from saddleslide.functions.quadratic import quadratics
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import FullSpace
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import smoothness_at_hand, takes_factor
 from saddleslide.functions.roundings import Errors
-from saddleslide.operators import Mirrored, Operator
-from saddleslide.operators.base import adjoint_test_from, is_own_code, pair_mismatch, sign_vector, signs_of
+from saddleslide.functions.trust import errors_at, inside, read_rounding, runs_own_code
+from saddleslide.operators.adjoint_test import adjoint_test_from, pair_mismatch, sign_vector, signs_of
+from saddleslide.operators.base import Mirrored, Operator, is_own_code
 from saddleslide.oracles.calls import RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.theory.holder import Holder
@@ -45,6 +44,8 @@ ENOUGH, _REACHES = 5, (1.0, 0.5, 0.2, 0.05)
 # How far back towards the center of a proximal step its value is asked for.
 _AHEAD = 0.1
 _STEPS = (1.0, 0.1, 10.0, 0.5)
+# A second step is so many times as long; its point may be off by this part of the sizes, as of steps that are searched.
+_LONGER, _INEXACT = 3.0, 3e-6
 # Linearisations that a new one is compared with; of large arrays one, whose comparison costs about what a step does.
 _KEPT, _LARGE = 4, 100_000
 
@@ -119,14 +120,18 @@ def _mirror_back(coupling: Operator) -> Operator:
 def check_inner_adjoints(oracles: Oracles) -> None:
     """The same of the caller's own operators inside f and g, once each: a gradient's worth of products, counted."""
     for name, function in (("f", oracles.problem.f), ("g", oracles.problem.g)):
-        for quadratic in quadratics(function):
-            skew = oracles.made(name, 0, partial(getattr, quadratic, "symmetry_test"))
+        for test in (part.matrix_test for part in inside(function)):
+            if test is None:
+                continue
+            skew = oracles.made(name, 0, test)
             if skew.relative > ADJOINT:
                 raise inconsistent(
                     f"q of Quadratic in {name} is not symmetric: <q x, y> and <x, q y> differ by {skew.relative:.1e} "
                     "of their size at one pair, so that q x is not the gradient. Pass (q + q^T) / 2."
                 )
-        for A in inner_operators(function):
+        for A in (part.linear_image for part in inside(function)):
+            if A is None:
+                continue
             test = oracles.made(name, 0, partial(getattr, A, "adjoint_test"))
             if test.relative > ADJOINT:
                 raise inconsistent(
@@ -137,13 +142,10 @@ def check_inner_adjoints(oracles: Oracles) -> None:
 
 def own_steps(function: Function, shape: Shape) -> Iterator[tuple[Function, Shape]]:
     """The caller's own functions inside one that are used through their proximal steps, with the shapes they take."""
-    if isinstance(function, DirectSum):
-        for part, inside in zip(function.functions, function.shapes, strict=True):
-            yield from own_steps(part, inside)
-    elif function.components:
-        for part in function.components:
-            yield from own_steps(part, shape)
-    elif runs_own_code(function) and function.is_proximable and function.has_value:
+    parts = function.parts_in(shape)
+    for part, taken in parts:
+        yield from own_steps(part, taken)
+    if not parts and runs_own_code(function) and function.is_proximable and function.has_value:
         yield function, shape
 
 
@@ -166,6 +168,12 @@ class PairGuard(GuardState):
     def __init__(self, name: str, function: Function, domain: Domain, said: str = "") -> None:
         super().__init__()
         self.name, self.function, self.domain, self.said = name, function, domain, said or name
+        # What is ours alone is convex, and its gradients are those of its values.
+        self._is_certain = not (
+            runs_own_code(function) or function.convex_on_trust or any(is_own_code(B) for B, _ in function.operators)
+        )
+        # What is asked of a linearisation alone, of those that are kept.
+        self._asked: list[tuple[Linearisation, bool, Errors]] = []
 
     @cached_property
     def _modulus(self) -> float:
@@ -174,12 +182,16 @@ class PairGuard(GuardState):
 
     @cached_property
     def _smoothness(self) -> Holder | None:
-        """As declared: what takes products to find out was not, so there is nothing to contradict."""
-        return smoothness_at_hand(self.function, self.domain)
+        """As declared: what takes products or a factor to find out was not, so there is nothing to contradict.
+
+        Nor is there of an inexact oracle, whose gradients may jump.
+        """
+        unknown = takes_factor(self.function) or self.function.inexactness > 0.0
+        return None if unknown else smoothness_at_hand(self.function, self.domain)
 
     def look(self, new: Linearisation) -> None:
         """Compare with the last ones, and keep this one."""
-        if not np.isfinite(new.gradient).all() or any(old.point is new.point for old in self.kept):
+        if self._is_certain or not np.isfinite(new.gradient).all() or any(old.point is new.point for old in self.kept):
             return
         self.seen += not any(np.array_equal(old.point, new.point) for old in self.kept)
         before, self.kept = self.kept, [*self.kept, new][-(_KEPT if new.point.size <= _LARGE else 1) :]
@@ -237,13 +249,15 @@ class PairGuard(GuardState):
             # Between points that differ in their last digits, gradients of own code may differ by anything.
             return ""
         # What was declared was declared on the domain.
-        inside = all(self.domain.contains(known.point, 1e-9) for known in (old, new))
+        (old_inside, old_errors), (new_inside, new_errors) = self._ask(old), self._ask(new)
+        inside, errors = old_inside and new_inside, (old_errors, new_errors)
         modulus = self._modulus if inside else 0.0
-        errors = [self._errors(known) for known in (old, new)]
         turned = (sum(error.gradient for error in errors) + self._single(old, new, length)) * length
         # Gradients alone: <f'(a) - f'(b), a - b> >= modulus |a - b|^2; differences of values drown in rounding.
         least, curvature = modulus * square, float(np.vdot(new.gradient - old.gradient, way))
         allowed = CONVEXITY * ((old.sizes[1] + new.sizes[1]) * float(np.linalg.norm(way)) + least) + turned
+        # A (delta, L)-oracle may turn back by so much.
+        allowed += 2.0 * self.function.inexactness
         complaint = self._bent(modulus if least > 0.0 else 0.0, least - curvature, allowed)
         if complaint or not (math.isfinite(old.value) and math.isfinite(new.value)):
             return complaint
@@ -263,6 +277,15 @@ class PairGuard(GuardState):
             if complaint:
                 return complaint
         return ""
+
+    def _ask(self, known: Linearisation) -> tuple[bool, Errors]:
+        """Whether a point lies in the domain, and what rounding can have done there; found out once."""
+        for asked, is_inside, errors in self._asked:
+            if asked is known:
+                return is_inside, errors
+        made = self.domain.contains(known.point, 1e-9), self._errors(known)
+        self._asked = [*self._asked, (known, *made)][-_KEPT - 1 :]
+        return made
 
     def _errors(self, known: Linearisation) -> Errors:
         """What rounding can have done to a value and a gradient that are left of large terms; 0 where nobody knows."""
@@ -310,7 +333,8 @@ def check_own_steps(oracles: Oracles) -> None:
             guard = PairGuard(name, function, FullSpace(shape), f"the proximal step of {function!r} in {name}")
             # Along one ray: there a subgradient that is too long or too short contradicts the next value, while in
             # unrelated directions its signs would hide that.
-            ray = np.random.default_rng(0).standard_normal(shape)
+            rng = np.random.default_rng(0)
+            ray = rng.standard_normal(shape)
             for reach, step in zip(_REACHES, _STEPS, strict=True):
                 center = 4.0 * reach * ray
                 point = function.prox(read_only(center), step)
@@ -320,6 +344,25 @@ def check_own_steps(oracles: Oracles) -> None:
 
                 known = Linearisation(point, value_at(point), (center - point) / step)
                 guard.look(known)
+                if reach == _REACHES[0]:
+                    # Steps from two places have points whose middle is no higher than both: not so for counts of
+                    # entries and sets of few of them, whose steps look convex along one ray.
+                    other = function.prox(read_only(4.0 * reach * rng.standard_normal(shape)), step)
+                    ends, middle = (known.value, value_at(other)), value_at(0.5 * (point + other))
+                    size = abs(ends[0]) + abs(ends[1])
+                    if math.isfinite(size) and middle > 0.5 * sum(ends) + CONVEXITY * size + _TINY:
+                        raise inconsistent(
+                            f"{guard.said}: between two of its points, with values {ends[0]:g} and {ends[1]:g}, the "
+                            f"value is {middle:g}; expected at most their mean, as of a convex function."
+                        )
+                # A longer step whose center lies as much farther ends at the same point: its subgradient is the same.
+                again = function.prox(read_only(point + _LONGER * (center - point)), _LONGER * step)
+                missed, length = (float(np.linalg.norm(part)) for part in (again - point, center))
+                if missed > _INEXACT * (length + float(np.linalg.norm(point))):
+                    raise inconsistent(
+                        f"{guard.said}: the steps of lengths {step:g} and {_LONGER * step:g} that belong to one "
+                        f"subgradient end {missed:.3g} apart; expected the same point, as of a convex function."
+                    )
                 # Back towards the center the function rises at least as its subgradient says: a projection on too small
                 # a set is told from that.
                 ahead = known.point + _AHEAD * (center - point)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -29,6 +30,9 @@ from saddleslide.problem import SaddleProblem
 _INNER_PART = 0.05
 # A certified inner solve may always take this many gradients; beyond, no more in all than the method itself.
 _FEWEST_GRADIENTS = 25
+# Where a method brings gradients of g along, best responses may take this part of its own calls of g, and two: on rough
+# and smooth pairs runs end after the same steps as with all of them.
+_PART, _TWO = 0.15, 2.0
 # A solve is tried when the expected gap is within this factor of the target; the expectation fades at every inspection.
 _HOPE, _FADING = 1.5, 0.9
 
@@ -47,8 +51,12 @@ class Judgement(JudgementState):
         super().__init__()
         self.problem, self.split, self.judge = problem, split, judge
         self.closed = has_closed_minimum(problem.f, problem.X)
-        known = smoothness_at_hand(split.f_rest, problem.X)
-        self.L = known.H if known is not None and known.nu == 1.0 else math.inf
+
+    @cached_property
+    def L(self) -> float:
+        """The Lipschitz constant of the gradient of the costly part of f; infinite where none is at hand."""
+        known = smoothness_at_hand(self.split.f_rest, self.problem.X)
+        return known.H if known is not None and known.nu == 1.0 else math.inf
 
     def open(self, start: tuple[Array, Array], own: Calls) -> None:
         """Judge the start, before the first step: a relative target needs its gap."""
@@ -57,7 +65,7 @@ class Judgement(JudgementState):
 
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Certified gap of one candidate, given the calls that the method has made."""
-        self.judge.allowance = own.copy()
+        self.judge.asked.g_allowance = own.g
         if self.closed:
             return self.exact_gap_of(candidate, own)
         return self.judge.apart(lambda: self._judge(candidate, own))
@@ -65,7 +73,7 @@ class Judgement(JudgementState):
     def exact_gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Gap by certified inner solves, whatever the point shows."""
         if math.isnan(candidate.value):
-            candidate = replace(candidate, value=self.judge.rest_value(candidate.x))
+            candidate = replace(candidate, value=self.judge.asked.rest_value(candidate.x))
         return self.judge.gap_at(candidate, _INNER_PART * self.judge.target, self._most(own))
 
     def _most(self, own: Calls) -> int:
@@ -75,7 +83,7 @@ class Judgement(JudgementState):
         """The bounds from one gradient, which the method may know; those from inner solves where these may decide."""
         judge, x, y, rest = self.judge, candidate.x, candidate.y, self.split.f_rest
         Bx = judge.oracles.forward(x) if candidate.Bx is None else candidate.Bx
-        g_value = judge.value_of("g", y) if candidate.g_value is None else candidate.g_value
+        g_value = judge.asked.value_of("g", y) if candidate.g_value is None else candidate.g_value
         value, known = candidate.value, candidate.linearisation
         if known is None or math.isnan(value):
             value, gradient = judge.oracles.made("f", 1, lambda: rest.value_and_gradient(read_only(x)))
@@ -130,7 +138,7 @@ class BoundsJudgement(Judgement):
 
     def gap_of(self, candidate: Candidate, own: Calls) -> float:
         """Certified gap of the run, this candidate included."""
-        self.judge.allowance = own.copy()
+        self.judge.asked.g_allowance = _PART * own.g + _TWO
         self.judge.judge(candidate, may_wait=True)
         return self.judge.known_gap
 

@@ -18,13 +18,19 @@ from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.certificates.candidate import Split
 from saddleslide.certificates.within import least_within
-from saddleslide.domains import Ball, Box, Domain, FullSpace, Product, Simplex
-from saddleslide.functions.base import Function, Scaled, Sum, is_ours, read_rounding, runs_own_code
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.norms import Ball
+from saddleslide.domains.simplices import Simplex
+from saddleslide.functions.base import Function
 from saddleslide.functions.constants import smoothness_at_hand, takes_products
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.losses import LeastSquares
 from saddleslide.functions.roundings import FEW, Errors, inner_error
-from saddleslide.operators import Matrix, Mirrored, Operator
+from saddleslide.functions.scaled import Scaled
+from saddleslide.functions.sums import Sum
+from saddleslide.functions.trust import is_ours, is_own_class, read_rounding, runs_own_code, terms_of
+from saddleslide.operators.base import Mirrored, Operator
+from saddleslide.operators.explicit import Matrix
 from saddleslide.operators.spectrum import margin_of_rounding
 from saddleslide.problem import SaddleProblem
 
@@ -179,10 +185,11 @@ class LevelSets:
         if np.any(self._lower < 0.0):
             return None
         squares, data = np.zeros(self.domain.size), 0.0
-        for weight, model in _least_squares(self.rest):
-            A = model.A
-            if type(A) is not Matrix:
+        for weight, part in terms_of(self.rest):
+            residual = None if is_own_class(part) else part.squared_residual
+            if residual is None or type(residual[0]) is not Matrix:
                 continue
+            A, b = residual
             entries = A.entries
             if (entries.data if scipy.sparse.issparse(entries) else entries).min(initial=0.0) < 0.0:
                 continue
@@ -192,7 +199,7 @@ class LevelSets:
                 else np.square(entries).sum(axis=0)
             )
             squares += weight * np.asarray(found).ravel()
-            data += weight * float(np.vdot(model.b, model.b))
+            data += weight * float(np.vdot(b, b))
         kept = (1.0 - 4.0 * inner_error(squares.size + 1)) * squares.reshape(self.domain.shape)
         return (np.where(self._endless, kept, 0.0), math.sqrt(data)) if np.all(kept[self._endless] > 0.0) else None
 
@@ -304,7 +311,9 @@ class LevelSets:
         wrong = made.gradient + FEW * (size + float(np.linalg.norm(linear)) + float(np.linalg.norm(kinks)))
         margin = made.value + wrong * (reach + here) + inner * (abs(base) + 2.0 * size * here + fall + ended)
         found = base - float(np.vdot(slope, center)) - fall - ended - margin
-        if not self._is_polyhedral and math.isfinite(reach):
+        # Made of kinks at 0 and a linear part the bound is tight already.
+        is_polyhedral = self._is_lipschitz and not self._form.hubers
+        if not is_polyhedral and math.isfinite(reach):
             near = least_within(base, slope, center, reach + here, self.simple, self.domain, made, math.nan)
             return (near.value, near.margin) if near.value > found else (found, margin)
         return found, margin
@@ -315,11 +324,6 @@ class LevelSets:
         if self._form is None:
             return False
         return not np.any(np.asarray(self._form.quadratic) > 0.0) and all(nu == 0.0 for _, nu in self._form.powers)
-
-    @property
-    def _is_polyhedral(self) -> bool:
-        """Whether the simple part is made of kinks at 0 and a linear part."""
-        return self._is_lipschitz and self._form is not None and not self._form.hubers
 
 
 def level_sets(problem: SaddleProblem, split: Split) -> tuple[LevelSets, LevelSets]:
@@ -338,7 +342,7 @@ def level_sets(problem: SaddleProblem, split: Split) -> tuple[LevelSets, LevelSe
 
 def growth_of(function: Function, domain: Domain) -> tuple[float, float]:
     """Numbers c and k with f(x) >= c |x| - k on the set, from what the function is; c is -inf where nothing says so."""
-    if is_ours(function, LeastSquares):
+    if function.is_sum_of_squares and not is_own_class(function):
         # Whoever makes its products.
         return 0.0, 0.0
     if is_ours(function, Scaled):
@@ -366,7 +370,7 @@ def enclose(domain: Domain) -> tuple[Array, Array]:
     if is_ours(domain, Ball):
         center = np.zeros(domain.shape) if domain.center is None else domain.center
         return center - domain.ball_radius * (1.0 + FEW), center + domain.ball_radius * (1.0 + FEW)
-    if is_ours(domain, Product):
+    if not is_own_class(domain) and domain.blocks[0] is not domain:
         sides = [[side.ravel() for side in enclose(block)] for block in domain.blocks]
         return np.concatenate([side[0] for side in sides]), np.concatenate([side[1] for side in sides])
     return np.full(domain.shape, -np.inf), np.full(domain.shape, np.inf)
@@ -375,12 +379,3 @@ def enclose(domain: Domain) -> tuple[Array, Array]:
 def round_up(value: float, terms: float) -> float:
     """Not less than what the value would be without rounding of terms of these sizes."""
     return value + 16.0 * FEW * (abs(value) + terms)
-
-
-def _least_squares(f: Function, weight: float = 1.0) -> list[tuple[float, LeastSquares]]:
-    """The least squares in a sum, with their factors; rows with weights of their own bound no column."""
-    if is_ours(f, LeastSquares):
-        return [(weight, f)] if f.weights is None else []
-    if is_ours(f, Scaled):
-        return _least_squares(f.function, weight * f.factor)
-    return [found for part in f.parts for found in _least_squares(part, weight)] if is_ours(f, Sum) else []

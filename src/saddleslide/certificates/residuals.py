@@ -10,7 +10,10 @@ afterwards. So is rounding of the pull: `error` bounds it in norm.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +21,11 @@ from saddleslide.arrays.base import Array
 from saddleslide.arrays.state import State
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.cuts import Cuts, Peak
-from saddleslide.certificates.within import Least, least_within
-from saddleslide.domains import Ball, Box, Domain, FullSpace
-from saddleslide.functions.base import Function, certain_modulus, errors_at, read_rounding, runs_own_code, value_aside
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.norms import Ball
+from saddleslide.errors import InputError
+from saddleslide.functions.base import Function
 from saddleslide.functions.constants import list_declared_forms, modulus_for_bounds, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.factor import Factor, factor_of
@@ -28,7 +33,10 @@ from saddleslide.functions.minimum import tilted_minimum
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.searched import model_minimum, wrong_slope_cost
 from saddleslide.functions.separable import prox
-from saddleslide.operators.base import Operator
+from saddleslide.functions.trust import certain_modulus, errors_at, exponent, read_rounding, runs_own_code, value_aside
+
+if TYPE_CHECKING:
+    from saddleslide.certificates.candidate import Column
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -56,8 +64,6 @@ class ResidualBound(ResidualState):
         self._is_free = isinstance(simple, Zero) and isinstance(domain, FullSpace | Ball)
         certain = self._is_free or not (list_declared_forms(rest) or runs_own_code(simple))
         self.combines = rest.quadratic and self.modulus > 0.0 and certain
-        # On a set, to expect a bound takes as long as to make it.
-        self.foresees = self.combines and self._is_free
         # The point that a bound was expected for last, and where.
         self._expected: tuple[Linearisation, Array, Peak] | None = None
         # Beside q/2 |x|^2 + <b, x> systems with the Hessian, shifted by q, give the minimum itself.
@@ -72,6 +78,14 @@ class ResidualBound(ResidualState):
     def possible(self) -> bool:
         """Whether any finite bound can come from here."""
         return self.modulus > 0.0 or self._finite
+
+    @cached_property
+    def is_rough(self) -> bool:
+        """Whether the costly part has no Lipschitz gradient, so that single gradients bound little."""
+        try:
+            return not isinstance(self.rest, Zero) and exponent(self.rest, self.domain) < 1.0
+        except InputError:
+            return False
 
     def minimum(self, pull: Array, known: Linearisation, error: float = 0.0) -> float:
         """The best bound that `known` and its predecessors give, less a margin for rounding."""
@@ -106,13 +120,17 @@ class ResidualBound(ResidualState):
     def remember(self, known: Linearisation) -> None:
         """Keep what a gradient says of the curvature, where bounds can use it."""
         if self.combines:
-            self.cuts.add(known, self._errors(known).gradient)
+            self.cuts.add(known, self.errors(known).gradient)
+
+    def foresees_at(self, known: Linearisation | None) -> bool:
+        """Whether a bound can be expected for less than it takes to make it: on a set it can not, nor by a factor."""
+        return self.combines and self._is_free and (known is None or self._factor(known.gradient) is None)
 
     def expect(self, pull: Array, known: Linearisation) -> tuple[float, float]:
         """h(p) + <pull, p> at the point of a gradient, and where the bound of `minimum` would lie but for rounding."""
         residual, base = known.gradient + pull, known.value + float(np.vdot(pull, known.point))
-        # By a factor the bound is the minimum itself, which takes a look; so does a first direction.
-        peak = None if self._factor(residual) is not None else self._peak(residual, known, pull)
+        # A first direction takes a look.
+        peak = self._peak(residual, known, pull)
         return base, base if peak is None else base + peak.level
 
     def _peak(self, residual: Array, known: Linearisation, pull: Array) -> Peak | None:
@@ -134,13 +152,6 @@ class ResidualBound(ResidualState):
         s = prox(self.simple, v, self.modulus, self.domain)
         return s, self.simple_value(s)
 
-    def least_within(
-        self, pull: Array, known: Linearisation, center: Array, radius: float, error: float, tau: float
-    ) -> Least:
-        """The least of h(x) + <pull, x> over points of the set within a radius of the center, from below."""
-        base, slope, lost = self.model_at(pull, known, center, error)
-        return least_within(base, slope, center, radius, self.simple, self.domain, lost, tau)
-
     def model_at(self, pull: Array, known: Linearisation, center: Array, error: float) -> tuple[float, Array, Errors]:
         """The costly part with the pull is at least base + <slope, x - center>: base, slope, and their rounding."""
         made, way = self._made(known, pull, error), center - known.point
@@ -160,21 +171,33 @@ class ResidualBound(ResidualState):
 
     def _made(self, known: Linearisation, pull: Array, error: float) -> Errors:
         """What rounding can have done to value and slope at a point; they may be what is left of large terms."""
-        (size, slope), pulled, own = known.sizes, float(np.linalg.norm(pull)), self._errors(known)
+        (size, slope), pulled, own = known.sizes, float(np.linalg.norm(pull)), self.errors(known)
         inner = (inner_error(known.point.size) + FEW) * (slope + pulled) * size
         return Errors(
             own.value + FEW * abs(known.value) + inner + error * size, own.gradient + FEW * (slope + pulled) + error
         )
 
-    def _errors(self, known: Linearisation) -> Errors:
+    def errors(self, known: Linearisation) -> Errors:
         """What rounding can have done to a value and a gradient as such."""
         size, slope = known.sizes
         made = errors_at(self.rest, known.point, known.value, slope) if known.errors is None else Errors(*known.errors)
         if self._own == 0.0:
             return made
+        own = self._own_errors(known.value, size)
+        return Errors(made.value + own.value, made.gradient + own.gradient)
+
+    def _own_errors(self, value: float, size: float) -> Errors:
+        """What rounding does to code that is not ours beside what shows in single answers."""
         # As of 1/2 |A x - b|^2 with |A|^2 the curvature.
-        bent = math.sqrt(2.0 * self.curvature * abs(known.value)) + self._own * self.curvature * size
-        return Errors(made.value + self._own * bent * size, made.gradient + self._own * self.curvature * size)
+        bent = math.sqrt(2.0 * self.curvature * abs(value)) + self._own * self.curvature * size
+        return Errors(self._own * bent * size, self._own * self.curvature * size)
+
+    def own_errors_of(self, columns: Sequence[Column]) -> Errors:
+        """The same for the worst of the columns that a method remembers."""
+        if self._own == 0.0:
+            return Errors(0.0, 0.0)
+        sizes = [float(np.linalg.norm(column.point)) for column in columns]
+        return self._own_errors(max(abs(column.total) for column in columns), max(sizes))
 
     def simple_value(self, x: Array) -> float:
         """The simple part at x."""
@@ -224,21 +247,3 @@ class ResidualBound(ResidualState):
         value = base + float(np.vdot(slope, move)) + 0.5 * float(np.vdot(move, turn))
         domain = FullSpace(point.shape) if self._is_free else self.domain
         return model_minimum(value, slope + turn, point + move, self.modulus, self.simple, domain, there)
-
-
-# A hyperplane separates when it does by more than this part of its terms.
-_MARGIN = 1e-9
-
-
-def separates(A: Operator, b: Array, X: Domain, direction: Array, pull: Array) -> bool:
-    """Whether <direction, A x - b> is positive on all of X, with a margin for rounding; pull = A^T direction."""
-    level, distance = float(np.vdot(direction, b)), float(X.support(-pull))
-    error = A.product_error * float(np.linalg.norm(direction))
-    if X.bounded:
-        rounding = error * X.radius_at_zero
-    else:
-        # Where X is unbounded, a last bit of A^T y may be the difference between a proof and none.
-        rounding = (
-            max(float(X.support(turn - pull)) for turn in (-error, error)) - distance if distance < np.inf else np.inf
-        )
-    return -distance - level > _MARGIN * (abs(distance) + abs(level)) + rounding

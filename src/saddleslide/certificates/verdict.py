@@ -122,8 +122,8 @@ class Certificate:
     within : (float, float)
         Bounds on F(., y) from below and on F(x, .) from above over the points of the sets within `radii`, where a bound
         on a whole set is infinite.
-    radii : (float, float)
-        Lengths around x and y; infinite where a bound is one on the whole set.
+    radii : tuple of float
+        Lengths around x and around each block of y; infinite where a bound is one on the whole set.
     solutions : str
         What every solution obeys and the bounds rest on, where the sets themselves have no end; empty otherwise.
 
@@ -141,7 +141,7 @@ class Certificate:
     calls: Calls = field(default_factory=Calls)
     assumes: str = ""
     within: tuple[float, float] = (-math.inf, math.inf)
-    radii: tuple[float, float] = (math.inf, math.inf)
+    radii: tuple[float, ...] = (math.inf, math.inf)
     solutions: str = ""
 
     @property

@@ -7,29 +7,32 @@ least
     max over tau >= 0 of   min over x' in the set of  base + <slope, x' - x> + simple(x') + tau/2 (|x' - x|^2 - R^2),
 
 since the last term is not positive there. The inner minimum is a proximal step, any tau gives a true bound, and the
-whole is concave in tau with the slope (|x' - x|^2 - R^2) / 2.
+whole is concave in tau with the slope (|x' - x|^2 - R^2) / 2. Over a product of balls, one per block of the point, the
+minimum is the sum of those of the blocks.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.domains import Domain, FullSpace
-from saddleslide.functions.base import Function, errors_at, value_aside
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import FEW, Errors, inner_error
 from saddleslide.functions.separable import finite_slope, prox
+from saddleslide.functions.trust import errors_at, value_aside
+from saddleslide.operators.base import Operator
+from saddleslide.operators.explicit import Matrix
 
 # Steps of the search for tau, and when the step is as long as the radius to this part of it.
 _STEPS, _CLOSE = 24, 1e-3
-
-
-# A ray proves something where it does by more than this part of its terms.
-_MARGIN = 1e-9
 
 
 class Least(NamedTuple):
@@ -40,6 +43,78 @@ class Least(NamedTuple):
     tau: float
 
 
+class Block(NamedTuple):
+    """One block of a point: where it lies in the flat point (None: it is the whole), its set, and the norm of its B."""
+
+    place: slice | None
+    domain: Domain
+    norm: float
+
+    def of(self, point: Array) -> Array:
+        """The block of a point."""
+        return point if self.place is None else point.reshape(-1)[self.place].reshape(self.domain.shape)
+
+
+def blocks_of(domain: Domain, function: Function, B: Operator) -> tuple[Block, ...]:
+    """The blocks of y that have units of their own: those of a product, or of a sum over blocks."""
+    whole = (Block(None, domain, B.norm.upper),)
+    factors = tuple(factor for _, factor in function.blocks_on(domain)) or domain.blocks
+    if len(factors) < 2:
+        return whole
+    stops = list(accumulate(factor.size for factor in factors))
+    places = [slice(stop - factor.size, stop) for stop, factor in zip(stops, factors, strict=True)]
+    parts = B.row_blocks
+    if [math.prod(part.y_shape) for part, _ in parts] == [factor.size for factor in factors]:
+        norms = [abs(scale) * part.norm.upper for part, scale in parts]
+    elif (entries := B.entries) is not None:
+        norms = [Matrix(entries[place]).norm.upper for place in places]
+    else:
+        return whole
+    return tuple(Block(*block) for block in zip(places, factors, norms, strict=True))
+
+
+def least_in_blocks(
+    base: float,
+    slope: Array,
+    center: Array,
+    radii: Sequence[float],
+    simple: Function,
+    blocks: Sequence[Block],
+    made: Errors,
+    taus: Sequence[float],
+) -> tuple[float, float, tuple[float, ...]]:
+    """`least_within` over a product of balls; where the simple part is no sum over the blocks, nothing is known."""
+    if len(blocks) > 1:
+        base, slope, simple, made = _without_linear(base, slope, center, simple, made)
+    parts = _parts_of(simple, blocks)
+    if parts is None:
+        return -math.inf, 0.0, tuple(taus)
+    value, margin, found = 0.0, 0.0, list[float]()
+    for block, part, radius, tau in zip(blocks, parts, radii, taus, strict=True):
+        least = least_within(base, block.of(slope), block.of(center), radius, part, block.domain, made, tau)
+        value, margin = value + least.value, margin + least.margin + (FEW * abs(value) if found else 0.0)
+        found.append(least.tau)
+        # The first block has the constant.
+        base, made = 0.0, Errors(0.0, made.gradient)
+    lost = FEW * len(blocks) * abs(value) if len(blocks) > 1 else 0.0
+    return value - lost, margin + lost, tuple(found)
+
+
+def can_split(simple: Function, blocks: Sequence[Block]) -> bool:
+    """Whether a simple part is a sum over the blocks."""
+    return simple.linear or _parts_of(simple, blocks) is not None
+
+
+def _parts_of(simple: Function, blocks: Sequence[Block]) -> tuple[Function, ...] | None:
+    if len(blocks) == 1:
+        return (simple,)
+    if isinstance(simple, Zero):
+        return tuple(simple for _ in blocks)
+    sizes = [block.domain.size for block in blocks]
+    parts = simple.blocks_on(FullSpace(sum(sizes)))
+    return tuple(part for part, _ in parts) if [space.size for _, space in parts] == sizes else None
+
+
 def least_within(
     base: float, slope: Array, center: Array, radius: float, simple: Function, domain: Domain, made: Errors, tau: float
 ) -> Least:
@@ -48,11 +123,7 @@ def least_within(
     `made` bounds the rounding of base and slope; the search for the best weight begins at `tau`, or where a free step
     is as long as the radius.
     """
-    if simple.linear and not isinstance(simple, Zero):
-        constant, tilt = value_aside(simple, center), simple.gradient(center)
-        lost = errors_at(simple, center, constant, float(np.linalg.norm(tilt)))
-        made = Errors(made.value + lost.value + FEW * (abs(base) + abs(constant)), made.gradient + lost.gradient)
-        base, slope, simple = base + constant, slope + tilt, Zero()
+    base, slope, simple, made = _without_linear(base, slope, center, simple, made)
     size, inner = float(np.linalg.norm(slope)), inner_error(center.size) + FEW
     if isinstance(simple, Zero) and isinstance(domain, FullSpace):
         fall = (size + made.gradient) * radius
@@ -65,20 +136,27 @@ def least_within(
         # Where a free step is as long as the radius; at a minimum any weight that costs nothing beside rounding.
         steep = float(np.linalg.norm(slope + finite_slope(simple, center, domain)))
         tau = max(steep / radius, FEW * abs(base) / radius**2, 1e-200)
+    # One that suited another slope may leave the range of numbers with this one, as at a kink, where any weight suits.
+    tau = max(tau, FEW * size / radius) if radius > 0.0 else tau
     for _ in range(_STEPS):
         x = prox(simple, center - slope / tau, tau, domain)
         step = x - center
         way, last = float(np.linalg.norm(step)), value_aside(simple, x)
         # The terms of the Lagrangian and what each may be off by; beside the minimiser the model rises by its slope.
         found = base + float(np.vdot(slope, step)) + last + 0.5 * tau * (way * way - radius * radius)
-        beside = FEW * (size + tau * way) * (float(np.linalg.norm(x)) + here)
+        # A projection is as accurate as the point that it is of; entries that are clipped are exact.
+        far = 0.0 if isinstance(domain, Box | FullSpace) else size / tau
+        beside = FEW * (size + tau * way) * (float(np.linalg.norm(x)) + here + far)
         terms = size * way + abs(last) + tau * (way * way + radius * radius)
         margin = (
             made.value + made.gradient * max(way, radius) + inner * terms + beside + errors_at(simple, x, last).value
         )
         if found - margin > best.value:
             best = Least(found - margin, margin, tau)
-        if abs(way - radius) <= _CLOSE * radius:
+        # Inside, a weight that costs no more than rounding is as good as none.
+        if abs(way - radius) <= _CLOSE * radius or (
+            way < radius and tau * radius * radius <= FEW * (abs(found) + terms)
+        ):
             break
         low, high = (tau, high) if way > radius else (low, tau)
         # The step of a free minimum is as long as 1 / tau; between two weights that do not suit, their mean.
@@ -94,13 +172,13 @@ def least_within(
     return best
 
 
-def separates_within(tilt: Array, level: float, error: float, center: Array, radius: float, domain: Domain) -> bool:
-    """Whether <tilt, x> > level for all points of the set within the radius of the center, whatever rounding has done.
-
-    Along a ray d of Y on which g is linear, F(x, y + t d) = F(x, y) + t (<B^T d, x> - <g', d>): where that slope is
-    positive for all such x, none of them has a finite maximum over y. `error` bounds what the tilt is wrong by.
-    """
-    size = float(np.linalg.norm(tilt)) * (float(np.linalg.norm(center)) + radius)
-    base = float(np.vdot(tilt, center))
-    found = least_within(base, tilt, center, radius, Zero(), domain, Errors(FEW * size, error), math.nan)
-    return found.value - level > _MARGIN * (abs(base) + abs(level)) + error * float(np.linalg.norm(center))
+def _without_linear(
+    base: float, slope: Array, center: Array, simple: Function, made: Errors
+) -> tuple[float, Array, Function, Errors]:
+    """A simple part that is linear belongs to the model."""
+    if not simple.linear or isinstance(simple, Zero):
+        return base, slope, simple, made
+    constant, tilt = value_aside(simple, center), simple.gradient(center)
+    lost = errors_at(simple, center, constant, float(np.linalg.norm(tilt)))
+    made = Errors(made.value + lost.value + FEW * (abs(base) + abs(constant)), made.gradient + lost.gradient)
+    return base + constant, slope + tilt, Zero(), made

@@ -15,6 +15,7 @@ from saddleslide.certificates.verdict import Status
 from saddleslide.cli.commands import PROBLEMS
 from saddleslide.cli.commands.own_file import own_lines
 from saddleslide.cli.commands.tasks import EXIT_CODES, add_parser, whole
+from saddleslide.cli.doctor import add_doctor, demo_main, doctor_main
 from saddleslide.cli.paper import add_paper, paper_main
 from saddleslide.cli.reporting import prepare_folder, summary, write_solution
 from saddleslide.distributed import DaskSum, connect, local
@@ -26,6 +27,7 @@ from saddleslide.runs.terminal import EXIT_CLOSED_PIPE, Terminal, complain, flus
 
 EXIT_SOLVED, EXIT_NOT_SOLVED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 EXAMPLES = f"""examples:
+  saddleslide demo
   saddleslide solve synthetic
   saddleslide solve tomography --regime standard --reduction 1e-6
   saddleslide solve game --rows 10 --columns 10
@@ -80,6 +82,7 @@ def parser() -> argparse.ArgumentParser:
             each.add_argument("--scheduler", metavar="ADDRESS", help=SCHEDULER)
             each.add_argument("--parts", type=whole(1), default=8, help="blocks of rows of f on the cluster (8)")
     add_paper(commands)
+    add_doctor(commands)
     return top
 
 
@@ -108,7 +111,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _answer(chosen: argparse.Namespace) -> int:
     """Exit code of a command, whatever ends it."""
     try:
-        return paper_main(chosen) if chosen.command == "paper" else _carry_out(chosen)
+        match chosen.command:
+            case "paper":
+                return paper_main(chosen)
+            case "doctor":
+                return doctor_main()
+            case "demo":
+                return demo_main(chosen)
+        return _carry_out(chosen)
     except OutputLostError:
         raise
     except SaddleslideError as error:

@@ -15,9 +15,10 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_number, as_shape
 from saddleslide.distributed.cluster import CUT, Actors, Counts, CutShort, Mode, Repeat, check_client, sendable
-from saddleslide.domains import Domain, FullSpace
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError, UnknownConstantError, UnreachableError, raise_all
-from saddleslide.functions import Function
+from saddleslide.functions.base import Function
 from saddleslide.functions.blockwise import join_smoothness
 from saddleslide.functions.parts import (
     OPERATIONS,
@@ -31,7 +32,9 @@ from saddleslide.functions.parts import (
 )
 from saddleslide.functions.roundings import Rounding, join
 from saddleslide.gallery.consensus import agreement_problem, dual_guess, gossip_matrix, require_connected
-from saddleslide.operators import Gossip, NormBound, Operator, SmallestSingularValue
+from saddleslide.operators.base import Operator
+from saddleslide.operators.spectrum import NormBound, SmallestSingularValue
+from saddleslide.operators.structured import Gossip
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.checkpoint import digest_of
 from saddleslide.theory.holder import Holder

@@ -12,7 +12,8 @@ from saddleslide.arrays.base import Array, as_number
 from saddleslide.distributed.cluster import Counts, Repeat, check_client, find_workers, require
 from saddleslide.errors import InputError, UnreachableError
 from saddleslide.functions.parts import sum_block
-from saddleslide.operators import Operator, as_operator
+from saddleslide.operators.base import Operator
+from saddleslide.operators.explicit import as_operator
 
 _MOST_ROUNDS = 20
 

@@ -19,8 +19,17 @@ from saddleslide.distributed.cluster import LOST, SLOW, Actors, Counts, Mode, Re
 from saddleslide.distributed.host import Host, Job, Relay, Reply
 from saddleslide.distributed.shared_memory import SharedArrays
 from saddleslide.errors import UnreachableError, raise_all
-from saddleslide.functions import Function, Partitioned
-from saddleslide.functions.parts import WITH_ARRAY, Block, Terms, halves, sum_block, sum_in_pieces, whole_blocks
+from saddleslide.functions.base import Function
+from saddleslide.functions.parts import (
+    WITH_ARRAY,
+    Block,
+    Partitioned,
+    Terms,
+    halves,
+    sum_block,
+    sum_in_pieces,
+    whole_blocks,
+)
 from saddleslide.runs.checkpoint import digest_of
 
 _Answer = TypeVar("_Answer")

@@ -12,7 +12,7 @@ from typing import Any, final
 from saddleslide.arrays.base import Array, Shape, read_only
 from saddleslide.distributed.cluster import sendable
 from saddleslide.distributed.shared_memory import is_here, open_array
-from saddleslide.functions import Function
+from saddleslide.functions.base import Function
 from saddleslide.functions.parts import Block, Terms, built_part, evaluate_parts, sum_block, whole_blocks
 
 

@@ -21,10 +21,12 @@ from saddleslide.distributed.cluster import check_client
 from saddleslide.distributed.consensus import consensus
 from saddleslide.distributed.dask_sum import DaskSum
 from saddleslide.errors import InputError, MissingExtraError
-from saddleslide.functions import Blockwise, Function, LeastSquares, Logistic, PoissonTransmission
-from saddleslide.functions.base import is_own_class
+from saddleslide.functions.base import Function
+from saddleslide.functions.blockwise import Blockwise
+from saddleslide.functions.losses import LeastSquares, Logistic, PoissonTransmission
+from saddleslide.functions.trust import is_own_class
 from saddleslide.gallery.consensus import ConsensusSolution
-from saddleslide.operators import Matrix
+from saddleslide.operators.explicit import Matrix
 from saddleslide.problem import SaddleProblem
 
 SUFFIXES = (".npz", ".npy", ".zarr")

@@ -12,6 +12,7 @@ from saddleslide.arrays.base import Array, as_number, as_shape, receive
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.domains.base import Domain, infinite
 from saddleslide.errors import raise_all
+from saddleslide.watcher import lend
 
 
 @final
@@ -70,12 +71,13 @@ class Custom(Domain):
         return True
 
     def project(self, point: Array, out: Array | None = None) -> Array:
-        return receive(NUMPY.hand(self._project, point), self.shape, "Custom: project", out, point)
+        return receive(lend(lambda: NUMPY.hand(self._project, point)), self.shape, "Custom: project", out, point)
 
     def maximizer(self, direction: Array) -> Array:
         if self._support is None:
             return infinite(direction)
-        return receive(NUMPY.hand(self._support, direction), self.shape, "Custom: support", None, direction)
+        own = self._support
+        return receive(lend(lambda: NUMPY.hand(own, direction)), self.shape, "Custom: support", None, direction)
 
     def squared_radius(self, point: Array) -> float:
         return (self._radius + float(np.linalg.norm(point))) ** 2

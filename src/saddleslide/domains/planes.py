@@ -51,11 +51,11 @@ class HalfSpace(Unbounded):
     def project(self, point: Array, out: Array | None = None) -> Array:
         out, normal = self._out(out, point), beside(point, self.normal)
         np.copyto(out, point)
-        # The second time takes the rounding of the first away.
-        for _ in range(2):
-            excess = float(np.vdot(normal, out)) - self.level
-            if excess > 0.0:
-                out -= excess * normal
+        excess = float(np.vdot(normal, out)) - self.level
+        if excess > 0.0:
+            out -= excess * normal
+            # From far away the first step lands beside the plane, on either side, by its rounding.
+            out -= (float(np.vdot(normal, out)) - self.level) * normal
         return out
 
     def maximizer(self, direction: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, split
 from saddleslide.domains.base import Domain
-from saddleslide.domains.program import Program, joined
+from saddleslide.domains.program import Program, join
 from saddleslide.errors import InputError
 
 
@@ -51,7 +51,7 @@ class Product(Domain):
     def as_program(self) -> Program | None:
         found = [factor.as_program() for factor in self.factors]
         said = [part for part in found if part is not None]
-        return joined(said) if len(said) == len(found) else None
+        return join(said) if len(said) == len(found) else None
 
     def _parts(self, point: Array) -> zip[tuple[Domain, Array]]:
         return zip(self.factors, self.split(point), strict=True)

@@ -1,13 +1,14 @@
 """Functions and sets in the form of a quadratic program: what an interior-point method can be told.
 
-A block of a problem is said by numbers alone: 1/2 q x^2 + c x and kinks, entry by entry, on a box with equations. A
-kink w |x - b|, rounded off where `bend` is above 0 (Huber's function), is the maximum over |s| <= w of
-s (x - b) - bend s^2 / 2.
+A block of a problem is said by numbers alone: 1/2 q x^2 + c x and kinks, entry by entry, and squares |A x - b|^2 / 2,
+on a box with equations. A kink w |x - b|, rounded off where `bend` is above 0 (Huber's function), is the maximum over
+|s| <= w of s (x - b) - bend s^2 / 2; squares are the largest of <w, A x - b> - |w|^2 / 2, see `lifted`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -49,6 +50,8 @@ class Program:
         Terms that are not smooth, or Huber functions.
     rows, totals : sparse matrix and array
         Equations rows @ x = totals.
+    squares : tuple of (matrix, array)
+        A and b of the terms |A x - b|^2 / 2.
 
     Examples
     --------
@@ -65,12 +68,13 @@ class Program:
     rows: Any
     totals: Array
     kinks: tuple[Kink, ...] = ()
+    squares: tuple[tuple[Any, Array], ...] = ()
 
     @classmethod
     def on(cls, size: int, lower: Any = -np.inf, upper: Any = np.inf, rows: Any = None, totals: Any = ()) -> Program:
         """0 on a box with equations."""
         low, high = (np.array(np.broadcast_to(np.ravel(end), (size,)), dtype=np.float64) for end in (lower, upper))
-        rows = scipy.sparse.csr_array((0, size) if rows is None else rows)
+        rows = _no_rows(size) if rows is None else scipy.sparse.csr_array(rows)
         return cls(np.zeros(size), np.zeros(size), low, high, rows, np.ravel(totals).astype(np.float64))
 
     @property
@@ -80,30 +84,39 @@ class Program:
 
     def plus(self, other: Program) -> Program:
         """The sum of both functions where both sets meet."""
+        # Most parts have no equations.
+        known = [part.rows for part in (self, other) if part.totals.size]
+        rows = scipy.sparse.vstack(known, format="csr") if len(known) == 2 else (known or [self.rows])[0]
         return Program(
             self.quadratic + other.quadratic, self.linear + other.linear,
             np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper),
-            scipy.sparse.vstack([self.rows, other.rows], format="csr"), np.concatenate([self.totals, other.totals]),
-            self.kinks + other.kinks,
+            rows, np.concatenate([self.totals, other.totals]), self.kinks + other.kinks, self.squares + other.squares,
         )  # fmt: skip
 
     def times(self, factor: float) -> Program:
         """`factor` > 0 times the function."""
         kinks = tuple(Kink(factor * kink.weight, kink.center, kink.bend / factor) for kink in self.kinks)
-        return replace(self, quadratic=factor * self.quadratic, linear=factor * self.linear, kinks=kinks)
+        root = factor**0.5
+        squares = self.squares if factor == 1.0 else tuple((root * A, root * b) for A, b in self.squares)
+        quadratic, linear = factor * self.quadratic, factor * self.linear
+        return replace(self, quadratic=quadratic, linear=linear, kinks=kinks, squares=squares)
 
     def translated(self, b: Array) -> Program:
         """The function at x - b, but for a constant."""
         return replace(
             self, linear=self.linear - self.quadratic * b, lower=self.lower + b, upper=self.upper + b,
             totals=self.totals + self.rows @ b, kinks=tuple(replace(k, center=k.center + b) for k in self.kinks),
+            squares=tuple((A, data + A @ b) for A, data in self.squares),
         )  # fmt: skip
 
 
-def joined(parts: Sequence[Program]) -> Program:
+def join(parts: Sequence[Program]) -> Program:
     """The program of x_1, ..., x_n, one after the other."""
-    kinks, start, total = [], 0, sum(part.size for part in parts)
+    kinks, squares, start, total = [], [], 0, sum(part.size for part in parts)
     for part in parts:
+        for A, b in part.squares:
+            sides = [scipy.sparse.csr_array((b.size, width)) for width in (start, total - start - part.size)]
+            squares.append((scipy.sparse.hstack([sides[0], A, sides[1]], format="csr"), b))
         for kink in part.kinks:
             weight, center, bend = (np.zeros(total) for _ in range(3))
             place = slice(start, start + part.size)
@@ -113,8 +126,12 @@ def joined(parts: Sequence[Program]) -> Program:
     q, c, lower, upper = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("quadratic", "linear", "lower", "upper")
     )
-    rows = scipy.sparse.block_diag([part.rows for part in parts], format="csr")
-    return Program(q, c, lower, upper, rows, np.concatenate([part.totals for part in parts]), tuple(kinks))
+    # Most parts have no equations.
+    bound = any(part.totals.size for part in parts)
+    known = scipy.sparse.block_diag([part.rows for part in parts], format="csr") if bound else None
+    rows = _no_rows(total) if known is None else known
+    totals = np.concatenate([part.totals for part in parts])
+    return Program(q, c, lower, upper, rows, totals, tuple(kinks), tuple(squares))
 
 
 def program_of(function: Said, domain: Domain) -> Program | None:
@@ -122,3 +139,51 @@ def program_of(function: Said, domain: Domain) -> Program | None:
     first = domain.as_program()
     second = None if first is None else function.as_program(domain.size)
     return None if first is None or second is None else second.plus(first)
+
+
+@cache
+def _no_rows(size: int) -> Any:
+    """No equations: which takes a while to make, and nobody changes."""
+    return scipy.sparse.csr_array((0, size))
+
+
+def lifted(f: Program, g: Program, B: Any) -> tuple[Program, Program, list[Any]]:
+    """The saddle problem of two programs without squares, and the blocks of rows of its matrix.
+
+    |A x - b|^2 / 2 is the largest of <w, A x - b> - |w|^2 / 2 over w, which stands beside y; the same with x and y
+    exchanged.
+
+    Examples
+    --------
+    >>> import numpy as np, saddleslide as ss
+    >>> f = program_of(ss.functions.LeastSquares(np.array([[1.0, 2.0]]), [3.0]), ss.domains.FullSpace(2))
+    >>> g = program_of(ss.functions.Zero(), ss.domains.FullSpace(1))
+    >>> one, other, blocks = lifted(f, g, np.array([[1.0, -1.0]]))
+    >>> other.quadratic, other.linear, blocks
+    (array([0., 1.]), array([0., 3.]), [array([[ 1., -1.]]), array([[1., 2.]])])
+    """
+    if not (f.squares or g.squares):
+        return f, g, [B]
+    if g.squares:
+        B = _beside([B, *(-C.T for C, _ in g.squares)])
+    beside = int(sum(e.size for _, e in g.squares))
+    blocks = [A if not beside else _beside([A, scipy.sparse.csr_array((b.size, beside))]) for A, b in f.squares]
+    sides = [join([_plain(side), *map(_square, other.squares)]) for side, other in ((f, g), (g, f))]
+    return sides[0], sides[1], [B, *blocks] if B.shape[0] or not blocks else blocks
+
+
+def _plain(side: Program) -> Program:
+    return replace(side, squares=())
+
+
+def _square(term: tuple[Any, Array]) -> Program:
+    """|w|^2 / 2 + <b, w>."""
+    made = Program.on(term[1].size)
+    return replace(made, quadratic=np.ones(made.size), linear=term[1])
+
+
+def _beside(parts: list[Any]) -> Any:
+    """Matrices side by side, of sparse rows only where all but empty ones are sparse."""
+    if all(scipy.sparse.issparse(part) for part in parts):
+        return scipy.sparse.hstack(parts, format="csr")
+    return np.hstack([part.toarray() if scipy.sparse.issparse(part) else part for part in parts])

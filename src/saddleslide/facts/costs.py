@@ -13,10 +13,9 @@ import numpy as np
 from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
-from saddleslide.functions.lifted import LinearModel
-from saddleslide.operators import FiniteDifferences, ForeignMatrix, Matrix, Operator
-from saddleslide.operators.spectrum import made
+from saddleslide.operators.base import Operator
 from saddleslide.problem import SaddleProblem
+from saddleslide.watcher import made
 
 # A function or product of unknown code is taken to be this much dearer than a pass over its vector.
 _UNKNOWN = 50.0
@@ -28,18 +27,14 @@ FEWEST_ON_G = 4
 
 def product_cost(coupling: Operator) -> float:
     """Operations of one product."""
-    size = math.prod(coupling.x_shape) + math.prod(coupling.y_shape)
-    if isinstance(coupling, FiniteDifferences):
-        return 2.0 * size
-    if isinstance(coupling, Matrix | ForeignMatrix):
-        return 2.0 * coupling.entry_count
-    return _UNKNOWN * size
+    known = coupling.operations
+    return _UNKNOWN * (math.prod(coupling.x_shape) + math.prod(coupling.y_shape)) if known is None else known
 
 
 def gradient_cost(f: Function, size: int) -> float:
     """Operations of one gradient."""
-    if isinstance(f, LinearModel):
-        return 2.0 * product_cost(f.A)
+    if f.linear_image is not None:
+        return 2.0 * product_cost(f.linear_image)
     # Of the parts alone, so that a plan does not depend on where they are; declare or measure what waiting costs.
     costs = f.over_parts(partial(gradient_cost, size=size))
     if costs:
@@ -80,7 +75,7 @@ def measure_costs(problem: SaddleProblem, repeats: int = 3) -> tuple[float, floa
     return f, g, B
 
 
-def chosen_costs(problem: SaddleProblem, costs: Any, name: str) -> tuple[float, float, float]:
+def choose_costs(problem: SaddleProblem, costs: Any, name: str) -> tuple[float, float, float]:
     """Declared, measured ("measure") or estimated (None) costs of f', g' and a product."""
     if costs is None:
         return estimate_costs(problem)

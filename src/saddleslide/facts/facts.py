@@ -11,29 +11,31 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from saddleslide import facts
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
+from saddleslide.domains.program import Program, lifted, program_of
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.facts.requirements import find_missing
 from saddleslide.functions.base import Function
-from saddleslide.functions.constants import estimated_smoothness, exponent, smoothness_at_hand
+from saddleslide.functions.constants import estimate_smoothness, exponent, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.searched import split_simple
 from saddleslide.functions.separable import has_prox, prox
-from saddleslide.operators.spectrum import note
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Term
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.levels import levelwise_terms
-from saddleslide.theory.noise import ESTIMATE
+from saddleslide.theory.hypotheses import ESTIMATE, Constant
+from saddleslide.watcher import note
 
 SMOOTHNESS_NAMES = ("nu_x", "H_x", "nu_y", "H_y", "L_xy")
 CONSTANT_NAMES = (*SMOOTHNESS_NAMES, "mu_x", "mu_y")
+# Curvature through B (Assumption properties_of_B): declared, or found where anchors are asked for.
+COUPLING_NAMES = ("mu_xy", "mu_yx")
 
 
 @dataclass(eq=False)
@@ -112,6 +114,11 @@ class BlockFacts(FunctionFacts):
         return split_simple(self.function, self.domain)
 
     @cached_property
+    def program(self) -> Program | None:
+        """The function on its set as a quadratic program; None where it is none."""
+        return program_of(self.function, self.domain)
+
+    @cached_property
     def rest(self) -> FunctionFacts:
         """The part that needs gradients."""
         return FunctionFacts(self._parts[0], self.domain)
@@ -163,8 +170,8 @@ class Facts:
         self.problem, self._distances = problem, distances
         self.f, self.g = BlockFacts(problem.f, problem.X), BlockFacts(problem.g, problem.Y)
 
-    def with_distances(self, distances: tuple[float, float]) -> Facts:
-        """The same facts, were these the distances."""
+    def with_distances(self, distances: tuple[float, float] | None) -> Facts:
+        """The same facts, were these the distances; or were these not known."""
         found = copy(self)
         found._distances = distances
         return found
@@ -180,6 +187,23 @@ class Facts:
         smallest = self.problem.coupling.smallest_singular_value(positive=True).lower
         return float((self.problem.coupling.norm.upper / smallest) ** 2) if smallest > 0.0 else math.inf
 
+    @cached_property
+    def newton_cost(self) -> float:
+        """Operations of one step of an interior-point method; infinite where there can be none."""
+        return math.inf if self.lifted is None else facts.newton_cost(*self.lifted)
+
+    @cached_property
+    def lifted(self) -> tuple[Program, Program, list[Any]] | None:
+        """Both blocks as programs without squares, and the blocks of rows of their matrix; None where there is none."""
+        f, g, B = self.f.program, self.g.program, self.problem.coupling.entries
+        return None if f is None or g is None or B is None else lifted(f, g, B)
+
+    @cached_property
+    def least_newton_cost(self) -> float:
+        """The same from below, quickly found; infinite where f or g is no program, or B has no entries at hand."""
+        f, g = self.f.program, self.g.program
+        return math.inf if f is None or g is None else sum(facts.least_forming(side) for side in (f, g))
+
     @property
     def moduli(self) -> tuple[float, float]:
         """Of f and of g."""
@@ -192,15 +216,6 @@ class Facts:
 
     def _sizes_at(self, x: Array, y: Array) -> Sizes:
         return Sizes((self.f.domain.squared_radius(x), self.g.domain.squared_radius(y)), self.moduli)
-
-    @cached_property
-    def budget_terms(self) -> list[Term]:
-        """f, g and B, each in the norm in which Corollary 3.6 gives it the smallest budget; [] where there is none."""
-        squares, flat = self.sizes.squared_radii, Holder(1.0, 0.0)
-        # Without curvature on a block there are no level-wise norms, and on a single point none is the smallest.
-        if not (min(self.norm, *squares) > 0.0 and math.isfinite(max(self.norm, *squares))):
-            return []
-        return levelwise_terms(self.f.holder or flat, self.g.holder or flat, self.norm, *squares)
 
     @property
     def distances(self) -> tuple[float, float]:
@@ -254,8 +269,9 @@ def _ratio(distances: tuple[float, float]) -> float:
 
 def check_constants(constants: Mapping[str, float]) -> dict[str, float]:
     """Declared values, after refusing what can not be one."""
-    unknown = sorted(set(constants) - set(CONSTANT_NAMES), key=str)
-    raise_all("plan", [f"constants has {unknown}; expected names among {list(CONSTANT_NAMES)}."] * bool(unknown))
+    names = (*CONSTANT_NAMES, *COUPLING_NAMES)
+    unknown = sorted(set(constants) - set(names), key=str)
+    raise_all("plan", [f"constants has {unknown}; expected names among {list(names)}."] * bool(unknown))
     values = {name: as_number(value, f"plan: constants[{name!r}]", 0.0) for name, value in constants.items()}
     if values.get("L_xy") == 0.0:
         raise InputError(
@@ -279,7 +295,7 @@ def plan_constants(problem: SaddleProblem, values: Mapping[str, float], names: S
         try:
             smoothness, source = function.smoothness(domain), name
         except UnknownConstantError:
-            smoothness = estimated_smoothness(function, domain, point)
+            smoothness = estimate_smoothness(function, domain, point)
             source = f"estimated from a few gradients of {name}; {ESTIMATE}"
         computed |= {f"nu_{side}": (smoothness.nu, source), f"H_{side}": (smoothness.H, source)}
     if "L_xy" not in values:

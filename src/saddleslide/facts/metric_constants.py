@@ -11,19 +11,19 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays.base import Array, as_number
-from saddleslide.domains import Box, Domain
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import hessian_diagonal
-from saddleslide.metrics import Entrywise, Metric
-from saddleslide.metrics.base import Symbol
-from saddleslide.operators import Operator
-from saddleslide.operators.spectrum import FACTORISABLE, made, margin_of_rounding, norm_bound
+from saddleslide.metrics.base import Entrywise, Metric, Symbol
+from saddleslide.operators.base import Operator
+from saddleslide.operators.spectrum import FACTORISABLE, margin_of_rounding, norm_bound
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Term
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.levels import levelwise_terms
-from saddleslide.theory.noise import ESTIMATE
+from saddleslide.theory.hypotheses import ESTIMATE, Constant
+from saddleslide.theory.levels import Term, levelwise_terms
+from saddleslide.watcher import made
 
 # Norms of the x block that are not a number; the weight between the blocks is chosen beside them.
 BUILT_METRICS = ("diagonal", "spectral", "fft")
@@ -204,18 +204,16 @@ def _norm_in_metric(metric: Metric, coupling: Operator) -> Constant:
 
 @final
 class _Rescaled(Operator):
-    """B P^(-1/2) for a P that is diagonal in a fast basis."""
+    """B P^(-1/2) for a P that is diagonal in a fast basis, as it is seen from there."""
 
     def __init__(self, coupling: Operator, metric: Symbol) -> None:
         self.inner, self.metric = coupling, metric
         self.x_shape, self.y_shape = coupling.x_shape, coupling.y_shape
         self.roots = np.sqrt(np.broadcast_to(metric.symbol, metric.to_basis(np.zeros(coupling.x_shape)).shape))
 
-    def _scale(self, x: Array) -> Array:
-        return self.metric.from_basis(self.metric.to_basis(x) / self.roots)
-
     def forward(self, x: Array, out: Array | None = None) -> Array:
-        return self.inner.forward(self._scale(x), out)
+        return self.inner.forward(self.metric.from_basis(x / self.roots), out)
 
     def adjoint(self, y: Array, out: Array | None = None) -> Array:
-        return np.multiply(self._scale(self.inner.adjoint(y)), 1.0, out=out)
+        found: Array = np.divide(self.metric.to_dual(self.inner.adjoint(y)), self.roots, out=out)
+        return found

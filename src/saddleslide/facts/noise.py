@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
 
 from saddleslide.arrays.base import Array
+from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import check_sample
+from saddleslide.functions.base import Function
+from saddleslide.functions.trust import run_aside
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Term
-from saddleslide.theory.noise import ESTIMATE
+from saddleslide.theory.hypotheses import ESTIMATE, Constant
+from saddleslide.theory.levels import Term
 
 _ADVICE = (
     "Put the unbounded block in a Ball or Box that is sure to hold the solution, or add a ridge "
@@ -34,6 +39,17 @@ def noise_constants(problem: SaddleProblem, start: tuple[Array, Array]) -> dict[
     return found
 
 
+def check_sample(function: Function, domain: Domain, name: str, start: Array | None = None) -> None:
+    """One draw at the start, thrown away: wrong shapes and numbers show before a run begins."""
+    x = domain.project(np.zeros(domain.shape)) if start is None else start
+    drawn: Any = run_aside(function, lambda: function.sample(x, np.random.default_rng(0)))
+    if np.shape(drawn) != domain.shape or not np.isfinite(drawn).all():
+        raise InputError(
+            f"{name}: its sampled gradient has shape {np.shape(drawn)} or numbers that are not finite; expected finite "
+            f"numbers of shape {domain.shape}."
+        )
+
+
 def variances(constants: Mapping[str, Constant]) -> tuple[float, float]:
     """sigma_x^2 and sigma_y^2 in the Euclidean norm, 0 for exact gradients."""
     x, y = (constants[name].value if name in constants else 0.0 for name in ("sigma2_x", "sigma2_y"))
@@ -49,15 +65,6 @@ def with_variances(terms: Sequence[Term], constants: Mapping[str, Constant]) -> 
     ]
 
 
-def refuse_mixed(regime: str) -> None:
-    """The paper has no stochastic statement for one modulus of curvature."""
-    if regime == "mixed":
-        raise InputError(
-            "plan: regime 'mixed' has no statement for sampled gradients; expected bounded domains "
-            f"(regime='degenerate') or strongly convex f and g (regime='restarts'). {_ADVICE}"
-        )
-
-
 def refuse_unbounded(problem: SaddleProblem) -> None:
     """The uniform theorem takes a sup over the domains."""
     sets = (("X", problem.X), ("Y", problem.Y))
@@ -67,6 +74,14 @@ def refuse_unbounded(problem: SaddleProblem) -> None:
             f"plan: a gradient is sampled and the domain is unbounded: {' and '.join(endless)}; regime 'degenerate' "
             f"expects bounded ones (Theorem VI_sliding_stochastic_uniform). {_ADVICE}"
         )
+
+
+def refuse_unbounded_block(block: str, domain: Domain) -> NoReturn:
+    """The mixed regime takes a sup over the block that it regularises; only exact gradients have a way around it."""
+    raise InputError(
+        f"plan: with sampled gradients and no curvature of {block} regime 'mixed' is left, and {block.upper()} is "
+        f"{domain}: Omega of the block without curvature is inf; expected a bounded set. {_ADVICE}"
+    )
 
 
 def check_anchor_batch(anchor_batch: int | None, anchors: bool, constants: Mapping[str, Constant] | None) -> None:

@@ -6,20 +6,18 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from saddleslide.domains import Domain, FullSpace
-from saddleslide.domains.program import program_of
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.operators.base import is_own_code
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant
-from saddleslide.theory.hypotheses import COMPUTED, DECLARED, FOLLOWS, UNKNOWN, VIOLATED, Hypothesis
-from saddleslide.theory.mixed import Regularisation
-from saddleslide.theory.noise import ESTIMATE
-from saddleslide.theory.restarts import Curvature
+from saddleslide.theory.hypotheses import COMPUTED, DECLARED, ESTIMATE, FOLLOWS, UNKNOWN, VIOLATED, Constant, Hypothesis
 
 if TYPE_CHECKING:
     from saddleslide.facts.facts import BlockFacts, Facts
+    from saddleslide.theory.mixed import Regularisation
+    from saddleslide.theory.restarts import Curvature
 
 # Of a function on its set: "smooth f", "bounded Y". What must hold, and what is said where it does not.
 _OF_A_BLOCK: dict[str, tuple[Callable[[BlockFacts], bool], str]] = {
@@ -56,7 +54,7 @@ _OF_A_BLOCK: dict[str, tuple[Callable[[BlockFacts], bool], str]] = {
         "bounded domain, or with strong convexity.",
     ),
     "quadratic program of": (
-        lambda block: program_of(block.function, block.domain) is not None,
+        lambda block: block.program is not None,
         "{name} = {block.function!r} on {block.domain} is no quadratic program of its entries; expected quadratics, "
         "absolute values and Huber functions, on boxes with equations.",
     ),

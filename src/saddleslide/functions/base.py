@@ -1,73 +1,35 @@
-"""The protocol of f and g: value and gradient together, smoothness and strong convexity on a domain."""
+"""What a function is: value and gradient together, constants on a domain, and whatever else it can do."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, final
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from saddleslide.arrays.base import Array, Shape, as_number
-from saddleslide.arrays.kinds import ArrayKind, Built, is_callers
-from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide import functions
+from saddleslide.arrays.base import Array, Shape
+from saddleslide.arrays.kinds import Built, is_callers
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.domains.program import Kink, Program
 from saddleslide.errors import InputError
-from saddleslide.functions.roundings import EPS, FEW, OWN_CODE, Errors, Rounding, inner_error
+from saddleslide.functions.roundings import FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm, free_step
-from saddleslide.operators import Operator
-from saddleslide.operators.spectrum import made
+from saddleslide.functions.variance import EXACT, Variance
+from saddleslide.operators.base import Operator
 from saddleslide.theory.holder import Holder
 
 if TYPE_CHECKING:
     from saddleslide.functions.searched import TiltedMinimum
+    from saddleslide.operators.adjoint_test import AdjointTest
+    from saddleslide.operators.factor import Solvable
 
 _Answer = TypeVar("_Answer")
-_Kind = TypeVar("_Kind")
 _Function = TypeVar("_Function", bound="Function")
-
-
-@dataclass(frozen=True)
-class Variance:
-    """A bound on E|G(x) - f'(x)|^2 over a domain, in the Euclidean norm.
-
-    Parameters
-    ----------
-    value : float
-        The bound, sigma^2; 0 for exact gradients.
-    origin : str
-        How it was found.
-    estimate : bool
-        True when it is not a bound: the largest of what was seen at a few points.
-
-    Examples
-    --------
-    >>> 2.0 * Variance(1.0, "declared") + Variance(0.5, "declared")
-    Variance(value=4.5, origin='declared', estimate=False)
-    """
-
-    value: float
-    origin: str
-    estimate: bool = False
-
-    def __add__(self, other: Variance) -> Variance:
-        """Variance of a sum of independent draws."""
-        # An exact gradient adds nothing; a variance estimated to be 0 is still no bound.
-        for first, second in ((self, other), (other, self)):
-            if first.value == 0.0 and not first.estimate:
-                return second
-        origins = dict.fromkeys((self.origin, other.origin))
-        return Variance(self.value + other.value, "; ".join(origins), self.estimate or other.estimate)
-
-    def __rmul__(self, factor: float) -> Variance:
-        """Variance of a multiple of a draw."""
-        return Variance(factor * factor * self.value, self.origin, self.estimate)
-
-
-EXACT = Variance(0.0, "exact gradients")
 
 
 class Function(Built, ABC):
@@ -106,6 +68,10 @@ class Function(Built, ABC):
     drawn: tuple[int, int] = (1, 1)
     # Whether `prox` takes a step per entry, as those of sums over entries do.
     has_entry_steps: bool = False
+    # Whether it is a sum of squares, hence >= 0, whoever makes the products inside.
+    is_sum_of_squares: bool = False
+    # The delta of a (delta, L)-oracle that its values and gradients are; 0 where they are exact.
+    inexactness: float = 0.0
     # Whether `prox` only multiplies groups of entries by numbers in [0, 1], as those of Euclidean norms do.
     shrinks: bool = False
 
@@ -138,6 +104,37 @@ class Function(Built, ABC):
     def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
         """The answers of the functions whose gradients are added up for its own, wherever they are; none of others."""
         return []
+
+    def terms(self) -> list[tuple[float, Function]]:
+        """The functions that it is a weighted sum of, with their weights; itself where it is none."""
+        return [(1.0, self)]
+
+    def parts_in(self, shape: Shape) -> list[tuple[Function, Shape]]:
+        """The functions that it is made of, with the shapes that they take where it takes this one."""
+        return [(part, shape) for part in self.components]
+
+    def blocks_on(self, domain: Domain, *arrays: Array) -> list[tuple[Any, ...]]:
+        """Block by block where it is a sum over blocks of x: function, domain, and the blocks of the arrays."""
+        return []
+
+    @property
+    def matrix_test(self) -> Callable[[], AdjointTest] | None:
+        """A test, by products, whether a matrix inside is symmetric as it must be; None where there is none."""
+        return None
+
+    @property
+    def linear_image(self) -> Operator | None:
+        """The operator A of a function loss(Ax) + ridge/2 |x|^2; None of any other."""
+        return None
+
+    @property
+    def squared_residual(self) -> tuple[Operator, Array] | None:
+        """A and b of |Ax - b|^2/2 + ridge/2 |x|^2, without weights of its rows; None of any other."""
+        return None
+
+    def hessian_factor(self, domain: Domain) -> Solvable | None:
+        """The constant Hessian with its factors, where they are worth their cost on the domain."""
+        return None
 
     @abstractmethod
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
@@ -202,12 +199,12 @@ class Function(Built, ABC):
     @property
     def own_code(self) -> bool:
         """Whether it runs code of the caller's: then a value alone is a call like a gradient."""
-        return is_own_class(self)
+        return is_callers(self)
 
     @property
     def convex_on_trust(self) -> bool:
         """Whether nothing but the caller's word says that it is convex."""
-        return is_own_class(self) or self.own_code
+        return is_callers(self) or self.own_code
 
     @property
     def value_cost(self) -> float:
@@ -293,9 +290,7 @@ class Function(Built, ABC):
         >>> ss.functions.L2().conjugate().prox(np.array([3.0, 4.0]), 1.0)
         array([0.6, 0.8])
         """
-        from saddleslide.functions.conjugate import Conjugate
-
-        return Conjugate(self)
+        return functions.Conjugate(self)
 
     def conjugate_value(self, y: Array) -> float:
         """f*(y), infinite outside its domain; NaN where no closed form is known."""
@@ -305,6 +300,14 @@ class Function(Built, ABC):
         """(factor f)* as a function g on the set Y where it is finite, for arrays of a shape: what `f @ K` becomes."""
         scaled = self if factor == 1.0 else factor * self
         return scaled.conjugate(), FullSpace(shape)
+
+    def far_slope(self, shape: Shape) -> Array | None:
+        """A subgradient far out, where f grows; None where none is at hand."""
+        return None
+
+    def far_point(self, shape: Shape) -> Array | None:
+        """Of a conjugate: a point where it is finite, at which its function grows far out."""
+        return None
 
     def effective_domain(self, shape: Shape) -> Domain:
         """A set outside which f is infinite, for arrays of a shape; the whole space where there is none."""
@@ -320,9 +323,7 @@ class Function(Built, ABC):
 
     def after(self, K: Any) -> Function:
         """f(K x) by its gradient."""
-        from saddleslide.functions.composed import Composed
-
-        return Composed(self, K)
+        return functions.Composed(self, K)
 
     def translated(self, b: Any) -> Function:
         """f(x - b).
@@ -333,9 +334,7 @@ class Function(Built, ABC):
         >>> ss.functions.L1().translated([1.0, 2.0]).value(np.array([1.0, 0.0]))
         2.0
         """
-        from saddleslide.functions.conjugate import Translated
-
-        return Translated(self, b)
+        return functions.Translated(self, b)
 
     def hessian_product(self, v: Array) -> Array:
         """Hessian times v, for quadratic functions only."""
@@ -353,13 +352,8 @@ class Function(Built, ABC):
 
     def __add__(self, other: Function) -> Function:
         if isinstance(other, Function):
-            return Sum(self, other)
-        if callable(getattr(other, "prox", None)):
-            raise InputError(
-                f"f + h: h is {type(other).__name__} of {type(other).__module__}; expected a function of ss.functions. "
-                "Write f + ss.functions.from_pyproximal(h), or give its step and value to ss.functions.Custom."
-            )
-        return NotImplemented
+            return functions.Sum(self, other)
+        return _refuse_foreign(other)
 
     def __mul__(self, factor: float) -> Function:
         if np.ndim(factor) > 0:
@@ -367,7 +361,7 @@ class Function(Built, ABC):
                 f"factor * f: factor has shape {np.shape(factor)}; expected one number. A function of A x is f @ A; "
                 "weights of entries are an argument of the function, such as ss.functions.L1(weights)."
             )
-        return Scaled(factor, self)
+        return functions.Scaled(factor, self)
 
     __rmul__ = __mul__
 
@@ -375,485 +369,39 @@ class Function(Built, ABC):
         raise InputError(f"A @ f: the operator comes second; a function of A x is f @ A. A is {type(A).__name__}.")
 
     def __matmul__(self, K: Any) -> Function:
-        from saddleslide.functions.composed import Composed
-
-        return Composed(self, K)
+        return functions.Composed(self, K)
 
     def __radd__(self, other: Any) -> Function:
         # So that sum([f1, f2]) works: it starts from 0.
-        return self if np.ndim(other) == 0 and other == 0 else NotImplemented
+        return self if np.ndim(other) == 0 and other == 0 else _refuse_foreign(other)
+
+    def __sub__(self, other: Any) -> Function:
+        raise InputError(
+            "f - h: a difference need not be convex; expected sums with factors >= 0. A linear term <c, x> is taken "
+            "off by f + ss.functions.Linear(-c)."
+        )
+
+    def __neg__(self) -> Function:
+        raise InputError(f"-f: f is {self!r}, and its negative need not be convex; expected factors >= 0.")
+
+
+def _refuse_foreign(other: Any) -> Any:
+    """What is added to a function and is none of ours: what to write for it."""
+    if callable(getattr(other, "prox", None)):
+        raise InputError(
+            f"f + h: h is {type(other).__name__} of {type(other).__module__}; expected a function of ss.functions. "
+            "Write f + ss.functions.from_pyproximal(h), or give its step and value to ss.functions.Custom."
+        )
+    if callable(other):
+        raise InputError(
+            "f + h: h is code; expected a function of ss.functions. Write f + ss.functions.from_callable(h), where "
+            "h(x) is the pair of a value and a gradient, or give a value, gradient or proximal step to "
+            "ss.functions.Custom."
+        )
+    return NotImplemented
 
 
 def on_pairs(function: _Function) -> _Function:
     """The function itself, marked as one of pairs."""
     function.is_complex = True
     return function
-
-
-def is_own_class(part: object) -> bool:
-    """Whether a function or a domain is of a class of the caller's: what such a class says of itself is declared."""
-    return is_callers(part)
-
-
-def is_ours(part: object, kind: Callable[..., _Kind]) -> TypeGuard[_Kind]:
-    """Whether it is of a class of ours and goes by what that class is made of; a class derived from it may not."""
-    return isinstance(part, kind) and not is_own_class(part)  # type: ignore[arg-type]
-
-
-def runs_own_code(f: Function) -> bool:
-    """Whether a function is, or is made of, code of the caller's, whatever a class of theirs says."""
-    return is_own_class(f) or f.own_code
-
-
-def run_aside(f: Function, work: Callable[[], _Answer]) -> _Answer:
-    """A value or a gradient that is no call where f is ours: inside a closed form, of a simple term, for an estimate.
-
-    Every run of the caller's code is a call, so there it is counted for the call under way.
-    """
-    return made(f, work) if runs_own_code(f) else work()
-
-
-def envelope_gradient(f: Function, x: Array) -> Array:
-    """A subgradient of f at the point of a short proximal step from x: of a function that offers none at x itself."""
-    step = 1e-6 * (1.0 + float(np.max(np.abs(x), initial=0.0)))
-    found: Array = (x - f.prox(x, step)) / step
-    return found
-
-
-def value_aside(f: Function, x: Array) -> float:
-    """`run_aside` for a value."""
-    return run_aside(f, lambda: f.value(x))
-
-
-def gradient_aside(f: Function, x: Array) -> Array:
-    """`run_aside` for a gradient."""
-    return run_aside(f, lambda: f.gradient(x))
-
-
-def certain_modulus(f: Function, domain: Domain) -> float:
-    """The modulus of f that follows from what it is; nothing that a class of the caller's says is certain."""
-    return 0.0 if is_own_class(f) else f.certain_convexity(domain)
-
-
-def read_rounding(f: Function) -> Rounding:
-    """What rounding can do to f; that of the caller's code, whatever its class says."""
-    return OWN_CODE if is_own_class(f) else f.error_model
-
-
-def takes_products(function: Function) -> bool:
-    """Whether constants of the function take products with the caller's code to find out.
-
-    It does not matter whether they have been found out before: a second solve decides as the first one did.
-    """
-    return any(not operator.norm_at_hand for operator, _ in function.operators)
-
-
-def exponent(function: Function, domain: Domain) -> float:
-    """The Hölder exponent of the gradient: 1 of any function of a linear image of ours, whatever the norm of that map.
-
-    Raises what `smoothness` raises.
-    """
-    if not takes_products(function):
-        return function.smoothness(domain).nu
-    return Function.exponent(function, domain) if is_own_class(function) else function.exponent(domain)
-
-
-def diagonal_of(f: Function, shape: Shape) -> Array | None:
-    """Diagonal of f'' at 0, flat; of a class of the caller's what its form says."""
-    return Function.hessian_diagonal(f, shape) if is_own_class(f) else f.hessian_diagonal(shape)
-
-
-def inside(f: Function) -> Iterator[Function]:
-    """The function and all that it is made of, as far as they are in this process."""
-    yield f
-    for part in f.components:
-        yield from inside(part)
-
-
-def errors_at(f: Function, x: Array, value: float, slope: float = 0.0) -> Errors:
-    """Bounds on the errors of a value of f, and of a gradient of the size `slope`, that were computed at x."""
-    if is_own_class(f):
-        return OWN_CODE.at(float(np.linalg.norm(x)), value, slope, x.size)
-    found, sharp = f.error_model.at(f.term_size(x), value, slope, x.size), f.entrywise_errors(x)
-    if sharp is None or not math.isfinite(value):
-        return found
-    return Errors(min(found.value, sharp.value), min(found.gradient, sharp.gradient))
-
-
-class Composite(Function):
-    """A function that is made of others (`components`): what is true of all of them, or of one."""
-
-    def __init__(self, *parts: Function) -> None:
-        self.separable = all(part.separable for part in parts)
-        self.quadratic = all(part.quadratic for part in parts)
-        self.linear = all(part.linear for part in parts)
-        self.is_complex = any(part.is_complex for part in parts)
-        self.has_value = all(part.has_value for part in parts)
-        self.has_gradient = all(part.has_gradient for part in parts)
-
-    def stays_on_host(self, kind: ArrayKind) -> tuple[str, ...]:
-        return tuple(word for part in self.components for word in part.stays_on_host(kind))
-
-    @property
-    def operators(self) -> tuple[tuple[Operator, float], ...]:
-        return tuple(pair for part in self.components for pair in part.operators)
-
-    @property
-    def own_code(self) -> bool:
-        return is_own_class(self) or any(map(runs_own_code, self.components))
-
-    @property
-    def convex_on_trust(self) -> bool:
-        return is_own_class(self) or any(is_own_class(part) or part.convex_on_trust for part in self.components)
-
-    @property
-    def value_cost(self) -> float:
-        return max(part.value_cost for part in self.components)
-
-    @property
-    def lone_value_cost(self) -> float:
-        return max(part.lone_value_cost for part in self.components)
-
-
-@final
-class Sum(Composite):
-    """f1 + f2; written `f1 + f2`.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> (ss.functions.Quadratic(1.0) + ss.functions.Huber(0.5)).value(np.array([1.0]))
-    1.25
-    """
-
-    def __init__(self, first: Function, second: Function) -> None:
-        if first.is_complex != second.is_complex and None not in (first.shape, second.shape):
-            # What has the shape of the complex arrays becomes one of pairs.
-            if first.shape == (*second.shape, 2):  # type: ignore[misc]
-                second = second.of_pairs()
-            elif second.shape == (*first.shape, 2):  # type: ignore[misc]
-                first = first.of_pairs()
-        if len({first.shape, second.shape} - {None}) > 1:
-            raise InputError(
-                f"f1 + f2: shapes are {first.shape} and {second.shape}; expected equal shapes. Pass x_shape= to what "
-                "takes flat arrays, as LeastSquares(A, b, x_shape=(rows, columns))."
-            )
-        super().__init__(first, second)
-        self.parts, self.shape = (first, second), first.shape or second.shape
-        self.sampled, self.batch = first.sampled or second.sampled, first.batch + second.batch
-
-    def __repr__(self) -> str:
-        return " + ".join(map(repr, self.parts))
-
-    def of_pairs(self) -> Function:
-        return Sum(self.parts[0].of_pairs(), self.parts[1].of_pairs())
-
-    @property
-    def components(self) -> tuple[Function, ...]:
-        return self.parts
-
-    def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
-        return [question(part) for part in self.parts]
-
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        first, gradient = self.parts[0].value_and_gradient(x, out)
-        second, other = self.parts[1].value_and_gradient(x)
-        gradient += other
-        return first + second, gradient
-
-    def value(self, x: Array) -> float:
-        return self.parts[0].value(x) + self.parts[1].value(x)
-
-    def gradient(self, x: Array, out: Array | None = None) -> Array:
-        gradient = self.parts[0].gradient(x, out)
-        gradient += self.parts[1].gradient(x)
-        return gradient
-
-    def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
-        estimate = self.parts[0].sample(x, rng, out)
-        estimate += self.parts[1].sample(x, rng)
-        return estimate
-
-    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
-        return self.parts[0].variance(domain, start) + self.parts[1].variance(domain, start)
-
-    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        first, second = (part.value_and_magnitude(x) for part in self.parts)
-        return first[0] + second[0], first[1] + second[1]
-
-    def smoothness(self, domain: Domain) -> Holder:
-        first, second = (part.smoothness(domain) for part in self.parts)
-        return first.plus(second, domain.diameter())
-
-    def exponent(self, domain: Domain) -> float:
-        return min(exponent(part, domain) for part in self.parts)
-
-    def strong_convexity(self, domain: Domain) -> float:
-        return sum(part.strong_convexity(domain) for part in self.parts)
-
-    def certain_convexity(self, domain: Domain) -> float:
-        return sum(certain_modulus(part, domain) for part in self.parts)
-
-    @cached_property
-    def error_model(self) -> Rounding:
-        return read_rounding(self.parts[0]).plus(read_rounding(self.parts[1]))
-
-    def entrywise_errors(self, x: Array) -> Errors | None:
-        first, second = (None if is_own_class(part) else part.entrywise_errors(x) for part in self.parts)
-        if first is None or second is None:
-            return None
-        return Errors(first.value + second.value, first.gradient + second.gradient)
-
-    def separable_form(self) -> SeparableForm | None:
-        first, second = (part.separable_form() for part in self.parts)
-        return None if first is None or second is None else first.plus(second)
-
-    def as_program(self, size: int) -> Program | None:
-        first, second = (part.as_program(size) for part in self.parts)
-        return None if first is None or second is None else first.plus(second)
-
-    @cached_property
-    def bowl(self) -> tuple[Function, SeparableForm] | None:
-        """A part with a proximal step beside one that is q/2 |x|^2 + <b, x>; None where there is no such pair.
-
-        That one may have w |x| on top where the step of the part shortens groups, as in the sparse group lasso: the
-        entries that it keeps have their signs. The step of any other sum is not that of one part after the other.
-        """
-        for part, other in (self.parts, self.parts[::-1]):
-            form = other.separable_form()
-            if form is None or not part.is_proximable or form.hubers or np.ndim(form.quadratic):
-                continue
-            if not form.powers or (part.shrinks and all(nu == 0.0 for _, nu in form.powers)):
-                return part, form
-        return None
-
-    @property
-    def is_proximable(self) -> bool:
-        return self.separable_form() is not None or self.bowl is not None
-
-    @property
-    def has_entry_steps(self) -> bool:  # type: ignore[override]
-        return all(part.has_entry_steps or part.separable_form() is not None for part in self.parts)
-
-    def can_prox(self, domain: Domain) -> bool:
-        return self.bowl is not None and self.bowl[0].can_prox(domain)
-
-    def prox(self, center: Array, step: Array | float) -> Array:
-        if self.bowl is None:
-            return super().prox(center, step)
-        part, form = self.bowl
-        moved = free_step(form.beside(center), center, np.divide(1.0, step))
-        return part.prox(moved, step / (1.0 + step * form.quadratic))
-
-    def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
-        assert self.bowl is not None
-        part, form = self.bowl
-        return part.prox_on(domain, free_step(form.beside(center), center, weight), weight + form.quadratic)
-
-    def conjugate_value(self, y: Array) -> float:
-        for linear, other in (self.parts, self.parts[::-1]):
-            if linear.linear and not runs_own_code(linear):
-                return other.conjugate_value(y - linear.gradient(np.zeros_like(y)))
-        return math.nan
-
-    def effective_domain(self, shape: Shape) -> Domain:
-        first, second = (part.effective_domain(shape) for part in self.parts)
-        if isinstance(first, Box) and isinstance(second, Box):
-            return first.meet(second) or first
-        return second if isinstance(first, FullSpace) else first
-
-    def can_minimise(self, domain: Domain) -> bool:
-        return any(one.linear and other.can_minimise(domain) for one, other in (self.parts, self.parts[::-1]))
-
-    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
-        for linear, other in (self.parts, self.parts[::-1]):
-            if linear.linear and other.can_minimise(domain) and not runs_own_code(linear):
-                slope = linear.gradient(np.zeros_like(c))
-                found = other.closed_minimum(slope + c, domain)
-                return None if found is None else found.shifted(FEW * (np.abs(slope) + np.abs(c)))
-        return None
-
-    def hessian_product(self, v: Array) -> Array:
-        return self.parts[0].hessian_product(v) + self.parts[1].hessian_product(v)
-
-    def hessian_diagonal(self, shape: Shape) -> Array | None:
-        first, second = (diagonal_of(part, shape) for part in self.parts)
-        return None if first is None or second is None else np.sum([first, second], axis=0)
-
-
-class Wrapper(Composite):
-    """A number times one function, passed on as it is: `Scaled` has another number, `Sampled` another `sample`."""
-
-    factor: float = 1.0
-    # Whether the function is taken at another point than x: moved, or scaled.
-    has_moved_argument: bool = False
-
-    def __init__(self, function: Function) -> None:
-        super().__init__(function)
-        self.function, self.shape = function, function.shape
-
-    @property
-    def components(self) -> tuple[Function, ...]:
-        return (self.function,)
-
-    def over_parts(self, question: Callable[[Function], _Answer]) -> list[_Answer]:
-        # What a class of the caller's draws from is its own business.
-        return [] if is_own_class(self) or self.has_moved_argument else [question(self.function)]
-
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        value, gradient = self.function.value_and_gradient(x, out)
-        return self.factor * value, self._scale(gradient)
-
-    def value(self, x: Array) -> float:
-        return self.factor * self.function.value(x)
-
-    def gradient(self, x: Array, out: Array | None = None) -> Array:
-        return self._scale(self.function.gradient(x, out))
-
-    def _scale(self, gradient: Array) -> Array:
-        if self.factor != 1.0:
-            gradient *= self.factor
-        return gradient
-
-    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        value, magnitude = self.function.value_and_magnitude(x)
-        return self.factor * value, self.factor * magnitude
-
-    def smoothness(self, domain: Domain) -> Holder:
-        return self.factor * self.function.smoothness(domain)
-
-    def strong_convexity(self, domain: Domain) -> float:
-        return self.factor * self.function.strong_convexity(domain)
-
-    def certain_convexity(self, domain: Domain) -> float:
-        return self.factor * certain_modulus(self.function, domain)
-
-    @cached_property
-    def error_model(self) -> Rounding:
-        return read_rounding(self.function).times(self.factor)
-
-    def term_size(self, x: Array) -> float:
-        return self.function.term_size(x)
-
-    def entrywise_errors(self, x: Array) -> Errors | None:
-        found = None if is_own_class(self.function) else self.function.entrywise_errors(x)
-        if found is None or self.factor == 0.0:
-            return found
-        return Errors(self.factor * found.value, self.factor * found.gradient)
-
-    def separable_form(self) -> SeparableForm | None:
-        form = self.function.separable_form()
-        return form if form is None or self.factor == 1.0 else form.times(self.factor)
-
-    @property
-    def is_proximable(self) -> bool:
-        return not is_own_class(self) and self.function.is_proximable
-
-    @property
-    def has_entry_steps(self) -> bool:  # type: ignore[override]
-        return self.function.has_entry_steps
-
-    @property
-    def shrinks(self) -> bool:  # type: ignore[override]
-        return not is_own_class(self) and self.function.shrinks
-
-    def can_prox(self, domain: Domain) -> bool:
-        return not is_own_class(self) and self.function.can_prox(domain)
-
-    def prox(self, center: Array, step: Array | float) -> Array:
-        return self.function.prox(center, self.factor * step) if self.factor > 0.0 else center.copy()
-
-    def prox_on(self, domain: Domain, center: Array, weight: Array | float) -> Array:
-        if self.factor == 0.0:
-            return domain.project(center)
-        return self.function.prox_on(domain, center, weight / self.factor)
-
-    def conjugate_value(self, y: Array) -> float:
-        if self.factor == 0.0:
-            return math.inf if y.any() else 0.0
-        return self.factor * self.function.conjugate_value(y / self.factor)
-
-    def dual(self, shape: Shape, factor: float = 1.0) -> tuple[Function, Domain]:
-        return self.function.dual(shape, factor * self.factor)
-
-    def effective_domain(self, shape: Shape) -> Domain:
-        return self.function.effective_domain(shape)
-
-    def can_minimise(self, domain: Domain) -> bool:
-        return not is_own_class(self) and self.factor > 0.0 and self.function.can_minimise(domain)
-
-    def closed_minimum(self, c: Array, domain: Domain) -> TiltedMinimum | None:
-        found = self.function.closed_minimum(c / self.factor, domain) if self.factor > 0.0 else None
-        return None if found is None else found.times(self.factor, EPS * np.abs(c) / self.factor)
-
-    def hessian_product(self, v: Array) -> Array:
-        return self.factor * self.function.hessian_product(v)
-
-
-@final
-class Scaled(Wrapper):
-    """A number >= 0 times a function; written `2.0 * f`.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> (0.5 * ss.functions.Quadratic(2.0)).gradient(np.array([3.0]))
-    array([3.])
-    """
-
-    def __init__(self, factor: float, function: Function) -> None:
-        self.factor = as_number(factor, "factor * f: factor", minimum=0.0)
-        super().__init__(function)
-        self.sampled = self.factor > 0.0 and function.sampled
-        self.batch = function.batch if self.sampled else 0
-
-    def __repr__(self) -> str:
-        one = repr(self.function)
-        if self.factor == 1.0:
-            return one
-        # A call of one constructor needs no brackets of its own.
-        is_call = one.endswith(")") and one.split("(")[0].isidentifier() and ") + " not in one
-        return f"{self.factor:.6g} * {one if is_call else f'({one})'}"
-
-    def of_pairs(self) -> Function:
-        return Scaled(self.factor, self.function.of_pairs())
-
-    def sample(self, x: Array, rng: np.random.Generator, out: Array | None = None) -> Array:
-        return self._scale(self.function.sample(x, rng, out) if self.sampled else self.function.gradient(x, out))
-
-    def variance(self, domain: Domain, start: Array | None = None) -> Variance:
-        return self.factor * self.function.variance(domain, start) if self.sampled else EXACT
-
-    def exponent(self, domain: Domain) -> float:
-        return exponent(self.function, domain)
-
-    def as_program(self, size: int) -> Program | None:
-        found = self.function.as_program(size) if self.factor > 0.0 else Program.on(size)
-        return None if found is None else found.times(self.factor or 1.0)
-
-    def hessian_diagonal(self, shape: Shape) -> Array | None:
-        inside = diagonal_of(self.function, shape)
-        return None if inside is None else self.factor * inside
-
-
-def without_silent_noise(f: Function) -> Function:
-    """The function with every wrapper taken off that never draws (sigma = 0, all rows); itself where there is none."""
-    if is_ours(f, Sum):
-        first, second = map(without_silent_noise, f.parts)
-        return f if first is f.parts[0] and second is f.parts[1] else first + second
-    if is_ours(f, Scaled):
-        bare = without_silent_noise(f.function)
-        return f if bare is f.function else f.factor * bare
-    is_silent = is_ours(f, Wrapper) and not f.sampled and not f.has_moved_argument
-    return without_silent_noise(f.function) if is_silent and isinstance(f, Wrapper) else f
-
-
-def check_sample(function: Function, domain: Domain, name: str, start: Array | None = None) -> None:
-    """One draw at the start, thrown away: wrong shapes and numbers show before a run begins."""
-    x = domain.project(np.zeros(domain.shape)) if start is None else start
-    drawn: Any = run_aside(function, lambda: function.sample(x, np.random.default_rng(0)))
-    if np.shape(drawn) != domain.shape or not np.isfinite(drawn).all():
-        raise InputError(
-            f"{name}: its sampled gradient has shape {np.shape(drawn)} or numbers that are not finite; expected finite "
-            f"numbers of shape {domain.shape}."
-        )

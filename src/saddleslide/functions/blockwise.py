@@ -9,11 +9,14 @@ from typing import Any, final
 
 from saddleslide.arrays.base import Array, as_shape, blank
 from saddleslide.arrays.kinds import ArrayKind
-from saddleslide.domains import Domain, FullSpace
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions.base import Composite, Function, certain_modulus, read_rounding
+from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import Rounding, join
-from saddleslide.operators import Operator
+from saddleslide.functions.sums import Composite
+from saddleslide.functions.trust import certain_modulus, read_rounding
+from saddleslide.operators.base import Operator
 from saddleslide.theory.holder import Holder
 
 

@@ -8,7 +8,8 @@ from abc import abstractmethod
 import numpy as np
 
 from saddleslide.arrays.base import Array, zeros
-from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import FEW, inner_error
 from saddleslide.functions.searched import TiltedMinimum

@@ -7,13 +7,16 @@ from typing import Any, final
 
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.arrays.kinds import ArrayKind
-from saddleslide.domains import Domain, FullSpace
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Composite, Function, is_own_class
+from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import OWN_CODE, Rounding
-from saddleslide.operators import Operator, as_operator
-from saddleslide.operators.base import COMPLEX, is_own_code
+from saddleslide.functions.sums import Composite
+from saddleslide.functions.trust import is_own_class
+from saddleslide.operators.base import COMPLEX, Operator, is_own_code
 from saddleslide.operators.complex import dtype_beside_complex, has_complex_values
+from saddleslide.operators.explicit import as_operator
 from saddleslide.theory.holder import Holder
 
 _NAME = "h @ K: K"

@@ -10,13 +10,18 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_pairs, beside
-from saddleslide.domains import Box, Domain, FullSpace
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.domains.program import Program
 from saddleslide.errors import InputError, NoExactMinimumError
-from saddleslide.functions.base import (
-    Composite,
-    Function,
-    Wrapper,
+from saddleslide.functions.base import Function
+from saddleslide.functions.entrywise import Linear, Zero
+from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding, inner_error
+from saddleslide.functions.scaled import Wrapper
+from saddleslide.functions.searched import TiltedMinimum
+from saddleslide.functions.separable import SeparableForm, shift_form
+from saddleslide.functions.sums import Composite
+from saddleslide.functions.trust import (
     envelope_gradient,
     errors_at,
     is_own_class,
@@ -24,10 +29,6 @@ from saddleslide.functions.base import (
     run_aside,
     runs_own_code,
 )
-from saddleslide.functions.entrywise import Linear, Zero
-from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding, inner_error
-from saddleslide.functions.searched import TiltedMinimum
-from saddleslide.functions.separable import SeparableForm, shift_form
 from saddleslide.theory.holder import Holder
 
 # Points whose values are known from their own proximal steps.
@@ -138,6 +139,9 @@ class Conjugate(Composite):
 
     def effective_domain(self, shape: Shape) -> Domain:
         return self.function.dual(shape)[1]
+
+    def far_point(self, shape: Shape) -> Array | None:
+        return self.function.far_slope(shape)
 
     def can_minimise(self, domain: Domain) -> bool:
         return isinstance(domain, FullSpace) and self.function.has_value

@@ -7,11 +7,13 @@ import math
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, certain_modulus, diagonal_of, gradient_aside, inside, is_own_class
-from saddleslide.functions.base import exponent as exponent
-from saddleslide.functions.base import takes_products as takes_products
+from saddleslide.functions.base import Function
+from saddleslide.functions.trust import certain_modulus, diagonal_of, gradient_aside, inside, is_own_class
+from saddleslide.functions.trust import exponent as exponent
+from saddleslide.functions.trust import takes_factor as takes_factor
+from saddleslide.functions.trust import takes_products as takes_products
 from saddleslide.theory.holder import Holder
 
 # Smallest weight relative to the largest: an entry that f hardly sees is moved by the coupling.
@@ -74,7 +76,7 @@ def hessian_diagonal(f: Function, shape: Shape) -> Array | None:
     return np.maximum(found, _FLOOR * float(found.max())).reshape(shape)
 
 
-def estimated_smoothness(f: Function, domain: Domain, x: Array, seed: int = 0) -> Holder:
+def estimate_smoothness(f: Function, domain: Domain, x: Array, seed: int = 0) -> Holder:
     """Exponent and constant that fit gradients at a few seeded points around x, with a factor 2 on H.
 
     An estimate, not a bound: the function may be rougher where nobody looked.
@@ -83,7 +85,7 @@ def estimated_smoothness(f: Function, domain: Domain, x: Array, seed: int = 0) -
     --------
     >>> import numpy as np, saddleslide as ss
     >>> f = ss.functions.Custom(gradient=lambda x: 3.0 * x)
-    >>> estimated_smoothness(f, ss.domains.Ball(1.0, shape=4), np.zeros(4))
+    >>> estimate_smoothness(f, ss.domains.Ball(1.0, shape=4), np.zeros(4))
     Holder(nu=1.0, H=6.0)
     """
     rng = np.random.default_rng(seed)

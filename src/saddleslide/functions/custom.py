@@ -15,13 +15,16 @@ import numpy as np
 from saddleslide.arrays.arguments import as_flag
 from saddleslide.arrays.base import Array, as_number, receive, receive_number, to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, as_kind, kind_of
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError, MissingExtraError, UnknownConstantError, raise_all
-from saddleslide.functions.base import EXACT, Function, Variance, envelope_gradient, gradient_aside, run_aside
-from saddleslide.functions.constants import estimated_smoothness
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import estimate_smoothness
 from saddleslide.functions.sampled import estimate_variance
-from saddleslide.operators.algebra import is_complex
+from saddleslide.functions.trust import envelope_gradient, gradient_aside, run_aside
+from saddleslide.functions.variance import EXACT, Variance
+from saddleslide.operators.complex import is_complex
 from saddleslide.theory.holder import Holder
+from saddleslide.watcher import lend
 
 # Draws per point when a variance is estimated; their mean stands for a gradient that is not known.
 _DRAWS = 200
@@ -185,13 +188,15 @@ class Custom(Declared):
     def prox(self, center: Array, step: Array | float) -> Array:
         if self._prox is None:
             return super().prox(center, step)
-        found = NUMPY.hand(lambda c: self._prox(c, step), center)  # type: ignore[misc]
+        own = self._prox
+        found = lend(lambda: NUMPY.hand(own, center, step))
         return receive(found, center.shape, "Custom: prox", None, center)
 
     def conjugate_value(self, y: Array) -> float:
         if self._conjugate is None:
             return math.nan
-        return receive_number(NUMPY.hand(self._conjugate, y), "Custom: conjugate")
+        own = self._conjugate
+        return receive_number(lend(lambda: NUMPY.hand(own, y)), "Custom: conjugate")
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
         if self._gradient is None and self._prox is not None:
@@ -218,7 +223,7 @@ class Custom(Declared):
             return Variance(as_number(self._variance, "Custom: variance", 0.0), "declared")
         slope = partial(gradient_aside, self) if self._gradient is not None else self._mean_draw
         x = domain.project(np.zeros(domain.shape)) if start is None else start
-        known = self._smoothness or estimated_smoothness(self, domain, x)
+        known = self._smoothness or estimate_smoothness(self, domain, x)
         return estimate_variance(self._variance_at, slope, known.H, domain, x)
 
     def _draws(self, x: Array) -> Array:

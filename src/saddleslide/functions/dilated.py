@@ -6,13 +6,19 @@ from typing import final
 
 import numpy as np
 
-from saddleslide.arrays.base import Array
-from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball, NuclearBall, Simplex, SpectralBall
-from saddleslide.functions.base import Function, Wrapper, certain_modulus
+from saddleslide.arrays.base import Array, Shape
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.matrices import NuclearBall, SpectralBall
+from saddleslide.domains.norms import Ball, GroupBalls, L1Ball
+from saddleslide.domains.simplices import Simplex
+from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.roundings import Rounding
+from saddleslide.functions.scaled import Wrapper
 from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import SeparableForm
+from saddleslide.functions.trust import certain_modulus
 from saddleslide.theory.holder import Holder
 
 
@@ -97,7 +103,7 @@ class Dilated(Wrapper):
     @property
     def error_model(self) -> Rounding:
         # As of the function itself at s y: what rounds relative to |y| there does so s times as much here.
-        from saddleslide.functions.base import read_rounding
+        from saddleslide.functions.trust import read_rounding
 
         found = read_rounding(self.function)
         return found if self.scale == 1.0 else _rescale(found, self.scale)
@@ -142,6 +148,10 @@ class Dilated(Wrapper):
             return None
         moved = found.shifted(2e-16 * np.abs(c) / self.scale)
         return TiltedMinimum(moved.point / self.scale, moved.value, moved.error, moved.method, rounding=moved.rounding)
+
+    def far_point(self, shape: Shape) -> Array | None:
+        point = self.function.far_point(shape)
+        return None if point is None else point / self.scale
 
     def hessian_product(self, v: Array) -> Array:
         return self.scale**2 * self.function.hessian_product(v)

@@ -10,16 +10,20 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_shape, blank, split
-from saddleslide.domains import Box, Domain, FullSpace, Product
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.product import Product
 from saddleslide.domains.program import Program
-from saddleslide.domains.program import joined as joined_programs
+from saddleslide.domains.program import join as join_programs
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions.base import Composite, Function, certain_modulus, read_rounding
+from saddleslide.functions.base import Function
 from saddleslide.functions.blockwise import join_smoothness
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import Rounding, join
 from saddleslide.functions.searched import Tally, TiltedMinimum
 from saddleslide.functions.separable import has_prox, prox
+from saddleslide.functions.sums import Composite
+from saddleslide.functions.trust import certain_modulus, read_rounding
 from saddleslide.theory.holder import Holder
 
 
@@ -77,9 +81,25 @@ class DirectSum(Composite):
     def components(self) -> tuple[Function, ...]:
         return self.functions
 
+    def parts_in(self, shape: Shape) -> list[tuple[Function, Shape]]:
+        return list(zip(self.functions, self.shapes, strict=True))
+
+    def blocks_on(self, domain: Domain, *arrays: Array) -> list[tuple[Any, ...]]:
+        if not self.fits(domain):
+            return []
+        return list(zip(self.functions, self.factors(domain), *map(self.split, arrays), strict=True))
+
     def split(self, x: Array) -> list[Array]:
         """Views of a flat x, one per block, each in its shape."""
         return split(x, self.shapes)
+
+    def far_point(self, shape: Shape) -> Array | None:
+        """That of the blocks that have one, and 0 in the others."""
+        points = [part.far_point(block) for part, block in zip(self.functions, self.shapes, strict=True)]
+        if all(point is None for point in points):
+            return None
+        found = [np.zeros(block) if point is None else point for point, block in zip(points, self.shapes, strict=True)]
+        return np.concatenate([point.ravel() for point in found])
 
     def _parts(self, x: Array) -> Iterator[tuple[Function, Array]]:
         return zip(self.functions, self.split(x), strict=True)
@@ -135,7 +155,7 @@ class DirectSum(Composite):
     def as_program(self, size: int) -> Program | None:
         found = [part.as_program(math.prod(shape)) for part, shape in zip(self.functions, self.shapes, strict=True)]
         said = [part for part in found if part is not None]
-        return joined_programs(said) if len(said) == len(found) else None
+        return join_programs(said) if len(said) == len(found) else None
 
     @property
     def is_proximable(self) -> bool:

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.functions.base import Function, gradient_aside
+from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import EPS
 from saddleslide.functions.separable import SeparableForm, balance_size, form_beside
+from saddleslide.functions.trust import gradient_aside
 
 _SMALLEST = 5e-324
 _LARGEST = float(np.finfo(np.float64).max)
@@ -170,7 +171,7 @@ def _search(slopes: _Slopes, c: Array, lower: Array, upper: Array, share: float)
     at_low, at_high = slopes(low), slopes(high)
     for _ in range(_HALVINGS):
         middle = _between(low, high)
-        missed = np.minimum(np.abs(at_low.right), np.abs(at_high.left)) * (high - low)
+        missed = _gain(at_low, at_high, high - low)
         enough = np.maximum(share, EPS * np.abs(middle) * np.minimum(at_low.size, at_high.size))
         wide = (low < middle) & (middle < high) & ~(missed <= enough)
         if not wide.any():
@@ -182,7 +183,13 @@ def _search(slopes: _Slopes, c: Array, lower: Array, upper: Array, share: float)
         at_low = _Slope(*(np.where(right, new, old) for new, old in zip(at_middle, at_low, strict=True)))
         at_high = _Slope(*(np.where(left, new, old) for new, old in zip(at_middle, at_high, strict=True)))
     steep = np.abs(at_low.right), np.abs(at_high.left)
-    return Entries(np.where(steep[1] < steep[0], high, low), np.minimum(*steep) * (high - low), "bisection")
+    return Entries(np.where(steep[1] < steep[0], high, low), _gain(at_low, at_high, high - low), "bisection")
+
+
+def _gain(at_low: _Slope, at_high: _Slope, width: Array) -> Array:
+    """What a step across a bracket can gain: nothing where it is a point, however steep the function is there."""
+    steep = np.minimum(np.abs(at_low.right), np.abs(at_high.left))
+    return np.multiply(steep, width, where=width > 0.0, out=np.zeros_like(width))
 
 
 def _between(low: Array, high: Array) -> Array:

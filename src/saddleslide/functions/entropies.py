@@ -11,8 +11,9 @@ import scipy
 
 from saddleslide.arrays.base import Array, Shape, as_real, beside
 from saddleslide.arrays.kinds import to_host
-from saddleslide.domains import Box, Domain, FullSpace, NonNegative, Simplex
-from saddleslide.domains.simplices import Weights
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace, NonNegative
+from saddleslide.domains.simplices import Simplex, Weights
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.closed import SLACK, EntrySum
@@ -78,6 +79,10 @@ class Entropy(EntrySum):
 
     def effective_domain(self, shape: Shape) -> Domain:
         return NonNegative(shape)
+
+    def far_slope(self, shape: Shape) -> Array:
+        """That at 1."""
+        return np.ones(shape)
 
     def prox(self, center: Array, step: Array | float) -> Array:
         # With u = x / step: u + log u = center / step - 1 - log step.
@@ -177,8 +182,10 @@ class KullbackLeibler(EntrySum):
             return math.inf
         safe = np.where(b > 0.0, b, 1.0)
         part = np.where(b > 0.0, (x - b) / safe, 0.0)
-        # A divergence near its minimum is small: t - log(1 + t) has an error relative to t.
-        return float(np.sum(np.where(b > 0.0, b * (part - np.log1p(part)), x)))
+        # A divergence near its minimum is small: t - log(1 + t) has an error relative to t. Near 0, 1 + t is rounded.
+        far = part < -0.5
+        logs = np.where(far, np.log(np.where(far, x, 1.0)) - np.log(safe), np.log1p(np.where(far, 0.0, part)))
+        return float(np.sum(np.where(b > 0.0, b * (part - logs), x)))
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
         """At 0 the slope is minus infinity where there are counts."""
@@ -211,6 +218,10 @@ class KullbackLeibler(EntrySum):
 
     def effective_domain(self, shape: Shape) -> Domain:
         return NonNegative(shape)
+
+    def far_slope(self, shape: Shape) -> Array:
+        """That at twice the counts."""
+        return np.where(np.broadcast_to(self.b, shape) > 0.0, 0.5, 1.0)
 
     def prox(self, center: Array, step: Array | float) -> Array:
         # x^2 - (center - step) x - step b = 0, without cancellation.

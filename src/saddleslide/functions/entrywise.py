@@ -8,8 +8,11 @@ from typing import Any, final
 
 import numpy as np
 
+from saddleslide import functions
 from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, as_shape, frozen, to_complex
-from saddleslide.domains import Box, Domain, GroupBalls
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box
+from saddleslide.domains.norms import GroupBalls
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, on_pairs
 from saddleslide.functions.groups import as_axes, group_norms, pair_axes
@@ -63,6 +66,9 @@ class Zero(Flat):
     @property
     def error_model(self) -> Rounding:
         return NO_ROUNDING
+
+    def entrywise_errors(self, x: Array) -> Errors:
+        return Errors(0.0, 0.0)
 
     def separable_form(self) -> SeparableForm:
         return SeparableForm()
@@ -187,9 +193,7 @@ class SquaredDistance(Function):
     def after(self, K: Any) -> Function:
         if self.ridge > 0.0:
             return super().after(K)
-        from saddleslide.functions.losses import LeastSquares
-
-        return LeastSquares(K, self.b, weights=None if np.ndim(self.weights) == 0 else self.weights)
+        return functions.LeastSquares(K, self.b, weights=None if np.ndim(self.weights) == 0 else self.weights)
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         # No term is negative. The products in the form are rounded, so that its minimiser is beside the true one.

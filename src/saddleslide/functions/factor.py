@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from saddleslide.arrays.base import Array, on_host
-from saddleslide.domains import Domain
-from saddleslide.functions.base import Function, Scaled, Sum, is_ours, runs_own_code
-from saddleslide.functions.losses import LeastSquares
-from saddleslide.functions.quadratic import Quadratic
 from saddleslide.functions.roundings import FEW
-from saddleslide.operators.factor import Solvable
+from saddleslide.functions.trust import runs_own_code, terms_of
+
+if TYPE_CHECKING:
+    from saddleslide.domains.base import Domain
+    from saddleslide.functions.base import Function
+    from saddleslide.operators.factor import Solvable
 
 
 class Factor(NamedTuple):
@@ -35,11 +36,11 @@ def factor_of(f: Function, domain: Domain, x: Array) -> Factor | None:
     """
     if not on_host(x) or runs_own_code(f):
         return None
-    if is_ours(f, Scaled):
-        found = factor_of(f.function, domain, x) if f.factor > 0.0 else None
-        return None if found is None else Factor(f.factor * found.scale, found.hessian)
-    if is_ours(f, Sum):
-        curved = [part for part in f.parts if not part.linear]
-        return factor_of(curved[0], domain, x) if len(curved) == 1 else None
-    hessian = f.factor(domain) if isinstance(f, LeastSquares | Quadratic) else None
-    return None if hessian is None or not hessian.has_factor() else Factor(1.0, hessian)
+    # Linear terms bend nothing.
+    terms = terms_of(f)
+    curved = [(scale, part) for scale, part in terms if not part.linear] or terms
+    if len(curved) != 1 or not curved[0][0] > 0.0:
+        return None
+    scale, part = curved[0]
+    hessian = part.hessian_factor(domain)
+    return None if hessian is None or not hessian.has_factor() else Factor(scale, hessian)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.domains import FullSpace
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.custom import Custom

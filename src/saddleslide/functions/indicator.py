@@ -8,15 +8,19 @@ from typing import final
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape
-from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball, SpectralBall
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.matrices import SpectralBall
+from saddleslide.domains.norms import Ball, GroupBalls, L1Ball
 from saddleslide.domains.program import Program
 from saddleslide.domains.simplices import Weights
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, is_own_class
+from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Linear, Zero
 from saddleslide.functions.norms import L1, L2, L21, LInf, Max, Nuclear
 from saddleslide.functions.roundings import NO_ROUNDING, OWN_CODE, Rounding
 from saddleslide.functions.searched import TiltedMinimum
+from saddleslide.functions.trust import is_own_class
 from saddleslide.theory.holder import Holder
 
 # How far beside a set a point counts as in it, relative to its entries: projections are rounded.

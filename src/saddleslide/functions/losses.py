@@ -8,23 +8,27 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+import scipy
 
 from saddleslide.arrays.base import Array, Shape, as_number, as_pairs, as_real, frozen
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
+from saddleslide.domains.program import Program
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import SquaredDistance, as_weights
-from saddleslide.functions.lifted import LinearModel, Rows
+from saddleslide.functions.linear_model import LinearModel, Rows
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
-from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
-from saddleslide.operators.base import COMPLEX, is_own_code
+from saddleslide.operators.base import COMPLEX, Operator, is_own_code
 from saddleslide.operators.complex import dtype_beside_complex, has_complex_values
+from saddleslide.operators.explicit import ForeignMatrix, Matrix, as_operator
 from saddleslide.operators.factor import Solvable, gram_matrix
-from saddleslide.operators.spectrum import summation_error
+from saddleslide.operators.spectrum import SMALL, summation_error
 from saddleslide.theory.holder import Holder
 
-# Largest number of columns for which the smallest singular value of A is worth its cost.
+# Largest number of columns for which the modulus is worth its cost wherever the domain ends.
 _FACTORISE_COLUMNS = 400
+# Beyond so many, singular values are asked for only where a factor shows no modulus.
+_FEW = 16
 # Gradients in the place of which a factor may be made, by operations.
 _GRADIENTS_SAVED = 250
 ROOT_2 = math.sqrt(2.0)
@@ -66,6 +70,7 @@ class LeastSquares(LinearModel):
     """
 
     quadratic = True
+    is_sum_of_squares = True
 
     def __new__(cls, *args: Any, **settings: Any) -> Any:
         if (args and args[0] is None) or settings.get("A", ()) is None:
@@ -141,16 +146,21 @@ class LeastSquares(LinearModel):
         rows, columns = self.b.size, math.prod(self.A.x_shape)
         if rows < columns:
             return self.ridge
-        if columns <= _FACTORISE_COLUMNS and self.A.dense() is not None:
+        small = columns <= SMALL and self.A.dense() is not None
+        if small and (columns <= _FEW or self.hessian is None or not self.hessian.modulus > self.ridge):
             lightest = 1.0 if self.weights is None else float(np.min(self.weights))
             return self.ridge + lightest * self.A.smallest_singular_value().lower ** 2
         # A factor where no other bound is possible, or where it is cheap beside the gradients of a run.
-        found = self.factor(domain)
+        found = self.hessian if columns <= _FACTORISE_COLUMNS else self.hessian_factor(domain)
         return self.ridge if found is None else max(found.modulus, self.ridge)
 
     def certain_convexity(self, domain: Domain) -> float:
         # A matrix that a class of the caller's says it is has only been declared.
         return self.ridge if is_own_code(self.A) else self.strong_convexity(domain)
+
+    @property
+    def squared_residual(self) -> tuple[Operator, Array] | None:
+        return (self.A, self.b) if self.weights is None else None
 
     @cached_property
     def hessian(self) -> Solvable | None:
@@ -159,7 +169,16 @@ class LeastSquares(LinearModel):
             return None
         return gram_matrix(self.A.entries, 1.0 if self.weights is None else self.weights, self.ridge)
 
-    def factor(self, domain: Domain) -> Solvable | None:
+    def as_program(self, size: int) -> Program | None:
+        if not isinstance(self.A, Matrix | ForeignMatrix) or is_own_code(self.A) or self.is_complex:
+            return None
+        A, b = self.A.entries, self.b.ravel()
+        if self.weights is not None:
+            roots = np.sqrt(self.weights.ravel())
+            A, b = A.multiply(roots[:, None]).tocsr() if scipy.sparse.issparse(A) else roots[:, None] * A, roots * b
+        return replace(Program.on(size), quadratic=np.full(size, self.ridge), squares=((A, b),))
+
+    def hessian_factor(self, domain: Domain) -> Solvable | None:
         """`hessian` where it is worth its cost, by sizes alone.
 
         Where minima have no other bound, that is wherever there is one; else where its operations, which run several

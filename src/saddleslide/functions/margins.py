@@ -8,7 +8,8 @@ from typing import final
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_number
-from saddleslide.domains import Box, Domain
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.closed import EntrySum, is_between

@@ -7,31 +7,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from saddleslide import functions
 from saddleslide.arrays.base import Array, as_floats, on_host
-from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.norms import Ball
+from saddleslide.domains.simplices import Simplex
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions.base import (
-    Function,
-    Sum,
+from saddleslide.functions.base import Function
+from saddleslide.functions.constants import modulus_for_bounds
+from saddleslide.functions.entries import minimal_entries
+from saddleslide.functions.entrywise import Linear, Zero
+from saddleslide.functions.factor import factor_of
+from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
+from saddleslide.functions.searched import Tally, TiltedMinimum, model_minimum, search_minimum, split_simple
+from saddleslide.functions.separable import SeparableForm, form_beside, has_prox, multiplier_step, prox
+from saddleslide.functions.sums import Sum
+from saddleslide.functions.trust import (
     certain_modulus,
     errors_at,
     gradient_aside,
     is_ours,
+    is_own_class,
     read_rounding,
     run_aside,
     runs_own_code,
     value_aside,
 )
-from saddleslide.functions.constants import modulus_for_bounds
-from saddleslide.functions.direct_sum import DirectSum
-from saddleslide.functions.entries import minimal_entries
-from saddleslide.functions.entrywise import Linear, Zero
-from saddleslide.functions.factor import factor_of
-from saddleslide.functions.quadratic import Quadratic
-from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
-from saddleslide.functions.searched import Tally, TiltedMinimum, model_minimum, search_minimum, split_simple
-from saddleslide.functions.separable import SeparableForm, form_beside, has_prox, multiplier_step, prox
-from saddleslide.operators.spectrum import late
+from saddleslide.watcher import late
 
 # Part of a modulus that is given up for errors of gradients on unbounded sets.
 SPARED = 1e-6
@@ -81,7 +84,7 @@ class LowerModel:
 
     def tilted_minimum(self, c: Array, domain: Domain) -> TiltedMinimum:
         """Minimum of the model plus <c, x> over the domain, certified."""
-        quadratic = Quadratic(self.curvature) if self.curvature > 0.0 else Zero()
+        quadratic = functions.Quadratic(self.curvature) if self.curvature > 0.0 else Zero()
         found = tilted_minimum(quadratic, self.slope + c, domain)
         sizes = float(np.linalg.norm(self.slope)) + float(np.linalg.norm(c))
         slope = FEW * sizes * (domain.radius_at_zero if domain.bounded else float(np.linalg.norm(found.point)))
@@ -90,8 +93,8 @@ class LowerModel:
         return TiltedMinimum(found.point, value, error, "lower model", rounding=found.rounding + rounding)
 
 
-# More terms are summed by halves: lists of numbers take long.
-_MANY = 4096
+# More terms are summed in rows, since lists of numbers take long; and so many to no more digits than others have.
+_MANY, _COUNTLESS = 4096, 2**18
 CUT_OFF = "conjugate gradients, cut off by the ball"
 
 
@@ -183,13 +186,13 @@ def minimiser_distance(
     Within the radius of the set; by strong convexity beside the point that was found for c, up to `error`; for
     separable f between the minimisers for larger and for smaller c, since every entry falls as its tilt rises.
     """
-    if is_ours(f, DirectSum) and f.fits(domain) and modulus == 0.0:
-        parts = zip(f.functions, f.split(c), f.factors(domain), f.split(point), strict=True)
+    if modulus == 0.0 and not is_own_class(f) and (blocks := f.blocks_on(domain, c, point)):
         return math.hypot(
-            *(minimiser_distance(h, tilt, Y, change, y, error, certain_modulus(h, Y)) for h, tilt, Y, y in parts)
+            *(minimiser_distance(h, tilt, Y, change, y, error, certain_modulus(h, Y)) for h, Y, tilt, y in blocks)
         )
-    radius, size = domain.radius_at_zero, float(np.linalg.norm(point)) if np.isfinite(point).all() else 0.0
+    radius = domain.radius_at_zero
     if modulus > 0.0 and math.isfinite(error):
+        size = float(np.linalg.norm(point)) if np.isfinite(point).all() else 0.0
         return min(radius, size + math.sqrt(2.0 * max(error, 0.0) / modulus) + change / modulus)
     if math.isfinite(radius) or f.own_code or f.linear or not (f.separable and isinstance(domain, Box | FullSpace)):
         return radius
@@ -199,6 +202,28 @@ def minimiser_distance(
         if all(math.isfinite(end.value) and np.isfinite(end.point).all() for end in ends):
             return float(np.linalg.norm(np.maximum(np.abs(ends[0].point), np.abs(ends[1].point))))
     return math.inf
+
+
+def entry_margin(f: Function, c: Array, domain: Domain, errors: Array, found: TiltedMinimum) -> float:
+    """How far a tilt that is wrong by up to `errors` in its entries can move the minimum that was found for c.
+
+    Where f is separable, entries of c that are exact count for nothing, however far out their minimisers lie.
+    """
+    if not is_own_class(f) and (blocks := f.blocks_on(domain, c, errors, found.point)):
+        return sum(
+            entry_margin(h, tilt, Y, wrong, TiltedMinimum(y, found.value, found.error, found.method))
+            for h, Y, tilt, wrong, y in blocks
+        )
+    if not f.own_code and f.separable and isinstance(domain, Box | FullSpace):
+        ends = [tilted_minimum(f, c + shift, domain) for shift in (2.0 * errors, -2.0 * errors)]
+        if not all(math.isfinite(end.value) for end in ends):
+            return math.inf
+        sizes = np.maximum(np.abs(ends[0].point), np.abs(ends[1].point))
+        return float(np.sum(errors * np.where(errors > 0.0, sizes, 0.0)))
+    wrong = float(np.linalg.norm(errors))
+    if wrong == 0.0:
+        return 0.0
+    return wrong * minimiser_distance(f, c, domain, wrong, found.point, found.error, certain_modulus(f, domain))
 
 
 def has_closed_minimum(f: Function, domain: Domain) -> bool:
@@ -215,9 +240,12 @@ def has_closed_minimum(f: Function, domain: Domain) -> bool:
 
 def _is_bowl(f: Function, domain: Domain) -> bool:
     """Whether f is a function with a proximal step on the domain plus q/2 |x|^2 + <b, x>, q > 0: one step finds it."""
-    if not is_ours(f, Sum) or runs_own_code(f) or f.bowl is None:
+    if not is_ours(f, Sum) or f.bowl is None:
         return False
     part, form = f.bowl
+    # A step of the caller's is asked as in a run: it gives a subgradient. What their code says of a form is not.
+    if not part.has_value or any(runs_own_code(other) for other in f.parts if other is not part):
+        return False
     return bool(form.quadratic > 0.0) and not form.is_curved and has_prox(part, domain)
 
 
@@ -234,12 +262,18 @@ def _bowl_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
 
 
 def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
-    slope = gradient_aside(f, np.zeros_like(c)) + c
-    point = domain.maximizer(-slope)
-    terms = slope * np.where(slope == 0.0, 0.0, point)
-    value, roundings = (-math.inf, 0) if np.isneginf(terms).any() else careful_sum(terms.ravel())
+    slope = c if isinstance(f, Zero) else gradient_aside(f, np.zeros_like(c)) + c
+    downhill = -slope
+    point = domain.maximizer(downhill)
+    if domain.bounded:
+        # Large arrays take longer to come by than to fill.
+        terms = np.multiply(slope, point, out=downhill)
+    else:
+        terms = slope * np.where(slope == 0.0, 0.0, point)
+    unbounded = not domain.bounded and np.isneginf(terms).any()
+    value, roundings = (-math.inf, 0) if unbounded else careful_sum(terms.ravel())
     # Each product and the slope itself carry one rounding.
-    error = (4.0 + roundings) * EPS * float(np.abs(terms).sum()) if math.isfinite(value) else 0.0
+    error = (4.0 + roundings) * EPS * float(np.abs(terms, out=terms).sum()) if math.isfinite(value) else 0.0
     if math.isfinite(value) and not isinstance(f, Linear | Zero):
         # Slopes of several functions may cancel.
         distance = (
@@ -252,27 +286,27 @@ def _linear_minimum(f: Function, c: Array, domain: Domain) -> TiltedMinimum:
 def careful_sum(terms: Array) -> tuple[float, int]:
     """The sum of a vector, and by how many units of rounding of the sum of sizes it may be off.
 
-    Exact on the host, and to the last bit for many terms. Of a remote array sums of about sqrt(n) terms are summed, so
-    that no order of summation does much harm.
+    Exact on the host, and to the last bit for many terms. Of a remote array and of hundreds of thousands of terms sums
+    of about sqrt(n) are summed, so that no order of summation does much harm.
     """
-    if not on_host(terms):
+    if not on_host(terms) or terms.size > _COUNTLESS:
         length = math.isqrt(terms.size)
         square = terms[: length * length].reshape(length, length)
         return float(square.sum(axis=1).sum()) + float(terms[length * length :].sum()), 4 * length + 4
     if terms.size <= _MANY:
         return math.fsum(terms.tolist()), 0
-    # The sum of two halves, again and again, with what each addition has lost (Knuth's two-sum).
-    rest, lost = terms, 0.0
+    # Row upon row, which stay in the cache, with what each addition has lost (Knuth's two-sum).
+    rows = terms[: terms.size // _MANY * _MANY].reshape(-1, _MANY)
+    total, lost = rows[0], np.zeros(_MANY)
     with np.errstate(over="ignore", invalid="ignore"):
-        while rest.size > _MANY:
-            half = rest.size // 2
-            a, b, odd = rest[:half], rest[half : 2 * half], rest[2 * half :]
-            both = a + b
-            added = both - a
-            lost += float(((a - (both - added)) + (b - added)).sum())
-            rest = np.concatenate([both, odd])
-    found = math.fsum([*rest.tolist(), lost]) if math.isfinite(lost) else math.nan
-    # Sums of halves may overflow where the whole does not.
+        for row in rows[1:]:
+            both = total + row
+            added = both - total
+            lost += (total - (both - added)) + (row - added)
+            total = both
+    left = [*total.tolist(), *terms[rows.size :].tolist(), *lost.tolist()]
+    found = math.fsum(left) if np.isfinite(lost).all() else math.nan
+    # Sums of rows may overflow where the whole does not.
     return found if math.isfinite(found) else math.fsum(terms.tolist()), 1
 
 
@@ -303,7 +337,7 @@ def _minimise_coupled(f: Function, form: SeparableForm, c: Array, domain: Ball |
         dual = _separable_minimum(f, c + multiplier, Box(0.0, total, shape=c.shape)).lower - total * multiplier
         rounding = total * abs(multiplier)
     else:
-        penalised = f + Quadratic(multiplier) if multiplier > 0.0 else f
+        penalised = f + functions.Quadratic(multiplier) if multiplier > 0.0 else f
         middle = np.zeros_like(c) if domain.center is None else domain.center
         half = 0.5 * multiplier * domain.ball_radius**2
         offset = 0.5 * multiplier * float(np.vdot(middle, middle))

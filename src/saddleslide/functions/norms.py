@@ -10,7 +10,11 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, zeros
-from saddleslide.domains import Ball, Box, Domain, FullSpace, GroupBalls, L1Ball, Simplex, SpectralBall
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.matrices import SpectralBall
+from saddleslide.domains.norms import Ball, GroupBalls, L1Ball
+from saddleslide.domains.simplices import Simplex
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function, on_pairs
 from saddleslide.functions.entrywise import Zero

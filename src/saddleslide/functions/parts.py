@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, as_shape
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
-from saddleslide.functions.base import Function, certain_modulus, is_own_class, read_rounding, runs_own_code
-from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.base import Function
+from saddleslide.functions.linear_model import LinearModel
 from saddleslide.functions.roundings import Rounding
 from saddleslide.functions.roundings import join as joined_roundings
+from saddleslide.functions.trust import certain_modulus, is_own_class, read_rounding, runs_own_code
 from saddleslide.operators.spectrum import margin_of_rounding
 from saddleslide.theory.holder import Holder
 

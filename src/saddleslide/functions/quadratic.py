@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, final
@@ -13,16 +14,19 @@ import scipy
 from saddleslide.arrays.arguments import as_flag
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, frozen, on_host
 from saddleslide.arrays.kinds import ArrayKind
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
+from saddleslide.domains.program import Program
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, inside, on_pairs
+from saddleslide.functions.base import Function, on_pairs
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Rounding, inner_error
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.operators import ForeignMatrix, Matrix, Operator, as_operator
-from saddleslide.operators.base import COMPLEX, AdjointTest, adjoint_test_from, is_own_code, sign_vector
+from saddleslide.operators.adjoint_test import AdjointTest, adjoint_test_from, sign_vector
+from saddleslide.operators.base import COMPLEX, Operator, is_own_code
+from saddleslide.operators.explicit import ForeignMatrix, Matrix, as_operator
 from saddleslide.operators.factor import Solvable, SymmetricMatrix
-from saddleslide.operators.spectrum import FACTORISABLE, made, margin_of_rounding, summation_error
+from saddleslide.operators.spectrum import FACTORISABLE, margin_of_rounding, summation_error
 from saddleslide.theory.holder import Holder
+from saddleslide.watcher import made
 
 
 @final
@@ -153,7 +157,23 @@ class Quadratic(Function):
             found.__dict__["modulus"] = self._range[0]
         return found
 
-    def factor(self, domain: Domain) -> Solvable | None:
+    def as_program(self, size: int) -> Program | None:
+        if self._operator is None:
+            return super().as_program(size)
+        if not isinstance(self._operator, Matrix | ForeignMatrix) or self.convex_on_trust or self.is_complex:
+            return None
+        # A root of the matrix: 1/2 <x, q x> = |R x|^2 / 2.
+        matrix = self._operator.dense()
+        assert matrix is not None
+        if self._range[0] > 0.0:
+            root = np.linalg.cholesky(matrix).T
+        else:
+            values, vectors = scipy.linalg.eigh(matrix)
+            kept = values > margin_of_rounding(size) * max(float(values[-1]), 0.0)
+            root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+        return replace(Program.on(size), squares=((root, np.zeros(len(root))),))
+
+    def hessian_factor(self, domain: Domain) -> Solvable | None:
         """`hessian`, where that is worth its cost."""
         return self.hessian
 
@@ -196,6 +216,10 @@ class Quadratic(Function):
         x, y = sign_vector(operator.x_shape), np.random.default_rng(1).standard_normal(operator.x_shape)
         qx, qy = (made(operator, partial(operator.forward, point)) for point in (x, y))
         return adjoint_test_from(x, qx, y, qy)
+
+    @property
+    def matrix_test(self) -> Callable[[], AdjointTest]:
+        return lambda: self.symmetry_test
 
     def certain_convexity(self, domain: Domain) -> float:
         # A matrix that a class of the caller's says it is has only been declared.
@@ -243,11 +267,6 @@ class Quadratic(Function):
         # Up to rounding of the smallest eigenvalue, below which the matrix may be indefinite.
         below = 0.0 if self._range[0] > 0.0 else margin_of_rounding(math.prod(self._operator.x_shape)) * self._range[1]
         return frozen(np.sqrt(np.maximum(np.asarray(self._operator.matrix.diagonal()), 0.0) + below))
-
-
-def quadratics(f: Function) -> list[Quadratic]:
-    """The quadratics inside f."""
-    return [part for part in inside(f) if isinstance(part, Quadratic)]
 
 
 def _spectral_range(operator: Operator, declared: float) -> tuple[tuple[float, float], float]:

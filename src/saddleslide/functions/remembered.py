@@ -9,9 +9,10 @@ from typing import ClassVar, final
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.domains import Domain
-from saddleslide.functions.base import Function, certain_modulus
+from saddleslide.domains.base import Domain
+from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import FEW, OWN_CODE
+from saddleslide.functions.trust import certain_modulus
 from saddleslide.theory.holder import Holder
 
 # Sizes of the terms of a remembered value are not known: they may cancel to a millionth.

@@ -14,12 +14,15 @@ import scipy
 
 from saddleslide.arrays.base import Array, as_number, on_host, receive
 from saddleslide.arrays.kinds import ArrayKind, to_host
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError, UnknownConstantError
-from saddleslide.functions.base import EXACT, Function, Variance, Wrapper, gradient_aside, is_ours, run_aside
-from saddleslide.functions.lifted import LinearModel
+from saddleslide.functions.base import Function
+from saddleslide.functions.linear_model import LinearModel
 from saddleslide.functions.parts import Partitioned
-from saddleslide.operators import ForeignMatrix, Matrix
+from saddleslide.functions.scaled import Wrapper
+from saddleslide.functions.trust import gradient_aside, is_ours, run_aside
+from saddleslide.functions.variance import EXACT, Variance
+from saddleslide.operators.explicit import ForeignMatrix, Matrix
 
 # Points beside the start where a variance is looked at.
 _PROBES = 4

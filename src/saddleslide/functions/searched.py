@@ -10,14 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_floats
-from saddleslide.domains import Domain, FullSpace
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import NoExactMinimumError
-from saddleslide.functions.base import Function, Scaled, Sum, certain_modulus, errors_at, is_ours, value_aside
+from saddleslide.functions.base import Function
 from saddleslide.functions.constants import modulus_for_bounds, smoothness_at_hand, takes_products
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import EPS, FEW, Errors, inner_error
+from saddleslide.functions.scaled import Scaled
 from saddleslide.functions.separable import has_prox, prox
-from saddleslide.operators.spectrum import late
+from saddleslide.functions.sums import Sum
+from saddleslide.functions.trust import certain_modulus, errors_at, is_ours, value_aside
+from saddleslide.watcher import late
 
 # A declared curvature above this says that nothing is known.
 _USELESS = 1e12

@@ -11,8 +11,13 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays.base import Array, as_floats, beside, on_host
-from saddleslide.domains import Ball, Box, Domain, FullSpace, Simplex
+from saddleslide.arrays.kinds import is_callers
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.norms import Ball
+from saddleslide.domains.simplices import Simplex
 from saddleslide.functions.roundings import EPS
+from saddleslide.watcher import lend
 
 if TYPE_CHECKING:
     from saddleslide.functions.base import Function
@@ -76,7 +81,9 @@ class SeparableForm:
 
     def size(self, x: Array) -> float:
         """Sum of the absolute values of all terms at x: what rounding errors of the value are relative to."""
-        terms = 0.5 * self.quadratic * x * x + np.abs(self.linear * x)
+        terms = 0.5 * self.quadratic * x
+        terms *= x
+        terms += np.abs(self.linear * x)
         for weight, nu in self.powers:
             terms = terms + weight * np.abs(x) ** (1.0 + nu) / (1.0 + nu)
         for weight, _ in self.hubers:
@@ -136,6 +143,8 @@ def prox(f: Function, center: Array, weight: Array | float, domain: Domain, out:
         return domain.project(free_step(form, center, weight), out=out)
     if form is not None and isinstance(domain, Ball | Simplex):
         found, _ = multiplier_step(form, center, float(weight), domain)
+    elif is_callers(f) or f.own_code:
+        found = lend(lambda: f.prox_on(domain, center, weight))
     else:
         found = f.prox_on(domain, center, weight)
     if out is None:

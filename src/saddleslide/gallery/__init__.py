@@ -1,5 +1,6 @@
 """Real problems and the paper's instances, ready to solve; `problem.read(result)` says the solution in their words."""
 
+from saddleslide.gallery.chains import Chain, ChainSolution, chain_gap, hard_chains
 from saddleslide.gallery.consensus import ConsensusSolution, consensus
 from saddleslide.gallery.constrained import ConstrainedSolution, constrained
 from saddleslide.gallery.game import GameSolution, SyntheticSolution, matrix_game, synthetic
@@ -21,10 +22,10 @@ from saddleslide.gallery.tomography import (
 from saddleslide.gallery.transport import TransportSolution, transport
 
 __all__ = [
-    "ChosenWeight", "ConsensusSolution", "ConstrainedSolution", "GameSolution", "InverseSolution", "PictureSolution",
-    "Reconstruction", "RestoredPicture", "Scanner", "SequenceSolution", "Solution", "SyntheticSolution",
-    "TransportSolution", "blur", "choose_weight", "consensus", "constrained", "deblur", "denoise", "inpaint",
-    "kuhn_poker", "lp_inverse", "matrix_game", "nonlocal_laplacian", "parallel_beam", "phantom", "projector",
-    "read_picture", "realistic_tomography", "reconstruct", "sequence_game", "shaded_phantom", "synthetic",
-    "tomography", "transport",
+    "Chain", "ChainSolution", "ChosenWeight", "ConsensusSolution", "ConstrainedSolution", "GameSolution",
+    "InverseSolution", "PictureSolution", "Reconstruction", "RestoredPicture", "Scanner", "SequenceSolution",
+    "Solution", "SyntheticSolution", "TransportSolution", "blur", "chain_gap", "choose_weight", "consensus",
+    "constrained", "deblur", "denoise", "hard_chains", "inpaint", "kuhn_poker", "lp_inverse", "matrix_game",
+    "nonlocal_laplacian", "parallel_beam", "phantom", "projector", "read_picture", "realistic_tomography",
+    "reconstruct", "sequence_game", "shaded_phantom", "synthetic", "tomography", "transport",
 ]  # fmt: skip

@@ -12,13 +12,17 @@ import scipy
 
 import saddleslide as ss
 from saddleslide.arrays.base import Array, as_number, as_real, as_shape
-from saddleslide.domains import Ball, FullSpace
+from saddleslide.domains.entrywise import FullSpace
+from saddleslide.domains.norms import Ball
 from saddleslide.errors import InputError, MissingExtraError
-from saddleslide.functions import Blockwise, Function, Zero
+from saddleslide.functions.base import Function
+from saddleslide.functions.blockwise import Blockwise
+from saddleslide.functions.entrywise import Zero
 from saddleslide.gallery.constrained import multiplier_guess
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import Gossip, Operator
+from saddleslide.operators.base import Operator
 from saddleslide.operators.sparse import check_sparse
+from saddleslide.operators.structured import Gossip
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
 
@@ -112,7 +116,7 @@ class ConsensusSolution(Solution):
 @keep_kind
 def consensus(
     functions: Sequence[Function], graph: Any, shape: Any = None, *, bound: float | None = None
-) -> SaddleProblem:
+) -> SaddleProblem[ConsensusSolution]:
     """Minimise f_1(x) + ... + f_n(x), with f_i known to agent i only, and agents that talk to their neighbours.
 
     Parameters
@@ -163,7 +167,7 @@ def consensus(
     return agreement_problem(f, B, W, R)
 
 
-def agreement_problem(f: Function, B: Operator, W: Array, R: float) -> SaddleProblem:
+def agreement_problem(f: Function, B: Operator, W: Array, R: float) -> SaddleProblem[ConsensusSolution]:
     """The problem of agents with the gossip matrix W = B^T B, their dual variable in a ball of radius R."""
     # x = 0 agrees, so that nothing can be infeasible: only R can be too small.
     around = Enclosure(R, "the multipliers", "that all agents agree")

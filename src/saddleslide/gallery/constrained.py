@@ -14,13 +14,19 @@ import scipy
 
 import saddleslide as ss
 from saddleslide.arrays.base import Array, Shape, as_number, as_real
-from saddleslide.certificates.residuals import separates
+from saddleslide.certificates.rays import excludes
 from saddleslide.certificates.verdict import Status
-from saddleslide.domains import Ball, Domain, FullSpace, NonNegative, Product
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import FullSpace, NonNegative
+from saddleslide.domains.norms import Ball
+from saddleslide.domains.product import Product
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions import Function, Linear
+from saddleslide.functions.base import Function
+from saddleslide.functions.entrywise import Linear
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import Mirrored, Operator, Stack, as_operator
+from saddleslide.operators.base import Mirrored, Operator
+from saddleslide.operators.explicit import as_operator
+from saddleslide.operators.stacks import Stack
 from saddleslide.plots import STYLES
 from saddleslide.problem import Enclosure, SaddleProblem
 
@@ -93,7 +99,7 @@ class ConstrainedSolution(Solution):
     def infeasible(self) -> bool:
         """Whether a hyperplane proves that no x in X satisfies the constraints."""
         directions = self.multipliers, self.violation
-        return any(separates(self.A, self.b, self.X, one, self.A.adjoint(one)) for one in directions)
+        return any(excludes(self.A, self.b, self.X, one, self.A.adjoint(one)) for one in directions)
 
     @property
     def verdict(self) -> str:
@@ -112,19 +118,16 @@ class ConstrainedSolution(Solution):
         return f"{said} holds to {self.residual:.1e}."
 
     def facts(self) -> dict[str, Fact]:
+        active = int(np.count_nonzero(self.inequality_multipliers > 0.0))
         return {
             "objective": self.objective,
             "minimum at least": self.result.lower,
             "residual |Ax - b|" if self.equations == self.b.size else "residual of the constraints": self.residual,
             "norm of the multipliers": float(np.linalg.norm(self.multipliers)),
             **({} if self.around is None else {"bound on the multipliers": self.bound}),
-            **({} if self.equations == self.b.size else {"active inequalities": self._active}),
+            **({} if self.equations == self.b.size else {"active inequalities": active}),
             "feasibility": self.verdict,
         }
-
-    @property
-    def _active(self) -> int:
-        return int(np.count_nonzero(self.inequality_multipliers > 0.0))
 
     def draw(self, figure: Any) -> None:
         axes = figure.subplots(1, 2, width_ratios=(2.0, 1.0))
@@ -139,7 +142,7 @@ class ConstrainedSolution(Solution):
 def constrained(
     f: Function, A: Any = None, b: Any = None, *, G: Any = None, h: Any = None, X: Domain | None = None,
     bound: float | None = None,
-) -> SaddleProblem:  # fmt: skip
+) -> SaddleProblem[ConstrainedSolution]:  # fmt: skip
     """Minimise f(x) over x in X with A x = b and G x <= h: max over y of f(x) + <y, A x - b> inside, and so for G.
 
     Parameters
@@ -211,7 +214,7 @@ def _check_objective(f: Any, shape: Shape) -> None:
 
 def _with_inequalities(
     f: Function, equations: list[tuple[str, Any, str, Any]], last: tuple[str, Any, str, Any], X: Domain | None
-) -> SaddleProblem:
+) -> SaddleProblem[ConstrainedSolution]:
     """The problem whose multipliers have their whole cone: any number for an equation, >= 0 for an inequality."""
     operators: list[Operator] = []
     sides: list[Array] = []

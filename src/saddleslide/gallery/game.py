@@ -11,19 +11,23 @@ import numpy as np
 import saddleslide as ss
 from saddleslide.arrays.arguments import as_whole
 from saddleslide.arrays.base import as_number
-from saddleslide.domains import Box, Simplex
+from saddleslide.domains.entrywise import Box
+from saddleslide.domains.simplices import Simplex
 from saddleslide.errors import InputError
-from saddleslide.functions import Entropy, Function, Power, Zero
+from saddleslide.functions.base import Function
+from saddleslide.functions.entropies import Entropy
+from saddleslide.functions.entrywise import Power, Zero
 from saddleslide.gallery.restoration import as_positive
-from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import Operator, as_operator
+from saddleslide.gallery.solution import Fact, ResultArray, Solution, Strategies, keep_kind
+from saddleslide.operators.base import Operator
+from saddleslide.operators.explicit import as_operator
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class GameSolution(Solution):
+class GameSolution(Strategies):
     """Strategies and value of a matrix game.
 
     Examples
@@ -46,25 +50,10 @@ class GameSolution(Solution):
     @property
     def value(self) -> float:
         """What the strategies pay each other, regularisers included; the value of the game is within `bounds`."""
-        paid = float(np.vdot(self.row, self.payoff.forward(self.column)))
-        return paid + self.f.value(self.column) - self.g.value(self.row)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Certified bounds: the row player gets at least the first, the column player pays at most the second."""
-        return self.result.lower, self.result.upper
-
-    @property
-    def exploitability(self) -> float:
-        """What the two players together can gain by deviating, at most: the certified gap."""
-        return self.result.gap
+        return super().value + self.f.value(self.column) - self.g.value(self.row)
 
     def facts(self) -> dict[str, Fact]:
-        return {
-            "value": self.value,
-            "value at least": self.bounds[0],
-            "value at most": self.bounds[1],
-            "exploitability": self.exploitability,
+        return super().facts() | {
             "rows in use": int(np.count_nonzero(self.row > 0.0)),
             "columns in use": int(np.count_nonzero(self.column > 0.0)),
         }
@@ -73,13 +62,13 @@ class GameSolution(Solution):
         for ax, (name, strategy), style in zip(figure.subplots(1, 2), self.arrays().items(), STYLES[:2], strict=True):
             ax.bar(np.arange(strategy.size), strategy, color=style[0], width=0.85)
             ax.set(xlabel=name, ylabel="probability", title=f"strategy of the {name} player")
-        figure.suptitle(f"value {self.value:.6g}, exploitability at most {self.exploitability:.1e}")
+        figure.suptitle(self.title())
 
 
 @keep_kind
 def matrix_game(
     payoff: Any, *, row: Function | None = None, column: Function | None = None, entropy: float | None = None
-) -> SaddleProblem:
+) -> SaddleProblem[GameSolution]:
     """The zero-sum game in which the column player pays payoff[i, j] to the row player.
 
     min over column strategies q, max over row strategies p of <p, payoff q> + column(q) - row(p).
@@ -160,7 +149,7 @@ class SyntheticSolution(Solution):
 def synthetic(
     nu_x: float = 0.75, nu_y: float = 0.25, *, seed: int = 0, d: int = 60, alpha_x: float = 1.0, alpha_y: float = 1.0,
     sigma_min: float = 0.5, sigma_max: float = 2.0, b_max: float = 0.0,
-) -> SaddleProblem:  # fmt: skip
+) -> SaddleProblem[SyntheticSolution]:  # fmt: skip
     """The paper's synthetic instances, pinned to the last digit: powers with random tilts on boxes [-1, 1]^d.
 
     The matrix that couples them has log-spaced singular values.

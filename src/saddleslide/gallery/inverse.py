@@ -11,11 +11,14 @@ import scipy
 
 import saddleslide as ss
 from saddleslide.arrays.base import Shape, as_number, as_shape
-from saddleslide.domains import FullSpace
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
-from saddleslide.functions import LeastSquares, Power
+from saddleslide.functions.entrywise import Power
+from saddleslide.functions.losses import LeastSquares
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import FiniteDifferences, Matrix, Operator, as_operator
+from saddleslide.operators.base import Operator
+from saddleslide.operators.explicit import Matrix, as_operator
+from saddleslide.operators.structured import FiniteDifferences
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
 
@@ -79,7 +82,7 @@ class InverseSolution(Solution):
 @keep_kind
 def lp_inverse(
     A: Any, b: Any, *, weight: float, p: float = 3.0, D: Any = None, ridge: float = 0.0, x_shape: Shape | None = None
-) -> SaddleProblem:
+) -> SaddleProblem[InverseSolution]:
     """Recover x from b = A x + noise: min 1/2 |A x - b|^2 + ridge/2 |x|^2 + weight/p sum |D x|^p.
 
     Parameters

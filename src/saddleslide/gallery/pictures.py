@@ -13,7 +13,8 @@ import scipy
 from saddleslide.arrays.arguments import as_flag
 from saddleslide.arrays.base import Array, Shape, as_real
 from saddleslide.errors import InputError
-from saddleslide.operators import Matrix, Operator, as_operator
+from saddleslide.operators.base import Operator
+from saddleslide.operators.explicit import Matrix, as_operator
 from saddleslide.plots import require_matplotlib
 
 # Pixels of the largest picture that is read from a file: 7,000 x 7,000.

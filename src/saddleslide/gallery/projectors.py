@@ -14,7 +14,7 @@ import scipy
 from saddleslide.arrays.base import Array, Shape, as_number, as_real, as_shape
 from saddleslide.errors import InputError
 from saddleslide.gallery.pictures import pixel_grid
-from saddleslide.operators import Matrix, as_operator
+from saddleslide.operators.explicit import Matrix, as_operator
 
 # Larger angles than these are degrees by mistake.
 _LARGEST_ANGLE = 4.0 * np.pi

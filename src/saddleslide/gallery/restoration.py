@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, TypeVar, final
 
 import numpy as np
 
@@ -14,13 +14,23 @@ import saddleslide as ss
 from saddleslide.arrays.arguments import as_flag, as_path, as_word
 from saddleslide.arrays.base import Array, Shape, as_number, as_real
 from saddleslide.arrays.kinds import to_host
-from saddleslide.domains import Box, Domain, FullSpace, NonNegative, Product
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace, NonNegative
+from saddleslide.domains.product import Product
 from saddleslide.errors import InputError
-from saddleslide.functions import L1, L21, Function, Huber, KullbackLeibler, LeastSquares, Linear, Quadratic, Sum
+from saddleslide.functions.base import Function
 from saddleslide.functions.composed import Composed
+from saddleslide.functions.entropies import KullbackLeibler
+from saddleslide.functions.entrywise import Huber, Linear
+from saddleslide.functions.losses import LeastSquares
+from saddleslide.functions.norms import L1, L21
+from saddleslide.functions.quadratic import Quadratic
+from saddleslide.functions.sums import Sum
 from saddleslide.gallery.pictures import blur, psnr
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
-from saddleslide.operators import FiniteDifferences, Operator, Part, SymmetricGradient, split_unknowns
+from saddleslide.operators.base import Operator
+from saddleslide.operators.stacks import Part, split_unknowns
+from saddleslide.operators.structured import FiniteDifferences, SymmetricGradient
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
 from saddleslide.problem.objectives import split_objective
@@ -110,9 +120,12 @@ def total_variation(shape: Shape, huber: float = 0.0, tv: str = "anisotropic", c
     return Variation(h @ (D @ u - w) + _SECOND_ORDER * second, grid, u)
 
 
+P = TypeVar("P", bound=PictureSolution)
+
+
 def tv_problem(
-    f: Function, weight: float, huber: float, tv: Variation, X: Domain, reader: Callable[[ss.Result], PictureSolution]
-) -> SaddleProblem:
+    f: Function, weight: float, huber: float, tv: Variation, X: Domain, reader: Callable[[ss.Result], P]
+) -> SaddleProblem[P]:
     """Min f(x) + weight TV(x) over pictures x in X, where f has a gradient or a proximal step of its own."""
     composed = tv.function
     assert isinstance(composed, Composed)
@@ -220,7 +233,7 @@ class RestoredPicture(PictureSolution):
 def denoise(
     picture: Any, weight: float, *, huber: float = 0.0, tv: str = "anisotropic", data: str = "squares",
     weights: Any = None, nonnegative: bool = False, colour: bool | None = None,
-) -> SaddleProblem:  # fmt: skip
+) -> SaddleProblem[RestoredPicture]:  # fmt: skip
     """Remove noise: min misfit(x, picture) + weight TV(x).
 
     Parameters
@@ -260,16 +273,15 @@ def denoise(
     GroupBalls(0.1, axis=(0, 3), shape=(2, 8, 8, 3))
     """
     given, colour = _picture(picture, colour, "denoise")
-    return _pointwise(
-        given, as_weights(weights, given.shape, "denoise"), colour, weight, huber, tv, data, nonnegative, "denoise"
-    )
+    wishes = _Wishes("denoise", weight, huber, tv, data, nonnegative, colour)
+    return _pointwise(given, as_weights(weights, given.shape, "denoise"), wishes)
 
 
 @keep_kind
 def inpaint(
     picture: Any, known: Any, weight: float, *, huber: float = 0.0, tv: str = "anisotropic", data: str = "squares",
     weights: Any = None, nonnegative: bool = False, colour: bool | None = None,
-) -> SaddleProblem:  # fmt: skip
+) -> SaddleProblem[RestoredPicture]:  # fmt: skip
     """Fill holes: min misfit(x, picture) on what is known + weight TV(x).
 
     Parameters
@@ -304,32 +316,41 @@ def inpaint(
     given, colour = _picture(np.where(mask, picture, 0.0), colour, "inpaint")
     w = as_weights(weights, given.shape, "inpaint")
     w = mask.astype(np.float64) if w is None else as_weights(mask * w, given.shape, "inpaint")
-    return _pointwise(given, w, colour, weight, huber, tv, data, nonnegative, "inpaint")
+    return _pointwise(given, w, _Wishes("inpaint", weight, huber, tv, data, nonnegative, colour))
 
 
-def _pointwise(
-    given: Array, weights: Array | None, colour: bool, weight: float, huber: float, tv: str, data: str,
-    nonnegative: bool, name: str,
-) -> SaddleProblem:  # fmt: skip
+class _Wishes(NamedTuple):
+    """What denoise, inpaint and deblur are asked alike, and which of them is."""
+
+    name: str
+    weight: float
+    huber: float
+    tv: str
+    data: str
+    nonnegative: bool
+    colour: bool
+
+
+def _pointwise(given: Array, weights: Array | None, wishes: _Wishes) -> SaddleProblem[RestoredPicture]:
     """The problem whose misfit compares x with the picture itself."""
-    nonnegative = as_flag(nonnegative, f"{name}: nonnegative")
-    check_data(data, given, name)
-    f, offset = misfit(data, given, weights)
+    nonnegative = as_flag(wishes.nonnegative, f"{wishes.name}: nonnegative")
+    check_data(wishes.data, given, wishes.name)
+    f, offset = misfit(wishes.data, given, weights)
     seen = given if weights is None else given[weights > 0.0]
-    if (weights is None and data == "squares") or tv == "tgv":
+    if (weights is None and wishes.data == "squares") or wishes.tv == "tgv":
         X: Domain = NonNegative(given.shape) if nonnegative else FullSpace(given.shape)
     else:
         # A minimiser never leaves the range of the known values: clipping to it lowers both terms, but not slopes.
         low, high = (max(float(end), 0.0) if nonnegative else float(end) for end in (seen.min(), seen.max()))
         X = Box(low, high, shape=given.shape)
-    return _problem(f, given, offset, weight, huber, tv, data, colour, nonnegative, X, name)
+    return _problem(f, given, offset, X, wishes)
 
 
 @keep_kind
 def deblur(
     picture: Any, kernel: Any, weight: float, *, huber: float = 0.0, ridge: float = _RIDGE, tv: str = "anisotropic",
     data: str = "squares", weights: Any = None, nonnegative: bool = False, colour: bool | None = None,
-) -> SaddleProblem:  # fmt: skip
+) -> SaddleProblem[RestoredPicture]:  # fmt: skip
     """Remove blur: min misfit(kernel * x, picture) + ridge/2 |x|^2 + weight TV(x).
 
     Parameters
@@ -356,13 +377,11 @@ def deblur(
     w = as_weights(weights, given.shape, "deblur")
     f, offset = misfit(data, given, w, A, as_positive(ridge, "deblur: ridge"))
     X = NonNegative(given.shape) if nonnegative else FullSpace(given.shape)
-    return _problem(f, given, offset, weight, huber, tv, data, colour, nonnegative, X, "deblur")
+    return _problem(f, given, offset, X, _Wishes("deblur", weight, huber, tv, data, nonnegative, colour))
 
 
-def _problem(
-    f: Function, given: Array, offset: float, weight: float, huber: float, tv: str, data: str, colour: bool,
-    nonnegative: bool, X: Domain, name: str,
-) -> SaddleProblem:  # fmt: skip
+def _problem(f: Function, given: Array, offset: float, X: Domain, wishes: _Wishes) -> SaddleProblem[RestoredPicture]:
+    name, weight, huber, tv, data, nonnegative, colour = wishes
     strength, threshold = as_positive(weight, f"{name}: weight"), as_number(huber, f"{name}: huber", 0.0)
     as_flag(nonnegative, f"{name}: nonnegative")
     variation = total_variation(given.shape, threshold, as_word(tv, f"{name}: tv", TV), colour)
@@ -372,8 +391,8 @@ def _problem(
 
 def restoration(
     f: Function, weight: float, huber: float, tv: Variation, data: str, X: Domain,
-    reader: Callable[[ss.Result], PictureSolution],
-) -> SaddleProblem:  # fmt: skip
+    reader: Callable[[ss.Result], P],
+) -> SaddleProblem[P]:  # fmt: skip
     """Min f(x) + weight TV(x) over X; a misfit that is not smooth may become a block of y."""
     if tv.picture is not None:
         f, X = _of_part(f, tv.picture), Product(X, FullSpace(tv.picture.shapes[1]))

@@ -12,11 +12,12 @@ import numpy as np
 import scipy
 
 import saddleslide as ss
-from saddleslide.domains import Treeplex
+from saddleslide.domains.treeplex import Treeplex
 from saddleslide.errors import InputError
-from saddleslide.functions import Zero
-from saddleslide.gallery.solution import Fact, ResultArray, Solution
-from saddleslide.operators import Operator, as_operator
+from saddleslide.functions.entrywise import Zero
+from saddleslide.gallery.solution import Fact, ResultArray, Strategies
+from saddleslide.operators.base import Operator
+from saddleslide.operators.explicit import as_operator
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
 
@@ -35,7 +36,7 @@ class End(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class SequenceSolution(Solution):
+class SequenceSolution(Strategies):
     """Strategies and value of a game in sequence form.
 
     Examples
@@ -55,21 +56,6 @@ class SequenceSolution(Solution):
     first = ResultArray("y", "Realisation weights of the sequences of the first player, who receives the payoff.")
     second = ResultArray("x", "Realisation weights of the sequences of the second player, who pays.")
 
-    @property
-    def value(self) -> float:
-        """What the second player pays on average; the value of the game is within `bounds`."""
-        return float(np.vdot(self.first, self.payoff.forward(self.second)))
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Certified bounds: the first player gets at least the first, the second pays at most the second."""
-        return self.result.lower, self.result.upper
-
-    @property
-    def exploitability(self) -> float:
-        """What the two players together can gain by deviating, at most: the certified gap."""
-        return self.result.gap
-
     def behaviour(self, player: str) -> dict[Hashable, dict[Hashable, float]]:
         """Probabilities of the actions in every information set of "first" or "second"; even where none leads there."""
         if player not in ("first", "second"):
@@ -84,11 +70,7 @@ class SequenceSolution(Solution):
         return found
 
     def facts(self) -> dict[str, Fact]:
-        return {
-            "value": self.value,
-            "value at least": self.bounds[0],
-            "value at most": self.bounds[1],
-            "exploitability": self.exploitability,
+        return super().facts() | {
             "information sets": ", ".join(str(len(names)) for names in self.names),
         }
 
@@ -100,10 +82,10 @@ class SequenceSolution(Solution):
             ax.set_yticks(np.arange(len(lines)), [label for label, _ in lines], fontsize=5)
             ax.invert_yaxis()
             ax.set(xlabel="probability", title=f"{player} player")
-        figure.suptitle(f"value {self.value:.6g}, exploitability at most {self.exploitability:.1e}")
+        figure.suptitle(self.title())
 
 
-def sequence_game(ends: Iterable[Any]) -> SaddleProblem:
+def sequence_game(ends: Iterable[Any]) -> SaddleProblem[SequenceSolution]:
     """The zero-sum game with these ends: moves in turn, chance, and players who do not see everything.
 
     Parameters
@@ -184,7 +166,7 @@ def _sequences(ways: list[Moves], player: str) -> tuple[Treeplex, dict[Hashable,
     return treeplex, names, [index[moves[-1]] if moves else 0 for moves in ways]
 
 
-def kuhn_poker() -> SaddleProblem:
+def kuhn_poker() -> SaddleProblem[SequenceSolution]:
     """Kuhn poker: three cards, one each, one bet. The value for the first player is -1/18.
 
     Each player puts one coin in the pot and sees one card of J, Q, K. The first checks or bets a coin; the second

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeAlias, cast
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+
+import numpy as np
 
 import saddleslide as ss
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY, origin_of
+from saddleslide.operators.base import Operator
 from saddleslide.plots import require_matplotlib
 from saddleslide.problem import SaddleProblem
 
@@ -74,14 +77,49 @@ class Solution(ABC):
         return figure
 
 
+class Strategies(Solution):
+    """Strategies of both players of a zero-sum game, x of who pays and y of who receives, in whatever form."""
+
+    payoff: Operator
+
+    @property
+    def value(self) -> float:
+        """What the strategies pay on average; the value of the game is within `bounds`."""
+        return float(np.vdot(self.result.y, self.payoff.forward(self.result.x)))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Certified bounds: who receives gets at least the first, who pays pays at most the second."""
+        return self.result.lower, self.result.upper
+
+    @property
+    def exploitability(self) -> float:
+        """What the two players together can gain by deviating, at most: the certified gap."""
+        return self.result.gap
+
+    def facts(self) -> dict[str, Fact]:
+        lower, upper = self.bounds
+        return {
+            "value": self.value,
+            "value at least": lower,
+            "value at most": upper,
+            "exploitability": self.exploitability,
+        }
+
+    def title(self) -> str:
+        """The line above a picture."""
+        return f"value {self.value:.6g}, exploitability at most {self.exploitability:.1e}"
+
+
 P = ParamSpec("P")
+W = TypeVar("W")
 
 
-def keep_kind(make: Callable[P, SaddleProblem]) -> Callable[P, SaddleProblem]:
+def keep_kind(make: Callable[P, SaddleProblem[W]]) -> Callable[P, SaddleProblem[W]]:
     """The maker of a problem, with the kind of its arguments' arrays kept for the results."""
 
     @wraps(make)
-    def made(*args: P.args, **kwargs: P.kwargs) -> SaddleProblem:
+    def made(*args: P.args, **kwargs: P.kwargs) -> SaddleProblem[W]:
         kind = origin_of(*args, *kwargs.values())
         problem = make(*args, **kwargs)
         return problem if kind == NUMPY else replace(problem, B=problem.coupling, arrays=kind)

@@ -14,9 +14,14 @@ import scipy
 import saddleslide as ss
 from saddleslide.arrays.arguments import as_flag, as_whole, as_word
 from saddleslide.arrays.base import Array, Shape, as_number, as_real
-from saddleslide.domains import Ball, Box, Domain, FullSpace, NonNegative
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace, NonNegative
+from saddleslide.domains.norms import Ball
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, LeastSquares, PoissonTransmission, Power, Quadratic
+from saddleslide.functions.base import Function
+from saddleslide.functions.entrywise import Power
+from saddleslide.functions.losses import LeastSquares, PoissonTransmission
+from saddleslide.functions.quadratic import Quadratic
 from saddleslide.gallery.pictures import phantom, shaded_phantom
 from saddleslide.gallery.projectors import paper_angles, parallel_beam, pixel_units, projector
 from saddleslide.gallery.restoration import (
@@ -32,7 +37,9 @@ from saddleslide.gallery.restoration import (
     tv_problem,
 )
 from saddleslide.gallery.solution import Fact, keep_kind
-from saddleslide.operators import FiniteDifferences, Matrix, Operator
+from saddleslide.operators.base import Operator
+from saddleslide.operators.explicit import Matrix
+from saddleslide.operators.structured import FiniteDifferences
 from saddleslide.oracles.calls import Calls
 from saddleslide.plots import fill_reconstruction
 from saddleslide.problem import SaddleProblem
@@ -127,7 +134,7 @@ def reconstruct(
     sinogram: Any, angles: Any, weight: float, *, shape: int | Shape | None = None, spacing: float | None = None,
     intensity: float | None = None, attenuation: float = 1.0, huber: float = _HUBER, ridge: float = _RIDGE,
     truth: Any = None, tv: str = "anisotropic", data: str = "squares", weights: Any = None, nonnegative: bool = False,
-) -> SaddleProblem:  # fmt: skip
+) -> SaddleProblem[Reconstruction]:  # fmt: skip
     """A picture from its parallel-beam projections: min 1/2 |A x - sinogram|^2 / |A|^2 + ridge/2 |x|^2 + weight TV(x).
 
     Parameters
@@ -364,7 +371,7 @@ def nonlocal_laplacian(n: int, reach: int = 5, width: float = 2.5) -> Any:
 @keep_kind
 def tomography(
     regime: str = "standard", *, seed: int = 1, picture: int | Array = 0, n: int = 64, bounded: bool = True
-) -> SaddleProblem:
+) -> SaddleProblem[Reconstruction]:
     """The paper's tomography benchmark (eq. ct_saddle).
 
     Parameters
@@ -423,7 +430,7 @@ def tomography(
     return SaddleProblem(f=f, g=g, B=FiniteDifferences((n, n)), X=X, Y=Y, reader=reader)
 
 
-def realistic_tomography(name: str, *, seed: int = 1, n: int | None = None) -> SaddleProblem:
+def realistic_tomography(name: str, *, seed: int = 1, n: int | None = None) -> SaddleProblem[Reconstruction]:
     """Instances where the coupling matters: low dose, strong TV, sparse view, Poisson counts.
 
     Parameters

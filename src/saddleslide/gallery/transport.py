@@ -13,11 +13,14 @@ import scipy
 import saddleslide as ss
 from saddleslide.arrays.arguments import as_word
 from saddleslide.arrays.base import Array, as_number, as_real
-from saddleslide.domains import Box
+from saddleslide.domains.entrywise import Box
 from saddleslide.errors import InputError, raise_all
-from saddleslide.functions import Entropy, Function, Linear, Quadratic
+from saddleslide.functions.base import Function
+from saddleslide.functions.entropies import Entropy
+from saddleslide.functions.entrywise import Linear
+from saddleslide.functions.quadratic import Quadratic
 from saddleslide.gallery.solution import Fact, Solution, keep_kind
-from saddleslide.operators import Marginals
+from saddleslide.operators.structured import Marginals
 from saddleslide.plots import STYLES
 from saddleslide.problem import SaddleProblem
 
@@ -124,7 +127,7 @@ class TransportSolution(Solution):
 @keep_kind
 def transport(
     costs: Any, source: Any, target: Any, *, regularisation: float | None = None, regulariser: str | None = None
-) -> SaddleProblem:
+) -> SaddleProblem[TransportSolution]:
     """Move `source` to `target`: min over plans P >= 0 with these sums of <costs, P> + regularisation/2 |P|^2.
 
     Parameters

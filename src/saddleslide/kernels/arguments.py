@@ -109,8 +109,8 @@ class Grid(NamedTuple):
     """Differences on a grid between a quadratic f on an interval, and balls of groups of differences or an interval.
 
     f(x) is the sum of stiffness/2 x^2 + linear x over the entries, between `low` and `high`; g is bend/2 |y|^2. At a
-    point of the grid are `values` numbers. A group has the differences along all axes of `group` of these: 1 or all;
-    `APART` are all differences, each at most `radius` in size.
+    point of the grid are `values` numbers; `lines` along the last axis are a row. A group has the differences along all
+    axes of `group` of these: 1 or all; `APART` are all differences, each at most `radius` in size.
     """
 
     sizes: Edges
@@ -122,6 +122,7 @@ class Grid(NamedTuple):
     bend: float
     radius: float
     group: int
+    lines: int
 
 
 # `Rows` or `Pairs`; one of the last three. Kernels are compiled for each apart: products are much of what there is.

@@ -15,12 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from types import ModuleType
-from typing import Any, ClassVar, cast, final
-
-import numpy as np
-
-from saddleslide.kernels import reference
+from typing import Any, ClassVar, final
 
 _OFF = {"0", "off", "no", "false"}
 # Numbers in x and y, or entries of a matrix, below which NumPy's steps and products take no more than a few times as
@@ -110,9 +105,3 @@ def prepare(transforms: bool = False) -> None:
     if transforms and "scipy.fft" not in sys.modules:
         with _stop_clock():
             importlib.import_module("scipy.fft")
-
-
-def updates(near: Any = None) -> ModuleType:
-    """The vector updates to use now, for arrays that lie where `near` does: elsewhere only NumPy's functions can be."""
-    compiled = jit_enabled() and (near is None or isinstance(near, np.ndarray))
-    return cast(ModuleType, load("compiled") if compiled else reference)

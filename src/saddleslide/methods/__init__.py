@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from saddleslide.methods.accelerated_mirror_prox import AcceleratedMirrorProx
     from saddleslide.methods.admm import ADMM
     from saddleslide.methods.apdg import APDG
+    from saddleslide.methods.bundle import Bundle
     from saddleslide.methods.condat_vu import CondatVu
     from saddleslide.methods.gradient_sliding import GradientSliding
     from saddleslide.methods.interior_point import InteriorPoint
+    from saddleslide.methods.krylov import Krylov
     from saddleslide.methods.lbfgs import LBFGS
     from saddleslide.methods.mirror_prox import MirrorProx
     from saddleslide.methods.mirror_prox_sliding import MirrorProxSliding
     from saddleslide.methods.opapc import OPAPC
+    from saddleslide.methods.parameter_free_sliding import ParameterFreeSliding
     from saddleslide.methods.pdhg import PDHG
     from saddleslide.methods.proved_sliding import ProvedSliding
     from saddleslide.methods.recursive_sliding import Lockstep, RecursiveSliding, TwoLevelSliding
@@ -27,10 +30,11 @@ if TYPE_CHECKING:
     from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
 
 __all__ = [
-    "ADMM", "APDG", "LBFGS", "OPAPC", "PDHG", "AcceleratedGradient", "AcceleratedMirrorProx", "CondatVu", "Description",
-    "GradientSliding", "InteriorPoint", "Lockstep", "Method", "Methods", "MirrorProx", "MirrorProxSliding", "Option",
-    "ProvedSliding", "RecursiveSliding", "State", "TwoLevelSliding", "UniversalGradient", "UniversalMirrorProx",
-    "UniversalPrimalDual", "by_name", "option",
+    "ADMM", "APDG", "LBFGS", "OPAPC", "PDHG", "AcceleratedGradient", "AcceleratedMirrorProx", "Bundle", "CondatVu",
+    "Description", "GradientSliding", "InteriorPoint", "Krylov", "Lockstep", "Method", "Methods", "MirrorProx",
+    "MirrorProxSliding", "Option", "ParameterFreeSliding", "ProvedSliding", "RecursiveSliding", "State",
+    "TwoLevelSliding", "UniversalGradient",
+    "UniversalMirrorProx", "UniversalPrimalDual", "by_name", "option",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -4,6 +4,10 @@ Practice in place of theory, in five points: the curvature of f is found by back
 restarts when it points uphill; the inner loop stops when more of it would not pay; the weight between x and y follows
 the distances that both travel; and a g without proximal step is slid in its turn, or linearised.
 
+Of a quadratic f, each step says what its Hessian does along it. In metrics that mix the entries of x the last steps
+become part of the metric, which is exact along them: f at an extrapolated point would be the same model, so there is no
+momentum, and nothing is ever repeated.
+
 `AdaptiveSliding` is the method: its settings, and what a run teaches it. `Iteration` is one outer step.
 """
 
@@ -11,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
@@ -20,16 +24,18 @@ import numpy as np
 from saddleslide.arrays.kinds import to_host
 from saddleslide.certificates.candidate import Candidate, Linearisation, Split
 from saddleslide.certificates.verdict import Status
-from saddleslide.functions.base import value_aside
-from saddleslide.functions.constants import modulus_for_bounds, smoothness_at_hand
+from saddleslide.functions.constants import modulus_for_bounds
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.roundings import FEW, inner_error
-from saddleslide.functions.searched import split_simple
+from saddleslide.functions.trust import value_aside
 from saddleslide.kernels.switch import prepare
-from saddleslide.methods.base import BOUNDS, Description, Method, Revision, State, option
-from saddleslide.methods.metric_choice import built_metric
+from saddleslide.methods.base import BOUNDS, Description, Former, Method, State, option
+from saddleslide.methods.metric_choice import build_metric, first_curvature, grid_of
 from saddleslide.methods.sliding.inner import InnerLoop, InnerProblem, Linearised, Proximal, Slid
-from saddleslide.metrics import Blocks, Diagonal, Entrywise, Metric, Spectral, from_dict
+from saddleslide.metrics.base import Blocks, Diagonal, Entrywise, Metric
+from saddleslide.metrics.memory import Memory, Remembered
+from saddleslide.metrics.record import from_dict
+from saddleslide.metrics.spectral import Spectral
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER, RunEnded
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, Plan
 
@@ -39,24 +45,34 @@ if TYPE_CHECKING:
     from saddleslide.certificates.judge import Judge
     from saddleslide.facts.facts import Facts
     from saddleslide.methods.sliding.inner import DualModel, Inner, Inside, Work
-    from saddleslide.oracles.oracles import CountedLift, Oracles
+    from saddleslide.oracles.lifts import CountedLift
+    from saddleslide.oracles.oracles import Oracles
     from saddleslide.problem import SaddleProblem
 
 METRICS = ("blocks", "diagonal", "spectral", "fft", "given")
 # Rules of thumb, none of which depends on the problem. A coupling step, and a step on g inside one on f, is small
 # enough below this part of the outer step.
 _INNER_TOLERANCE, _NESTED_TOLERANCE = 0.03, 0.1
+# Beside weights of entries, where S is no close bound, so many times as many inner steps; and where the Hessian is
+# diagonal in the entries, so that the inner problem is all there is, so many to this tolerance.
+_BESIDE_WEIGHTS, _ON_ENTRIES, _EXACT_TOLERANCE = 2, 48, 0.01
 # Factors on the curvature estimate: after an accepted step, and above the measured one after a violated one. One that
 # is violated by at most the third shortens the step instead of repeating it.
 _SHRINK, _MARGIN, _SHORTEN = 0.9, 1.05, 2.0
+# The same with a memory, which learns where L is too small: it falls faster, but not below what was measured on a step
+# of which more than this part was new. Only a first step in wrong units is repeated.
+_SHRINK_LEARNING, _NEWS, _UNITS = 0.8, 1e-2, 100.0
 # After so many violations the curvature estimate falls more slowly, but by no more than that.
 _FORGIVEN, _MOST_CAUTION = 100, 20
 # Relative size below which a difference of two numbers is rounding; the same of the image of a step under B.
 _NOISE, _UNSEEN = 1e-14, 1e-10
-# The weight between the blocks stays within this factor of its first value.
-_RHO_RANGE = 1e8
+# The weight between the blocks stays within this factor of its first value; when it stalls it comes back to within
+# the second one.
+_RHO_RANGE, _RHO_RANGE_STALLED = 1e8, 1e2
 # Steps without a better gap after which the inner work is doubled; over so many steps the gap must halve.
 _PATIENCE, _STRIDE = 12, 40
+# Of steps that nobody looks at, every so many counts as one.
+_NOBODY_LOOKS = 4
 # So many times out of patience at a gap this small, or within the factor of what rounding takes of the bounds, is the
 # end of what rounding allows.
 _MOST_STALLS, _TINY, _SLACK = 12, 1e-10, 8.0
@@ -64,12 +80,13 @@ _MOST_STALLS, _TINY, _SLACK = 12, 1e-10, 8.0
 
 @dataclass
 class Point(State):
-    """A point with its coordinates and its lift, and its gradient where that is known."""
+    """A point with its coordinates and its lift; of a quadratic f with the gradient, and the coordinates of that."""
 
     x: Array
     coordinates: Array
     lift: Array
     gradient: XArray | None = None
+    slope: XArray | None = None
     # Sizes of the points whose lifts this one is made of: what its rounding is relative to.
     term_size: float = 0.0
 
@@ -82,6 +99,7 @@ class Model(NamedTuple):
     lift: Array
     term_size: float
     gradient: Array
+    slope: Array | None
     value: float
 
 
@@ -106,6 +124,7 @@ class Iterate(State):
     steps: int = 0
     violations: int = 0
     average: tuple[float, XArray, YArray] | None = None
+    memory: Memory = field(default_factory=Memory)
 
 
 @dataclass
@@ -167,59 +186,73 @@ class AdaptiveSliding(Method):
         settings["given"] = from_dict(given) if isinstance(given, Mapping) else given
         return cls(**settings, seed=plan.seed, reduction=max(plan.reduction, plan.rtol), plan=plan)
 
-    @property
-    def _entrywise(self) -> bool:
-        """Whether proximal steps of f stay simple in the metric; one that is not entrywise leaves f whole."""
-        kinds = ("blocks", "diagonal")
-        return self.metric in kinds if self.given is None else isinstance(self.given, Entrywise)
-
-    def split(self, facts: Facts) -> Split:
-        if self._entrywise:
-            return super().split(facts)
-        return Split(facts.f.function, Zero(), facts.g.rest.function, facts.g.simple.function)
-
-    def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> AdaptiveState:
-        rest, floor = facts.f.rest if self._entrywise else facts.f, None
+    def init(
+        self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float,
+        fitted: tuple[Array | float, ...] | None = None,
+    ) -> AdaptiveState:  # fmt: skip
+        rest, floor = facts.f.rest, None
         if rest.may_have_kinks:
             # A relative target is 0 until the gap at the start is known to be positive; f itself gives its scale.
             radius, holder = rest.domain.radius(start[0]), rest.holder_at_hand
             radius, part = radius if math.isfinite(radius) else 1.0, 1e-3 * max(self.reduction, 1e-12)
             floor = 0.0 if holder is None else part * holder.H * float(radius ** (1.0 + holder.nu))
-        return AdaptiveState(*self._begin(oracles, start), Candidate(*start, math.nan), tol, floor)
+        return AdaptiveState(*self._begin(oracles, start, fitted), Candidate(*start, math.nan), tol, floor)
 
-    def _begin(self, oracles: Oracles, start: tuple[Array, Array]) -> tuple[Iterate, tuple[Array | float, ...]]:
+    def take_over(
+        self, former: Former, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float
+    ) -> AdaptiveState:
+        """The fitted symbol, the curvature in its metric, and the weight between the blocks."""
+        known: AdaptiveState = former.state
+        same = former.plan.settings.get("metric") == self.metric != "given"
+        if not (same and 0.0 < known.iterate.L < math.inf):
+            return self.init(oracles, facts, start, tol)
+        fitted = None
+        if self.metric in ("spectral", "fft"):
+            fitted = tuple(to_host(part) if np.ndim(part) else part for part in known.metric)
+        state = replace(self, curvature=known.iterate.L).init(oracles, facts, start, tol, fitted)
+        iterate = replace(state.iterate, rho=known.iterate.rho, first_rho=known.iterate.first_rho)
+        return replace(state, iterate=iterate)
+
+    def _begin(
+        self, oracles: Oracles, start: tuple[Array, Array], fitted: tuple[Array | float, ...] | None = None
+    ) -> tuple[Iterate, tuple[Array | float, ...]]:
         """The first iterate, and the numbers of the metric, which is fitted on the host and used where x lies."""
-        x, metric = start[0], self._kind()
+        x, metric = start[0], self._kind(oracles.problem)
         if self.metric in ("blocks", "given"):
             metric = metric.with_coupling(oracles.problem.coupling)
-        elif oracles.dry and self.metric != "diagonal":
-            # What was fitted is restored.
-            metric = metric.with_numbers(np.ones(x.shape), 0.0).with_coupling(oracles.problem.coupling)
+        elif fitted is not None or (oracles.dry and self.metric != "diagonal"):
+            # What was fitted is known, or will be restored.
+            numbers = fitted or (np.ones(x.shape), *metric.numbers[1:])
+            metric = metric.with_numbers(*numbers).with_coupling(oracles.problem.coupling)
         else:
-            metric = built_metric(self.metric, oracles, self._split(oracles).f_rest, to_host(x), self.seed)
+            metric = build_metric(self.metric, oracles, self._split(oracles).f_rest, to_host(x), self.seed)
         numbers = metric.beside(x).numbers
         return self._iteration(oracles, numbers).begin(*start, self.curvature), numbers
 
-    def _kind(self) -> Metric:
+    def _kind(self, problem: SaddleProblem) -> Metric:
         """The metric as it was given, or one of the kind that was asked for."""
         if self.given is not None:
             return self.given
         if self.metric in ("spectral", "fft"):
-            return Spectral(1.0, basis="fft" if self.metric == "fft" else "dct")
+            metric, grid = Spectral(1.0, basis="fft" if self.metric == "fft" else "dct"), grid_of(problem)
+            return metric if grid is None or grid == problem.X.shape else metric.on_grid(grid)
         return Diagonal(1.0) if self.metric == "diagonal" else Blocks(1.0, 0.0)
 
     def _split(self, oracles: Oracles) -> Split:
-        return Split(*(oracles.f_parts if self._entrywise else (oracles.problem.f, Zero())), *oracles.g_parts)
+        return Split(*oracles.f_parts, *oracles.g_parts)
 
     def _iteration(self, oracles: Oracles, numbers: tuple[Array | float, ...]) -> Iteration:
         """What the steps of a run share; made anew where a run goes on from a stored state."""
 
         def make() -> Iteration:
-            split, metric = self._split(oracles), self._kind().with_numbers(*numbers)
+            split, metric = self._split(oracles), self._kind(oracles.problem).with_numbers(*numbers)
             if self.g_steps == 0 or not isinstance(metric, Entrywise):
                 kind = Proximal if isinstance(split.g_rest, Zero) else Linearised
+                # Steps are worth remembering where inner problems can be solved well: in the basis of the coupling.
+                remembers = not isinstance(metric, Entrywise) and oracles.make_lift(split.f_rest).affine_gradient
                 loop = InnerLoop(oracles, metric, split)
-                return Iteration(oracles, metric, split, kind(loop, self.inner_steps, _INNER_TOLERANCE))
+                inner, learns = kind(loop, *self._inner_work(metric)), loop.plain is None
+                return Iteration(oracles, metric, split, inner, remembers, learns=learns)
             # g as the outer function, seen from y.
             seen = oracles.mirrored()
             near = Blocks(1.0, seen.problem.coupling.norm.upper)
@@ -231,30 +264,23 @@ class AdaptiveSliding(Method):
 
         return oracles.workspace(make, self, numbers)
 
-    def step(self, state: AdaptiveState, oracles: Oracles) -> AdaptiveState | Revision:
+    def _inner_work(self, metric: Metric) -> tuple[int, float]:
+        """Most steps on the coupling in one on f, and their tolerance."""
+        if isinstance(metric, Spectral) and metric.is_diagonal:
+            return max(self.inner_steps, _ON_ENTRIES), _EXACT_TOLERANCE
+        weighted = isinstance(metric, Spectral) and not metric.keeps_identity
+        return self.inner_steps * (_BESIDE_WEIGHTS if weighted else 1), _INNER_TOLERANCE
+
+    def step(self, state: AdaptiveState, oracles: Oracles) -> AdaptiveState:
         slack = 0.0
         if state.slack_floor is not None:
             # Nesterov (2015): a Hölder gradient passes the curvature test up to a part of the target.
             slack = 0.25 * max(state.target, state.slack_floor) / state.iterate.t
         iteration = self._iteration(oracles, state.metric)
         iterate, found = iteration.step(state.iterate, slack)
-        if oracles.finite(found.x, found.y):
-            if not math.isfinite(found.value):
-                raise oracles.not_finite("f", found.x)
-            if not self._entrywise and not oracles.problem.X.contains(found.x):
-                return self._in_blocks(state, iterate.y, oracles)
+        if oracles.finite(found.x, found.y) and not math.isfinite(found.value):
+            raise oracles.not_finite("f", found.x)
         return replace(state, iterate=iterate, found=found)
-
-    def _in_blocks(self, state: AdaptiveState, y: Array, oracles: Oracles) -> Revision:
-        """The constraint became active: go on from the last point with a block metric, at the same pace."""
-        problem = oracles.problem
-        plan = self.plan or Plan(method=ADAPTIVE_SLIDING, settings=self.settings())
-        reason = f"revised: an iterate left X, so the {self.metric} metric was given up"
-        changes: dict[str, Any] = {"metric": "blocks", "given": None, "curvature": first_curvature(problem)}
-        plan = replace(plan, settings={**plan.settings, **changes}, reasons=(*plan.reasons, reason))
-        method, start = AdaptiveSliding.of(plan), (problem.X.project(state.iterate.here.x), y)
-        iterate, numbers = method._begin(oracles, start)
-        return Revision(plan, method, replace(state, iterate=iterate, metric=numbers))
 
     def point(self, state: AdaptiveState, oracles: Oracles) -> tuple[Array, Array]:
         return state.found.x, state.found.y
@@ -267,9 +293,11 @@ class AdaptiveSliding(Method):
     ) -> AdaptiveState | Status:
         """More inner work where the gap creeps; a status when nothing helps any more."""
         pace, work, gap = replace(state.pace, steps=state.pace.steps + 1), state.iterate.work, judge.known_gap
+        rho, first_rho = state.iterate.rho, state.iterate.first_rho
         if gap < 0.9 * pace.best:
             pace.best, pace.waited, pace.stalls = gap, 0, 0
-        elif not judge.has_waited:
+        elif not judge.has_waited or pace.steps % _NOBODY_LOOKS == 0:
+            # Where nobody looks since no look can succeed, that is slow news too.
             pace.waited += 1
         # Where nobody has looked, the gap is an old one.
         if pace.steps >= pace.mark + _STRIDE and not judge.has_waited:
@@ -280,6 +308,8 @@ class AdaptiveSliding(Method):
         if pace.waited >= _PATIENCE:
             work = work.harder()
             pace.waited, pace.stalls = 0, pace.stalls + 1
+            # A weight that followed rounding, which leaves one block no room, comes back.
+            rho = min(max(rho, first_rho / _RHO_RANGE_STALLED), first_rho * _RHO_RANGE_STALLED)
             # Perhaps only the cheap bounds lag: spend as many gradients on judging as the method has.
             left = int(oracles.calls.f - judge.oracles.calls.f)
             if left >= _PATIENCE and judge.judge_exactly(state.found, 0.1 * judge.target, left):
@@ -287,7 +317,7 @@ class AdaptiveSliding(Method):
             least = max(_TINY * judge.magnitude, _SLACK * judge.margins)
             if pace.stalls >= _MOST_STALLS and judge.known_gap <= least:
                 return Status.NUMERICAL_LIMIT
-        return replace(state, iterate=replace(state.iterate, work=work), pace=pace, target=judge.target)
+        return replace(state, iterate=replace(state.iterate, work=work, rho=rho), pace=pace, target=judge.target)
 
 
 class Iteration:
@@ -296,8 +326,12 @@ class Iteration:
     f must have a costly part. After `forgiven` violations the curvature estimate falls more slowly.
     """
 
-    def __init__(self, oracles: Oracles, metric: Metric, split: Split, inner: Inner, forgiven: int = _FORGIVEN) -> None:
-        self.oracles, self.metric, self.split, self.inner, self.forgiven = oracles, metric, split, inner, forgiven
+    def __init__(
+        self, oracles: Oracles, metric: Metric, split: Split, inner: Inner, remembers: bool = False,
+        forgiven: int = _FORGIVEN, learns: bool = True,
+    ) -> None:  # fmt: skip
+        self.oracles, self.metric, self.split, self.inner = oracles, metric, split, inner
+        self.remembers, self.forgiven, self.learns = remembers, forgiven, learns
         X = oracles.problem.X
         # Proved strong convexity of the costly part of f in the metric.
         self.modulus = split.f_rest.strong_convexity(X) / metric.largest
@@ -314,7 +348,8 @@ class Iteration:
         work = self.inner.begin(x, y)
         here = Point(x, self.metric.to_basis(x), self.f.lift(x), term_size=float(np.linalg.norm(x)))
         # Gradients at iterates are kept only where they are affine, hence reusable.
-        here.gradient = self.f.gradient(x, here.lift) if self.f.affine_gradient else None
+        if self.f.affine_gradient:
+            self._complete(here)
         L = first_curvature(self.oracles.problem) if curvature is None else curvature
         return Iterate(here, here, y, L, work, self.oracles.at_zero)
 
@@ -325,7 +360,7 @@ class Iteration:
         """
         self.oracles.at_zero = self.oracles.at_zero or state.at_zero
         state, v = self._linearise(state)
-        G = self.metric.to_basis(v.gradient)
+        G = self.metric.to_dual(v.gradient) if v.slope is None else v.slope
         if math.isnan(state.rho):
             rho = self._first_rho(state, G, beside)
             state = replace(state, rho=rho, first_rho=rho)
@@ -338,10 +373,9 @@ class Iteration:
         known, earlier = Linearisation(v.x, v.value, v.gradient, errors), None
         if self.f.affine_gradient:
             earlier = known if state.steps == 0 else None
-            if new.gradient is None:
-                new.gradient = self.f.gradient(new.x, new.lift)
-            errors = self.f.errors(new.x, new.lift, value, new.gradient, new.term_size)
-            known = Linearisation(new.x, value, new.gradient, errors)
+            gradient = self._complete(new)
+            errors = self.f.errors(new.x, new.lift, value, gradient, new.term_size)
+            known = Linearisation(new.x, value, gradient, errors)
         at_x = errors if known.point is new.x else self.f.errors(new.x, new.lift, value, None, new.term_size)
         g_value = None if inside.g_value is None else inside.g_value + value_aside(self.split.g_simple, inside.y)
         found = Candidate(
@@ -353,6 +387,14 @@ class Iteration:
             steps=state.steps + 1, average=average,
         )  # fmt: skip
         return state, found
+
+    def _complete(self, point: Point) -> Array:
+        """The gradient of a quadratic at a point, made with its coordinates where it is not known yet."""
+        if point.gradient is None:
+            point.gradient = self.f.gradient(point.x, point.lift)
+        if point.slope is None and self.remembers:
+            point.slope = self.metric.to_dual(point.gradient)
+        return point.gradient
 
     def _linearise(self, state: Iterate) -> tuple[Iterate, Model]:
         """The extrapolated point; the last iterate, without momentum, where f is not finite beyond it."""
@@ -376,15 +418,18 @@ class Iteration:
             C = here.coordinates + b * (here.coordinates - before.coordinates)
             lift = here.lift + b * (here.lift - before.lift)
             term_size = (1.0 + b) * here.term_size + b * before.term_size
+        slope = None
         if here.gradient is None or before.gradient is None:
             gradient = self.f.gradient(v, lift)
+        elif b == 0.0:
+            gradient, slope = here.gradient, here.slope
         else:
             # An affine one is the same combination of gradients at iterates.
             gradient = here.gradient + b * (here.gradient - before.gradient)
         value = self.f.value(v, lift)
         if not math.isfinite(value):
             raise self.oracles.not_finite("f", v)
-        return Model(v, C, lift, term_size, gradient, value)
+        return Model(v, C, lift, term_size, gradient, slope, value)
 
     def _first_rho(self, state: Iterate, G: Array, beside: DualModel | None) -> float:
         """Ratio of the dual radius to the image of a first step, or what the curvatures say."""
@@ -411,7 +456,8 @@ class Iteration:
         L, work, violations, failed, shortened = state.L, state.work, state.violations, False, 0
         origin = state.here.coordinates, state.y
         while True:
-            given = InnerProblem(G, v.coordinates, L, origin, origin, state.rho, beside)
+            hessian = Remembered(self.metric, L, state.memory)
+            given = InnerProblem(G, v.coordinates, hessian, origin, origin, state.rho, beside)
             inside, work = self.inner.solve(given, work)
             if not self.oracles.finite(inside.x, inside.y):
                 # Compiled loops do not say so themselves, and no oracle is to be blamed for the answer at such a point.
@@ -424,18 +470,28 @@ class Iteration:
                 continue
             new, excess = found[0], found[1] - slack
             D = inside.X - v.coordinates
-            square = self.metric.norm_squared(D)
-            # What can not be told from rounding of the values says nothing about the curvature.
-            noise = _NOISE * abs(v.value)
-            measured = 2.0 * excess / square if square > 0.0 and excess > noise else 0.0
+            if self.remembers:
+                square, bent, exact, memory = self._compare(state.memory, hessian, v, new, D)
+            else:
+                # What can not be told from rounding of the values says nothing about the curvature.
+                bent = 2.0 * excess if excess > _NOISE * abs(v.value) else 0.0
+                square, exact, memory = self.metric.norm_squared(D), 0.0, state.memory
+            measured = bent / square if square > 0.0 else 0.0
             if measured <= L * (1.0 + 1e-9):
                 if state.steps == 0 and not failed and 0.0 < measured < 0.1 * L:
                     # The first estimate was far too large: there is no need to creep down to the truth.
                     L = _MARGIN * measured
+                elif self.remembers and not failed and square > _NEWS * self.metric.norm_squared(D):
+                    L = max(_SHRINK_LEARNING * L, measured)
                 break
             failed = True
             violations += 1
-            if measured <= _SHORTEN * L and slack == 0.0:
+            if self.remembers and (state.steps > 0 or measured <= _UNITS * L):
+                # What a quadratic has answered is remembered, so nothing is repeated but a first step in wrong units.
+                new, L = self._part_of(state.here, new, (L * square + exact) / (bent + exact)), _MARGIN * measured
+                inside = inside._replace(Bx=None)
+                break
+            if measured <= _SHORTEN * L and slack == 0.0 and not self.remembers:
                 new, L = self._shorten(v, new, D, square, L, measured)
                 # An extrapolated v may lie outside X, and so may a point between it and x.
                 rounding = _NOISE * (1.0 + float(np.max(np.abs(new.x), initial=0.0)))
@@ -444,7 +500,26 @@ class Iteration:
                     break
                 continue
             L = _MARGIN * min(measured, 1e3 * L)
-        return replace(state, L=L, work=work, violations=violations), new, inside, failed
+            work = replace(work, normal=state.work.normal, sigma=state.work.sigma)
+        return replace(state, L=L, work=work, violations=violations, memory=memory), new, inside, failed
+
+    def _compare(
+        self, memory: Memory, hessian: Remembered, v: Model, new: Point, D: Array
+    ) -> tuple[float, float, float, Memory]:
+        """Of a step on a quadratic: square and curvature of what is new, curvature of the rest, and what is learnt."""
+        self._complete(new)
+        assert new.slope is not None and v.slope is not None
+        image = new.slope - v.slope
+        (step, bent), whole = hessian.beyond(D, image), float(np.vdot(D, image))
+        rounding = _NOISE * float(np.linalg.norm(v.slope)) * float(np.linalg.norm(D))
+        if not whole > rounding:
+            return 0.0, 0.0, 0.0, memory
+        return (
+            hessian.square_beyond(step),
+            bent,
+            whole - bent,
+            memory.with_step(D, image, whole) if self.learns else memory,
+        )
 
     def _trial(self, x: Array, X: Array, v: Model) -> tuple[Point, float]:
         """A new iterate with its lift, and by how much f exceeds its linear model there."""
@@ -457,7 +532,7 @@ class Iteration:
         excess = self.f.bregman(x, lift, v.x, v.lift, v.gradient)
         if not math.isfinite(excess):
             raise self.oracles.not_finite("f", x)
-        return Point(x, X, lift, gradient, float(np.linalg.norm(x))), excess
+        return Point(x, X, lift, gradient, None, float(np.linalg.norm(x))), excess
 
     def _shorten(self, v: Model, new: Point, D: Array, square: float, L: float, measured: float) -> tuple[Point, float]:
         """Go only part of the way, where the test holds, and the next L: lifts along the segment cost nothing."""
@@ -472,7 +547,15 @@ class Iteration:
             measured *= 1.2
         gradient = None if new.gradient is None else v.gradient + part * (new.gradient - v.gradient)
         term_size = (1.0 - part) * v.term_size + part * new.term_size
-        return Point(x, v.coordinates + part * D, lift, gradient, term_size), _MARGIN * measured
+        return Point(x, v.coordinates + part * D, lift, gradient, None, term_size), _MARGIN * measured
+
+    def _part_of(self, here: Point, new: Point, part: float) -> Point:
+        """So much of the way from one iterate of a quadratic to the next."""
+        self._complete(new)
+        between: list[Any] = [
+            (1.0 - part) * getattr(here, entry.name) + part * getattr(new, entry.name) for entry in fields(Point)
+        ]
+        return Point(*between)
 
     def _average(self, state: Iterate, v: Model, y: Array, errors: tuple[float, float]) -> tuple[float, Array, Array]:
         """Running average of the lower models of f and of y, with the weights of the accelerated scheme."""
@@ -504,6 +587,9 @@ class Iteration:
 
     def _accelerate(self, state: Iterate, new: Point, C: Array, failed: bool) -> tuple[float, float, float]:
         """The next L, t and momentum, which restarts when the step points against the last one."""
+        if self.remembers:
+            # The model of a quadratic that is exact along the last steps is the same at every point that they span.
+            return max(state.L, self.modulus), 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * state.t**2)), 0.0
         # Violated curvatures are known ones: the estimate falls more slowly after each, but never stands still.
         caution = min(max(state.violations - self.forgiven, 0), _MOST_CAUTION)
         next_L = max(state.L if failed else float(_SHRINK ** (1.0 / (1.0 + caution))) * state.L, self.modulus)
@@ -518,12 +604,3 @@ class Iteration:
         # The positive root, written so that it does not cancel to 0 where a is large and negative.
         t = 0.5 * (a + root) if a >= 0.0 else 0.5 * grown / (root - a)
         return next_L, t, max(0.0, (state.t - 1.0) / t * (1.0 - t * ratio) / (1.0 - ratio))
-
-
-def first_curvature(known: SaddleProblem | Facts) -> float:
-    """A first estimate of the curvature of f; backtracking corrects it either way."""
-    problem: Any = getattr(known, "problem", known)
-    smoothness = smoothness_at_hand(split_simple(problem.f, problem.X)[0], problem.X)
-    if smoothness is None:
-        return 1.0
-    return smoothness.H if smoothness.nu == 1.0 and smoothness.H > 0.0 else max(smoothness.H, 1e-12)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.certificates.candidate import Candidate, Linearisation
-from saddleslide.functions.base import errors_at, gradient_aside, read_rounding, value_aside
 from saddleslide.functions.roundings import FEW, inner_error
+from saddleslide.functions.trust import errors_at, gradient_aside, read_rounding, value_aside
 from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
-from saddleslide.metrics.spectral import fit_spectral, from_coordinates, to_coordinates
+from saddleslide.metrics.fits import fit_spectral
+from saddleslide.metrics.spectral import from_coordinates, to_coordinates
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Oracles

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from saddleslide.arrays.base import Array as Array
 from saddleslide.arrays.state import State as State
@@ -35,6 +35,8 @@ Point: TypeAlias = tuple[Array, Array]
 Value = float | int | str | None
 # How the points of a method are judged: see certificates/judgement.py; at the end of its stages: runs/stages.py.
 POINTS, EXACTLY, BOUNDS, STAGES = "points", "exactly", "bounds", "stages"
+# Steps before the first look at the gap of a method that is judged exactly.
+CHUNK = 16
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,18 @@ class Revision:
     state: State
 
 
+def hands_on(method: Method) -> bool:
+    """Whether a later run can use what this method has learnt; states of others end with their run."""
+    return type(method).take_over is not Method.take_over
+
+
+class Former(NamedTuple):
+    """What an earlier run, perhaps of another problem, hands on: its last plan, and the state that it ended with."""
+
+    plan: Plan
+    state: Any
+
+
 @dataclass(frozen=True, repr=False)
 class Method(ABC):
     """A method: its fields are its settings.
@@ -186,6 +200,11 @@ class Method(ABC):
         chosen: list[Any] = [entry for entry in fields(cls) if entry.metadata]
         return tuple(Option(entry.name, entry.default, **entry.metadata) for entry in chosen)
 
+    @classmethod
+    def of(cls, plan: Plan) -> Method:
+        """The method that a plan asks for, at its beginning; one with settings reads them off the plan."""
+        return cls()
+
     def settings(self) -> dict[str, Value]:
         """Names and values of all settings."""
         return {entry.name: getattr(self, entry.name) for entry in self.options()}
@@ -202,6 +221,15 @@ class Method(ABC):
         """`lacks`, or what of it is quickly found: for forecasts, which ask many methods in vain."""
         return self.lacks(facts)
 
+    def judgement(self, facts: Facts) -> str:
+        """How its points are judged on a problem."""
+        return self.judged
+
+    @classmethod
+    def promises(cls) -> bool:
+        """Whether there is a bound at all."""
+        return cls.calls is not Method.calls
+
     def split(self, facts: Facts) -> Split:
         """Costly and simple parts of f and g, as the method uses them."""
         return Split(facts.f.rest.function, facts.f.simple.function, facts.g.rest.function, facts.g.simple.function)
@@ -209,6 +237,10 @@ class Method(ABC):
     @abstractmethod
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> State:
         """Begin at a feasible point, towards an absolute gap `tol` (0 when only a relative target is known)."""
+
+    def take_over(self, former: Former, oracles: Oracles, facts: Facts, start: Point, tol: float) -> State:
+        """`init`, with what an earlier run of this method has learnt that is of use here: never a bound or a cut."""
+        return self.init(oracles, facts, start, tol)
 
     @abstractmethod
     def step(self, state: Any, oracles: Oracles) -> State | Revision:
@@ -225,6 +257,10 @@ class Method(ABC):
     def learn(self, state: Any, gaps: Sequence[float], judge: Judge, oracles: Oracles) -> State | Revision | Status:
         """Hear the certified gaps of the last candidates, in their order; a status where going on would not help."""
         return state  # type: ignore[no-any-return]
+
+    def expected_gap(self, state: Any) -> float:
+        """What the gap of its point is about, by its own account: nobody looks while that is far off; 0 if unknown."""
+        return 0.0
 
     def is_due(self, state: Any) -> bool:
         """Whether a method that is judged by stages is at the end of one."""

@@ -11,7 +11,6 @@ from saddleslide.certificates.foresight import possible_claim
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.facts import Facts
 from saddleslide.methods.base import Method
-from saddleslide.methods.restarted_primal_dual import RestartedPrimalDual
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, RECURSIVE_SLIDING, RESTARTED_PRIMAL_DUAL, Plan
 
 # Where each method is: a module of its own, loaded when it is asked for.
@@ -23,6 +22,8 @@ HOMES = {
     "opapc": ("opapc", "OPAPC"),
     "l-bfgs": ("lbfgs", "LBFGS"),
     "interior-point": ("interior_point", "InteriorPoint"),
+    "krylov": ("krylov", "Krylov"),
+    "bundle": ("bundle", "Bundle"),
     "apdg": ("apdg", "APDG"),
     "gradient-sliding": ("gradient_sliding", "GradientSliding"),
     "universal-primal-dual": ("universal_primal_dual", "UniversalPrimalDual"),
@@ -31,11 +32,22 @@ HOMES = {
     "universal-mirror-prox": ("universal_mirror_prox", "UniversalMirrorProx"),
     "recursive-sliding": ("recursive_sliding", "RecursiveSliding"),
     "proved-sliding": ("proved_sliding", "ProvedSliding"),
+    "parameter-free-sliding": ("parameter_free_sliding", "ParameterFreeSliding"),
     "two-level-sliding": ("recursive_sliding", "TwoLevelSliding"),
     "lockstep": ("recursive_sliding", "Lockstep"),
     "accelerated-gradient": ("accelerated_gradient", "AcceleratedGradient"),
     "universal-gradient": ("universal_gradient", "UniversalGradient"),
 }
+# Those that are made of a plan and have no name in `ss.methods`.
+PLANNED = {
+    ADAPTIVE_SLIDING: ("adaptive_sliding", "AdaptiveSliding"),
+    RECURSIVE_SLIDING: ("recursive_sliding", "ScheduledSliding"),
+    RESTARTED_PRIMAL_DUAL: ("restarted_primal_dual", "RestartedPrimalDual"),
+}
+
+
+def _load(module: str, kind: str) -> Any:
+    return getattr(importlib.import_module(f"saddleslide.methods.{module}"), kind)
 
 
 class Methods(Mapping[str, type[Method]]):
@@ -51,8 +63,7 @@ class Methods(Mapping[str, type[Method]]):
     def __getitem__(self, name: str) -> type[Method]:
         if not isinstance(name, str) or name not in HOMES:
             raise InputError(f"method: {name!r} is unknown; expected one of {', '.join(self)}.")
-        module, kind = HOMES[name]
-        found: type[Method] = getattr(importlib.import_module(f"saddleslide.methods.{module}"), kind)
+        found: type[Method] = _load(*HOMES[name])
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -117,6 +128,8 @@ def as_method(method: str | Method, options: Mapping[str, Any] | None, caller: s
             caller, [f"options is {options!r} beside {method!r}, which has its own; expected one of them."] * given
         )
         return method
+    if isinstance(method, type) and issubclass(method, Method):
+        raise InputError(f"{caller}: method is the class {method.__name__}; expected an instance, {method.__name__}().")
     if not isinstance(method, str):
         raise InputError(
             f"{caller}: method is {method!r}; expected 'auto', 'adaptive', a name in ss.methods or one of its methods."
@@ -131,15 +144,10 @@ def method_of(plan: Plan) -> Method:
     """The method that a plan asks for, at its beginning; those that `ss.methods` does not list are made of the plan."""
     if isinstance(plan.own, Method):
         return plan.own
-    if plan.method == ADAPTIVE_SLIDING:
-        from saddleslide.methods.adaptive_sliding import AdaptiveSliding
-
-        return AdaptiveSliding.of(plan)
-    if plan.method == RECURSIVE_SLIDING:
-        from saddleslide.methods.recursive_sliding import ScheduledSliding
-
-        return ScheduledSliding.of(plan)
-    return RestartedPrimalDual() if plan.method == RESTARTED_PRIMAL_DUAL else find_method(plan.method, plan.settings)
+    if plan.method in PLANNED:
+        made: Method = _load(*PLANNED[plan.method]).of(plan)
+        return made
+    return find_method(plan.method, plan.settings)
 
 
 def method_plan(facts: Facts, method: Method, every: int | None = None) -> Plan:

@@ -14,10 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from saddleslide.arrays.base import zeros
+from saddleslide.certificates.candidate import Candidate, Linearisation
+from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.trust import value_aside
 from saddleslide.methods.base import Array, Calls, Method, Point, option
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER
 from saddleslide.theory.bounds import budget
 from saddleslide.theory.holder import Holder, total
+from saddleslide.theory.levels import levelwise_terms
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Oracles
@@ -50,6 +54,20 @@ def move(oracles: Oracles, z: Point, direction: Point, eta: float, weights: Weig
     """Projection of z - eta P^-1 direction, P the diagonal of the weights."""
     x = oracles.problem.X.project(z[0] - (eta / weights[0]) * direction[0])
     return x, oracles.problem.Y.project(z[1] - (eta / weights[1]) * direction[1])
+
+
+def linearised(oracles: Oracles, x: Array, y: Array) -> Candidate:
+    """A point to be judged, with a gradient of each costly part there; nothing is called for simple f and g."""
+    (f, _), (g, simple) = oracles.f_parts, oracles.g_parts
+    if isinstance(f, Zero) and isinstance(g, Zero):
+        return Candidate(x, y, 0.0)
+    made = (0.0, zeros(x.shape, x)) if isinstance(f, Zero) else oracles.value_and_gradient("f", f, x)
+    f_at = Linearisation(x, *made)
+    if isinstance(g, Zero):
+        return Candidate(x, y, f_at.value, linearisation=f_at)
+    g_at = Linearisation(y, *oracles.value_and_gradient("g", g, y))
+    total = g_at.value + value_aside(simple, y)
+    return Candidate(x, y, f_at.value, linearisation=f_at, g_value=total, g_linearisation=g_at)
 
 
 def add(z: Point, w: Point) -> Point:
@@ -129,9 +147,12 @@ def fewest_on_bounded(facts: Facts, tol: float) -> Calls | None:
     """A part of the budgets of Corollary 3.6, each in the norm that makes it smallest; None on unbounded domains."""
     if not (facts.f.domain.bounded and facts.g.domain.bounded):
         return None
-    if not facts.budget_terms:
+    squares, flat = facts.sizes.squared_radii, Holder(1.0, 0.0)
+    # Without curvature on a block there are no level-wise norms, and on a single point none is the smallest.
+    if not (min(facts.norm, *squares) > 0.0 and math.isfinite(max(facts.norm, *squares))):
         return Calls()
-    f, g, B = (_PART * budget(term, tol) for term in facts.budget_terms)
+    terms = levelwise_terms(facts.f.holder or flat, facts.g.holder or flat, facts.norm, *squares)
+    f, g, B = (_PART * budget(term, tol) for term in terms)
     # Four products a step.
     return calls_of(facts, f, g, 4.0 * B)
 

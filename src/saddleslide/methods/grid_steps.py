@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from saddleslide.arrays.kinds import NUMPY
-from saddleslide.domains import Box, FullSpace, GroupBalls
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.norms import GroupBalls
 from saddleslide.kernels.arguments import APART, Grid
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.operators.structured import FiniteDifferences
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from saddleslide.oracles.oracles import Oracles
     from saddleslide.problem import SaddleProblem
 
-# Weights of the steps of x and y, the part of the last step of x that is added before that of y, and the number of
-# points in the mean, 0 where there is none.
-Rates: TypeAlias = tuple[float, float, float, int]
+# Weights of the steps of x and y, the part of the last step of x that is added before that of y, and the share of the
+# first point in the next one: 0 where steps are not reflected.
+Rates: TypeAlias = tuple[float, float, float, float]
 # Entries that one compiled call may touch: some tenths of a second at most, since it sees no limit until it returns.
 _MOST_ENTRIES = 2**25
+# Lines of fewer numbers are one row, where that has at most so many numbers.
+_SHORT_LINE, _LONGEST_ROW = 256, 2**13
 
 
 class GridSteps:
@@ -34,21 +37,24 @@ class GridSteps:
         self.oracles, self.grid, self.kernels = oracles, grid, load("grids")
         problem = oracles.problem
         self.shapes, self.most = (problem.X.shape, problem.Y.shape), _MOST_ENTRIES // (problem.X.size + problem.Y.size)
-        self.room = np.empty(problem.X.size + int(grid.sizes[-1]) * grid.values)
+        self.room = np.empty(problem.X.size + int(grid.sizes[-1]) * grid.values * grid.lines * (1 + grid.sizes.size))
 
     def advance(
-        self, rates: Sequence[Rates], x: Array, y: Array, pull: Array, mean: tuple[Array, Array]
-    ) -> list[Array]:
-        """Points x and y, B^T y and the mean after some steps, as new arrays."""
-        x_shape, y_shape = self.shapes
-        moved = [np.array(v, dtype=np.float64, order="C").reshape(-1) for v in (x, y, pull, *mean)]
-        steps = np.array([(*step, 1.0 / count if count else 0.0) for *step, count in rates])
-        for first in range(0, len(rates), max(self.most, 1)):
-            part = steps[first : first + max(self.most, 1)]
-            self.oracles.products(2 * len(part), partial(self.kernels.grid_steps, self.grid, part, *moved, self.room))
+        self, rates: Sequence[Rates], x: Array, y: Array, pull: Array, first: tuple[Array, Array]
+    ) -> tuple[Array, Array, Array]:
+        """Points x and y and B^T y after some steps, as new arrays."""
+        moved = [np.array(v, dtype=np.float64, order="C").reshape(-1) for v in (x, y, pull)]
+        still = [np.ascontiguousarray(v, dtype=np.float64).reshape(-1) for v in first]
+        steps = np.array(rates, dtype=np.float64).reshape(-1, 4)
+        for begin in range(0, len(rates), max(self.most, 1)):
+            part = steps[begin : begin + max(self.most, 1)]
+            self.oracles.products(
+                2 * len(part), partial(self.kernels.grid_steps, self.grid, part, *moved, *still, self.room)
+            )
         if not self.oracles.finite(*moved[:2]):
             raise self.oracles.not_finite("B", moved[0] if self.oracles.finite(moved[1]) else moved[1])
-        return [v.reshape(shape) for v, shape in zip(moved, (x_shape, y_shape, x_shape, x_shape, y_shape), strict=True)]
+        (x_shape, y_shape), (x, y, pull) = self.shapes, moved
+        return x.reshape(x_shape), y.reshape(y_shape), pull.reshape(x_shape)
 
 
 def known_steps(oracles: Oracles) -> GridSteps | None:
@@ -83,4 +89,6 @@ def known_grid(problem: SaddleProblem) -> Grid | None:
         np.ascontiguousarray(np.broadcast_to(part, X.shape), dtype=np.float64).reshape(-1)
         for part in (f.quadratic, f.linear)
     )
-    return Grid(np.array(B.grid), values, stiffness, linear, *limits, float(g.quadratic), radius, group)
+    line, lines = B.grid[-1] * values, B.grid[-2] if axes > 1 else 1
+    lines = lines if line < _SHORT_LINE and line * lines <= _LONGEST_ROW else 1
+    return Grid(np.array(B.grid), values, stiffness, linear, *limits, float(g.quadratic), radius, group, lines)

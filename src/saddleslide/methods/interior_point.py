@@ -1,13 +1,14 @@
-"""Both functions simple and the entries of B at hand: a primal-dual interior-point method (Mehrotra 1992).
+"""Quadratic programs with all entries at hand: a primal-dual interior-point method (Mehrotra 1992).
 
-All that is optimised is one vector u = (x, y, s, m): s are the slopes of kinks, m the multipliers of equations. With
-q and c from `Program`, the point solves the monotone system
+All that is optimised is one vector u = (x, y, s, m): s are the slopes of kinks, m the multipliers of equations; x and y
+hold what squares such as |Ax - b|^2 / 2 bring along (`lifted`). With q and c from `Program`, the point solves the
+monotone system
 
     q u + c + K u = z_lower - z_upper,    (u - lower) z_lower = (upper - u) z_upper = 0,
 
 where K is skew: B, its transpose, and what ties slopes and multipliers to x and y. A step of Newton's method on it
 comes down to one symmetric system in x or in y, whichever is smaller and safe to form: theta_x + B^T B / theta_y, or
-its mirror.
+its mirror. Where no bound is met the first system alone is the solution.
 """
 
 from __future__ import annotations
@@ -16,27 +17,24 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import scipy
 
 from saddleslide.certificates.verdict import Status
-from saddleslide.domains.program import Program, program_of
-from saddleslide.methods.base import EXACTLY, Array, Candidate, Description, Method, Point, State
-from saddleslide.operators import Matrix
-from saddleslide.operators.factor import COLUMNS, SymmetricMatrix, band_width
+from saddleslide.domains.program import Program, lifted, program_of
+from saddleslide.facts.newton import MOST_ROWS, is_formed_in_x
+from saddleslide.methods.base import BOUNDS, EXACTLY, Array, Candidate, Description, Method, Point, State
+from saddleslide.methods.field import linearised
+from saddleslide.operators.explicit import Matrix
+from saddleslide.operators.factor import COLUMNS, SymmetricMatrix
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Judge, Oracles
     from saddleslide.problem import SaddleProblem
 
-# Equations of X and Y are eliminated one by one: a few, as of simplices and small treeplexes.
-_MOST_ROWS = 500
-# Multiplications that forming a large sparse system may take.
-_MOST_FORMED = 5e6
-# Operations on the dense matrices of a step take this part of those on vectors, of which there are so many an entry.
-_DENSE, _VECTORS = 0.05, 200.0
 # A step goes this part of the way to the nearest bound.
 _NEARLY = 0.995
 # What the diagonal of the system has at least, relative to its largest entry: a proximal term, made good by refinement.
@@ -45,6 +43,10 @@ _REFINEMENTS = 3
 # Steps without a smaller gap after which rounding has taken over.
 _PATIENCE = 8
 _STEPS = 200
+# A sparse matrix of at most so many entries, zeros included, is written out: sparse products take longer.
+_WRITTEN_OUT = 1e5
+# The equations are solved where so small a part of their terms is left.
+_SOLVED = 1e-12
 
 
 @dataclass
@@ -59,6 +61,10 @@ class InteriorState(State):
     best_gap: float = math.inf
     idle: int = 0
     steps: int = 0
+    # Whether u solves the equations of a problem whose bounds are not met: then the first step is there already.
+    is_exact: bool = False
+    # What bounds and equations leave open, times what that can cost.
+    left: float = math.inf
 
 
 @final
@@ -76,26 +82,38 @@ class InteriorPoint(Method):
 
     description = Description(
         name="interior-point",
-        needs=("prox of f", "prox of g", "quadratic program of f", "quadratic program of g", "entries of B"),
+        needs=("quadratic program of f", "quadratic program of g", "entries of B"),
         guarantee="None for predictor and corrector steps; in practice 10 to 40 of them, whatever the conditioning.",
         reference="Mehrotra, On the implementation of a primal-dual interior point method, SIAM J. Optim. 2 (1992)",
     )
     on_host = True
-    judged = EXACTLY
 
     def lacks(self, facts: Facts) -> list[str]:
         found = super().lacks(facts)
-        return found or _without_inside(facts.problem) or _too_large(facts.problem)
+        return found or _without_inside(facts) or _too_large(facts)
+
+    def lacks_at_a_glance(self, facts: Facts) -> list[str]:
+        # Writing out the entries of a picture's differences takes longer than all of its plan.
+        return _too_large(facts) if _is_wide(facts) else super().lacks_at_a_glance(facts)
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> InteriorState:
-        system = System.of(oracles.problem)
-        u, z_lower, z_upper = system.begin()
-        points = (Candidate(*start, 0.0),)
-        return InteriorState(u, z_lower, z_upper, points, start)
+        f, g, parts = facts.f.program, facts.g.program, facts.lifted
+        assert f is not None and g is not None and parts is not None
+        system = oracles.workspace(lambda: System(f, g, facts.problem.coupling.entries, parts), InteriorPoint)
+        points, exact = (Candidate(*start, 0.0),), system.solution()
+        u, z_lower, z_upper = exact or system.begin()
+        return InteriorState(u, z_lower, z_upper, points, start, is_exact=exact is not None)
+
+    def judgement(self, facts: Facts) -> str:
+        # Of a simple term both bounds have a closed form; else gradients bound the other.
+        return EXACTLY if facts.f.rest.is_zero and facts.g.rest.is_zero else BOUNDS
 
     def step(self, state: InteriorState, oracles: Oracles) -> InteriorState:
         system = oracles.workspace(lambda: System.of(oracles.problem), InteriorPoint)
         u, z_lower, z_upper = state.u, state.z_lower, state.z_upper
+        if state.is_exact:
+            points = (Candidate(*system.point(u, oracles.problem), 0.0),)
+            return replace(state, points=points, steps=1, is_exact=False, left=0.0)
         below, above = u - system.lower, system.upper - u
         # Infinite bounds have no multipliers.
         to_lower, to_upper = z_lower / below, z_upper / above
@@ -120,15 +138,18 @@ class InteriorPoint(Method):
         length = min(_longest(below, du), _longest(above, -du), _longest(z_lower, dl), _longest(z_upper, dh))
         length = min(1.0, _NEARLY * length)
         u, z_lower, z_upper = u + length * du, z_lower + length * dl, z_upper + length * dh
-        x, y = system.point(u, oracles.problem)
-        points = (Candidate(x, y, 0.0),)
-        return replace(state, u=u, z_lower=z_lower, z_upper=z_upper, points=points, steps=state.steps + 1)
+        points = (Candidate(*system.point(u, oracles.problem), 0.0),)
+        left = (system.finite(u - system.lower) * z_lower).sum() + (system.finite(system.upper - u) * z_upper).sum()
+        left += (1.0 - length) * float(np.linalg.norm(system.units * wrong)) * float(np.linalg.norm(u / system.units))
+        return InteriorState(
+            u, z_lower, z_upper, points, state.best, state.best_gap, state.idle, state.steps + 1, left=float(left)
+        )
 
     def point(self, state: InteriorState, oracles: Oracles) -> Point:
         return state.best
 
     def candidates(self, state: InteriorState, oracles: Oracles) -> tuple[Candidate, ...]:
-        return state.points
+        return tuple(linearised(oracles, seen.x, seen.y) for seen in state.points)
 
     def learn(
         self, state: InteriorState, gaps: Sequence[float], judge: Judge, oracles: Oracles
@@ -143,15 +164,74 @@ class InteriorPoint(Method):
             )
         return replace(state, idle=state.idle + 1)
 
+    def expected_gap(self, state: InteriorState) -> float:
+        return state.left
+
     def is_finished(self, state: InteriorState) -> bool:
         return (math.isfinite(state.best_gap) and state.idle >= _PATIENCE) or state.steps >= _STEPS
+
+
+class Rows:
+    """A matrix of blocks of rows, dense or sparse each; the Gram matrix of one is kept for divisors that are equal."""
+
+    def __init__(self, blocks: list[Any]) -> None:
+        if sum(math.prod(block.shape) for block in blocks) <= _WRITTEN_OUT:
+            blocks = [block.toarray() if scipy.sparse.issparse(block) else block for block in blocks]
+        self.blocks, self.transposes = blocks, [block.T for block in blocks]
+        self.ends = np.cumsum([block.shape[0] for block in blocks])
+        self.shape = int(self.ends[-1]), int(blocks[0].shape[1])
+        self._kept: dict[int, Any] = {}
+        # That of a factor in a band, of the system in x or in y; None where it is dense. Patterns do not change.
+        self.orders: dict[bool, Any] = {}
+
+    @cached_property
+    def whole(self) -> Any:
+        """All of it as one matrix."""
+        if len(self.blocks) == 1:
+            return self.blocks[0]
+        if all(scipy.sparse.issparse(block) for block in self.blocks):
+            return scipy.sparse.vstack(self.blocks, format="csr")
+        return np.vstack([block.toarray() if scipy.sparse.issparse(block) else block for block in self.blocks])
+
+    def forward(self, x: Array) -> Array:
+        """Its product with x."""
+        if len(self.blocks) == 1:
+            return self.blocks[0] @ x  # type: ignore[no-any-return]
+        return np.concatenate([block @ x for block in self.blocks])
+
+    def adjoint(self, y: Array) -> Array:
+        """Its transpose's product with y."""
+        if len(self.blocks) == 1:
+            return self.transposes[0] @ y  # type: ignore[no-any-return]
+        parts = np.split(y, self.ends[:-1])
+        found: Array = np.add.reduce([turned @ part for turned, part in zip(self.transposes, parts, strict=True)])
+        return found
+
+    def gram(self, divisor: Array, diagonal: Array) -> Any:
+        """B^T diag(1 / divisor) B + diag(diagonal)."""
+        parts = np.split(divisor, self.ends[:-1])
+        return with_diagonal([self._gram_of(k, part) for k, part in enumerate(parts)], diagonal)
+
+    def _gram_of(self, k: int, divisor: Array) -> Any:
+        """B_k^T diag(1 / divisor) B_k of a block; that for equal ones is made once."""
+        if not np.all(divisor == divisor[:1]):
+            return weighted_gram(self.blocks[k], divisor)
+        if k not in self._kept:
+            self._kept[k] = self.transposes[k] @ self.blocks[k]
+        return self._kept[k] if divisor.size == 0 or divisor[0] == 1.0 else self._kept[k] * (1.0 / divisor[0])
 
 
 class System:
     """The optimality conditions of a problem as one monotone system in u = (x, y, s, m) between bounds."""
 
-    def __init__(self, f: Program, g: Program, matrix: Any) -> None:
-        self.B, self.BT, self.sides = matrix, matrix.T, (f.size, g.size)
+    def __init__(self, f: Program, g: Program, matrix: Any, parts: tuple[Program, Program, list[Any]]) -> None:
+        self.own = f.size, g.size
+        # Which functions the squares belong to: a product with their matrices is part of a gradient.
+        self.costly = [name for name, side in (("f", f), ("g", g)) if side.squares]
+        squares = ([A for A, _ in side.squares] for side in (f, g))
+        a, c = (max(map(_largest, matrices), default=0.0) for matrices in squares)
+        given, (f, g, blocks) = (f, g), parts
+        self.B, self.sides = Rows(blocks), (f.size, g.size)
         total = f.size + g.size
         # One row for each kink that is there: its entry of (x, y).
         kinks = [(offset, kink) for offset, part in ((0, f), (f.size, g)) for kink in part.kinks]
@@ -161,9 +241,9 @@ class System:
             for name in ("weight", "center", "bend")
         )
         self.kinked = np.concatenate([np.zeros(0, dtype=np.intp), *where])
-        rows = scipy.sparse.block_diag([f.rows, g.rows], format="csr")
-        self.rows = rows[:, :total]
-        p = self.rows.shape[0]
+        p = f.totals.size + g.totals.size
+        # Few, and borders of a dense factor.
+        self.rows = scipy.sparse.block_diag([f.rows, g.rows]).toarray() if p else np.zeros((0, total))
         free = np.full(p, np.inf)
         self.q = np.concatenate([f.quadratic, g.quadratic, bends, np.zeros(p)])
         self.c = np.concatenate([f.linear, g.linear, centers, f.totals, g.totals])
@@ -171,14 +251,34 @@ class System:
         self.upper = np.concatenate([f.upper, g.upper, weights, free])
         self.has_lower, self.has_upper = np.isfinite(self.lower), np.isfinite(self.upper)
         self.pairs = int(self.has_lower.sum() + self.has_upper.sum())
-        self._ends = np.cumsum([f.size, g.size, weights.size])
+        self._ends = np.cumsum([f.size, g.size, weights.size]).tolist()
+        # x, y, what squares bring along with each, slopes of f and of g, multipliers of X and of Y.
+        of_f = int((self.kinked < self.sides[0]).sum())
+        counts = (
+            self.own[0], f.size - self.own[0], self.own[1], g.size - self.own[1], of_f, weights.size - of_f,
+            f.totals.size, g.totals.size,
+        )  # fmt: skip
+        ends = np.cumsum([0, *counts]).tolist()
+        self.blocks = [slice(a, b) for a, b in itertools.pairwise(ends) if b > a]
+        # Typical sizes of each; known where no squares tell them.
+        x, y, steep = 1.0, 1.0, _largest(matrix)
+        self._worth = steep or 1.0
+        if not self.costly:
+            x, y = _lengths(*given, steep)
+            # Without products a problem is worth what its own slopes are.
+            self._worth = steep * x * y or max(_steepness(given[0]) * x, _steepness(given[1]) * y) or x * y
+        dual = self._worth / x, self._worth / y
+        self.units = np.repeat([x, 1.0, y, 1.0, *dual, *dual], counts)
+        self._typical = self._worth / x**2, self._worth / y**2
+        self._damping = self._find_damping(a, _largest(matrix), c)
 
     @classmethod
     def of(cls, problem: SaddleProblem) -> System:
         """The system of a problem that an interior-point method applies to."""
         f, g = program_of(problem.f, problem.X), program_of(problem.g, problem.Y)
         assert f is not None and g is not None
-        return cls(f, g, problem.coupling.entries)
+        matrix = problem.coupling.entries
+        return cls(f, g, matrix, lifted(f, g, matrix))
 
     @staticmethod
     def finite(distances: Array) -> Array:
@@ -187,60 +287,88 @@ class System:
 
     def split(self, u: Array) -> list[Array]:
         """x, y, slopes and multipliers."""
-        return np.split(u, self._ends)
+        n, total, slopes = self._ends
+        return [u[:n], u[n:total], u[total:slopes], u[slopes:]]
 
     def point(self, u: Array, problem: SaddleProblem) -> Point:
-        """X and y in their sets."""
+        """X and y in their sets, where the problem's arrays lie."""
         x, y, _, _ = self.split(u)
-        return problem.X.project(x.reshape(problem.X.shape)), problem.Y.project(y.reshape(problem.Y.shape))
+        x, y = x[: self.own[0]], y[: self.own[1]]
+        return problem.place(
+            (problem.X.project(x.reshape(problem.X.shape)), problem.Y.project(y.reshape(problem.Y.shape)))
+        )
 
     def turn(self, u: Array, pull: Any = None, image: Any = None) -> Array:
         """K u, with B^T y and B x where they are known."""
         x, y, s, m = self.split(u)
         out = np.empty_like(u)
-        top = out[: self._ends[1]]
-        top[: self.sides[0]] = self.BT @ y if pull is None else pull
-        top[self.sides[0] :] = -(self.B @ x if image is None else image)
-        np.add.at(top, self.kinked, s)
-        top += self.rows.T @ m
-        both = u[: self._ends[1]]
-        out[self._ends[1] : self._ends[2]] = -both[self.kinked]
-        out[self._ends[2] :] = -(self.rows @ both)
+        top, both = out[: self._ends[1]], u[: self._ends[1]]
+        top[: self.sides[0]] = self.B.adjoint(y) if pull is None else pull
+        top[self.sides[0] :] = -(self.B.forward(x) if image is None else image)
+        if s.size:
+            np.add.at(top, self.kinked, s)
+            out[self._ends[1] : self._ends[2]] = -both[self.kinked]
+        if m.size:
+            top += m @ self.rows
+            out[self._ends[2] :] = -(self.rows @ both)
         return out
 
     def residual(self, u: Array, oracles: Oracles) -> Array:
-        """Q u + c + K u, by two counted products."""
+        """Q u + c + K u, by two counted products, and a gradient of each function with squares."""
         x, y, _, _ = self.split(u)
+        if self.costly:
+            turned = oracles.made(self.costly[0], 1, lambda: self.turn(u))
+            for name in self.costly[1:]:
+                oracles.made(name, 1, lambda: None)
+            oracles.products(2 if min(self.own) else 0, lambda: None)
+            return self.q * u + self.c + turned  # type: ignore[no-any-return]
         X, Y = oracles.problem.X, oracles.problem.Y
         pull, image = oracles.adjoint(y.reshape(Y.shape)), oracles.forward(x.reshape(X.shape))
         found: Array = self.q * u + self.c + self.turn(u, pull.ravel(), image.ravel())
         return found
 
+    def solution(self) -> tuple[Array, Array, Array] | None:
+        """What solves the equations alone, where that lies between the bounds; None where it does not, or may not."""
+        if self.kinked.size or not float(np.min(self.q[: self.sides[0]], initial=np.inf)) > 0.0:
+            return None
+        u = self.factorise(self.q)(-self.c)
+        miss = self.q * u + self.c + self.turn(u)
+        size = float(np.linalg.norm(self.c)) + float(np.linalg.norm(self.q * u))
+        if not (np.all((self.lower < u) & (u < self.upper)) and float(np.linalg.norm(miss)) <= 1e2 * _SOLVED * size):
+            return None
+        # Multipliers of bounds that are far away.
+        far = float(np.mean(np.abs(self.c))) * _SOLVED
+        return u, far * self.has_lower, far * self.has_upper
+
     def begin(self) -> tuple[Array, Array, Array]:
         """Well between the bounds, at the size of a damped solution of the equations alone; multipliers to match."""
-        size = abs(self.B).max() if min(self.B.shape) else 0.0
-        damping = size or 1.0
-        guess = self.factorise(self.q + damping)(-self.c)
+        guess = self.factorise(self.q + self._damping)(-self.c)
         u = guess.copy()
-        for block in self.blocks():
-            scale = (
-                float(np.mean(np.abs(guess[block]))) + 1e-3 * float(np.max(np.abs(guess[block]), initial=0.0)) or 1.0
-            )
+        for block in self.blocks:
+            sizes = np.abs(guess[block])
+            scale = float(np.mean(sizes)) + 1e-3 * float(np.max(sizes)) or float(self.units[block][0])
             low, high, inside = self.lower[block], self.upper[block], guess[block]
             width = np.minimum(scale, 0.4 * (high - low))
             u[block] = np.maximum(np.minimum(inside, high - width), low + width)
         slopes = self.q * u + self.c + self.turn(u)
         z_lower, z_upper = np.zeros_like(u), np.zeros_like(u)
-        for block in self.blocks():
-            scale = float(np.mean(np.abs(slopes[block]))) or 1.0
+        for block in self.blocks:
+            scale = float(np.mean(np.abs(slopes[block]))) or self._worth / float(self.units[block][0])
             z_lower[block] = self.has_lower[block] * np.maximum(slopes[block], scale)
             z_upper[block] = self.has_upper[block] * np.maximum(-slopes[block], scale)
         return u, z_lower, z_upper
 
-    def blocks(self) -> list[slice]:
-        """x, y, slopes and multipliers as parts of u."""
-        ends = [0, *self._ends.tolist(), self.q.size]
-        return [slice(a, b) for a, b in itertools.pairwise(ends) if b > a]
+    def _find_damping(self, a: float, b: float, c: float) -> Array | float:
+        """What is added to q for a first guess, for each block in its own units."""
+        if not self.costly:
+            return self._worth / self.units**2
+        d_x = a * a or ((b / c) ** 2 if b and c else b) or 1.0
+        d_y = c * c or b * b / d_x or 1.0
+        found, (n, m) = np.zeros_like(self.q), self.own
+        found[:n], found[self.sides[0] : self.sides[0] + m] = d_x, d_y
+        slopes = slice(self._ends[1], self._ends[2])
+        found[slopes] = np.where(self.kinked < self.sides[0], 1.0 / d_x, 1.0 / d_y)
+        return found
 
     def factorise(self, theta: Array) -> Any:
         """What solves (diag(theta) + K) du = r, refined."""
@@ -249,30 +377,35 @@ class System:
         # Slopes are eliminated entry by entry.
         theta_s = np.maximum(theta_s, 1e-300)
         np.add.at(theta_xy, self.kinked, 1.0 / theta_s)
-        core = Core(self.B, theta_xy[:n], theta_xy[n:])
-        border = self.rows.toarray().T
-        bordered = core.solve(border) if border.shape[1] else border
-        small = self.rows @ bordered
+        # What squares bring along has units of its own.
+        x, v, y, w = np.split(theta_xy, [self.own[0], n, n + self.own[1]])
+        a, b = _lifted((x, self._typical[0]), (v, 1.0)), _lifted((y, self._typical[1]), (w, 1.0))
+        core = Core(self.B, theta_xy[:n], theta_xy[n:], a, b)
+        bordered = core.solve(self.rows.T) if len(self.rows) else self.rows.T
+        inverse = np.linalg.pinv(self.rows @ bordered, rcond=1e-15) if len(self.rows) else np.zeros((0, 0))
 
         def eliminate(r: Array) -> Array:
             top, s, e = r[: n + m].copy(), r[self._ends[1] : self._ends[2]], r[self._ends[2] :]
-            np.subtract.at(top, self.kinked, s / theta_s)
-            w = core.solve(top)
-            multipliers = np.zeros(0)
+            if s.size:
+                np.subtract.at(top, self.kinked, s / theta_s)
+            w, multipliers = core.solve(top), e
             if e.size:
                 # -rows w = e after w - bordered m.
-                multipliers = np.linalg.lstsq(small, e + self.rows @ w, rcond=1e-15)[0]
+                multipliers = inverse @ (e + self.rows @ w)
                 w = w - bordered @ multipliers
             return np.concatenate([w, (s + w[self.kinked]) / theta_s, multipliers])
 
         def solve(r: Array) -> Array:
             du = eliminate(r)
             miss = r - theta * du - self.turn(du)
+            small = _SOLVED * _SOLVED * float(np.sum((self.units * r) ** 2))
             for _ in range(_REFINEMENTS):
-                size = float(np.linalg.norm(miss))
+                size = float(np.linalg.norm(self.units * miss))
+                if size * size <= small:
+                    break
                 better = du + eliminate(miss)
                 rest = r - theta * better - self.turn(better)
-                if not float(np.linalg.norm(rest)) < 0.5 * size:
+                if not float(np.linalg.norm(self.units * rest)) < 0.5 * size:
                     break
                 du, miss = better, rest
             return du
@@ -283,12 +416,15 @@ class System:
 class Core:
     """(theta_x, B^T; -B, theta_y) by one symmetric factor, in x or in y."""
 
-    def __init__(self, B: Any, theta_x: Array, theta_y: Array) -> None:
-        self.B, self.n = B, theta_x.size
-        self.a, self.b = _lifted(theta_x), _lifted(theta_y)
-        self.in_x = _is_in_x(B.shape, theta_x, theta_y)
-        normal = weighted_gram(B, self.b, self.a) if self.in_x else weighted_gram(B.T, self.a, self.b)
-        self.factor = SymmetricMatrix(normal)
+    def __init__(self, B: Rows, theta_x: Array, theta_y: Array, a: Array, b: Array) -> None:
+        self.B, self.n, self.a, self.b = B, theta_x.size, a, b
+        self.in_x = is_formed_in_x(B.shape, theta_x, theta_y)
+        normal = B.gram(self.b, self.a) if self.in_x else with_diagonal([weighted_gram(B.whole.T, self.a)], self.b)
+        order = B.orders.get(self.in_x)
+        if self.in_x in B.orders and order is None and scipy.sparse.issparse(normal):
+            normal = normal.toarray()
+        self.factor = SymmetricMatrix(normal, order=order)
+        B.orders[self.in_x] = self.factor.order
         self.shift, size = 0.0, float(np.max(normal.diagonal(), initial=0.0))
         while not self.factor.has_factor(self.shift) and self.shift < size:
             self.shift = 1e-14 * size if self.shift == 0.0 else 100.0 * self.shift
@@ -301,33 +437,71 @@ class Core:
         if not r.size or not self.factor.has_factor(self.shift):
             return np.full_like(r, np.nan)
         if self.in_x:
-            dx = self.factor.solve(top - self.B.T @ (bottom / self.b), self.shift)
-            return np.concatenate([dx, (bottom + self.B @ dx) / self.b])
-        dy = self.factor.solve(bottom + self.B @ (top / self.a), self.shift)
-        return np.concatenate([(top - self.B.T @ dy) / self.a, dy])
+            dx = self.factor.solve(top - self.B.adjoint(bottom / self.b), self.shift)
+            return np.concatenate([dx, (bottom + self.B.forward(dx)) / self.b])
+        dy = self.factor.solve(bottom + self.B.forward(top / self.a), self.shift)
+        return np.concatenate([(top - self.B.adjoint(dy)) / self.a, dy])
 
 
-def weighted_gram(B: Any, divisor: Array, diagonal: Array) -> Any:
-    """B^T diag(1 / divisor) B + diag(diagonal)."""
+def weighted_gram(B: Any, divisor: Array) -> Any:
+    """B^T diag(1 / divisor) B."""
     if scipy.sparse.issparse(B):
         scaled = scipy.sparse.diags_array(1.0 / divisor) @ B
-        return (B.T @ scaled + scipy.sparse.diags_array(diagonal)).tocsr()
-    scaled = B / np.sqrt(divisor)[:, None]
-    normal: Array = scaled.T @ scaled
-    normal.reshape(-1)[:: diagonal.size + 1] += diagonal
-    return normal
+        return (B.T @ scaled).tocsr()
+    scaled = B * (1.0 / np.sqrt(divisor))[:, None]
+    return scaled.T @ scaled
 
 
-def _lifted(theta: Array) -> Array:
-    """The diagonal with a floor, so that it can be divided by."""
-    top = float(np.max(theta, initial=0.0)) or 1.0
-    return np.clip(theta, _PROXIMAL * top, 1e300)
+def with_diagonal(parts: list[Any], diagonal: Array) -> Any:
+    """The sum of the parts and of diag(diagonal), sparse where all parts are."""
+    if all(scipy.sparse.issparse(part) for part in parts):
+        return sum(parts, start=scipy.sparse.diags_array(diagonal)).tocsr()
+    dense = [part for part in parts if not scipy.sparse.issparse(part)]
+    found = dense[0].copy()
+    for part in (*dense[1:], *(part for part in parts if scipy.sparse.issparse(part))):
+        found += part
+    found.reshape(-1)[:: diagonal.size + 1] += diagonal
+    return found
 
 
-def _is_in_x(shape: tuple[int, int], theta_x: Array, theta_y: Array) -> bool:
-    """Whether the system is formed in x: where y alone can be divided out, or both can and x is smaller."""
-    safe_x, safe_y = float(np.min(theta_x, initial=np.inf)) > 0.0, float(np.min(theta_y, initial=np.inf)) > 0.0
-    return shape[1] <= shape[0] if safe_x == safe_y else safe_y
+def _largest(matrix: Any) -> float:
+    return float(abs(matrix).max()) if min(matrix.shape) else 0.0
+
+
+def _lengths(f: Program, g: Program, steep: float) -> tuple[float, float]:
+    """Typical sizes of x and of y, in whatever units both are: at which products with B balance the other's slopes.
+
+    Where the other has none, the sizes that the set of a block has; else those at which both blocks are worth the same.
+    """
+    found = []
+    for own, other in ((f, g), (g, f)):
+        wide = np.isfinite(own.upper - own.lower)
+        balanced = _steepness(other) / (steep or 1.0)
+        of_set = _most(own.totals, *(kink.center for kink in own.kinks)) or (
+            float(np.median((own.upper - own.lower)[wide])) if wide.any() else 0.0
+        )
+        # Where B is 0, the slopes of one block say nothing about the other's size.
+        found.append(balanced or of_set if steep > 0.0 else of_set or balanced)
+    x, y = found
+    # What y is where x is 1.
+    bent_x, bent_y, steep = _most(f.quadratic), _most(g.quadratic), steep or 1.0
+    ratio = bent_x / steep if bent_x > 0.0 else steep / bent_y if bent_y > 0.0 else 1.0
+    x = x or (y / ratio if y > 0.0 else 1.0)
+    return x, y or ratio * x
+
+
+def _steepness(part: Program) -> float:
+    return _most(part.linear, *(kink.weight for kink in part.kinks))
+
+
+def _most(*arrays: Array) -> float:
+    return max((float(np.max(np.abs(array), initial=0.0)) for array in arrays), default=0.0)
+
+
+def _lifted(*parts: tuple[Array, float]) -> Array:
+    """The diagonal with a floor for each of its parts, so that it can be divided by; a number stands for one of 0."""
+    tops = [float(np.max(theta, initial=0.0)) or typical for theta, typical in parts]
+    return np.concatenate([np.clip(theta, _PROXIMAL * top, 1e300) for (theta, _), top in zip(parts, tops, strict=True)])
 
 
 def _longest(distance: Array, way: Array) -> float:
@@ -336,54 +510,33 @@ def _longest(distance: Array, way: Array) -> float:
     return float(np.min(distance[falling] / -way[falling], initial=np.inf))
 
 
-def step_cost(problem: SaddleProblem) -> float:
-    """Operations of one step, in units of those on vectors; infinite where the factor would be too large."""
-    system = System.of(problem)
-    B, rows = system.B, int(system.rows.shape[0])
-    kinked = np.zeros(sum(system.sides), dtype=bool)
-    kinked[system.kinked] = True
-    ends = system.has_lower | system.has_upper | (system.q > 0.0)
-    held = (ends[: kinked.size] | kinked).astype(np.float64)
-    in_x = _is_in_x(B.shape, held[: system.sides[0]], held[system.sides[0] :])
-    A = B if in_x else B.T
-    size, vectors = int(A.shape[1]), _VECTORS * float(system.q.size)
-    if rows > _MOST_ROWS or not (size <= COLUMNS or scipy.sparse.issparse(A)):
-        return math.inf
-    solving = 2.0 * _DENSE * (4.0 + rows) * size**2
-    if not scipy.sparse.issparse(A):
-        return _DENSE * size**2 * (float(A.shape[0]) + size / 3.0) + solving + vectors
-    counts = np.bincount(A.tocoo().row, minlength=1).astype(np.float64)
-    forming = float(counts @ counts)
-    if size > COLUMNS and forming > _MOST_FORMED:
-        return math.inf
-    pattern = A.astype(bool).astype(np.float64)
-    width = band_width((pattern.T @ pattern).tocsr())
-    if width is not None:
-        return 4.0 * forming + size * (width + 1.0) * (width + 4.0 + rows) + vectors
-    return math.inf if size > COLUMNS else 4.0 * forming + _DENSE * size**3 / 3.0 + solving + vectors
-
-
-def _without_inside(problem: SaddleProblem) -> list[str]:
+def _without_inside(facts: Facts) -> list[str]:
     """Which sets fix entries, so that no point lies between their bounds."""
-    sides = (("X", problem.f, problem.X), ("Y", problem.g, problem.Y))
-    found = [(name, program_of(function, domain)) for name, function, domain in sides]
-    return [
-        f"{name} fixes {int((said.lower >= said.upper).sum())} entries; expected lower < upper everywhere."
-        for name, said in found
-        if said is not None and (said.lower >= said.upper).any()
+    found = [
+        (name, int((said.lower >= said.upper).sum()))
+        for name, said in (("X", facts.f.program), ("Y", facts.g.program))
+        if said is not None
     ]
+    return [f"{name} fixes {count} entries; expected lower < upper everywhere." for name, count in found if count]
 
 
-def _too_large(problem: SaddleProblem) -> list[str]:
-    """Why the factor would be too dear; nothing where it is not."""
-    B, (rows, columns) = problem.coupling, problem.coupling.shape
-    if min(rows, columns) == 0:
-        return ["B has no entries; expected x and y with at least one each."]
-    # Pictures and volumes: the band of their factors is too wide, and finding that out takes longer than a solution.
+def _is_wide(facts: Facts) -> bool:
+    """Pictures and volumes: the band of their factors is too wide, and it takes longer than a solution to see that."""
+    B = facts.problem.coupling
     is_grid = sum(n > 1 for n in B.x_shape) > 1 and not isinstance(B, Matrix)
-    if (is_grid and min(rows, columns) > COLUMNS) or not math.isfinite(step_cost(problem)):
+    return is_grid and min(B.shape) > COLUMNS
+
+
+def _too_large(facts: Facts) -> list[str]:
+    """Why the factor would be too dear; nothing where it is not."""
+    rows, columns = facts.problem.coupling.shape
+    if min(rows, columns) == 0 and not any(
+        side.program is not None and side.program.squares for side in (facts.f, facts.g)
+    ):
+        return ["B has no entries; expected x and y with at least one each."]
+    if _is_wide(facts) or not math.isfinite(facts.newton_cost):
         return [
             f"the factor of a system of {min(rows, columns)} unknowns would be too large; expected at most {COLUMNS}, "
-            f"or a narrow band, and at most {_MOST_ROWS} equations in X and Y."
+            f"or a narrow band, and at most {MOST_ROWS} equations in X and Y."
         ]
     return []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 import scipy
 
-from saddleslide.domains import Box, FullSpace
+from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.methods.base import Array, Calls, Description, Method, Point, State, option
 from saddleslide.oracles.calls import MOST_SHORTENED
 

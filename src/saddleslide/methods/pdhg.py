@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from saddleslide.certificates.candidate import Candidate
-from saddleslide.certificates.judge import Judge
 from saddleslide.methods.base import Array, Calls, Description, Mean, Method, Point, State, option
 from saddleslide.methods.restarted_primal_dual import PrimalDualState, RestartedPrimalDual
 
@@ -78,11 +76,13 @@ class PDHG(Method):
         return found
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> State:
-        # With B = 0 any step will do; one from the smallest norm would overflow.
-        norm, variant, (mu_x, mu_y) = facts.norm or 1.0, self._variant(facts), facts.moduli
-        weight = facts.step_ratio(oracles, start) if self.weight is None else float(self.weight)
+        variant, (mu_x, mu_y) = self._variant(facts), facts.moduli
         if variant == "restarted":
-            return PrimalDualState.at(oracles, start, norm, weight)
+            state = _RESTARTED.init(oracles, facts, start, tol)
+            return state if self.weight is None else replace(state, weight=float(self.weight), modulus=0.0)
+        # With B = 0 any step will do; one from the smallest norm would overflow.
+        norm = facts.norm or 1.0
+        weight = facts.step_ratio(oracles, start) if self.weight is None else float(self.weight)
         # Acceleration comes from the modulus of the block that goes second.
         swapped = variant == "accelerated" and mu_x == 0.0
         (u, v), modulus = ((start[1], start[0]), mu_y) if swapped else (start, mu_x)
@@ -119,16 +119,13 @@ class PDHG(Method):
 
     def point(self, state: PDHGState | PrimalDualState, oracles: Oracles) -> Point:
         if isinstance(state, PrimalDualState):
-            return state.best
+            return _RESTARTED.point(state, oracles)
         u, v = (state.u, state.v) if self.output == "last" else (state.mean.x, state.mean.y)
         x, y = (v, u) if state.swapped else (u, v)
         return oracles.problem.X.project(x), oracles.problem.Y.project(y)
 
     def candidates(self, state: PDHGState | PrimalDualState, oracles: Oracles) -> tuple[Candidate, ...]:
         return state.points if isinstance(state, PrimalDualState) else super().candidates(state, oracles)
-
-    def learn(self, state: State, gaps: Sequence[float], judge: Judge, oracles: Oracles) -> State:
-        return _RESTARTED.learn(state, gaps, judge, oracles) if isinstance(state, PrimalDualState) else state
 
     def notes(self, state: PDHGState | PrimalDualState, facts: Facts) -> tuple[str, ...]:
         variant = "restarted" if isinstance(state, PrimalDualState) else state.variant

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, final
 
+import numpy as np
+
 from saddleslide.errors import InputError
 from saddleslide.methods.base import Description, option
-from saddleslide.methods.field import calls_of, fewest_on_bounded
+from saddleslide.methods.field import calls_of, fewest_on_bounded, operator
 from saddleslide.methods.recursive_sliding import METRICS, Sliding, SlidingState, level_recursion, without_idle
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import Psi_of_sizes
 from saddleslide.methods.schedule.request import SHARP
 from saddleslide.oracles.calls import Calls
 from saddleslide.theory.holder import Holder
+from saddleslide.theory.mixed import gap_stages
 from saddleslide.theory.restarts import Curvature
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, repr=False)
 class ProvedSliding(Sliding):
     """A plan of `ss.plan(..., proved="sharp")` as a method: one stage on bounded domains, restarts on full spaces.
+
+    With `restarts="gap"`, where one function is strongly convex and the set of the other one is bounded: stages that
+    halve the gap itself, without regularisation (docs/open.md).
 
     The plan ends with a gap of at most the target, whatever happens on the way; certificates may end it earlier.
 
@@ -43,13 +49,19 @@ class ProvedSliding(Sliding):
         name="proved-sliding",
         needs=("Hölder f", "Hölder g", "bounded X, Y or curved f, g"),
         guarantee="Gap at most eps at the end of the plan: by Theorem 3.5 on bounded domains, by Theorem 4.4 and "
-        "Corollary 4.5 on full spaces with strong convexity.",
+        "Corollary 4.5 on full spaces with strong convexity; with restarts on the gap by docs/open.md, with one curved "
+        "function beside a bounded set.",
         reference="Recursive sliding (docs/theory.md), Theorems 3.5 and 4.4",
     )
     ends_proved: ClassVar[bool] = True
     metric: str = option("auto", "norm on bounded domains", METRICS)
+    restarts: str = option("Psi", "what stages shrink: Psi as the paper's, or the gap itself", ("Psi", "gap"))
 
     def lacks(self, facts: Facts) -> list[str]:
+        if self.restarts == "gap":
+            blocks = (("f", facts.f), ("g", facts.g))
+            silent = [f"{name} has no known Hölder condition." for name, block in blocks if block.holder is None]
+            return silent or ([] if _curved_block(facts) else ["no function is strongly convex beside a bounded set."])
         if found := super().lacks(facts):
             return found
         try:
@@ -66,6 +78,8 @@ class ProvedSliding(Sliding):
         return super().lacks(facts)
 
     def init(self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float) -> SlidingState:
+        if self.restarts == "gap":
+            return self._on_the_gap(oracles, facts, start, tol)
         bounded = _is_bounded(facts)
         distances = (0.0, 0.0) if bounded else facts.distances_from(oracles, start, proximal=False)
         plan = self._plan(facts, start, tol, distances)
@@ -74,6 +88,24 @@ class ProvedSliding(Sliding):
         promise = f"{plan.theorem} promises a gap of at most {plan.bound:.4g}" if plan.proved else "nothing is promised"
         note = f"{promise} after {calls['f']} calls of f', {calls['g']} of g' and {calls['B']} products"
         stages = tuple(without_idle(stage.levels, oracles.problem) for stage in plan.schedule.stages)
+        return replace(SlidingState.at(start, tol), stages=stages, note=note)
+
+    def _on_the_gap(
+        self, oracles: Oracles, facts: Facts, start: tuple[Array, Array], tol: float
+    ) -> SlidingState:  # fmt: skip
+        """Stages that halve the gap, from what the slopes at the start show of it."""
+        block = _curved_block(facts)
+        curved, flat = (facts.f, facts.g) if block == "x" else (facts.g, facts.f)
+        steep, level = operator(oracles, start) if block == "x" else reversed(operator(oracles, start))
+        diameter = flat.domain.diameter()
+        first = float(np.linalg.norm(steep)) ** 2 / (2.0 * curved.modulus) + diameter * float(np.linalg.norm(level))
+        assert curved.holder is not None
+        assert flat.holder is not None
+        # Without a target to end at, one stage.
+        gaps = (first, tol if tol > 0.0 else 0.5 * first)
+        found = gap_stages(curved.holder, flat.holder, facts.norm, curved.modulus, diameter, gaps, block)
+        note = f"the gap at the start is at most {first:.4g}; {len(found)} stages halve it (docs/open.md)"
+        stages = tuple(without_idle(levels, oracles.problem) for levels in found)
         return replace(SlidingState.at(start, tol), stages=stages, note=note)
 
     def step(self, state: SlidingState, oracles: Oracles) -> SlidingState:
@@ -93,10 +125,15 @@ class ProvedSliding(Sliding):
         return (state.note,)
 
     def calls(self, facts: Facts, tol: float) -> Calls | None:
-        if self.lacks(facts):
+        if self.restarts == "gap" or self.lacks(facts):
+            # What the stages take depends on the slopes at the start, which are calls.
             return None
         distances = (0.0, 0.0) if _is_bounded(facts) else facts.distances
-        plan = self._plan(facts, facts.problem.start(), tol, distances)
+        try:
+            plan = self._plan(facts, facts.problem.start(), tol, distances)
+        except InputError:
+            # With inexact oracles no plan reaches a target below what their errors add up to.
+            return None
         calls = plan.predicted_calls
         return calls_of(facts, calls["f"], calls["g"], calls["B"]) if plan.proved else None
 
@@ -113,6 +150,13 @@ class ProvedSliding(Sliding):
         curvature = Curvature(facts.f.holder or flat, facts.g.holder or flat, facts.norm, *facts.moduli)
         Psi0 = Psi_of_sizes(curvature, (distances[0] ** 2, distances[1] ** 2))
         return theorem_plan(problem, tol, start=start, regime="restarts", proved=True, Psi0=Psi0)
+
+
+def _curved_block(facts: Facts) -> str:
+    """The block whose function is strongly convex, the set of the other one being bounded; empty if there is none."""
+    if facts.f.modulus > 0.0 and facts.g.domain.bounded:
+        return "x"
+    return "y" if facts.g.modulus > 0.0 and facts.f.domain.bounded else ""
 
 
 def _is_bounded(facts: Facts) -> bool:

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from saddleslide.methods.sliding.recursion import RecursionState
     from saddleslide.oracles.oracles import Oracles
     from saddleslide.problem import SaddleProblem
-    from saddleslide.theory import Level, Plan, Schedule
-    from saddleslide.theory.levels import Term
+    from saddleslide.theory.levels import Level, Term
+    from saddleslide.theory.plan import Plan
+    from saddleslide.theory.schedule import Schedule
 
 METRICS = ("auto", "identity", "balanced", "levelwise")
 # What stages over bounded domains need.
@@ -142,7 +143,7 @@ class ScheduledSliding(Sliding):
     def step(self, state: SlidingState, oracles: Oracles) -> SlidingState:
         stage, start, center = self.schedule.stages[state.done], _blocks(state.point, oracles), state.center
         if state.within is None:
-            anchors = bilinear.taken_anchors(oracles, stage, start, self._view(center, oracles).problem)
+            anchors = bilinear.take_anchors(oracles, stage, start, self._view(center, oracles).problem)
             state = replace(state, step=0, anchors=anchors)
         kept = state.anchors
 

@@ -1,32 +1,28 @@
 """The norm a block works in: identity, diagonal, diagonal in a fast basis, or an operator of the user's."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
-from saddleslide.errors import InputError
-from saddleslide.metrics.base import Blocks, Diagonal, Entrywise, Metric, Operator
-from saddleslide.metrics.spectral import Spectral
-from saddleslide.metrics.spectral import fit_spectral as fit_spectral
+from saddleslide.catalogue import load_on_demand
+
+if TYPE_CHECKING:
+    from saddleslide.metrics.base import Blocks, Diagonal, Entrywise, Metric, Operator
+    from saddleslide.metrics.fits import fit_spectral as fit_spectral
+    from saddleslide.metrics.record import from_dict
+    from saddleslide.metrics.spectral import Spectral
 
 __all__ = ["Blocks", "Diagonal", "Entrywise", "Metric", "Operator", "Spectral", "from_dict"]
 
+# Where each name lives. A module of the catalogue is read when one of its names is first asked for.
+_HOMES = {
+    "base": ("Blocks", "Diagonal", "Entrywise", "Metric", "Operator"),
+    "fits": ("fit_spectral",),
+    "record": ("from_dict",),
+    "spectral": ("Spectral",),
+}
 
-def from_dict(data: Mapping[str, Any]) -> Metric:
-    """Read what `metric.to_dict()` wrote, so that plans with a given metric can be kept and replayed.
-
-    Examples
-    --------
-    >>> from_dict({"kind": "diagonal", "symbol": [1.0, 2.0]}).symbol
-    array([1., 2.])
-    """
-    kind = data.get("kind")
-    if kind == "blocks":
-        return Blocks(float(data["symbol"]), 0.0)
-    if kind == "diagonal":
-        return Diagonal(data["symbol"])
-    if kind == "spectral":
-        return Spectral(data["symbol"], basis=str(data["basis"]))
-    raise InputError(f"metric data has kind {kind!r}; expected 'blocks', 'diagonal' or 'spectral'.")
+if not TYPE_CHECKING:
+    # Unseen by type checkers, which would take every misspelt name for one of these.
+    __getattr__ = load_on_demand(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

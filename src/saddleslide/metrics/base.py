@@ -14,7 +14,7 @@ from saddleslide.arrays.base import Array, as_number, as_real, beside, on_host
 from saddleslide.arrays.kinds import NUMPY, refuse_masked
 from saddleslide.errors import InputError
 from saddleslide.operators import base as operators
-from saddleslide.operators.spectrum import made
+from saddleslide.watcher import made
 
 # Power iterations find the norm of B in the metric; the margin covers what they leave.
 _ITERATIONS, _MARGIN = 40, 1.1
@@ -53,6 +53,10 @@ class Metric(ABC):
         """Coordinates of x."""
         return x
 
+    def to_dual(self, g: Array) -> Array:
+        """Coordinates of a gradient: inner products with those of points are the same."""
+        return self.to_basis(g)
+
     def from_basis(self, X: Array) -> Array:
         """Point with these coordinates."""
         return X
@@ -66,8 +70,12 @@ class Metric(ABC):
         """S X."""
 
     @abstractmethod
-    def solve(self, T: Array, L: float, rho: float) -> Array:
-        """(L P + rho S)^-1 T."""
+    def apply_near(self, X: Array, rho: float, sigma: Array | float) -> Array:
+        """(rho S + sigma I) X, or an upper bound on it."""
+
+    @abstractmethod
+    def solve(self, T: Array, L: float, rho: float, sigma: Array | float = 0.0) -> Array:
+        """(L P + rho S + sigma I)^-1 T, with the same bound."""
 
     def product(self, x: Array) -> Array:
         """P x, points in and out."""
@@ -75,7 +83,7 @@ class Metric(ABC):
 
     def inverse(self, x: Array) -> Array:
         """P^-1 x, points in and out."""
-        return self.from_basis(self.solve(self.to_basis(x), 1.0, 0.0))
+        return self.from_basis(self.solve(self.to_dual(x), 1.0, 0.0))
 
     def invert(self, x: Array) -> None:
         """Replace x by P^-1 x."""
@@ -85,10 +93,30 @@ class Metric(ABC):
         """Plain data for a plan; a metric made of functions has none."""
         raise InputError(f"metric {self.name!r} is made of functions and can not be written as data; pass it again.")
 
+    def __eq__(self, other: object) -> bool:
+        """Metrics of one kind with the same numbers are equal, and so is the data that a plan from a file has."""
+        try:
+            return bool(self.to_dict() == (other.to_dict() if isinstance(other, Metric) else other))
+        except InputError:
+            return self is other
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     @abstractmethod
     def largest(self) -> float:
         """Upper bound on the eigenvalues of P."""
+
+    @property
+    def keeps_identity(self) -> bool:
+        """Whether the identity is itself in the coordinates, so that solves with multiples of it are exact."""
+        return False
+
+    @property
+    @abstractmethod
+    def typical(self) -> float:
+        """A typical eigenvalue of P."""
 
     @property
     @abstractmethod
@@ -111,6 +139,15 @@ class Symbol(Metric):
     coupling_symbol: Array | float
 
     @property
+    def spread(self) -> float:
+        """The identity is at most this in the coordinates."""
+        return 1.0
+
+    @property
+    def keeps_identity(self) -> bool:
+        return True
+
+    @property
     def numbers(self) -> tuple[Array | float, ...]:
         return self.symbol, self.coupling_symbol
 
@@ -128,8 +165,11 @@ class Symbol(Metric):
     def apply_coupling(self, X: Array) -> Array:
         return self.coupling_symbol * X
 
-    def solve(self, T: Array, L: float, rho: float) -> Array:
-        return np.divide(T, self.weight(L, rho))
+    def apply_near(self, X: Array, rho: float, sigma: Array | float) -> Array:
+        return (rho * self.coupling_symbol + self.spread * sigma) * X
+
+    def solve(self, T: Array, L: float, rho: float, sigma: Array | float = 0.0) -> Array:
+        return np.divide(T, self.weight(L, rho) + self.spread * sigma)
 
     def weight(self, L: float, rho: float) -> Array | float:
         """L P + rho S as numbers."""
@@ -140,9 +180,13 @@ class Symbol(Metric):
         return float(np.max(self.symbol, initial=0.0))
 
     @property
+    def typical(self) -> float:
+        return float(np.mean(self.symbol))
+
+    @property
     def balance(self) -> float:
         coupling = float(np.mean(self.coupling_symbol))
-        return float(np.mean(self.symbol)) / coupling if coupling > 0.0 else np.inf
+        return self.typical / coupling if coupling > 0.0 else np.inf
 
     def norm_squared(self, X: Array) -> float:
         return float(np.sum(self.symbol * X * X))
@@ -241,24 +285,26 @@ class Operator(Metric):
 
     name = "operator"
 
-    def __init__(self, apply: _Product, solve: _Product, largest: float, coupling_factor: float = 0.0) -> None:
+    def __init__(
+        self, apply: _Product, solve: _Product, largest: float, coupling_factor: float = 0.0, factor: float = 0.0
+    ) -> None:
         if not (callable(apply) and callable(solve)):
             raise InputError("Operator: apply and solve are expected to be functions of an array.")
         self._apply, self._solve = apply, solve
         self._largest = as_number(largest, "Operator: largest", 0.0)
         if self._largest == 0.0:
             raise InputError("Operator: largest is 0; expected an upper bound > 0 on the eigenvalues of P.")
-        self.coupling_factor = coupling_factor
+        self.coupling_factor, self.factor = coupling_factor, factor
 
     @property
     def numbers(self) -> tuple[Array | float, ...]:
-        return (self.coupling_factor,)
+        return self.coupling_factor, self.factor
 
     def with_numbers(self, *numbers: Array | float) -> Operator:
-        return Operator(self._apply, self._solve, self._largest, float(numbers[0]))
+        return Operator(self._apply, self._solve, self._largest, *map(float, numbers))
 
     def with_coupling(self, coupling: operators.Operator) -> Operator:
-        """S = c P with c about the largest eigenvalue of P^-1 B^T B, by seeded power iterations."""
+        """S = c P with c about the largest eigenvalue of P^-1 B^T B, by seeded power iterations; the same for I."""
         x = np.random.default_rng(0).standard_normal(coupling.x_shape)
         # Before any work: are these an operator and its inverse?
         image = self.apply(x)
@@ -268,15 +314,25 @@ class Operator(Metric):
         error = float(np.linalg.norm(back - x) / np.linalg.norm(x))
         if not error < 1e-3:
             raise InputError(f"Operator: solve(apply(x)) differs from x by {error:.1e} relative; expected the inverse.")
-        c = 0.0
+
+        def gram(v: Array) -> Array:
+            image = made(coupling, partial(coupling.forward, v))
+            return made(coupling, partial(coupling.adjoint, image))
+
+        factors = [_MARGIN * self._largest_beside(product, x) for product in (gram, lambda v: v)]
+        return self.with_numbers(*factors)
+
+    def _largest_beside(self, product: _Product, x: Array) -> float:
+        """About the largest eigenvalue of P^-1 K, from products with K."""
+        found = 0.0
         for _ in range(_ITERATIONS):
             x = x / np.sqrt(float(np.vdot(x, self.apply(x))))
-            image = made(coupling, partial(coupling.forward, x))
-            c = max(c, float(np.vdot(image, image)))
-            x = self._solve_for(made(coupling, partial(coupling.adjoint, image)))
+            image = product(x)
+            found = max(found, float(np.vdot(x, image)))
+            x = self._solve_for(image)
             if not np.any(x):
                 break
-        return self.with_numbers(_MARGIN * c)
+        return found
 
     def apply(self, X: Array) -> Array:
         return _check_shape(NUMPY.hand(self._apply, X), X, "apply")
@@ -287,12 +343,19 @@ class Operator(Metric):
     def apply_coupling(self, X: Array) -> Array:
         return self.coupling_factor * self.apply(X)
 
-    def solve(self, T: Array, L: float, rho: float) -> Array:
-        return self._solve_for(T) / (L + rho * self.coupling_factor)
+    def apply_near(self, X: Array, rho: float, sigma: Array | float) -> Array:
+        return (rho * self.coupling_factor + sigma * self.factor) * self.apply(X)
+
+    def solve(self, T: Array, L: float, rho: float, sigma: Array | float = 0.0) -> Array:
+        return self._solve_for(T) / (L + rho * self.coupling_factor + sigma * self.factor)
 
     @property
     def largest(self) -> float:
         return self._largest
+
+    @property
+    def typical(self) -> float:
+        return 1.0 / self.factor
 
     @property
     def balance(self) -> float:

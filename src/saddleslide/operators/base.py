@@ -6,35 +6,30 @@ import math
 from abc import ABC, abstractmethod
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import Array, Shape, beside, to_complex, to_real
-from saddleslide.arrays.kinds import Built, is_callers
-from saddleslide.arrays.remote import Remote
+from saddleslide import operators
+from saddleslide.arrays.base import Array, Shape, to_complex, to_real
+from saddleslide.arrays.kinds import Built, Remote, is_callers
 from saddleslide.errors import InputError
+from saddleslide.operators.adjoint_test import AdjointTest, adjoint_test_from, sign_vector, signs_of
 from saddleslide.operators.spectrum import (
     DECLARED,
     FACTORISABLE,
     NormBound,
     SmallestSingularValue,
     as_dense,
-    made,
     norm_bound,
     smallest_singular_value,
     summation_error,
 )
+from saddleslide.watcher import made
 
 # No Python types: what can be called in place of a class's own would be the caller's code.
 REAL, COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
-# A difference of operators may show little at one pair: what shows counts this many times.
-_DOUBT = 30.0
-# What no operator in double precision shows, and the rounding of a product in single precision; relative to sizes.
-_NOT_DOUBLE, _SINGLE = 1e-12, 8.0 * float(np.finfo(np.float32).eps)
-# Rounding of two products and two sums, relative to their sizes.
-_EXPLAINED = 32.0 * float(np.finfo(np.float64).eps)
 
 
 class Operator(Built, ABC):
@@ -87,27 +82,25 @@ class Operator(Built, ABC):
         >>> ss.operators.as_operator(np.array([[1.0, 2.0]])).of_pairs() @ np.array([1.0, 1.0j])
         array([1.+2.j])
         """
-        from saddleslide.operators.algebra import Paired
-
         if self.x_dtype == self.y_dtype == COMPLEX:
             return self
         if COMPLEX in (self.x_dtype, self.y_dtype):
             raise InputError(f"{self!r}: takes a real x beside complex values; expected a real or a complex operator.")
-        return Paired(self)
+        return operators.Paired(self)
 
     @cached_property
     def T(self) -> Operator:
         """The transpose. An operator of the caller's may keep an attribute of its own under this name."""
-        from saddleslide.operators.algebra import Transposed
-
-        return Transposed(self)
+        return operators.Transposed(self)
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Operator):
-            from saddleslide.operators.algebra import Composition
-
-            return Composition(self, other)
+            return operators.Composition(self, other)
         return self._apply(other) if isinstance(other, np.ndarray | Remote) else NotImplemented
+
+    def __rmatmul__(self, other: Any) -> Operator:
+        """A matrix behind this operator, `A @ B`: the product, as an operator."""
+        return operators.Composition(operators.as_operator(other, x_shape=self.y_shape), self)
 
     def _apply(self, x: Any) -> Any:
         """B x for an array in the shape of x, flat, or complex; the result is in the same form."""
@@ -127,9 +120,7 @@ class Operator(Built, ABC):
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Operator):
             return NotImplemented
-        from saddleslide.operators.algebra import Sum
-
-        return Sum(self, other)
+        return operators.Sum(self, other)
 
     def __sub__(self, other: Any) -> Any:
         return self + -other if isinstance(other, Operator) else NotImplemented
@@ -138,16 +129,30 @@ class Operator(Built, ABC):
         # NumPy's numbers are Real too, its arrays are not.
         if not isinstance(factor, Real) or isinstance(factor, bool):
             return NotImplemented
-        from saddleslide.operators.algebra import Scaled
-
-        return Scaled(self, factor)
+        return operators.Scaled(self, factor)
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Operator:
-        from saddleslide.operators.algebra import Scaled
+        return operators.Scaled(self, -1.0)
 
-        return Scaled(self, -1.0)
+    # Whether norms and singular values are a formula, which a plan may ask for at no work.
+    has_closed_spectrum: ClassVar[bool] = False
+
+    @property
+    def row_blocks(self) -> list[tuple[Operator, float]]:
+        """Operators whose products, times a number each, are the blocks of its own one after the other; none mostly."""
+        return []
+
+    @property
+    def summands(self) -> tuple[Operator, ...]:
+        """The operators that it is the sum of; itself where it is none."""
+        return (self,)
+
+    @property
+    def operations(self) -> float | None:
+        """Operations of one product, where its structure says; what is not known to be cheap is taken to be dear."""
+        return None
 
     @property
     def one_pass(self) -> bool:
@@ -165,6 +170,10 @@ class Operator(Built, ABC):
 
     def gram_symbol(self, basis: str = "dct") -> Array | None:
         """Upper bound on B^T B that is diagonal in the cosine ("dct") or Fourier ("fft") basis of the grid, or None."""
+        return None
+
+    def scaled_gram_symbol(self, scale: Array, basis: str = "dct") -> Array | None:
+        """The same of B diag(scale)."""
         return None
 
     @property
@@ -187,11 +196,21 @@ class Operator(Built, ABC):
         return type(self).norm is not Operator.norm or (known is not None and known.method == DECLARED)
 
     @property
+    def entry_count(self) -> int | None:
+        """Number of stored entries of a matrix; None of what is known by its products."""
+        return None
+
+    @property
     def norm_takes_products(self) -> bool:
         """Whether bounding `norm` makes products, of whatever code: else entries are factorised, or nothing is done."""
         smaller = min(math.prod(self.x_shape), math.prod(self.y_shape))
         factorised = smaller <= FACTORISABLE and self.dense() is not None
         return not (self._norm_is_given or smaller == 0 or factorised)
+
+    @property
+    def norm_takes_factor(self) -> bool:
+        """Whether bounding `norm` factorises a matrix that is not small, where nobody has declared it."""
+        return False
 
     @cached_property
     def norm(self) -> NormBound:
@@ -226,6 +245,10 @@ class Operator(Built, ABC):
         """
         return max(self.product_error * size, self._summation_error * product if is_own_code(self) else 0.0)
 
+    def entry_errors(self, x: Array, product: Array) -> Array | None:
+        """A bound on each entry of |computed B x - B x|, where one is at hand that is 0 for products of zeros alone."""
+        return None
+
     @cached_property
     def adjoint_test(self) -> AdjointTest:
         """What one seeded pair says of the adjoint: two products, once. Ours are transposes and are not tested."""
@@ -244,98 +267,6 @@ class Operator(Built, ABC):
 def is_own_code(B: Operator) -> bool:
     """Whether products run code of the caller's: callables, operators, an Operator of the caller's."""
     return B.runs_own_code or is_callers(B)
-
-
-class AdjointTest(NamedTuple):
-    """What a pair of signs (x, y) shows of the difference between an adjoint and the transpose."""
-
-    # The difference of <Bx, y> and <x, B^T y> over the sizes of the products.
-    relative: float
-    # A bound on the norm of the difference of the operators; 0 where rounding explains what was seen.
-    bound: float
-
-
-def sign_vector(shape: Shape) -> Array:
-    """Seeded signs times numbers from 1 to 4/3 that single precision does not hold: no wrong entry is small there."""
-    rng = np.random.default_rng(0)
-    sizes = 1.0 + rng.random(shape) / 3.0
-    return np.where(rng.random(shape) < 0.5, -sizes, sizes)
-
-
-def signs_of(Bx: Array) -> Array:
-    """The y of the test, on the side of Bx: an independent one may be orthogonal to it and hide a wrong scale."""
-    signs: Array = (np.sign(Bx) + (Bx == 0.0)) * np.abs(beside(Bx, sign_vector(Bx.shape)))
-    return signs
-
-
-def adjoint_test_from(x: Array, Bx: Array, y: Array, BTy: Array) -> AdjointTest:
-    """The test from its products. At such signs, <y, E x> has the size of the Frobenius norm of a difference E."""
-    difference = measure_mismatch(x, Bx, y, BTy)
-    relative = difference / max(_norm(Bx) * _norm(y), _norm(BTy) * _norm(x), difference) if difference > 0.0 else 0.0
-    bound = _DOUBT * difference
-    if relative > _NOT_DOUBLE:
-        # Rounding in single precision shows by chance at one pair, and may be larger at others.
-        bound = max(bound, _SINGLE * max(_norm(Bx), _norm(BTy)))
-    return AdjointTest(relative, bound)
-
-
-def pair_mismatch(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
-    """The same bound from products at any pair: no difference is smaller than what it shows there."""
-    sizes = _norm(x) * _norm(y)
-    return _DOUBT * measure_mismatch(x, Bx, y, BTy) / sizes if 0.0 < sizes < math.inf else 0.0
-
-
-def measure_mismatch(x: Array, Bx: Array, y: Array, BTy: Array) -> float:
-    """|<Bx, y> - <x, B^T y>|, or 0 where rounding in double precision explains it."""
-    difference = abs(float(np.vdot(Bx, y)) - float(np.vdot(x, BTy)))
-    return difference if difference > _EXPLAINED * (_norm(Bx) * _norm(y) + _norm(x) * _norm(BTy)) else 0.0
-
-
-def _norm(v: Array) -> float:
-    return float(np.linalg.norm(v))
-
-
-def adjoint_mismatch(coupling: Operator, rng: int | np.random.Generator | None = 0) -> float:
-    """Relative size of <Bx, y> - <x, B^T y> at one random pair (two products). About 1e-16 for a true adjoint.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> wrong = ss.operators.as_operator((lambda x: 2 * x, lambda y: 3 * y), x_shape=(4,), y_shape=(4,))
-    >>> ss.operators.adjoint_mismatch(wrong) > 0.01
-    True
-    """
-    generator = np.random.default_rng(rng)
-    x, y = generator.standard_normal(coupling.x_shape), generator.standard_normal(coupling.y_shape)
-    Bx = coupling.forward(x)
-    if _norm(Bx) > 0.0:
-        # A y that leans towards Bx: an independent one may be orthogonal to it and hide a wrong scale.
-        y += _norm(y) / _norm(Bx) * Bx
-    BTy = coupling.adjoint(y)
-    scale = _norm(Bx) * _norm(y) + _norm(x) * _norm(BTy)
-    difference = float(np.vdot(Bx, y)) - float(np.vdot(x, BTy))
-    return abs(difference) / scale if scale > 0.0 or math.isnan(scale) else 0.0
-
-
-def check_adjoint(coupling: Operator, rng: int | np.random.Generator | None = 0, tolerance: float = 1e-6) -> None:
-    """Raise when the adjoint of an operator is not the transpose of its forward product (seeded, two products).
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> ss.operators.check_adjoint(ss.operators.FiniteDifferences((4, 5)))
-    """
-    if not isinstance(coupling, Operator):
-        raise InputError(
-            f"check_adjoint: coupling is {type(coupling).__name__}; expected an Operator: make one with "
-            "ss.operators.as_operator first."
-        )
-    mismatch = adjoint_mismatch(coupling, rng)
-    if not mismatch <= tolerance:
-        raise InputError(
-            f"B: <Bx, y> and <x, B^T y> differ by {mismatch:.1e} relative; expected at most {tolerance:.0e}. "
-            "The adjoint is not the transpose of the forward product: check signs, scaling and boundary handling."
-        )
 
 
 @final

@@ -11,10 +11,20 @@ import scipy
 
 from saddleslide.arrays.base import Array, Shape, to_complex, to_real
 from saddleslide.errors import InputError
-from saddleslide.operators.algebra import is_complex
 from saddleslide.operators.base import Operator
 
 _Product = Callable[[Any], Any]
+
+
+def is_complex(dtype: Any, name: str) -> bool:
+    """Whether a dtype is one of complex numbers; other ones than real and complex are refused."""
+    try:
+        kind = np.dtype(dtype).kind
+    except (TypeError, ValueError):
+        kind = "?"
+    if kind not in "fc":
+        raise InputError(f"{name}: dtype is {dtype!r}; expected float or complex.")
+    return bool(kind == "c")
 
 
 class Sides(NamedTuple):

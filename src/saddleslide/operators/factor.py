@@ -79,6 +79,8 @@ class SymmetricMatrix(Solvable):
         Entries of H; of a dense one factors read the lower half.
     error : float
         A bound on the norm of what these entries, or either half of them, differ from H by.
+    order : array, optional
+        The order that keeps a sparse matrix near its diagonal, of another one with the same pattern.
 
     Examples
     --------
@@ -88,12 +90,12 @@ class SymmetricMatrix(Solvable):
     (True, [1.0, 1.0])
     """
 
-    def __init__(self, matrix: Any, error: float = 0.0) -> None:
+    def __init__(self, matrix: Any, error: float = 0.0, order: Any = None) -> None:
         self._given, self.size = error, int(matrix.shape[0])
-        self._order: Any = None
+        self.order: Any = None
         self._band: Array | None = None
         if scipy.sparse.issparse(matrix):
-            self._order, self._band = _find_band(matrix)
+            self.order, self._band = _find_band(matrix, order)
         self.matrix = matrix.toarray() if self._band is None and scipy.sparse.issparse(matrix) else matrix
         # Of a semidefinite matrix |h_ij| <= sqrt(h_ii h_jj), so the norm of |H| is at most the trace.
         self.trace = float(np.abs(np.asarray(matrix.diagonal())).sum())
@@ -190,7 +192,7 @@ class SymmetricMatrix(Solvable):
             found: Array = scipy.linalg.lapack.dpotrs(factor, flat, lower=1)[0]
         else:
             found = np.empty(self.size)
-            found[self._order] = scipy.linalg.lapack.dpbtrs(factor, flat[self._order], lower=1)[0]
+            found[self.order] = scipy.linalg.lapack.dpbtrs(factor, flat[self.order], lower=1)[0]
         return found.reshape(np.shape(r))
 
     def product(self, v: Array) -> Array:
@@ -279,12 +281,13 @@ def band_width(matrix: Any) -> int | None:
     return None if band is None else len(band) - 1
 
 
-def _find_band(matrix: Any) -> tuple[Any, Array | None]:
+def _find_band(matrix: Any, order: Any = None) -> tuple[Any, Array | None]:
     """The order that keeps a sparse matrix near its diagonal, and its lower band; no band where dense is as cheap."""
     size = matrix.shape[0]
     rows = matrix.tocsr(copy=True)
     rows.sum_duplicates()
-    order = scipy.sparse.csgraph.reverse_cuthill_mckee(rows, symmetric_mode=True)
+    if order is None:
+        order = scipy.sparse.csgraph.reverse_cuthill_mckee(rows, symmetric_mode=True)
     place = np.empty(size, dtype=np.int64)
     place[order] = np.arange(size)
     entries = rows.tocoo()

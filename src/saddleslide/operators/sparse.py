@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from numbers import Integral
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from saddleslide.errors import InputError
 from saddleslide.kernels.arguments import TILE, Pairs, Patterns, Rows
 from saddleslide.kernels.switch import load
 from saddleslide.kernels.threads import WORTHWHILE, equal_parts, over_rows, together
+from saddleslide.operators.explicit import flat
 
 
 def read_sparse(matrix: Any, name: str) -> Any:
@@ -151,14 +152,6 @@ _PARTS = 4
 _PAIRED = 0.65
 
 
-def flat(v: Array, size: int) -> Array:
-    """A vector as compiled passes take it, which look at no bounds: flat, of doubles, of this size."""
-    made = np.ascontiguousarray(v, dtype=np.float64).reshape(-1)
-    if made.size != size:
-        raise InputError(f"product with a matrix: received {np.shape(v)}, {made.size} numbers; expected {size}.")
-    return made
-
-
 def written(v: Array, size: int, shape: Shape, out: Array | None, work: Callable[[Array, Array], None]) -> Array:
     """What `work` makes of v of a size, both flat, in a shape; in `out` where it is given, whatever its strides."""
     source = flat(v, size)
@@ -183,6 +176,11 @@ class SparseRows:
         narrow = np.dtype(np.uint16 if matrix.shape[1] <= _NARROW else np.uint32)
         self.kind = narrow.name
         self.rows = _pairs(matrix, starts, narrow) or Rows(matrix.data, matrix.indices.astype(narrow), starts)
+
+    @property
+    def one_by_one(self) -> Self:
+        """These rows, since they are read one by one."""
+        return self
 
     @property
     def is_paired(self) -> bool:
@@ -277,6 +275,10 @@ class AlikeRows:
         self.patterns = Patterns(*runs, starts, np.concatenate(offsets), np.concatenate(weights))
         # Entries before every run, to share the runs out.
         self.entries = matrix.indptr[self.patterns.begins].astype(np.int64)
+
+    @property
+    def one_by_one(self) -> None:
+        """None: patterns are read in place of rows."""
 
     def product(self, v: Array, shape: Shape, out: Array | None) -> Array:
         """The matrix times v, in a shape."""

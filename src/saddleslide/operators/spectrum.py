@@ -3,83 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import scipy
 
 from saddleslide.arrays.base import Array, Shape
+from saddleslide.operators.adjoint_test import sign_vector
+from saddleslide.watcher import made
 
 if TYPE_CHECKING:
     from saddleslide.operators.base import Operator
 
 _Answer = TypeVar("_Answer")
-
-
-class Watcher:
-    """Who looks after a call: `books.Books`. This one, outside of any call, counts nothing and ends nothing."""
-
-    def late(self) -> bool:
-        """Whether the time of the call is up."""
-        return False
-
-    def look(self) -> None:
-        """End the call where its time is up."""
-
-    def made(self, asked: Any, count: float, work: Callable[[], Any]) -> Any:
-        """Count the work, do it, and end the call before it where a limit would be passed."""
-        return work()
-
-    def note_seconds(self, seconds: float) -> None:
-        """Hear how long a call of an oracle took."""
-
-    def note(self, calls: Any) -> None:
-        """Count what was made through oracles that belong to no run."""
-
-
-_UNDER_WAY: ContextVar[Watcher] = ContextVar("under_way", default=Watcher())  # noqa: B039
-
-
-@contextmanager
-def under_way(watcher: Watcher) -> Iterator[None]:
-    """Within it all that is made aside is made for this call."""
-    before = _UNDER_WAY.set(watcher)
-    try:
-        yield
-    finally:
-        _UNDER_WAY.reset(before)
-
-
-def late() -> bool:
-    """Whether the time of the call under way is up."""
-    return _UNDER_WAY.get().late()
-
-
-def look() -> None:
-    """End the call under way where its time is up."""
-    _UNDER_WAY.get().look()
-
-
-def note_seconds(seconds: float) -> None:
-    """Tell the call under way how long one of its oracles took."""
-    _UNDER_WAY.get().note_seconds(seconds)
-
-
-def made(asked: Any, work: Callable[[], _Answer], count: float = 1.0) -> _Answer:
-    """Make a product with a linear map, or a call of the oracle "f", "g" or "B", aside from any run."""
-    answer: _Answer = _UNDER_WAY.get().made(asked, count, work)
-    return answer
-
-
-def note(calls: Any) -> None:
-    """Put calls into the books of the call under way, that were counted by oracles of nobody's run."""
-    _UNDER_WAY.get().note(calls)
-
-
 # Below this number of columns or rows, the whole matrix is as cheap as the random search, and exact.
 SMALL = 64
 # Largest side for which a matrix at hand is factorised.
@@ -87,6 +25,8 @@ FACTORISABLE = 1200
 # Most entries of a matrix that is written out where only products with it, or few of its entries, are at hand: 40 MB.
 DENSE_ENTRIES = 5_000_000
 LANCZOS_STEPS = 60
+# Operations of a factorisation that take as long as one of a product with a sparse matrix, twice a step.
+_FACTORS = 10.0
 FAILURE_PROBABILITY = 1e-10
 # How a norm was found that the caller said.
 DECLARED = "declared"
@@ -195,7 +135,9 @@ def norm_bound(B: Operator) -> NormBound:
         return NormBound(0.0, 0.0, "empty")
     if smaller <= SMALL and not _at_hand(B):
         return gram_norm_bound(B)
-    if smaller <= SMALL or (smaller <= FACTORISABLE and B.dense() is not None):
+    # All singular values of a sparse matrix may take far longer than Lanczos steps.
+    worth = smaller * smaller * larger <= _FACTORS * LANCZOS_STEPS * (B.operations or math.inf)
+    if smaller <= SMALL or (smaller <= FACTORISABLE and worth and B.dense() is not None):
         estimate = float(B.singular_values[0])
         return NormBound(estimate * (1.0 + margin_of_rounding(larger)), estimate, "singular values")
     return lanczos_norm_bound(B)
@@ -242,6 +184,71 @@ def lanczos_norm_bound(B: Operator, steps: int = LANCZOS_STEPS) -> NormBound:
     gap = (math.log(1.648 * math.sqrt(n) / FAILURE_PROBABILITY) / (2 * steps - 1)) ** 2
     upper = estimate / math.sqrt(1.0 - gap) * (1.0 + margin_of_rounding(n))
     return NormBound(upper, estimate, f"Lanczos, {len(diagonal)} steps", FAILURE_PROBABILITY)
+
+
+def power_estimate(B: Operator) -> float:
+    """A lower bound on the norm of an operator of ours, from three products."""
+    v = sign_vector(B.x_shape)
+    w = B.adjoint(B.forward(v))
+    size = float(np.linalg.norm(w))
+    return float(np.linalg.norm(B.forward(w / size))) if 0.0 < size < math.inf else 0.0
+
+
+# Lanczos steps for a smallest singular value, and what is added where they tell nothing, up to a last number.
+SMALLEST_STEPS = (60, 240)
+
+
+def lanczos_smallest(B: Operator, positive: bool) -> SmallestSingularValue:
+    """A lower bound from products: |B|^2 less a Lanczos bound on the largest eigenvalue of |B|^2 I - B^T B.
+
+    On the smaller of both sides: where that Gram matrix is positive definite, its smallest eigenvalue is the smallest
+    positive one of the other too. It tells something while |B|^2 is at most 1e2 times the smallest eigenvalue, and
+    holds with the probability that such bounds of norms hold with.
+    """
+    columns, rows = _sides(B)
+    if rows < columns and not positive:
+        return SmallestSingularValue(0.0, 0.0, f"{rows} x {columns} has a kernel")
+    size = B.norm.upper**2
+    if not 0.0 < size < math.inf:
+        return SmallestSingularValue(0.0, 0.0, "a product is 0 or not finite")
+    shape = B.x_shape if columns <= rows else B.y_shape
+
+    def gram(v: Array) -> Array:
+        return _adjoint(B, _forward(B, v)) if columns <= rows else _forward(B, _adjoint(B, v))
+
+    lower, estimate, steps = 0.0, 0.0, 0
+    for steps in SMALLEST_STEPS:
+        top, estimated = _lanczos_top(lambda v: size * v - gram(v), shape, steps, size)
+        lower, estimate = max(size - top, 0.0), max(size - estimated, 0.0)
+        if lower > 0.25 * estimate:
+            break
+    return SmallestSingularValue(math.sqrt(lower), math.sqrt(estimate), f"Lanczos, {steps} steps")
+
+
+def _lanczos_top(apply: Callable[[Array], Array], shape: Shape, steps: int, size: float) -> tuple[float, float]:
+    """Bound and estimate of the largest eigenvalue of a matrix between 0 and `size`, all basis vectors kept apart."""
+    v = np.random.default_rng(0).standard_normal(shape)
+    v /= np.linalg.norm(v)
+    basis, diagonal, off_diagonal = [v.ravel()], list[float](), list[float]()
+    for _ in range(min(steps, v.size)):
+        w = apply(basis[-1].reshape(shape)).ravel()
+        diagonal.append(float(w @ basis[-1]))
+        known = np.array(basis)
+        for _ in range(2):
+            w = w - known.T @ (known @ w)
+        beta = float(np.linalg.norm(w))
+        off_diagonal.append(beta)
+        if not beta > 1e-12 * size:
+            break
+        basis.append(w / beta)
+    k, n = len(diagonal), math.prod(shape)
+    estimate = float(scipy.linalg.eigvalsh_tridiagonal(diagonal, off_diagonal[:-1])[-1])
+    if k >= n or not off_diagonal[-1] > 1e-12 * size:
+        # The space is exhausted: a random start meets every eigenvector.
+        return estimate + margin_of_rounding(n) * size, estimate
+    gap = (math.log(1.648 * math.sqrt(n) / FAILURE_PROBABILITY) / (2 * k - 1)) ** 2
+    top = estimate / (1.0 - gap) if gap < 1.0 else math.inf
+    return top + margin_of_rounding(n) * size, estimate
 
 
 def smallest_singular_value(B: Operator, positive: bool) -> SmallestSingularValue:

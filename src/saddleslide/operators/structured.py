@@ -12,9 +12,15 @@ import scipy
 from saddleslide.arrays.arguments import as_whole
 from saddleslide.arrays.base import Array, Shape, as_real, as_shape, blank, frozen
 from saddleslide.errors import InputError
-from saddleslide.operators.algebra import is_complex, power_estimate
 from saddleslide.operators.base import COMPLEX, REAL, Operator
-from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, margin_of_rounding, summation_error
+from saddleslide.operators.complex import is_complex
+from saddleslide.operators.spectrum import (
+    NormBound,
+    SmallestSingularValue,
+    margin_of_rounding,
+    power_estimate,
+    summation_error,
+)
 
 _CLOSED = "closed form"
 
@@ -66,6 +72,8 @@ class FiniteDifferences(Operator):
     (3, 8, 9, 10, 3)
     """
 
+    has_closed_spectrum = True
+
     def __init__(self, shape: Any, channels: int | None = None, dtype: Any = float) -> None:
         self.grid = _grid(shape, "FiniteDifferences", None)
         pairs = is_complex(dtype, "FiniteDifferences")
@@ -78,6 +86,10 @@ class FiniteDifferences(Operator):
 
     def __repr__(self) -> str:
         return f"FiniteDifferences({self.grid}{f', values of shape {self.trailing}' if self.trailing else ''})"
+
+    @property
+    def operations(self) -> float:
+        return 2.0 * (math.prod(self.x_shape) + math.prod(self.y_shape))
 
     def of_pairs(self) -> Operator:
         channels = self.trailing[0] if self.trailing else None
@@ -128,6 +140,17 @@ class FiniteDifferences(Operator):
             total = total + one.reshape(n, *(1,) * (len(self.x_shape) - axis - 1))
         return np.array(np.broadcast_to(total, self.x_shape))
 
+    def scaled_gram_symbol(self, scale: Array, basis: str = "dct") -> Array:
+        """From w' x' - w x = (w' + w)/2 (x' - x) + (w' - w) (x' + x)/2, split so that little is lost."""
+        steps, symbol = self.forward(scale) ** 2, self.gram_symbol(basis)
+        ends = np.zeros(self.x_shape)
+        for block, (ahead, behind, _) in enumerate(_neighbours(len(self.grid))):
+            for side in (ahead, behind):
+                ends[side] += 0.5 * steps[(block, *behind)]
+        smooth, rough = float(scale.max()) ** 2 * symbol, float(ends.max())
+        ratio = math.sqrt(rough / mean) if (mean := float(smooth.mean())) > 0.0 else 1.0
+        return (1.0 + ratio) * smooth + (rough + math.sqrt(rough * mean))
+
     @cached_property
     def norm(self) -> NormBound:
         return _norm(math.sqrt(sum(float(self.eigenvalues(axis)[-1]) for axis in range(len(self.grid)))))
@@ -135,6 +158,10 @@ class FiniteDifferences(Operator):
     @property
     def product_error(self) -> float:
         return summation_error(2 * len(self.grid)) * self.norm.upper
+
+    def entry_errors(self, x: Array, product: Array) -> Array:
+        """A difference is rounded once."""
+        return summation_error(2) * np.abs(product)
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         if not positive or max(self.grid) == 1:

@@ -15,9 +15,15 @@ from saddleslide.arrays.arguments import as_whole, as_word
 from saddleslide.arrays.base import Array, Shape, as_real, as_shape, receive, to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, to_host
 from saddleslide.errors import InputError, MissingExtraError
-from saddleslide.operators.algebra import is_complex, power_estimate
 from saddleslide.operators.base import COMPLEX, REAL, Operator
-from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, margin_of_rounding, summation_error
+from saddleslide.operators.complex import is_complex
+from saddleslide.operators.spectrum import (
+    NormBound,
+    SmallestSingularValue,
+    margin_of_rounding,
+    power_estimate,
+    summation_error,
+)
 
 _BOUNDARIES = ("periodic", "zero", "reflect")
 _CLOSED = "closed form"

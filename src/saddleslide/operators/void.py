@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, final
+
+import scipy
 
 from saddleslide.arrays.base import Array, as_shape, blank, zeros
 from saddleslide.operators.base import Operator
@@ -34,6 +37,10 @@ class Void(Operator):
             return zeros(self.x_shape, y)
         out.fill(0.0)
         return out
+
+    @property
+    def entries(self) -> Any:
+        return scipy.sparse.csr_array((0, math.prod(self.x_shape)))
 
     @property
     def norm(self) -> NormBound:

@@ -10,9 +10,11 @@ from typing import Any, final
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError
-from saddleslide.functions.base import Function, certain_modulus, without_silent_noise
+from saddleslide.functions.base import Function
+from saddleslide.functions.scaled import without_silent_noise
+from saddleslide.functions.trust import certain_modulus
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.holder import Holder
 

@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 
 from saddleslide.arrays.base import Array
-from saddleslide.domains import Ball, Box, FullSpace
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.norms import Ball
 from saddleslide.errors import InputError
-from saddleslide.functions import Function, LeastSquares, Linear, Noisy, Power, Quadratic, Zero
+from saddleslide.functions.base import Function
+from saddleslide.functions.entrywise import Linear, Power, Zero
+from saddleslide.functions.losses import LeastSquares
+from saddleslide.functions.quadratic import Quadratic
+from saddleslide.functions.sampled import Noisy
 from saddleslide.gallery import phantom, synthetic, tomography
 from saddleslide.gallery.projectors import projector
 from saddleslide.gallery.tomography import BETA, HOLDER_COEFFICIENT, HOLDER_EXPONENT, NONLOCAL, RIDGE
 from saddleslide.gallery.tomography import nonlocal_laplacian as laplacian_of
-from saddleslide.operators import as_operator
+from saddleslide.operators.explicit import as_operator
 from saddleslide.problem import SaddleProblem
 
 # The paper's bound on the squared norm of the projector is 1.01 times the measured one.
@@ -86,26 +91,41 @@ def _tomography(
     return Instance(problem, phantom(picture, n))
 
 
-def _build_curved(
-    nu_x: float = 1.0, nu_y: float = 1.0, seed: int = 0, d: int = 20, alpha: float = 1.0, mu_x: float = 1.0,
-    mu_y: float = 1.0, kappa_x: float = 1.0, kappa_y: float = 1.0, kappa_xy: float = 4.0, bounded: bool = True,
-    times_x: float = 1.0, times_y: float = 1.0,
-) -> Instance:  # fmt: skip
+@dataclass(frozen=True)
+class _Curved:
     """Powers (weights alpha times_x, alpha times_y) plus quadratics with spectra [mu, kappa mu], |B|^2 = kappa_xy."""
-    rng = np.random.default_rng(seed)
-    U, V = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
-    c_x, c_y = rng.standard_normal(d), rng.standard_normal(d)
-    norm = math.sqrt(kappa_xy)
-    B = (U * np.geomspace(0.25 * norm, norm, d)) @ V.T
-    domain = Box(-1.0, 1.0, shape=d) if bounded else FullSpace(d)
-    f = Power(nu_x, weight=alpha * times_x, tilt=c_x, quadratic=mu_x * np.geomspace(1.0, kappa_x, d))
-    g = Power(nu_y, weight=alpha * times_y, tilt=c_y, quadratic=mu_y * np.geomspace(1.0, kappa_y, d))
-    return Instance(SaddleProblem(f=f, g=g, B=as_operator(B, norm=norm), X=domain, Y=domain))
+
+    nu_x: float = 1.0
+    nu_y: float = 1.0
+    seed: int = 0
+    d: int = 20
+    alpha: float = 1.0
+    mu_x: float = 1.0
+    mu_y: float = 1.0
+    kappa_x: float = 1.0
+    kappa_y: float = 1.0
+    kappa_xy: float = 4.0
+    bounded: bool = True
+    times_x: float = 1.0
+    times_y: float = 1.0
+
+    def problem(self) -> SaddleProblem:
+        """The problem, the same at every call."""
+        rng, d = np.random.default_rng(self.seed), self.d
+        U, V = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
+        c_x, c_y = rng.standard_normal(d), rng.standard_normal(d)
+        norm = math.sqrt(self.kappa_xy)
+        B = (U * np.geomspace(0.25 * norm, norm, d)) @ V.T
+        domain = Box(-1.0, 1.0, shape=d) if self.bounded else FullSpace(d)
+        quadratics = self.mu_x * np.geomspace(1.0, self.kappa_x, d), self.mu_y * np.geomspace(1.0, self.kappa_y, d)
+        f = Power(self.nu_x, weight=self.alpha * self.times_x, tilt=c_x, quadratic=quadratics[0])
+        g = Power(self.nu_y, weight=self.alpha * self.times_y, tilt=c_y, quadratic=quadratics[1])
+        return SaddleProblem(f=f, g=g, B=as_operator(B, norm=norm), X=domain, Y=domain)
 
 
 def _noisy(sigma_x: float = 1.0, sigma_y: float = 1.0, d: int = 6, kappa_xy: float = 1.0, **curved: Any) -> Instance:
     """Quadratics of `curved` seen through Gaussian noise of variance sigma^2; without bounds the solution is known."""
-    exact = _build_curved(d=d, alpha=0.0, kappa_xy=kappa_xy, **curved).problem
+    exact = _Curved(d=d, alpha=0.0, kappa_xy=kappa_xy, **curved).problem()
     f, g = Noisy(exact.f, sigma_x), Noisy(exact.g, sigma_y)
     problem = SaddleProblem(f=f, g=g, B=exact.coupling, X=exact.X, Y=exact.Y)
     return Instance(problem, solution=None if curved.get("bounded", True) else _linear_solution(exact))
@@ -134,7 +154,7 @@ def _noisy_game(sigma: float = 2.0, d: int = 6, seed: int = 0) -> Instance:
 FAMILIES: dict[str, Callable[..., Instance]] = {
     "synthetic": lambda **settings: Instance(synthetic(**settings)),
     "tomography": _tomography,
-    "curved": _build_curved,
+    "curved": lambda **settings: Instance(_Curved(**settings).problem()),
     "noisy": _noisy,
     "noisy game": _noisy_game,
 }

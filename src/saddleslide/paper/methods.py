@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
+import scipy
 
 import saddleslide as ss
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.certification import certify
 from saddleslide.facts.facts import Facts
-from saddleslide.functions import tilted_minimum
-from saddleslide.gallery.tomography import HOLDER_COEFFICIENT, HOLDER_EXPONENT, TV_WEIGHT
+from saddleslide.functions.minimum import tilted_minimum
+from saddleslide.gallery.tomography import BETA, HOLDER_COEFFICIENT, HOLDER_EXPONENT, NONLOCAL, TV_WEIGHT
 from saddleslide.methods.base import Description, Revision, option
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.recursive_sliding import Ablation, SlidingState, problem_terms, whole_levels
@@ -27,8 +28,11 @@ from saddleslide.paper.instances import Instance
 from saddleslide.paper.spec import Run, loops_of
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
-from saddleslide.theory import Level, Plan, Schedule, budget, place
+from saddleslide.theory.bounds import budget
+from saddleslide.theory.levels import Level, place
+from saddleslide.theory.plan import Plan
 from saddleslide.theory.restarts import CONTRACTION
+from saddleslide.theory.schedule import Schedule
 
 # Inner solves of a relative gap stop at this part of the gap at the start: four digits below the smallest target.
 RELATIVE_ACCURACY, CURVE_ACCURACY = 1e-9, 1e-6
@@ -260,8 +264,33 @@ def _diagnostics(run: Run, given: Instance, gaps: Gaps) -> Outcome:
         "quotient_99": float(np.percentile(quotient, 99.0)),
         "holder_quotient": float(np.linalg.norm(given.problem.g.gradient(result.y)) / np.linalg.norm(result.y) ** nu),
         "H_y": given.problem.g.smoothness(given.problem.Y).H,
+        "norm": float(np.linalg.norm(result.x)),
+        "error": certify(given.problem, result.x, result.y).error,
     }
     return Outcome(result.x, result.y, result.calls, [result.timings["method"]], more=more)
+
+
+def _scope(run: Run, given: Instance, gaps: Gaps) -> Outcome:
+    """Sizes of an instance, and the budgets of Corollary 3.6 in the Euclidean norm (paper, paragraph "Scope").
+
+    At the relative gap `eps` read as an absolute one, as the paper does, and at the absolute gap that it stands for.
+    """
+    problem, eps = given.problem, float(run.settings["eps"])
+    x, y = problem.start()
+    terms = problem_terms(problem, (x, y), eps, "identity")
+    absolute = eps * gaps.scale
+    (nonlocal_part,) = [part for _, part in problem.g.terms() if part.operators]
+    laplacian = nonlocal_part.operators[0][0]
+    more = {
+        "R": math.sqrt(problem.X.squared_radius(x)),
+        "entries": int(scipy.sparse.csr_array(laplacian.entries).nnz),
+        "quadratic": BETA + 2.0 * NONLOCAL,
+        "coefficient": HOLDER_COEFFICIENT,
+        "absolute": absolute,
+        **{f"budget_{name}": budget(term, eps) for name, term in terms.items()},
+        **{f"absolute_{name}": budget(term, absolute) for name, term in terms.items()},
+    }
+    return Outcome(x, y, Calls(), [0.0], more=more)
 
 
 def _other(run: Run, given: Instance, gaps: Gaps) -> Outcome:
@@ -302,6 +331,6 @@ def apply_method(run: Run, given: Instance, gaps: Gaps) -> Outcome:
     """The run as its method wants it: in a way of its own, or as one of the library's other methods."""
     own = {
         "recursion": _recursion, "plan": _plan_only, "sampled": _run_sampled, "saddleslide": _adaptive,
-        "without coupling": _without_coupling, "diagnostics": _diagnostics,
+        "without coupling": _without_coupling, "diagnostics": _diagnostics, "scope": _scope,
     }  # fmt: skip
     return own.get(run.method, _other)(run, given, gaps)

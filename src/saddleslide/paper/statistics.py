@@ -206,6 +206,11 @@ STATISTICS: dict[str, Statistic] = {
     "weighted": _of_rows(lambda rows: float(1e3 * median(weigh_seconds(row) for row in rows))),
     "wall": _of_rows(lambda rows: float(1e3 * median(row["seconds"] for row in rows))),
     "wall_spread": _of_rows(lambda rows: extremes(1e3 * row["seconds"] for row in rows)),
+    # Of two latencies, the median over the problems; and the largest median gap of a method.
+    "price_ratio": lambda rows, column, cells: float(
+        median(row["prices"][column["of"][0]] / row["prices"][column["of"][1]] for row in rows)
+    ),
+    "largest_median": _of_rows(lambda rows: max(group_medians((row["method"], row["gap"]) for row in rows).values())),
     "ranking": rank,
     "selected": select,
     "exponent": exponent,

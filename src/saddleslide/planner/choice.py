@@ -15,25 +15,35 @@ from saddleslide.certificates.foresight import possible_claim
 from saddleslide.errors import raise_all
 from saddleslide.facts import costs as estimates
 from saddleslide.facts.facts import Facts
-from saddleslide.functions.base import gradient_aside
-from saddleslide.functions.constants import takes_products
-from saddleslide.methods.adaptive_sliding import first_curvature
+from saddleslide.functions.constants import takes_factor, takes_products
+from saddleslide.functions.trust import gradient_aside
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import by_name
-from saddleslide.methods.interior_point import step_cost
-from saddleslide.methods.metric_choice import choose_metric
-from saddleslide.metrics import Entrywise
-from saddleslide.operators.spectrum import note
+from saddleslide.methods.metric_choice import choose_metric, first_curvature
+from saddleslide.metrics.base import Entrywise
+from saddleslide.oracles.calls import Calls
 from saddleslide.planner import forecast
 from saddleslide.planner.forecast import ADAPTIVE, Costs, Prediction, SolveRequest
 from saddleslide.theory.plan import ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL, Plan
+from saddleslide.watcher import note
 
-INTERIOR = "interior-point"
-# Products that first-order methods take on simple f and g at a loose relative target, without curvature and with it,
-# and at most; between them by the square root of the target (measured on games, transport, regression and filtering).
-_LOOSE, _TIGHT, _AT_LOOSE, _CURVED_AT_LOOSE, _AT_TIGHT = 1e-2, 1e-6, 1000.0, 300.0, 1e4
-# Steps of an interior-point method, and what one takes besides its factor; what a primal-dual step takes besides.
-_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD = 20.0, 5.5e6, 2e4
+INTERIOR, BUNDLE = "interior-point", "bundle"
+# Of rough f and g: cuts a decade and unit of nu + 0.3; gradients that first-order methods take at least; what a step on
+# cuts takes besides calls, an entry of x and y; and the dearest vectors of which so many are kept. Measured on
+# |Ax - b|^p, p = 1 to 1.75 (benchmarks/rough.py). Gradients must be dearer than so much a entry, or steps on cuts are.
+_CUTS, _FEWEST_ROUGH, _PROGRAM, _MOST_REMEMBERED, _DEAR, _BESIDE = 12.0, 500.0, 4e3, 1e5, 100.0, 5.5e6
+# Products that restarted primal-dual steps take on simple f and g at a loose relative target, and by which power of it
+# they grow, without curvature and with it; and at most (measured on games, transport, regression, linear programs and
+# filtering: benchmarks/programs.py).
+_LOOSE, _TIGHT, _FLAT, _CURVED, _AT_MOST = 1e-2, 1e-6, (1000.0, 0.3), (200.0, 0.25), 1e4
+# Of least squares and quadratics with a matrix: gradients of f that adaptive sliding takes at a loose relative target,
+# by which power of it they grow, gradients of a costly g and products with each, and operations of a step besides;
+# steps of an interior-point method there, and operations that one takes besides its factor.
+_GRADIENTS, _GROWTH, _OF_G, _WITH_EACH, _STEP = 30.0, 0.12, 4.0, 24.0, 2.5e6
+_NEWTON_STEPS, _NEWTON_OVERHEAD = 10.0, 2.5e6
+# Steps of an interior-point method, and operations that one takes besides its factor, and a primal-dual step besides
+# its products; seconds that an operation took there.
+_INTERIOR_STEPS, _INTERIOR_OVERHEAD, _OVERHEAD, _SECONDS = 20.0, 2e6, 4e5, 4e-10
 Slopes = tuple[float, float]
 # A rival must be predicted to be cheaper by this factor: predictions are no better than that.
 MARGIN = 1.25
@@ -59,7 +69,7 @@ def adaptive_plan(facts: Facts, request: SolveRequest) -> Plan:
     f_rest, g_rest = facts.f.rest, facts.g.rest
     mirrored = f_rest.is_zero and not g_rest.is_zero
     # Costs that were given or are to be measured; None leaves the estimate to sizes, and counts vector work.
-    given = None if request.costs is None else estimates.chosen_costs(problem, request.costs, request.caller)
+    given = None if request.costs is None else estimates.choose_costs(problem, request.costs, request.caller)
     costs = given or estimates.estimate_costs(problem)
     simple = [f"{name} = {block.simple.function!r}" for name, block in blocks if not block.simple.is_zero]
     made = Plan(
@@ -120,8 +130,16 @@ def choose(
         return Choice(ADAPTIVE, "values are missing")
     if any(takes_products(rest.function) for rest in (facts.f.rest, facts.g.rest)):
         return Choice(ADAPTIVE, "the curvature takes products to bound, and adaptive sliding finds it on the way")
-    if simple and estimated and (why := _prefer_interior_points(facts, tol, reduction, costs)):
-        return Choice(INTERIOR, why)
+    if simple and estimated:
+        return _choose_simple(facts, tol, reduction, costs)
+    # Newton's steps have no use for a start, and pictures a metric in which few gradients do.
+    is_flat = start is None and max(len(problem.X.shape), len(problem.Y.shape)) == 1
+    if estimated and is_flat and (newton := _choose_newton(facts, reduction, costs)) is not None:
+        return newton
+    if (bundle := _choose_bundle(facts, tol, reduction, costs, estimated)) is not None:
+        return bundle
+    if estimated and any(takes_factor(rest.function) for rest in (facts.f.rest, facts.g.rest)):
+        return Choice(ADAPTIVE, "the curvature takes a factor to bound, and adaptive sliding finds it on the way")
     rivals = [by_name[name]() for name in forecast.rivals_on(facts)]
     promised = [by_name[name]() for name in forecast.list_promised(facts)]
     if not (rivals or promised):
@@ -151,28 +169,99 @@ def choose(
     best = min(others)
     name = rows[1 + others.index(best)].method
     if best * MARGIN < own:
-        return Choice(name, f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding", rows)
-    return Choice(ADAPTIVE, f"predicted cost {own:.4g} against at least {best:.4g} of {name}", rows)
+        said = f"predicted cost {best:.4g} against {own:.4g} of adaptive sliding"
+        return Choice(name, said + _duration(best, estimated), rows)
+    said = f"predicted cost {own:.4g} against at least {best:.4g} of {name}"
+    return Choice(ADAPTIVE, said + _duration(own, estimated), rows)
 
 
-def _prefer_interior_points(facts: Facts, tol: float, reduction: float, costs: Costs) -> str:
-    """Why an interior-point method is predicted to be cheaper than products alone; empty where it is not."""
-    method = by_name[INTERIOR]()
-    if method.lacks_at_a_glance(facts):
-        return ""
-    # Of the gap at the start, roughly: a norm would take longer than the method.
-    entries = facts.problem.coupling.entries
-    norm = scipy.sparse.linalg.norm(entries) if scipy.sparse.issparse(entries) else np.linalg.norm(entries)
-    scale = float(norm) * facts.f.domain.diameter() * facts.g.domain.diameter()
-    part = max(reduction, tol / scale if 0.0 < scale < math.inf else 0.0) or _TIGHT
-    fewest = _CURVED_AT_LOOSE if max(facts.moduli) > 0.0 else _AT_LOOSE
-    products = min(max(fewest * (_LOOSE / part) ** 0.5, fewest), _AT_TIGHT)
+def _duration(operations: float, estimated: bool) -> str:
+    """Seconds as an order of magnitude, where costs are operations and not somebody's own."""
+    known = estimated and math.isfinite(operations)
+    return f"; expected to take about {operations * _SECONDS:.1g} s" if known else ""
+
+
+def _choose_bundle(facts: Facts, tol: float, reduction: float, costs: Costs, estimated: bool) -> Choice | None:
+    """Cutting planes, where f and g are costly and one is rough: by counts that were measured on such problems.
+
+    Bounds of first-order methods say nothing here: with g slid inside, runs take a hundred times what is predicted.
+    """
+    sides, (c_f, c_g, c_B) = (facts.f, facts.g), costs
     size = facts.f.domain.size + facts.g.domain.size
-    others = products * (costs[2] + 0.5 * (_VECTOR_WORK * size + _OVERHEAD))
-    own = _INTERIOR_STEPS * (step_cost(facts.problem) + _INTERIOR_OVERHEAD)
-    if own >= others:
-        return ""
-    return f"predicted cost {own:.4g} against {others:.4g} of {products:.0f} products; the entries of B are at hand"
+    if any(side.rest.is_zero for side in sides) or not min(side.rest.exponent for side in sides) < 1.0:
+        return None
+    if (estimated and c_f + c_g < _DEAR * size) or size > _MOST_REMEMBERED or by_name[BUNDLE]().lacks(facts):
+        return None
+    nu, radii = min(side.rest.exponent for side in sides), facts.sizes.radii
+    scale = forecast.start_scale(facts.with_distances(radii))
+    part = min(max(reduction, tol / scale if 0.0 < scale < math.inf else 0.0), 1.0)
+    if not part > 0.0:
+        return None
+    steps = _CUTS / (nu + 0.3) * (1.0 - math.log10(part))
+    others = max(_FEWEST_ROUGH, _FEWEST_ROUGH * (_LOOSE / part) ** 0.2 * max(1.0, 1.4 * 50.0 ** (2.0 - 4.0 * nu)))
+    own = steps * (c_f + c_g + 8.0 * c_B + estimated * (_PROGRAM * size + _BESIDE))
+    first_order = others * (c_f + c_g + 3.0 * c_B + estimated * (_VECTOR_WORK * size + _OVERHEAD))
+    if own * MARGIN >= first_order:
+        return None
+    made, usual = math.ceil(steps), math.ceil(others)
+    rows = (
+        Prediction(BUNDLE, Calls(made, made, 8 * made), cost=own),
+        Prediction(ADAPTIVE, Calls(usual, usual, 3 * usual), cost=first_order),
+    )
+    why = f"f or g is rough: about {made} cuts of each against {usual} gradients without a memory"
+    return Choice(BUNDLE, why, rows)
+
+
+def _choose_newton(facts: Facts, reduction: float, costs: Costs) -> Choice | None:
+    """Interior points where f or g is least squares, or a quadratic with a matrix, by counts that were measured.
+
+    Their cost is predicted from the pattern of the factor; None where it can not be, or is not worth its while.
+    """
+    c_f, c_g, c_B = costs
+    part = reduction or _TIGHT
+    each = c_f + c_g * (1.0 if facts.f.rest.is_zero else _OF_G) + _WITH_EACH * c_B + _STEP
+    others = _GRADIENTS * max(1.0, (_LOOSE / part) ** _GROWTH) * each
+    if _NEWTON_STEPS * facts.least_newton_cost >= others or by_name[INTERIOR]().lacks_at_a_glance(facts):
+        return None
+    own = _NEWTON_STEPS * (facts.newton_cost + _NEWTON_OVERHEAD)
+    if own * MARGIN >= others:
+        return None
+    rows = (
+        Prediction(ADAPTIVE, Calls(math.ceil(_GRADIENTS), 0, 0), cost=others),
+        Prediction(INTERIOR, Calls(0, 0, int(2 * _NEWTON_STEPS)), cost=own),
+    )
+    why = f"all entries are at hand: predicted cost {own:.4g} against {others:.4g} of gradients"
+    return Choice(INTERIOR, why + _duration(own, True), rows)
+
+
+def _choose_simple(facts: Facts, tol: float, reduction: float, costs: Costs) -> Choice:
+    """Interior points or products alone, where f and g are simple: by counts that were measured on such problems.
+
+    What other methods would take is not asked: on these problems none of them was faster than both, and their bounds
+    rest on norms that take longer to find than small problems to solve.
+    """
+    fewest, power = _CURVED if max(facts.moduli) > 0.0 else _FLAT
+    work = costs[2] + 0.5 * (_VECTOR_WORK * (facts.f.domain.size + facts.g.domain.size) + _OVERHEAD)
+    overhead, own, part = _INTERIOR_STEPS * _INTERIOR_OVERHEAD, math.inf, reduction or _TIGHT
+    if overhead < _AT_MOST * work and not by_name[INTERIOR]().lacks_at_a_glance(facts):
+        own = _INTERIOR_STEPS * facts.newton_cost + overhead
+        if tol > 0.0:
+            # Of the gap at the start, roughly: a bound on the norm would take longer than the method.
+            entries = facts.problem.coupling.entries
+            norm = scipy.sparse.linalg.norm(entries) if scipy.sparse.issparse(entries) else np.linalg.norm(entries)
+            scale = float(norm) * facts.f.domain.diameter() * facts.g.domain.diameter()
+            part = max(reduction, tol / scale if 0.0 < scale < math.inf else 0.0) or _TIGHT
+    products = min(max(fewest * (_LOOSE / part) ** power, fewest), _AT_MOST)
+    others = products * work
+    rows = (
+        Prediction(ADAPTIVE, Calls(0, 0, math.ceil(products)), cost=others),
+        Prediction(INTERIOR, Calls(0, 0, int(2 * _INTERIOR_STEPS)), cost=own),
+    )
+    if own < others:
+        why = f"predicted cost {own:.4g} against {others:.4g} of {products:.0f} products; the entries of B are at hand"
+        return Choice(INTERIOR, f"{why}; expected to take about {own * _SECONDS:.1g} s", rows)
+    why = f"f and g are simple: about {products:.0f} products, expected to take about {others * _SECONDS:.1g} s"
+    return Choice(ADAPTIVE, why, rows)
 
 
 def _predictions(

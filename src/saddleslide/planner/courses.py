@@ -10,16 +10,14 @@ from saddleslide.certificates.books import Books
 from saddleslide.certificates.certificate import judge_point
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.costs import chosen_costs
+from saddleslide.facts.costs import choose_costs
 from saddleslide.facts.facts import Facts
+from saddleslide.methods import schedule
 from saddleslide.methods.catalogue import by_name
-from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.methods.schedule.regimes import BREGMAN_PER_GAP, SQUARE_PER_GAP
-from saddleslide.planner.choice import adaptive_plan
-from saddleslide.planner.forecast import SolveRequest, predict_adaptive
+from saddleslide.planner.choice import BUNDLE, INTERIOR, adaptive_plan
+from saddleslide.planner.forecast import ADAPTIVE, SolveRequest, predict_adaptive
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Plan
-from saddleslide.theory.plan import weigh_calls
+from saddleslide.theory.plan import Plan, weigh_calls
 
 if TYPE_CHECKING:
     from saddleslide.runs.loop import Course
@@ -59,14 +57,15 @@ class Allowance:
         assert plan.costs is not None
         self._facts, self._costs = Facts(problem, plan.distances), plan.costs
         self._patient = by_name[plan.method].ends_proved
+        self._known = dict(plan.alternatives).get(ADAPTIVE) if plan.method in (INTERIOR, BUNDLE) else None
         self.limit = math.nan
 
     def is_over(self, found: Result) -> bool:
         if len(found.plans) > 1:
             return False
         if math.isnan(self.limit):
-            # Only now a relative target is known in absolute terms.
-            self.limit = PATIENCE * predict_adaptive(self._facts, found.target, self._costs).cost
+            # Only now a relative target is known in absolute terms, which some predictions need.
+            self.limit = PATIENCE * (self._known or predict_adaptive(self._facts, found.target, self._costs).cost)
         seen = [(weigh_calls(row.calls.by_oracle, self._costs), row.gap) for row in found.history]
         cost, gap = seen[-1]
         before = [known for spent, known in seen if spent <= 0.5 * cost]
@@ -81,7 +80,9 @@ class Allowance:
             return None
         first = found.plans[0]
         why = "it had used up its allowance or stood still" if cut else f"it ended with {found.status.name}"
-        request = SolveRequest(found.target, start=(found.x, found.y), costs=self._costs, seed=first.seed)
+        request = SolveRequest(
+            found.target, start=(found.x, found.y), costs=self._costs, seed=first.seed, radius=first.radius
+        )
         plan = adaptive_plan(Facts(self._facts.problem), request)
         return replace(plan, reasons=(*plan.reasons, f"{first.method} had a gap of {found.gap:.4g} when {why}"))
 
@@ -108,8 +109,8 @@ def plan_accuracy(
     problem: SaddleProblem, target: float, accuracy: float, gap: float, start: tuple[Any, Any], costs: Any
 ) -> Plan:
     """One plan of the accuracies, from a start with a certified gap, which bounds Psi there."""
-    Psi0 = (SQUARE_PER_GAP + BREGMAN_PER_GAP) * gap if math.isfinite(gap) else None
-    made = theorem_plan(problem, accuracy, start=start, costs=costs, Psi0=Psi0)
+    Psi0 = schedule.PSI_PER_GAP * gap if math.isfinite(gap) else None
+    made = schedule.theorem_plan(problem, accuracy, start=start, costs=costs, Psi0=Psi0)
     assert made.schedule is not None
     return replace(made, tol=target, schedule=replace(made.schedule, accuracy=accuracy))
 
@@ -149,10 +150,10 @@ def plan_sampled(problem: SaddleProblem, request: SolveRequest, books: Books) ->
         found = judge_point(problem, *start, max_gradients=_GRADIENTS)
         books.note(found.calls)
         gap = found.gap
-    costs = chosen_costs(problem, request.costs, caller) if request.costs is not None else None
+    costs = choose_costs(problem, request.costs, caller) if request.costs is not None else None
     if not is_judged:
         # What it promises is an average over all draws.
-        return theorem_plan(problem, target, start=start, costs=costs, proved=True)
+        return schedule.theorem_plan(problem, target, start=start, costs=costs, proved=True)
     # Half the gap at the start where it is known: loose plans warm up the dear ones. At least the target.
     accuracy = max(target, FIRST * gap) if math.isfinite(gap) else target
     return plan_accuracy(problem, target, accuracy, gap, start, costs)

@@ -19,14 +19,12 @@ import numpy as np
 from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.facts import Facts, FunctionFacts
-from saddleslide.functions.base import gradient_aside
-from saddleslide.methods.base import Method
+from saddleslide.functions.trust import diagonal_of, gradient_aside
+from saddleslide.methods import schedule
+from saddleslide.methods.base import CHUNK, Method
 from saddleslide.methods.catalogue import by_name
 from saddleslide.methods.metric_choice import METRICS
-from saddleslide.methods.restarted_primal_dual import CHUNK
-from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.metrics import Metric
-from saddleslide.operators import FiniteDifferences, ForeignMatrix, Matrix
+from saddleslide.metrics.base import Metric
 from saddleslide.oracles.calls import Calls
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.plan import RADIUS, Target, weigh_calls
@@ -50,6 +48,8 @@ class SolveRequest:
     caller: str = "solve"
     rtol: float | None = None
     radius: float = RADIUS
+    # The method of the result that the start came from.
+    known: str = ""
 
     def target(self, problem: SaddleProblem) -> Target:
         """What is asked for, after refusing what can not be; relative to the saddle value where nothing is said."""
@@ -115,7 +115,8 @@ def rivals_on(facts: Facts) -> list[str]:
 def list_promised(facts: Facts) -> list[str]:
     """All other methods that apply and have a bound of their own, with which they count as a whole."""
     known = (*SHARES[kind_of(facts)], *_STAND_INS)
-    return [name for name in by_name if name not in known and _is_worth_asking(name, facts)]
+    others = [name for name in by_name if name not in known and by_name[name].promises()]
+    return [name for name in others if _is_worth_asking(name, facts)]
 
 
 def _is_worth_asking(name: str, facts: Facts) -> bool:
@@ -127,13 +128,19 @@ def _is_worth_asking(name: str, facts: Facts) -> bool:
 def _may_do_for_opapc(facts: Facts) -> bool:
     """Whether the share of OPAPC counts, its assumption is not known to fail, and its constants come at little work."""
     problem, coupling = facts.problem, facts.problem.coupling
-    if not (problem.g.linear and (known := facts.f.holder) and _MOST_CONDITION * facts.f.modulus >= known.H):
+    if not (problem.Y.size and problem.g.linear):
+        return False
+    # No entry of the diagonal is above the curvature, whose bound may take all singular values of a matrix.
+    diagonal = diagonal_of(problem.f, problem.X.shape)
+    if diagonal is not None and _MOST_CONDITION * facts.f.modulus < float(np.max(diagonal, initial=0.0)):
+        return False
+    if not ((known := facts.f.holder) and _MOST_CONDITION * facts.f.modulus >= known.H):
         return False
     # A multiplier inside Y needs a solution of Bx = b, where g = <b, y>.
     if gradient_aside(problem.g, np.zeros(problem.Y.shape)).any() and problem.Y.size > problem.X.size:
         return False
-    if not isinstance(coupling, Matrix | ForeignMatrix):
-        return isinstance(coupling, FiniteDifferences)
+    if coupling.entry_count is None:
+        return coupling.has_closed_spectrum
     sides = math.prod(coupling.y_shape), math.prod(coupling.x_shape)
     return math.prod(sides) * min(sides) <= _MOST_FACTORING
 
@@ -223,7 +230,7 @@ def _bound(method: Method, facts: Facts, tol: float) -> Calls | None:
 def _predict_paper(facts: Facts, tol: float, costs: Costs) -> Prediction:
     """The schedule of `ss.plan(..., regime="paper")`: the paper's recursion, or its restarts."""
     try:
-        made = theorem_plan(facts.problem, tol, costs=costs)
+        made = schedule.theorem_plan(facts.problem, tol, costs=costs)
     except InputError as error:
         return Prediction(PAPER, why_not=(str(error).splitlines()[0],))
     calls = made.predicted_calls

@@ -13,22 +13,20 @@ import numpy as np
 from saddleslide.arrays.arguments import as_word
 from saddleslide.certificates.books import count_aside
 from saddleslide.errors import InputError, raise_all
-from saddleslide.facts.costs import chosen_costs
+from saddleslide.facts.costs import choose_costs
 from saddleslide.facts.facts import Facts
+from saddleslide.methods import schedule
 from saddleslide.methods.base import Method
 from saddleslide.methods.catalogue import as_method, by_name, method_plan
 from saddleslide.methods.metric_choice import METRICS
-from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.methods.schedule.regimes import REGIMES
-from saddleslide.methods.schedule.request import Request
-from saddleslide.metrics import Metric
+from saddleslide.metrics.base import Metric
 from saddleslide.oracles.sampling import as_seed, is_sampled, quiet_problem
-from saddleslide.planner.choice import adaptive_plan, choose
+from saddleslide.planner.choice import INTERIOR, Choice, adaptive_plan, choose
 from saddleslide.planner.courses import plan_sampled
 from saddleslide.planner.forecast import ADAPTIVE, PAPER, SolveRequest
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Plan
-from saddleslide.theory.plan import DISTANCES, RADIUS
+from saddleslide.theory.hypotheses import Constant
+from saddleslide.theory.plan import ADAPTIVE_SLIDING, DISTANCES, RADIUS, RESTARTED_PRIMAL_DUAL, Plan
 
 AUTO = "auto"
 
@@ -61,6 +59,7 @@ def plan(
     anchor_batch: int | None = None,
     simple: str | Collection[str] = "auto",
     coupling_step: str = "auto",
+    Psi: float | None = None,
 ) -> Plan:
     """What `ss.solve` will do, with the reasons; or the schedule of recursive sliding that a theorem sets.
 
@@ -113,7 +112,10 @@ def plan(
     interior : collection of "x", "y", optional
         Blocks whose constraint you declare to be inactive at the solution (anchors need that).
     Psi0 : float, optional
-        Bound on Psi at the start; 14 times the certified gap there when missing.
+        Bound on Psi at the start; when missing 14 times the certified gap there, or from sizes and slopes.
+    Psi : float, optional
+        Target of restarts in place of `tol`: Psi(z) = |z - z*|_P^2 + 12 D_f(x, x*) + 12 D_g(y, y*) at most this
+        (Corollary 4.5). `result.Psi` is what is known of it.
     inexact : mapping, optional
         (delta, L) of "f" and "g" whose values and gradients are (delta, L)-oracles (Definition inexact_oracle), in
         place of their smoothness. Theorem 3.3 then gives the bound, with the sum of N_i delta_i.
@@ -157,11 +159,13 @@ def plan(
     ('adaptive sliding', 'fB', 1)
     """
     chosen = as_method(method, options, "plan")
-    asked = Request(
+    asked = schedule.Request(
         tol, order, loops, metric, start, kappa, proved, constants, regime, anchors, factor, range_conditions, interior,
-        Psi0, costs, inexact, anchor_batch, simple, coupling_step,
+        Psi0, costs, inexact, anchor_batch, simple, coupling_step, Psi,
     )  # fmt: skip
-    as_word(regime, "plan: regime", (AUTO, ADAPTIVE, PAPER, *REGIMES))
+    as_word(regime, "plan: regime", (AUTO, ADAPTIVE, PAPER, *schedule.REGIMES))
+    if isinstance(problem, SaddleProblem):
+        problem = quiet_problem(problem)
     with count_aside(problem) as books:
         if _asks_for_a_schedule(problem, asked, chosen, relative=not (rtol is None and reduction is None)):
             idle = {
@@ -173,7 +177,7 @@ def plan(
             wrong = [f"{name} is {given!r}; a schedule has none." for name, given in idle.items() if given is not None]
             raise_all("plan", wrong)
             asked = replace(asked, regime=AUTO) if regime == PAPER else asked
-            made = theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
+            made = schedule.theorem_plan(problem, **{entry.name: getattr(asked, entry.name) for entry in fields(asked)})
         else:
             chosen = ADAPTIVE if regime == ADAPTIVE and chosen == AUTO else chosen
             if asked.theorem_settings:
@@ -195,11 +199,11 @@ def plan(
                     )
                 made = first
             else:
-                made = solve_plan(Facts(quiet_problem(problem)), request)
+                made = solve_plan(Facts(problem), request)
     return replace(made, spent=(books.calls.f, books.calls.g, books.calls.B))
 
 
-def _asks_for_a_schedule(problem: SaddleProblem, asked: Request, method: str | Method, relative: bool) -> bool:
+def _asks_for_a_schedule(problem: SaddleProblem, asked: schedule.Request, method: str | Method, relative: bool) -> bool:
     """Whether recursive sliding by a theorem is asked for, or is all that can be done."""
     if asked.regime != AUTO or not isinstance(problem, SaddleProblem):
         return asked.regime != ADAPTIVE
@@ -231,15 +235,16 @@ def _solve_plan(facts: Facts, request: SolveRequest) -> Plan:
     if method != AUTO or not plain:
         # A metric that was asked for belongs to adaptive sliding.
         return adaptive_plan(facts, request)
-    costs, estimated = chosen_costs(problem, request.costs, request.caller), request.costs is None
+    costs, estimated = choose_costs(problem, request.costs, request.caller), request.costs is None
     # The size of the saddle value is not known beforehand: the gap at the start stands for it in predictions.
     relative = max(target.reduction, target.rtol)
-    choice = choose(facts, target.tol, relative, costs, estimated, request.start)
+    choice = _known_choice(facts, request) or choose(facts, target.tol, relative, costs, estimated, request.start)
     if choice.method == ADAPTIVE:
         # What was measured is not measured again.
         made = adaptive_plan(facts, replace(request, costs=None if estimated else costs))
     else:
-        distances = zip(DISTANCES, facts.distances, strict=True)
+        # Newton's steps ask for no distance.
+        distances = () if choice.method == INTERIOR else zip(DISTANCES, facts.distances, strict=True)
         known = {name: Constant(D, "seen from the start") for name, D in distances if math.isfinite(D)}
         made = replace(method_plan(facts, by_name[choice.method]()), **target._asdict())
         made = replace(made, seed=request.seed, constants=known, on_allowance=True)
@@ -249,3 +254,13 @@ def _solve_plan(facts: Facts, request: SolveRequest) -> Plan:
     others = [(row.method, row.cost) for row in choice.rows if row.method != choice.method and row.cost < math.inf]
     alternatives, reasons = tuple(sorted(others, key=itemgetter(1))), (choice.reason, *made.reasons)
     return replace(made, costs=costs, reasons=reasons, predicted=predicted, alternatives=alternatives)
+
+
+def _known_choice(facts: Facts, request: SolveRequest) -> Choice | None:
+    """The method that an earlier result came from, where it can be used here too: nothing is predicted anew."""
+    name, reason = request.known, "the method of the result that the start came from"
+    if name in (ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL):
+        return Choice(ADAPTIVE, reason)
+    if name not in by_name or by_name[name]().lacks(facts):
+        return None
+    return Choice(name, reason)

@@ -9,23 +9,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, Shape, split, to_complex
-from saddleslide.domains import Box, Domain, FullSpace, Product
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.product import Product
 from saddleslide.errors import InputError
-from saddleslide.functions import DirectSum, Function, Scaled, Sum, Zero, has_prox
-from saddleslide.functions.base import is_ours, is_own_class, runs_own_code
+from saddleslide.functions.base import Function
 from saddleslide.functions.composed import Composed
 from saddleslide.functions.dilated import dilate
+from saddleslide.functions.direct_sum import DirectSum
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.indicator import Indicator
 from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
-from saddleslide.operators import Identity, Operator, Part, Stack
-from saddleslide.operators.algebra import is_complex
-from saddleslide.operators.base import COMPLEX
+from saddleslide.functions.scaled import Scaled
+from saddleslide.functions.separable import has_prox
+from saddleslide.functions.sums import Sum
+from saddleslide.functions.trust import is_ours, is_own_class, runs_own_code
+from saddleslide.operators.base import COMPLEX, Operator
+from saddleslide.operators.complex import is_complex
+from saddleslide.operators.diagonal import Identity
+from saddleslide.operators.stacks import Part, Stack
 from saddleslide.operators.void import Void
 from saddleslide.problem.saddle import SaddleProblem
 
@@ -86,7 +94,7 @@ class Objective:
     def duals(self, x: Array, y: Array) -> tuple[Array, ...]:
         """One array per composed term: its block of y, or a subgradient of factor * h at K x; complex as K x is."""
         blocks = [term for term in self.terms if term.place == BLOCK]
-        shapes = [_y_shape(term, self.problem.X.shape) for term in blocks]
+        shapes = [self.problem.X.shape if term.K is None else term.K.y_shape for term in blocks]
         parts = dict(zip(map(id, blocks), split(y.reshape(-1), shapes), strict=True))
         found: list[Any] = []
         for term in self.terms:
@@ -134,13 +142,8 @@ def split_objective(objective: Any, over: Domain | None = None, dtype: Any = Non
         problem = SaddleProblem(f=f, g=g, B=operator, X=X, Y=Y)
     else:
         terms, problem = _stack(terms, f, X)
-    problem = _with_words(problem, terms)
-    return Objective(tuple(terms), problem, pairs)
-
-
-def _with_words(problem: SaddleProblem, terms: Sequence[Term]) -> SaddleProblem:
     object.__setattr__(problem, "terms", tuple(map(str, terms)))
-    return problem
+    return Objective(tuple(terms), problem, pairs)
 
 
 def _add_up(functions: Sequence[Function]) -> Function:
@@ -227,36 +230,39 @@ def _take_sets(terms: list[Term], X: Domain) -> tuple[list[Term], Domain]:
 
 
 def _place(terms: list[Term], X: Domain) -> list[Term]:
-    """Where each term goes: see the head of this file."""
-    found: list[Term] = []
+    """Where each term goes: see the head of this file.
+
+    What has a gradient comes last, whatever the order written: it can leave the one proximal step to what has none.
+    """
+    places: dict[int, str] = {}
     simple: Function | None = None
-    for term in terms:
-        place = term.place
+    smooth = [_is_smooth(term, X) for term in terms]
+    for index in sorted(range(len(terms)), key=smooth.__getitem__):
+        term = terms[index]
+        h, place = term.function, term.place
         if place == SET:
-            found.append(term)
             continue
-        h = term.function
         alone = term.factor * h if term.K is None else _on_unknown(term)
         both = alone if simple is None or alone is None else simple + alone
         if alone is not None and has_prox(alone, X) and both is not None and has_prox(both, X):
             simple, place = both, PROX
         elif term.K is not None:
             place = BLOCK if h.is_proximable and not h.quadratic else GRADIENT
-        elif h.is_proximable and not _is_smooth(h, X):
+        elif h.is_proximable and not smooth[index]:
             place = BLOCK
-        found.append(Term(term.factor, h, term.K, place))
-    return found
+        places[index] = place
+    return [replace(term, place=places.get(index, term.place)) for index, term in enumerate(terms)]
 
 
-def _is_smooth(h: Function, X: Domain) -> bool:
+def _is_smooth(term: Term, X: Domain) -> bool:
+    """Whether a term of x or of one of the unknowns with a proximal step has a Lipschitz gradient as well."""
+    h, K = term.function, term.K
+    if not h.is_proximable or not (K is None or isinstance(K, Part)):
+        return False
     try:
-        return h.smoothness(X).nu == 1.0
+        return h.smoothness(X if K is None else FullSpace(K.y_shape)).nu == 1.0
     except InputError:
         return False
-
-
-def _y_shape(term: Term, x_shape: Shape) -> Shape:
-    return x_shape if term.K is None else term.K.y_shape
 
 
 def _dual(term: Term, shape: Shape) -> tuple[Function, Domain]:

@@ -5,17 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
 from saddleslide.arrays.base import Array, as_real, coarseness
 from saddleslide.arrays.kinds import DOUBLE, NUMPY, as_kind, origin_of, precision_of, to_host
-from saddleslide.domains import Domain
+from saddleslide.domains.base import Domain
 from saddleslide.errors import InputError, MissingAdjointError, raise_all
-from saddleslide.functions.base import Function, is_own_class
+from saddleslide.functions.base import Function
 from saddleslide.functions.constants import list_declared_forms, rests_on_declaration
-from saddleslide.operators import Mirrored, Operator, as_operator
+from saddleslide.functions.trust import is_own_class
+from saddleslide.operators.base import Mirrored, Operator
+from saddleslide.operators.explicit import as_operator
+
+# What `read` answers with: the result itself, unless a gallery has words for it.
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Words = TypeVar("Words", default=Any)
+else:
+    from typing import TypeVar
+
+    Words = TypeVar("Words")
 
 
 def as_it_is(result: Any) -> Any:
@@ -44,7 +56,7 @@ class Enclosure:
 
 
 @dataclass(frozen=True, eq=False)
-class SaddleProblem:
+class SaddleProblem(Generic[Words]):
     """min over x in X, max over y in Y of f(x) + <y, Bx> - g(y).
 
     Parameters
@@ -52,7 +64,8 @@ class SaddleProblem:
     f, g : Function
         Convex functions of x and of y.
     B : array, sparse matrix, LinearOperator, pair of callables or Operator
-        The linear map that couples x and y; anything `ss.operators.as_operator` takes.
+        The linear map that couples x and y; anything `ss.operators.as_operator` takes. A list `[B1, B2]` is a sum;
+        `ss.slide` calls each of its parts as often as it needs.
     X, Y : Domain
         Closed convex sets.
     reader : callable, optional
@@ -79,7 +92,7 @@ class SaddleProblem:
     B: Any
     X: Domain
     Y: Domain
-    reader: Callable[[Any], Any] = field(default=as_it_is, repr=False)
+    reader: Callable[[Any], Words] = field(default=as_it_is, repr=False)
     arrays: Any = field(default=None, repr=False)
     enclosure: Enclosure | None = field(default=None, repr=False)
     coupling: Operator = field(init=False, repr=False)
@@ -154,7 +167,7 @@ class SaddleProblem:
                 found.append(f"{side} is the set that its code declares")
         return " and ".join(found)
 
-    def read(self, result: Any) -> Any:
+    def read(self, result: Any) -> Words:
         """A result of this problem in the problem's own words: strategies, plan, picture, ...; see `ss.gallery`."""
         shapes = [getattr(getattr(result, name, None), "shape", None) for name in "xy"]
         # Of PyTorch they are no tuples.

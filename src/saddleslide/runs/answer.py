@@ -15,15 +15,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from saddleslide import certificates
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import SINGLE
 from saddleslide.certificates.certificate import EPS, judge_point
-from saddleslide.certificates.certification import certify_within
-from saddleslide.certificates.residuals import separates
 from saddleslide.certificates.verdict import Certificate, Status
-from saddleslide.domains import Domain, FullSpace
-from saddleslide.functions.base import Function, errors_at
-from saddleslide.operators import Operator
+from saddleslide.domains.base import Domain
+from saddleslide.domains.entrywise import FullSpace
+from saddleslide.functions.base import Function
+from saddleslide.functions.trust import errors_at
+from saddleslide.operators.base import Operator
 from saddleslide.oracles.calls import Calls, RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import Enclosure, SaddleProblem
@@ -78,7 +79,7 @@ def _excludes(oracles: Oracles, around: Enclosure, result: Result) -> bool:
         return False
     miss = oracles.forward(result.x) - around.b
     return any(
-        separates(problem.coupling, around.b, problem.X, direction, oracles.adjoint(direction))
+        certificates.excludes(problem.coupling, around.b, problem.X, direction, oracles.adjoint(direction))
         for direction in (result.y, miss)
     )
 
@@ -127,7 +128,9 @@ def _certificate(result: Result, problem: SaddleProblem, x: Array, y: Array) -> 
     old = result.certificate
     if result.status is Status.SOLVED_WITHIN or old.solutions:
         radii = old.radii if result.status is Status.SOLVED_WITHIN else None
-        return certify_within(problem, (x, y), Target(result.known_target, radius=result.plans[-1].radius), radii)
+        return certificates.certify_within(
+            problem, (x, y), Target(result.known_target, radius=result.plans[-1].radius), radii
+        )
     if not math.isfinite(old.gap):
         return Certificate(reason=old.reason)
     if not (problem.X.bounded and problem.Y.bounded):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from saddleslide import runs
 from saddleslide.arrays.arguments import as_flag, as_path
 from saddleslide.arrays.base import Array, as_number
 from saddleslide.certificates.books import Books, aside_place
@@ -23,9 +24,7 @@ from saddleslide.operators.base import is_own_code
 from saddleslide.oracles.calls import ACROSS, Calls, NonFiniteAnswer, RunEnded
 from saddleslide.oracles.clock import Clock
 from saddleslide.oracles.oracles import Gate, Oracles, always_open
-from saddleslide.runs.checkpoint import write_checkpoint
 from saddleslide.runs.result import Result
-from saddleslide.runs.snapshot import snapshot
 
 Callback = Callable[[Result], object]
 LIMITS = ("f", "g", "B")
@@ -186,7 +185,7 @@ class Watch:
         if self.control.checkpoint is not None:
             due = steps - self._written >= self.control.checkpoint_every or limit is not None
             if due or time.perf_counter() - self._kept_at >= _FRESH:
-                self._kept, self._kept_at = snapshot(self._run), time.perf_counter()
+                self._kept, self._kept_at = runs.take_snapshot(self._run), time.perf_counter()
             if due:
                 self.write(steps)
         return limit
@@ -202,7 +201,7 @@ class Watch:
         header = {**control.header, "limits": limits, "before": [spent.f, spent.g, spent.B]}
         header |= {"elapsed": control.clock.seconds, "timings": control.clock.timings}
         header |= {"norms": control.books.norms(), "adjoints": control.books.adjoints(), "state": kept[0]}
-        write_checkpoint(control.checkpoint, header, [*kept[1], *(control.start or ())])
+        runs.write_checkpoint(control.checkpoint, header, [*kept[1], *(control.start or ())])
         self._written = self._written if steps is None else float(steps)
 
     def stops(self, result: Callable[[], Result]) -> bool:

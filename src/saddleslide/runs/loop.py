@@ -8,13 +8,16 @@ to its end short of the target, a `Course` may have another one, which goes on f
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from saddleslide import runs
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import to_host
 from saddleslide.arrays.state import State
@@ -23,9 +26,9 @@ from saddleslide.certificates.judge import Judge
 from saddleslide.certificates.judgement import JUDGEMENTS, Judgement
 from saddleslide.certificates.verdict import Certificate, Status
 from saddleslide.facts.facts import Facts
-from saddleslide.methods.base import STAGES, Method, Revision
+from saddleslide.methods import schedule
+from saddleslide.methods.base import STAGES, Former, Method, Revision, hands_on
 from saddleslide.methods.catalogue import method_of
-from saddleslide.methods.schedule.fitting import bound_expected_gap, fit
 from saddleslide.oracles.calls import ACROSS, Calls, RunEnded
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import Samples, drawn_problem
@@ -33,14 +36,30 @@ from saddleslide.problem import SaddleProblem
 from saddleslide.runs.astray import Astray
 from saddleslide.runs.control import BETWEEN, EARLY, Control, Watch
 from saddleslide.runs.result import Moment, Past, Result
-from saddleslide.runs.stages import StageJudge
-from saddleslide.theory import Plan
+from saddleslide.theory.plan import Plan
+
+_log = logging.getLogger("saddleslide")
 
 # Without a finite gap after this many steps there will be none.
 _HOPELESS = 256
+# Own code is compared with its values at this row of the history, and at ends that may be its fault.
+_DOUBTFUL = 24
+_CONFIRMED = Status.SOLVED, Status.NUMERICAL_LIMIT, Status.COMPLETED, Status.NO_CERTIFICATE
+# Where a method itself expects a gap of more than so many times the target, only every so many steps are judged.
+_FAR_OFF, _RARELY = 10.0, 4
 # What may end a run in the middle of a stage.
 _EXPLAINED = (Status.NON_FINITE, Status.COMPLETED, Status.INFEASIBLE, Status.UNBOUNDED)
 _UNJUDGED = (*EARLY, Status.INTERRUPTED, Status.NON_FINITE, Status.NUMERICAL_LIMIT)
+
+
+class Subject(NamedTuple):
+    """What a run is about where that is no saddle problem in the main: its method, and how points are judged.
+
+    `judge` makes a judge of what `StageJudge` is made of.
+    """
+
+    method: Method
+    judge: Callable[..., runs.StageJudge]
 
 
 class Course(Protocol):
@@ -75,8 +94,8 @@ class RunState(State):
     cut: bool
     astray: Astray
     oracles: Oracles
-    judge: Judge | StageJudge
-    judgement: Judgement | StageJudge
+    judge: Judge | runs.StageJudge
+    judgement: Judgement | runs.StageJudge
     state: State | None
 
 
@@ -94,13 +113,23 @@ class Run(RunState):
         control: Control,
         rng: np.random.Generator | None = None,
         course: Course | None = None,
+        former: Former | None = None,
+        facts: Facts | None = None,
+        subject: Subject | None = None,
     ) -> None:
-        self.given, self.control, self.course = problem, control, course
+        self.given, self.control, self.course, self.former = problem, control, course, former
+        self.subject = subject
+        # Distances take calls, and a run makes its own.
+        self._known = None if facts is None else facts.with_distances(None)
         self.rng = rng if plan.sampled else None
         self.samples, self.past, self.history = Samples(), Past(), []
         self.watch = Watch(control, self, self._count_limited, self._where)
-        self.plans = [fit(plan, problem, start)]
+        self.plans = [self._fit(plan, start)]
         self._set_out(start)
+
+    def _fit(self, plan: Plan, start: tuple[Array, Array]) -> Plan:
+        """The plan for this problem and start, where it has a schedule."""
+        return plan if plan.schedule is None else schedule.fit(plan, self.given, start)
 
     def _set_out(self, start: tuple[Array, Array]) -> None:
         """All that belongs to the last of the plans, at its beginning."""
@@ -112,18 +141,20 @@ class Run(RunState):
         self.own_start = (x_y[1], x_y[0]) if self.mirrored else x_y
         seen = problem if self.rng is None else drawn_problem(problem, self.rng, self.samples)
         self.oracles = Oracles(seen, watch.gate, control.dry, guarded=True)
-        self.facts = Facts(problem)
-        self.expected_gap = bound_expected_gap(plan, self.given, start)
-        self.method: Method = method_of(plan)
+        self.facts = self._known if self._known is not None and not self.mirrored else Facts(problem)
+        self.expected_gap = schedule.bound_expected_gap(plan, self.given, start) if plan.sampled else math.nan
+        self.method: Method = method_of(plan) if self.subject is None else self.subject.method
         self.state = None
         if self.by_stages:
-            self.judge = self.judgement = StageJudge(problem, plan.tol, self.own_start, self.oracles, control, watch)
+            made = runs.StageJudge if self.subject is None else self.subject.judge
+            self.judge = self.judgement = made(problem, plan.tol, self.own_start, self.oracles, control, watch)
         else:
             split = self.method.split(self.facts)
             self.judge = Judge(problem, split, plan.target, self.own_start, control.dry, watch.gate, watch.left)
-            self.judgement = JUDGEMENTS[self.method.judged](problem, split, self.judge)
+            self.judgement = JUDGEMENTS[self.method.judgement(self.facts)](problem, split, self.judge)
         self.steps, self.begun, self.tol_at_start = 0, False, 0.0
         self.due, self.cut, self.astray = plan.next_judgement(0), False, Astray()
+        _log.info("%s: %s", plan.method, "; ".join(plan.reasons) or "as it was planned")
 
     @property
     def plan(self) -> Plan:
@@ -172,15 +203,18 @@ class Run(RunState):
             best = (found.x, found.y)
             self.past = replace(self.past, target=found.target, point=best, certificate=found.certificate)
         start = self.given.start((found.x, found.y))
-        self.plans.append(fit(plan, self.given, start))
+        self.plans.append(self._fit(plan, start))
         self._set_out(start)
 
     def _carry_out_plan(self) -> Result:
-        if not math.isfinite(self.problem.coupling.norm.upper):
+        coupling = self.problem.coupling
+        if coupling.norm_at_hand and not math.isfinite(coupling.size_bound):
             return self._result(Status.NON_FINITE)
         status = self._end(self.watch.carry_out(self._iterate, Status.RUNNING))
         met = self.judge.is_solved and status is not Status.INCONSISTENT
-        return self._result(self.judge.certificate().claim if met else status)
+        found = self._result(self.judge.certificate().claim if met else status)
+        _log.info("%s after %d steps: gap %.4g", found.status.name, self.past.steps + self.steps, found.gap)
+        return found
 
     def _iterate(self) -> Status:
         """The loop: step, judge where that is due, until a status says how the plan has ended."""
@@ -219,16 +253,26 @@ class Run(RunState):
         if self.judge.is_solved:
             return Status.SOLVED
         if self.judge.at_rounding:
+            if isinstance(self.judge, Judge) and self.judge.accept_start():
+                return Status.SOLVED
             # A part of a gap that is rounding: no method can be asked for that.
             return Status.NUMERICAL_LIMIT
         self.tol_at_start = self.judge.first_target
         with self.control.clock.phase("method"):
-            self.state = self.method.init(self.oracles, self.facts, self.own_start, self.tol_at_start)
+            self.state = self._first_state()
         self.begun = True
         notes = self.method.notes(self.state, self.facts)
         self.plans[-1] = replace(self.plan, notes=notes) if notes else self.plan
         # A schedule without stages: the start meets its target already.
         return self._judge() if self.by_stages and self.method.is_finished(self.state) else None
+
+    def _first_state(self) -> State:
+        """The method's state at the start, with what an earlier run of the same kind has learnt."""
+        given, former, plan = (self.oracles, self.facts, self.own_start, self.tol_at_start), self.former, self.plan
+        same = ("method", "mirrored", "shapes")
+        if former is not None and all(getattr(former.plan, name) == getattr(plan, name) for name in same):
+            return self.method.take_over(former, *given)
+        return self.method.init(*given)
 
     def _is_due(self) -> bool:
         """Judging waits until the method has called as often as the judge, but not for ever."""
@@ -237,7 +281,11 @@ class Run(RunState):
         own, spent = self.oracles.calls, self.judge.calls
         at_once = self.plan.is_adaptive or self.plan.every is not None
         affordable = at_once or (spent.f <= own.f and spent.g <= own.g)
-        return self.steps >= (self.due if affordable else 2 * self.due) or self.method.is_finished(self.state)
+        if self.method.is_finished(self.state):
+            return True
+        if self.steps % _RARELY and self.method.expected_gap(self.state) > _FAR_OFF * self.judge.target:
+            return False
+        return self.steps >= (self.due if affordable else 2 * self.due)
 
     def _judge(self, stopped: bool = False) -> Status | None:
         """Judge the method's candidates, and let it learn from their gaps; a status when the run ends here."""
@@ -253,6 +301,9 @@ class Run(RunState):
             return Status.SOLVED
         if self.judge.at_rounding:
             return Status.NUMERICAL_LIMIT
+        if len(self.history) == _DOUBTFUL and isinstance(self.judge, Judge):
+            # Long runs may be long because a step of the caller's is not that of a convex function.
+            self.judge.confirm()
         if self._has_gone_astray(gaps, candidates[0], before):
             return Status.COMPLETED
         if not self.by_stages and self.steps >= _HOPELESS and not math.isfinite(self.judge.known_gap):
@@ -306,6 +357,9 @@ class Run(RunState):
             reason = astray.by_distance(self.judge.latest, before)
             if reason and astray.settled is not None:
                 self.judge.latest = astray.settled
+        if reason:
+            # Points of a problem without a solution go on along a ray.
+            judgement.judge.seek_rays(candidate)
         self.watch.reason = reason or self.watch.reason
         return bool(reason)
 
@@ -313,16 +367,17 @@ class Run(RunState):
         """Another plan from here on, with the bounds that are known; the step that asked for it does not count."""
         self.plans.append(revision.plan)
         self.method, self.state = revision.method, revision.state
+        _log.info("step %d: another plan, %s", self.past.steps + self.steps, revision.plan.method)
         if isinstance(self.judge, Judge):
             # Judge as this method asks from now on.
             split = self.method.split(self.facts)
             self.judge.resplit(split)
-            self.judgement = JUDGEMENTS[self.method.judged](self.problem, split, self.judge)
+            self.judgement = JUDGEMENTS[self.method.judgement(self.facts)](self.problem, split, self.judge)
 
     def _end(self, status: Status) -> Status:
         """What is left to do when the loop has ended: the point is judged if nothing was, a success is confirmed."""
         judge = self.judge
-        if isinstance(judge, StageJudge):
+        if not isinstance(judge, Judge):
             if judge.is_solved or (status is Status.COMPLETED and self.plan.tol is None):
                 status = self.watch.carry_out(judge.confirm, status)
             if status in _UNJUDGED:
@@ -337,9 +392,9 @@ class Run(RunState):
             self._take_up()
         if not self._has_rows and status in EARLY:
             self.control.judge_late(judge.judge_start)
-        return self.watch.carry_out(judge.confirm, status) if status is Status.SOLVED else status
+        return self.watch.carry_out(judge.confirm, status) if status in _CONFIRMED else status
 
-    def _judge_cut_short(self, judge: StageJudge, status: Status) -> None:
+    def _judge_cut_short(self, judge: runs.StageJudge, status: Status) -> None:
         if status in (Status.INTERRUPTED, Status.TIME_LIMIT):
             judge.judge_at_once()
         elif self.begun:
@@ -420,6 +475,7 @@ class Run(RunState):
         """Add a row to the history and call the callback; True when that, or the course, asks to stop."""
         gap, step = min(gap, self.past.certificate.gap), self.past.steps + self.steps
         self.history.append(Moment(step, self._calls(), self.control.clock.seconds, gap, self.samples.copy()))
+        _log.debug("step %d: %s, gap %.4g", step, self.history[-1].calls, gap)
         if self.watch.stops(lambda: self._result(Status.RUNNING)):
             return True
         self.cut = self.course is not None and self.course.is_over(self._result(Status.RUNNING))
@@ -431,7 +487,7 @@ class Run(RunState):
             # The value of the mirrored problem is the negative.
             (x, y), assumes = (y, x), self.given.assumptions if seen.assumes else ""
             calls = seen.calls.mirrored()
-            within, radii = (-seen.within[1], -seen.within[0]), seen.radii[::-1]
+            within, radii = (-seen.within[1], -seen.within[0]), (*seen.radii[-1:], *seen.radii[:-1])
             seen = replace(seen, lower=-seen.upper, upper=-seen.lower, calls=calls, assumes=assumes)
             seen = replace(seen, within=within, radii=radii)
         if status is Status.INCONSISTENT:
@@ -449,6 +505,7 @@ class Run(RunState):
             timings=self.control.clock.timings, time_limit=self.control.time_limit,
             spared=past.spared + self.oracles.spared, aside=self._aside(),
             detail=self.watch.reason if status in _EXPLAINED else "",
+            state=self.state if status is not Status.RUNNING and hands_on(self.method) else None,
         )  # fmt: skip
 
 

@@ -1,11 +1,11 @@
-"""A callback that shows a run on one line of the terminal, and nothing anywhere else."""
+"""A callback that shows how a run goes: one line that changes in terminals and notebooks, lines in pipes."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from saddleslide.errors import OutputLostError
 from saddleslide.runs.result import Result
@@ -14,20 +14,23 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class Progress:
-    """A live line: outer steps, calls per oracle, gap, target if known, time since this object was made.
+# Seconds between two updates, where a line changes and where each is one more.
+_OFTEN, _SELDOM = 0.1, 10.0
 
-    It goes to the standard error and only to an interactive terminal, unless `always` is set: then every update is a
-    line of its own. The line ends with `close`, at the end of a `with` block, or when the object is dropped.
+
+class Progress:
+    """Outer steps, calls per oracle, gap, target if known, time since this object was made: while a run goes on.
+
+    In a terminal and in a notebook it is one line that changes. In a pipe or a file it is a line of its own, now and
+    then. The line ends with `close`, at the end of a `with` block, or when the object is dropped.
 
     Parameters
     ----------
     then : callable, optional
         Another callback, called after the line is shown. Its StopIteration ends the run as usual.
-    always : bool, optional
-        Write also where no one watches: files, pipes, notebooks.
     every : float, optional
-        Least number of seconds between two updates.
+        Least number of seconds between two updates, and before the first one in a pipe: 0.1 in terminals and
+        notebooks, 10 elsewhere.
     console : rich.console.Console, optional
         Where to write; the standard error when missing.
 
@@ -46,21 +49,24 @@ class Progress:
         self,
         then: Callable[[Result], object] | None = None,
         *,
-        always: bool = False,
-        every: float = 0.1,
+        every: float | None = None,
         console: Console | None = None,
     ) -> None:
         self._open = False
-        self._then, self._every = then, every
+        self._then = then
         if console is None:
             from saddleslide.runs.terminal import Terminal
 
             console = Terminal(stderr=True, highlight=False)
         self._console = console
+        # What updates the line of a notebook, from the first one on.
+        self._cell: Any = None
         self._live = self._console.is_terminal and not self._console.is_jupyter and not self._console.is_dumb_terminal
-        self._shown = self._live or always
+        changes = self._live or self._console.is_jupyter
+        self._every = every if every is not None else _OFTEN if changes else _SELDOM
+        self._shown = True
         self._began = time.perf_counter()
-        self._last = -math.inf
+        self._last = -math.inf if changes else self._began
 
     def __call__(self, result: Result) -> None:
         """Show an intermediate result."""
@@ -76,6 +82,9 @@ class Progress:
             self._then(result)
 
     def _write(self, line: str) -> None:
+        if self._console.is_jupyter:
+            self._write_in_cell(line)
+            return
         from rich.text import Text
 
         text = Text(line, no_wrap=True, overflow="ellipsis")
@@ -86,8 +95,17 @@ class Progress:
             self._open = True
         self._console.print(text, end="" if self._live else "\n", soft_wrap=True, highlight=False)
 
+    def _write_in_cell(self, line: str) -> None:
+        from IPython.display import display
+
+        shown = {"text/plain": line}
+        if self._cell is None:
+            self._cell = display(shown, raw=True, display_id=True)
+        else:
+            self._cell.update(shown, raw=True)
+
     def close(self) -> None:
-        """Erase the live line, so that what follows starts on a clean one."""
+        """Erase the live line of a terminal, so that what follows starts on a clean one; a notebook keeps its last."""
         if self._open:
             self._open = False
             self._erase()

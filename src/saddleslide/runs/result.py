@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
-from numbers import Real
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from saddleslide import runs
 from saddleslide.arrays.base import Array
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, kind_of
 from saddleslide.certificates.verdict import Certificate, Status
-from saddleslide.errors import InputError, OutcomeError
+from saddleslide.errors import OutcomeError
 from saddleslide.oracles.calls import Calls
 from saddleslide.oracles.clock import PHASES
 from saddleslide.oracles.sampling import Samples
-from saddleslide.plots import draw_convergence
-from saddleslide.theory import Plan
+from saddleslide.theory.plan import Plan
 
 # Ends before the target whose own words do not say what another problem could prove.
 _SHORT = (
@@ -97,6 +97,8 @@ class Result:
         correction. `counted` has them, `calls` has not.
     aside : Calls
         Part of `calls` that is neither the method's nor judging: making the plan, bounding norms, measuring prices.
+    state : State or None
+        Where the method of the last plan ended: what `start=result` hands on to another call (docs/paths.md).
     objective, violation, duals, problem
         What `ss.minimize` adds: the value at x with indicators left out, the largest distance from their sets, a
         subgradient for every composed term, and the saddle problem that was solved.
@@ -133,6 +135,7 @@ class Result:
     spared: int = 0
     aside: Calls = field(default_factory=Calls)
     detail: str = ""
+    state: Any = None
     objective: float = math.nan
     violation: float = 0.0
     duals: tuple[Array, ...] = ()
@@ -172,6 +175,20 @@ class Result:
         return self.certificate.within[1] if self._is_within else self.certificate.upper
 
     @property
+    def Psi(self) -> float:
+        """A bound on Psi (eq. Psi_s) at (x, y), of a run with restarts: from the certified gap, or what is proved.
+
+        The second holds at the end of all stages. Infinite where neither says anything, NaN without restarts.
+        """
+        plan = self.plans[-1] if self.plans else None
+        if plan is None or plan.schedule is None or not plan.schedule.has_restarts or plan.schedule.regularisation:
+            return math.nan
+        per_gap = plan.constants.get("Psi_per_gap")
+        by_gap = per_gap.value * self.certificate.gap if per_gap is not None else math.inf
+        at_end = self.nit >= sum(stage.levels[0].T for stage in plan.schedule.stages)
+        return min(by_gap, plan.Psi_bound if at_end and not plan.sampled else math.inf)
+
+    @property
     def certificate_calls(self) -> Calls:
         """Oracle calls spent on judging the point."""
         return self.certificate.calls
@@ -203,7 +220,9 @@ class Result:
         if self.detail:
             parts.append(f"{self.detail}.")
         if self._is_within:
-            lengths = zip("xy", self.certificate.radii, strict=True)
+            numbers = range(1, len(self.certificate.radii))
+            names = ["x", *(["y"] if len(numbers) == 1 else [f"block {number} of y" for number in numbers])]
+            lengths = zip(names, self.certificate.radii, strict=True)
             parts.append(f"Radii: {', '.join(f'{r:.4g} around {block}' for block, r in lengths if r < math.inf)}.")
         if self.status in (Status.BOUND_REACHED, Status.INCONSISTENT) and self.certificate.reason:
             parts.append(f"Seen: {self.certificate.reason.rstrip('.')}.")
@@ -224,8 +243,27 @@ class Result:
 
     @property
     def nit(self) -> int:
-        """Outermost steps."""
+        """Outermost steps that were judged: the rows of the history."""
         return len(self.history)
+
+    @property
+    def fun(self) -> float:
+        """SciPy's name for the objective; of a saddle problem the certified upper bound on its value."""
+        return self.upper if math.isnan(self.objective) else self.objective
+
+    @property
+    def nfev(self) -> float:
+        """SciPy's name for `calls.f`: a call gives value and gradient together."""
+        return self.calls.f
+
+    @property
+    def njev(self) -> float:
+        """SciPy's name for `calls.f`."""
+        return self.calls.f
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the result to a file that `ss.load` reads; its problem is left out."""
+        runs.write_result(self, path)
 
     def of_kind(self, kind: ArrayKind) -> Result:
         """The same result with x and y as arrays of a kind: see the `arrays` of a problem."""
@@ -246,9 +284,11 @@ class Result:
         remote, spared = kind_of(self.x) != NUMPY, f" ({self.spared} more are in the plan, not needed)"
         rows = [
             ("status", self.status.name.lower()),
+            ("method", ", then ".join(dict.fromkeys(plan.method for plan in self.plans))),
             ("minimum", self._objective),
             ("gap", f"{self.gap:.4g} ({self._kind})"),
             ("bounds", f"[{self.lower:.{self._digits}g}, {self.upper:.{self._digits}g}]"),
+            ("Psi", f"{self.Psi:.4g} (at most)" * math.isfinite(self.Psi)),
             ("expected", f"{self.expected_gap:.4g} (bound on the expected gap)" * (not math.isnan(self.expected_gap))),
             ("floor", f"{self.floor:.4g} (of E[Psi], from sampled anchors)" * (self.floor > 0.0)),
             ("calls", _format_calls(self.calls) + spared * (self.spared > 0)),
@@ -303,19 +343,7 @@ class Result:
         costs : (c_f, c_g, c_B), optional
             Prices of one call each; adds a panel with the weighted cost.
         """
-        calls = [moment.calls for moment in self.history]
-        panels = {
-            "calls of f'": [float(c.f) for c in calls],
-            "calls of g'": [float(c.g) for c in calls],
-            "products with B and B$^T$": [float(c.B) for c in calls],
-            "seconds": [moment.seconds for moment in self.history],
-        }
-        if costs is not None:
-            usable = isinstance(costs, Sequence) and len(costs) == 3 and all(isinstance(c, Real) for c in costs)
-            if not usable or not all(math.isfinite(c) and c >= 0.0 for c in costs):
-                raise InputError(f"plot: costs is {costs!r}; expected three finite numbers >= 0, (c_f, c_g, c_B).")
-            panels["weighted cost"] = [costs[0] * c.f + costs[1] * c.g + costs[2] * c.B for c in calls]
-        return draw_convergence(panels, [moment.gap for moment in self.history], self.known_target, ax, path)
+        return runs.plot_result(self, ax, path, costs)
 
     @property
     def known_target(self) -> float:

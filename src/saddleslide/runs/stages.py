@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # A certificate may always take this many gradients; beyond, no more than the method itself.
 _FEWEST_GRADIENTS = 25
+# Searches go on until they leave this part of the gap open, each with this part of what the one before left.
+_OPEN, _LESS = 0.02, 0.02
 
 
 @dataclass(eq=False, repr=False)
@@ -130,12 +132,35 @@ class StageJudge(StageState):
             self.oracles = oracles = Oracles(self.problem, errors=self._watch.errors)
         try:
             with np.errstate(**settings), self._control.clock.phase("certificate"):
-                self.seen = certify_counted(oracles, *feasible(self.problem, *self.latest), models, 0.0, most)
+                self.seen = self._search(models, most)
             self.judged_point = self.latest
         finally:
             # Norms that judging asked for are its own.
             self.seen = replace(self.seen, calls=before + oracles.calls + books.take())
             books.calls = aside
+
+    def _search(self, models: Mapping[str, LowerModel], most: int) -> Certificate:
+        """The gap up to a small part of it, and whether it meets the target for certain."""
+        oracles, point = self.oracles, feasible(self.problem, *self.latest)
+        best, accuracy = Certificate(), math.inf
+        while True:
+            left = most - int(max(oracles.calls.f, oracles.calls.g))
+            found = certify_counted(oracles, *point, models, accuracy, max(left, 1))
+            if found.kind == "none":
+                # Nothing is known, or one search has contradicted another.
+                return found
+            best = found if found.gap < best.gap else best
+            least = best.gap - best.error
+            # Written so that a NaN ends it.
+            is_open = best.error > _OPEN * least or least <= self.target < best.gap
+            if accuracy == 0.0 or left <= 1 or not is_open:
+                return best
+            finer = max(_LESS * best.error, 0.5 * _OPEN * least)
+            finer = finer if finer < found.error else 0.0
+            if not finer < accuracy:
+                # What is left is rounding, which no search makes smaller.
+                return best
+            accuracy = finer
 
     def confirm(self) -> None:
         """Own code that the method has hardly called is probed before a success is claimed; part of judging."""

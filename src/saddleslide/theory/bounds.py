@@ -29,9 +29,19 @@ def drift(level: Level, spread: float) -> float:
     return level.term.variance * spread / (2.0 * level.term.tau) if level.term.tau > 0.0 else math.inf
 
 
+def operator_drift(level: Level, spread: float) -> float:
+    """2 s^2 spread / step for the variance s^2 of a sampled operator (docs/theory.md)."""
+    return 2.0 * level.term.operator_variance * spread / level.step
+
+
 def is_felt(level: Level) -> bool:
-    """Whether there is noise; it moves nothing on a single point."""
+    """Whether there is noise in gradients; it moves nothing on a single point."""
     return level.term.variance > 0.0 and level.term.Omega > 0.0
+
+
+def is_felt_in_operator(level: Level) -> bool:
+    """The same of an operator."""
+    return level.term.operator_variance > 0.0 and level.term.Omega > 0.0
 
 
 def noise_bound(levels: Sequence[Level]) -> float:
@@ -39,11 +49,14 @@ def noise_bound(levels: Sequence[Level]) -> float:
 
     Its sup is split by levels, so every level may have its own norm and Omega (docs/stochastic.md).
     """
-    return math.fsum(
-        drift(level, spread) + math.sqrt(level.term.variance * level.term.Omega * squares)
-        for level, (spread, squares) in zip(levels, noise_weights(levels), strict=True)
-        if is_felt(level)
-    )
+    total, pairs = 0.0, list(zip(levels, noise_weights(levels), strict=True))
+    for level, (spread, squares) in pairs:
+        Omega = level.term.Omega
+        if is_felt(level):
+            total += drift(level, spread) + math.sqrt(level.term.variance * Omega * squares)
+        if is_felt_in_operator(level):
+            total += operator_drift(level, spread) + math.sqrt(level.term.operator_variance * Omega * squares)
+    return total
 
 
 def printed_noise_bound(levels: Sequence[Level]) -> float:
@@ -86,7 +99,7 @@ def budget(term: Term, eps: float) -> float:
     if p is not None and p.H > 0.0:
         smooth = (p.H * term.Omega ** ((1.0 + p.nu) / 2.0) / eps) ** (2.0 / (1.0 + 3.0 * p.nu))
     operator = term.M * term.Omega / eps if term.M > 0.0 else 0.0
-    noise = term.variance * term.Omega / eps**2 if term.variance > 0.0 else 0.0
+    noise = term.noise * term.Omega / eps**2 if term.noise > 0.0 else 0.0
     return max(smooth, operator, noise, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Plans as readable lines: what `Plan.explain` says."""
+"""Schedules as readable lines: what `Plan.explain` says of them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from saddleslide.theory.bounds import drift, is_felt, noise_weights
-from saddleslide.theory.hypotheses import name_missing
-from saddleslide.theory.noise import ESTIMATE, is_noisy, rests_on_estimate
+from saddleslide.theory.hypotheses import ESTIMATE, name_missing, rests_on_estimate
+from saddleslide.theory.noise import is_noisy
 from saddleslide.theory.restarts import CONTRACTION
-from saddleslide.theory.schedule import PRIMAL_DUAL, Schedule
 
 if TYPE_CHECKING:
     from saddleslide.theory.plan import Plan
+    from saddleslide.theory.schedule import Schedule
 
 
-def plan_lines(plan: Plan) -> list[str]:
-    """What the plan does and promises, without constants, hypotheses and costs."""
-    schedule = plan.schedule
-    if schedule is None:
-        return _method_lines(plan)
+def schedule_lines(plan: Plan, schedule: Schedule) -> list[str]:
+    """What a schedule does and promises, without constants, hypotheses and costs."""
     lines, noise = _stage_lines(plan, schedule) if schedule.has_restarts else _level_lines(plan, schedule)
     if (given := schedule.given) is not None:
         lines.append(f"  norm     of x: {given['kind'] if isinstance(given, dict) else given.name}")
@@ -46,7 +43,7 @@ def _level_lines(plan: Plan, schedule: Schedule) -> tuple[list[str], list[str]]:
     ]
     lines += [f"  simple   {term}" for term in plan.simple_terms]
     noise = []
-    if schedule.coupling_step == PRIMAL_DUAL:
+    if schedule.is_primal_dual:
         noise.append("  coupling primal-dual steps, 2 products each, proved like the paper's 4 (docs/theory.md)")
     if is_noisy(level.term for level in schedule.levels):
         samples = plan.predicted_samples
@@ -109,27 +106,3 @@ def _promise(plan: Plan, schedule: Schedule) -> str:
 
 def _format_calls(calls: Mapping[str, int]) -> str:
     return f"f' {calls['f']:,}   g' {calls['g']:,}   B and B^T {calls['B']:,}"
-
-
-def _method_lines(plan: Plan) -> list[str]:
-    """Of a method without a schedule: a named one, or what `solve` does by itself."""
-    words = [f"gap at most {plan.tol:g}"] if plan.tol else []
-    words += [f"{plan.reduction:g} of the gap at the start"] if plan.reduction > 0.0 else []
-    words += [f"{plan.rtol:g} of the saddle value"] if plan.rtol > 0.0 else []
-    target, of = f"  target   {' or '.join(words)}", plan.settings
-    if not plan.is_adaptive:
-        chosen = "".join(f", {name} {value}" for name, value in of.items() if value is not None)
-        every = "10 % more" if plan.every is None else plan.every
-        lines = [f"Plan: {plan.method}{chosen}", target, f"  judge    every {every} iterations"]
-        then = "  then     adaptive sliding, where it costs more than that is predicted to, or stands still"
-        return lines + ([then] if plan.on_allowance else [])
-    lines = [f"Plan: {plan.method}, levels {plan.order}, metric {plan.metric}", target]
-    lines.append("  bound    none in advance: the certificate is the proof")
-    # Restarted primal-dual steps have nothing inside.
-    if plan.order != "B":
-        if of["g_steps"] > 0:
-            lines.append(f"  inside   at most {of['g_steps']} steps on g per gradient of f")
-        steps, name = (of["steps_per_g"], " of g") if of["g_steps"] > 0 else (of["inner_steps"], "")
-        lines.append(f"  inner    at most {steps} coupling steps (2 products each) per gradient{name}")
-        lines.append(f"  start    curvature {of['curvature']:.4g} in the metric, then by backtracking")
-    return lines + [f"  simple   {term}" for term in plan.simple_terms]

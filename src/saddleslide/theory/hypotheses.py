@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, is_dataclass
+from typing import Any
 
 from saddleslide.errors import InputError
 
@@ -11,6 +12,8 @@ from saddleslide.errors import InputError
 # does not hold. The last two prove nothing.
 DECLARED, COMPUTED, FOLLOWS, UNKNOWN, VIOLATED = "declared", "computed", "follows", "unknown", "violated"
 _WORDS = (DECLARED, COMPUTED, FOLLOWS, UNKNOWN, VIOLATED)
+# Marks the origin of a variance that was estimated: an estimate must never pass for a bound.
+ESTIMATE = "NOT A BOUND, so nothing is proved"
 
 
 @dataclass(frozen=True)
@@ -59,3 +62,19 @@ def all_hold(hypotheses: Iterable[Hypothesis], for_gap: bool = True) -> bool:
 def name_missing(hypotheses: Iterable[Hypothesis]) -> str:
     """What is not known to hold, in words; empty where nothing is."""
     return "; ".join(f"{one.what} ({one.how})" for one in hypotheses if not one.holds)
+
+
+def rests_on_estimate(constants: Mapping[str, Constant]) -> bool:
+    """Whether a constant of the plan is an estimate: nothing that uses one is proved."""
+    return any(ESTIMATE in constant.origin for constant in constants.values())
+
+
+def as_data(value: Any) -> Any:
+    """Plain data for JSON: tuples and small records as lists, what has a `to_dict` as that, the rest as it is."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [as_data(part) for part in value]
+    if isinstance(value, Mapping):
+        return {name: as_data(part) for name, part in value.items()}
+    return list(vars(value).values()) if is_dataclass(value) else value

@@ -51,6 +51,22 @@ def last_alpha(T: int) -> float:
     return _at(T)[0]
 
 
+def shortest_loop(depth: float) -> int:
+    """The smallest T with 1 / alpha_{T-1} >= depth.
+
+    Examples
+    --------
+    >>> shortest_loop(1.0), shortest_loop(1.6), shortest_loop(1.7)
+    (1, 2, 3)
+    """
+    # 1/T <= alpha_{T-1} <= 2/(T+1), with a margin for rounding.
+    low, high = 0, max(1, math.ceil(2.0 * depth))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if last_alpha(middle) * depth <= 1.0 + 1e-12 else (middle, high)
+    return high
+
+
 def sum_of_inverse_squares(T: int) -> float:
     """Sum of alpha_t^-2 over the T iterations of a level, at most alpha_{T-1}^-3 (Lemma alpha_properties)."""
     return _at(T)[1]
@@ -101,6 +117,8 @@ class Term:
         Largest squared distance from the start in this norm.
     variance : float
         sigma^2 of a sampled gradient of p, in the dual norm (Assumption stochastic_oracle_VI).
+    operator_variance : float
+        The same of a sampled Q, whose M is then sqrt(2) times its Lipschitz constant (docs/theory.md).
 
     Examples
     --------
@@ -116,6 +134,12 @@ class Term:
     weights: tuple[float, ...] = (1.0,)
     Omega: float = math.inf
     variance: float = 0.0
+    operator_variance: float = 0.0
+
+    @property
+    def noise(self) -> float:
+        """The variance that tau and budgets are set for: a sampled operator counts four times (docs/theory.md)."""
+        return self.variance + 4.0 * self.operator_variance
 
 
 @dataclass(frozen=True)

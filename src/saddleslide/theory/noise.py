@@ -7,29 +7,30 @@ its term, in the dual norm of the level.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from saddleslide.errors import InputError
-from saddleslide.theory.bounds import drift, is_felt, loop_counts, noise_weights, sharp_bound, sorted_by_budget
-from saddleslide.theory.hypotheses import Constant
+from saddleslide.theory.bounds import (
+    drift,
+    is_felt,
+    is_felt_in_operator,
+    loop_counts,
+    noise_weights,
+    operator_drift,
+    sharp_bound,
+    sorted_by_budget,
+)
 from saddleslide.theory.levels import Level, Term, check_loops, place
 
 # Halvings of the bracket of an accuracy: a part in a thousand of its logarithm.
 _HALVINGS = 12
 _SMALLEST_SHARE = 1e-6
-# Marks the origin of a variance that was estimated: an estimate must never pass for a bound.
-ESTIMATE = "NOT A BOUND, so nothing is proved"
-
-
-def rests_on_estimate(constants: Mapping[str, Constant]) -> bool:
-    """Whether a constant of the plan is an estimate: nothing that uses one is proved."""
-    return any(ESTIMATE in constant.origin for constant in constants.values())
 
 
 def is_noisy(terms: Iterable[Term]) -> bool:
     """Whether any gradient is sampled."""
-    return any(term.variance > 0.0 for term in terms)
+    return any(term.noise > 0.0 for term in terms)
 
 
 def steady(terms: Sequence[Term], loops: Sequence[int]) -> list[Term]:
@@ -40,13 +41,13 @@ def steady(terms: Sequence[Term], loops: Sequence[int]) -> list[Term]:
     steady, N = [], 1
     for position, (term, T) in enumerate(zip(terms, check_loops(loops, len(terms)), strict=True), start=1):
         N *= T
-        if term.variance > 0.0 and not math.isfinite(term.Omega):
+        if term.noise > 0.0 and not math.isfinite(term.Omega):
             raise InputError(
                 "plan: a gradient is sampled and Omega is infinite; expected bounded domains (Theorem "
                 "VI_sliding_stochastic_uniform), or strongly convex f and g with regime='restarts'."
             )
-        if term.variance > 0.0:
-            root = math.sqrt(term.variance / term.Omega) if term.Omega > 0.0 else 0.0
+        if term.noise > 0.0:
+            root = math.sqrt(term.noise / term.Omega) if term.Omega > 0.0 else 0.0
             term = replace(term, tau=root * math.pow(N, 1.5) / math.ldexp(1.0, position))
         steady.append(term)
     return steady
@@ -55,7 +56,35 @@ def steady(terms: Sequence[Term], loops: Sequence[int]) -> list[Term]:
 def comparator_noise(levels: Sequence[Level]) -> float:
     """The third sum of Theorem VI_sliding_stochastic with the actual alphas: no sup over the domain."""
     pairs = zip(levels, noise_weights(levels), strict=True)
-    return math.fsum(drift(level, spread) for level, (spread, _) in pairs if is_felt(level))
+    return math.fsum(
+        drift(level, spread) * is_felt(level) + operator_drift(level, spread) * is_felt_in_operator(level)
+        for level, (spread, _) in pairs
+        if is_felt(level) or is_felt_in_operator(level)
+    )
+
+
+def deviation_bound(levels: Sequence[Level], failure: float) -> float:
+    """What the gap exceeds at most so often, for errors e of sampled gradients with E exp(|e|^2 / s^2) <= exp(1).
+
+    The variance of a term stands for s^2 (2.32 sigma^2 for Gaussian errors). docs/open.md has the proof.
+
+    Examples
+    --------
+    >>> from saddleslide.theory.levels import Term, place
+    >>> levels = place([Term("f", inexact=(0.0, 1.0), tau=1.0, Omega=1.0, variance=1.0)], loops=(100,))
+    >>> sharp_bound(levels) < deviation_bound(levels, 0.05) < 20.0 * sharp_bound(levels)
+    True
+    """
+    if not 0.0 < failure < 1.0:
+        raise InputError(f"deviation_bound: failure is {failure!r}; expected a probability in (0, 1).")
+    felt = [(level, pair) for level, pair in zip(levels, noise_weights(levels), strict=True) if is_felt(level)]
+    rare = math.log(3.0 * max(len(felt), 1) / failure)
+    exact = [replace(level, term=replace(level.term, variance=0.0)) for level in levels]
+    return sharp_bound(exact) + math.fsum(
+        (1.0 + rare) * drift(level, spread)
+        + (1.0 + 0.5 * rare + 2.0 * math.sqrt(3.0 * rare)) * math.sqrt(level.term.variance * level.term.Omega * squares)
+        for level, (spread, squares) in felt
+    )
 
 
 def prove_accuracy(terms: Sequence[Term], tol: float, sort: bool = True) -> float:
@@ -65,10 +94,19 @@ def prove_accuracy(terms: Sequence[Term], tol: float, sort: bool = True) -> floa
     eps, so the bound itself says how much smaller than `tol` it must be.
     """
 
-    def meets(eps: float) -> bool:
+    def bound(eps: float) -> float:
         placed = sorted_by_budget(terms, eps) if sort else list(terms)
         loops = loop_counts(placed, eps)
-        return sharp_bound(place(steady(placed, loops), loops)) <= tol
+        return sharp_bound(place(steady(placed, loops), loops))
+
+    return largest_accuracy(bound, tol)
+
+
+def largest_accuracy(bound: Callable[[float], float], tol: float) -> float:
+    """The largest eps <= tol, as far as halvings find it, whose budgets have a bound of at most `tol`."""
+
+    def meets(eps: float) -> bool:
+        return bound(eps) <= tol
 
     good = tol
     while not meets(good):

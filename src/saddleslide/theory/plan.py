@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from saddleslide import theory
 from saddleslide.errors import InputError, raise_all
-from saddleslide.theory.bounds import sharp_bound
 from saddleslide.theory.claim import Claim
-from saddleslide.theory.explanation import plan_lines
-from saddleslide.theory.hypotheses import Constant, Hypothesis, all_hold
-from saddleslide.theory.noise import is_noisy, rests_on_estimate
-from saddleslide.theory.restarts import CONTRACTION, lengthen
-from saddleslide.theory.schedule import PRIMAL_DUAL, Schedule, as_data
+from saddleslide.theory.hypotheses import Constant, Hypothesis, all_hold, as_data, rests_on_estimate
+
+if TYPE_CHECKING:
+    from saddleslide.theory.schedule import Schedule
 
 # Inspections of a named method come 10 % apart: at most a tenth of the work is done after the target was met.
 GROWTH = 1.1
@@ -24,11 +23,6 @@ ADAPTIVE_SLIDING, RESTARTED_PRIMAL_DUAL = "adaptive sliding", "restarted primal-
 RECURSIVE_SLIDING = "recursive sliding"
 # Constants of a plan: upper bounds on the distances from the start to the solution.
 DISTANCES = ("D_x", "D_y")
-# What a practical stage is expected to leave of the gap: measured on quadratics, 0.1 to 0.3.
-PRACTICAL_CONTRACTION = 0.25
-# Psi is at least so many gaps (Bregman part of eq. Psi_s), and the certificate stops a run at the gap itself.
-PSI_PER_GAP = 12.0
-
 
 # A claim within a radius reaches so many times the size of the point.
 RADIUS = 10.0
@@ -196,67 +190,36 @@ class Plan:
     @property
     def sampled(self) -> bool:
         """Whether a gradient is sampled, so that every bound is in expectation."""
-        if self.schedule is None:
-            return False
-        if any(is_noisy(level.term for level in stage.levels) for stage in self.schedule.stages):
-            return True
-        names = ("sigma2_x", "sigma2_y") if self.schedule.has_restarts else ()
-        return any(self.constants[name].value > 0.0 for name in names if name in self.constants)
+        return self.schedule is not None and self.schedule.is_sampled(self)
 
     @property
     def bound(self) -> float:
-        """Bound on the gap that a theorem promises, of sampled gradients on average; infinite where none does.
-
-        Of one run that of Theorem 3.5, of restarts the target. So it is infinite on unbounded domains without restarts,
-        and where a floor of anchors lies above the target.
-        """
-        schedule = self.schedule
-        if schedule is None:
-            return math.inf
-        if not schedule.has_restarts:
-            return sharp_bound(schedule.levels)
-        known = schedule.proof_constants and schedule.transfers and self._is_founded()
-        Psi_end = self.constants["Psi_end"].value if "Psi_end" in self.constants else math.inf
-        reached = self.Psi_bound <= Psi_end * (1.0 + 1e-9)
-        return float(self.tol) if known and reached and self.tol is not None else math.inf
+        """Bound on the gap that a theorem promises, of sampled gradients on average; infinite where none does."""
+        return math.inf if self.schedule is None else self.schedule.bound_of(self)
 
     @property
     def Psi_bound(self) -> float:
         """What the proved constants of restarts promise for Psi at the end; infinite for practical ones."""
-        if self.schedule is None or not self.schedule.proof_constants or not self._is_founded(for_gap=False):
-            return math.inf
-        if not self.schedule.stages:
-            return self.constants["Psi0"].value
-        return CONTRACTION * self.schedule.stages[-1].Omega + self.schedule.stages[-1].anchor_error
+        return math.inf if self.schedule is None else self.schedule.Psi_bound_of(self)
 
     @property
     def proved(self) -> bool:
         """Whether a theorem promises the target (any bound without one); elsewhere the certificate is the proof."""
-        if self.schedule is None or not self._is_founded():
+        if self.schedule is None or not self.is_founded(for_gap=self.tol is not None):
             return False
+        if self.tol is None and self.schedule.has_restarts:
+            # Psi is what was asked for.
+            return self.Psi_bound <= self.constants["Psi_end"].value * (1.0 + 1e-9)
         return self.bound <= (math.inf if self.tol is None else self.tol) and math.isfinite(self.bound)
 
-    def _is_founded(self, for_gap: bool = True) -> bool:
+    def is_founded(self, for_gap: bool = True) -> bool:
         """Whether every constant is a bound and every hypothesis is known to hold."""
         return not rests_on_estimate(self.constants) and all_hold(self.hypotheses, for_gap)
 
     @property
     def theorem(self) -> str:
         """The statement behind `bound`."""
-        schedule = self.schedule
-        if schedule is None:
-            return "none: the certificate is the proof"
-        if schedule.has_restarts:
-            if self.sampled:
-                return "Appendix stochastic_strongly_convex, in expectation"
-            return "Corollary mixed_gap_complexity" if schedule.regime == "mixed" else "Theorem 4.4, Corollary 4.5"
-        if not math.isfinite(self.bound):
-            return "none: the domain is unbounded"
-        if self.sampled:
-            return "Theorem VI_sliding_stochastic_uniform, in expectation"
-        declared = any(level.term.inexact is not None for level in schedule.levels)
-        named = "Theorem 3.3 with the declared oracles" if declared else "Theorem 3.5"
-        return named + (", primal-dual steps" if schedule.coupling_step == PRIMAL_DUAL else "")
+        return "none: the certificate is the proof" if self.schedule is None else self.schedule.theorem_of(self)
 
     @property
     def simple_terms(self) -> tuple[str, ...]:
@@ -273,15 +236,7 @@ class Plan:
     @property
     def expected_share(self) -> float:
         """Part of the predicted calls that a run is expected to need: a certificate stops it before Psi is proved."""
-        schedule = self.schedule
-        if schedule is None or not schedule.has_restarts or schedule.proof_constants or not schedule.stages:
-            return 1.0
-        Psi0 = self.constants["Psi0"].value if "Psi0" in self.constants else math.inf
-        ratio = Psi0 / (PSI_PER_GAP * self.tol) if self.tol else math.inf
-        if not math.isfinite(ratio):
-            return 1.0
-        needed = math.log(max(ratio, 1.0)) / math.log(1.0 / PRACTICAL_CONTRACTION)
-        return min(max(math.ceil(needed), 1) / len(schedule.stages), 1.0)
+        return 1.0 if self.schedule is None else self.schedule.share_of(self)
 
     @property
     def predicted_samples(self) -> dict[str, int]:
@@ -305,9 +260,7 @@ class Plan:
     def raised(self, first: int, factor: float = 2.0) -> Plan:
         """Longer stages from number `first` on: what a run does when a practical stage gained too little."""
         assert self.schedule is not None
-        stages = self.schedule.stages
-        later = tuple(lengthen(stage, factor) for stage in stages[first:])
-        return replace(self, schedule=replace(self.schedule, stages=stages[:first] + later))
+        return replace(self, schedule=self.schedule.lengthened(first, factor))
 
     def explain(self) -> str:
         """The plan as readable lines.
@@ -323,7 +276,7 @@ class Plan:
           judge    every 10 % more iterations
           proof    global: X is bounded; Y is bounded
         """
-        lines = plan_lines(self)
+        lines = self._method_lines() if self.schedule is None else self.schedule.lines_of(self)
         if self.certificate is not None:
             lines.append(f"  proof    {self.certificate.kind}: {self.certificate.why}")
             lines += [f"  better   {self.certificate.advice}"] * bool(self.certificate.advice)
@@ -341,6 +294,29 @@ class Plan:
             lines.append(f"  cost     {cost:.4g} expected, at prices f' {c_f:.4g}, g' {c_g:.4g}, B {c_B:.4g}")
             lines += [f"  instead  {name}: {cost:.4g}" for name, cost in self.alternatives]
         return "\n".join(lines)
+
+    def _method_lines(self) -> list[str]:
+        """Of a method without a schedule: a named one, or what `solve` does by itself."""
+        words = [f"gap at most {self.tol:g}"] if self.tol else []
+        words += [f"{self.reduction:g} of the gap at the start"] if self.reduction > 0.0 else []
+        words += [f"{self.rtol:g} of the saddle value"] if self.rtol > 0.0 else []
+        target, of = f"  target   {' or '.join(words)}", self.settings
+        if not self.is_adaptive:
+            chosen = "".join(f", {name} {value}" for name, value in of.items() if value is not None)
+            every = "10 % more" if self.every is None else self.every
+            lines = [f"Plan: {self.method}{chosen}", target, f"  judge    every {every} iterations"]
+            then = "  then     adaptive sliding, where it costs more than that is predicted to, or stands still"
+            return lines + ([then] if self.on_allowance else [])
+        lines = [f"Plan: {self.method}, levels {self.order}, metric {self.metric}", target]
+        lines.append("  bound    none in advance: the certificate is the proof")
+        # Restarted primal-dual steps have nothing inside.
+        if self.order != "B":
+            if of["g_steps"] > 0:
+                lines.append(f"  inside   at most {of['g_steps']} steps on g per gradient of f")
+            steps, name = (of["steps_per_g"], " of g") if of["g_steps"] > 0 else (of["inner_steps"], "")
+            lines.append(f"  inner    at most {steps} coupling steps (2 products each) per gradient{name}")
+            lines.append(f"  start    curvature {of['curvature']:.4g} in the metric, then by backtracking")
+        return lines + [f"  simple   {term}" for term in self.simple_terms]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON; `Plan.from_dict` reads them back."""
@@ -394,7 +370,7 @@ class Plan:
             return cls(
                 **kept,
                 certificate=None if claim is None else Claim(*claim),
-                schedule=None if schedule is None else Schedule.from_dict(schedule),
+                schedule=None if schedule is None else theory.Schedule.from_dict(schedule),
                 constants={name: Constant(*pair) for name, pair in data["constants"].items()},
                 hypotheses=tuple(Hypothesis(*one) for one in data["hypotheses"]),
                 costs=None if costs is None else tuple(costs),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
@@ -15,6 +15,9 @@ from saddleslide.theory.noise import steady
 RHO = 1.0 / 384.0
 C_VI = 32.0
 CONTRACTION = 0.75
+# D_f + D_g <= gap, and |z - z*|_P^2 <= 2 gap by strong convexity, so Psi = |.|^2 + 12 (D_f + D_g) <= 14 gap.
+SQUARE_PER_GAP = 2.0
+BREGMAN_PER_GAP = 12.0
 
 
 @dataclass(frozen=True)
@@ -69,24 +72,46 @@ def with_anchors(
 
     A linear function (H = 0) has no such beta; its anchor stays 0. So does beta_x where the constraint of Y can be
     active and beta_y where that of X can: `inactive` says so for X and Y.
+
+    Assumption properties_of_B takes any smaller moduli as well, so they are lowered where Theorem 4.4 asks for it: to
+    be equal where both are positive, and to beta_x delta_y, beta_y delta_x <= 1/4. One of the two may be dropped for
+    the other's sake, whatever leaves the stages with fewer calls.
+
+    Examples
+    --------
+    >>> lipschitz = Holder(1.0, 1.0)
+    >>> found = with_anchors(Curvature(lipschitz, lipschitz, L_xy=3.0, mu_x=0.75, mu_y=0.0), mu_xy=2.0, mu_yx=1.0)
+    >>> round(found.mu_xy, 6), round(found.mu_yx, 6), found.beta_y * found.delta_x <= 0.25
+    (0.0, 1.0, True)
     """
     if min(mu_xy, mu_yx) < 0.0:
         raise InputError(f"anchors: mu_xy and mu_yx are {(mu_xy, mu_yx)}; expected numbers >= 0.")
-    if mu_xy > 0.0 and mu_yx > 0.0:
-        # Assumption properties_of_B: when both are positive they must be equal.
-        mu_xy = mu_yx = min(mu_xy, mu_yx)
     beta_x, beta_y = (
         1.0 / (4.0 * other.H) if free and other.nu == 1.0 and other.H > 0.0 else 0.0
         for other, free in ((curvature.g, inactive[1]), (curvature.f, inactive[0]))
     )
-    anchored = replace(curvature, beta_x=beta_x, beta_y=beta_y, mu_xy=mu_xy, mu_yx=mu_yx)
-    products = beta_x * anchored.delta_y, beta_y * anchored.delta_x
-    if not max(products) <= 0.25:
-        raise InputError(
-            f"anchors: beta_x delta_y = {products[0]:.3g} and beta_y delta_x = {products[1]:.3g}; Theorem 4.4 expects "
-            "at most 1/4. Use anchors=False."
-        )
-    return anchored
+    bare = replace(curvature, beta_x=beta_x, beta_y=beta_y)
+    x, y = _compatible(mu_xy, beta_x, beta_y, curvature.mu_x), _compatible(mu_yx, beta_y, beta_x, curvature.mu_y)
+    options = [(min(x, y),) * 2, (x, 0.0), (0.0, y)] if min(x, y) > 0.0 else [(x, y)]
+    found = [replace(bare, mu_xy=one, mu_yx=other) for one, other in options]
+    return min(found, key=_calls_of_a_stage)
+
+
+def _compatible(modulus: float, own: float, other: float, mu: float) -> float:
+    """The largest modulus up to the given one with other (mu + 4 own modulus^2) <= 1/4; `own` is its own beta."""
+    if own == 0.0 or other == 0.0:
+        return modulus
+    room = max(0.25 / other - mu, 0.0) / (4.0 * own)
+    # Rounded down, so that the product is at most 1/4 in double precision.
+    return min(modulus, math.sqrt(room) * (1.0 - 1e-12))
+
+
+def _calls_of_a_stage(curvature: Curvature) -> float:
+    """What the calls of a stage grow like: the roots of the condition numbers; infinite without curvature."""
+    if min(curvature.delta_x, curvature.delta_y) <= 0.0:
+        return math.inf
+    sides = (curvature.f.H / curvature.delta_x, curvature.g.H / curvature.delta_y, curvature.kappa_xy)
+    return math.fsum(max(math.sqrt(kappa), 1.0) for kappa in sides)
 
 
 @dataclass(frozen=True)
@@ -110,9 +135,51 @@ def anchor_calls(stage: Stage, name: str) -> int:
     return max(stage.anchor_batch if term.variance > 0.0 else 1 for term in own)
 
 
+# With errors stages end where one gains less than this; and so many are enough for any target.
+_STANDSTILL, _MOST_STAGES = 0.99, 2000
+
+
 def restart_count(Psi0: float, eps: float) -> int:
     """S of Corollary 4.5."""
     return max(0, math.ceil(math.log(Psi0 / eps) / math.log(1.0 / CONTRACTION)))
+
+
+# What the error of an oracle adds to Psi: 16 times the lower bound of Theorem 4.4 gives Psi.
+ERROR_FACTOR = 16.0
+
+
+def list_stages(
+    make: Callable[[Curvature, float], Stage], curvature: Curvature, Psi0: float, target: float,
+    deltas: Mapping[str, float],
+) -> tuple[Stage, ...]:  # fmt: skip
+    """Stages down to the target: Omega_0 = Psi0, Omega_{s+1} = 3/4 Omega_s + 16 sum of delta_i / prod alpha_{T-1}.
+
+    The second part is that of f and g with (delta, L)-oracles, in the bound of Theorem 3.3; they end where it is as
+    large as what a stage gains.
+    """
+    stages: list[Stage] = []
+    Omega = Psi0
+    for _ in range(restart_count(Psi0, target) if Psi0 > target and not deltas else _MOST_STAGES * (Psi0 > target)):
+        stage = make(curvature, Omega)
+        if deltas:
+            levels = tuple(_with_delta(level, deltas.get(level.term.name, 0.0)) for level in stage.levels)
+            error = ERROR_FACTOR * math.fsum(deltas.get(level.term.name, 0.0) / level.last_alphas for level in levels)
+            stage = replace(stage, levels=levels, anchor_error=error)
+        after = CONTRACTION * Omega + stage.anchor_error if deltas else Psi0 * CONTRACTION ** (len(stages) + 1)
+        if deltas and not after < _STANDSTILL * Omega:
+            break
+        stages.append(stage)
+        Omega = after
+        if deltas and Omega <= target:
+            break
+    return tuple(stages)
+
+
+def _with_delta(level: Level, delta: float) -> Level:
+    """The level with the error of its oracle beside its L."""
+    if delta == 0.0:
+        return level
+    return replace(level, delta=delta, term=replace(level.term, inexact=(delta, level.L)))
 
 
 def stage_budget(smoothness: Holder, Omega: float) -> float:
@@ -137,17 +204,20 @@ def stage_terms(curvature: Curvature, Omega: float, anchor: float) -> tuple[dict
 
 def place_by_budget(terms: Mapping[str, Term], calls: Mapping[str, float]) -> tuple[Level, ...]:
     """Levels by budget, ties in the order f, g, B, with loops for at least these calls; sampled terms get their tau."""
-    order, loops, N = sorted("fgB", key=lambda name: calls[name]), [], 1
+    order, loops, N = sorted((name for name in "fgB" if name in calls), key=lambda name: calls[name]), [], 1
     for name in order:
         loops.append(max(1, math.ceil(calls[name] / N)))
         N *= loops[-1]
     return place(steady([terms[name] for name in order], loops), loops)
 
 
-def practical_stage(curvature: Curvature, Omega: float, factor: float = 1.0) -> Stage:
-    """Budgets R_i times `factor`, each delta by eq. Holder_delta_star; not proved, judged by the gap."""
+def practical_stage(curvature: Curvature, Omega: float, factor: float = 1.0, names: str = "fgB") -> Stage:
+    """Budgets R_i times `factor`, each delta by eq. Holder_delta_star; not proved, judged by the gap.
+
+    `names` are those with a level: a function that is a simple term as a whole has none.
+    """
     terms, needs = stage_terms(curvature, Omega, curvature.anchor_smoothness)
-    calls = {name: max(factor * need, 1.0) for name, need in needs.items()}
+    calls = {name: max(factor * need, 1.0) for name, need in needs.items() if name in names}
     return Stage(place_by_budget(terms, calls), Omega, curvature.beta_x, curvature.beta_y)
 
 
@@ -157,7 +227,7 @@ def lengthen(stage: Stage, factor: float) -> Stage:
     return replace(stage, levels=place_by_budget(terms, {level.term.name: factor * level.N for level in stage.levels}))
 
 
-def prove_stage(curvature: Curvature, Omega: float) -> Stage:
+def prove_stage(curvature: Curvature, Omega: float, names: str = "fgB") -> Stage:
     """The calls and tolerances that the proof of Theorem 4.4 asks for: Psi falls to 3/4 Omega."""
     terms, _ = stage_terms(curvature, Omega, curvature.kappa_xy if curvature.is_anchored else 0.0)
     # C_VI kappa_xy/N^2 <= rho/4 and C_VI sqrt(kappa_xy)/N <= rho/4.
@@ -170,6 +240,7 @@ def prove_stage(curvature: Curvature, Omega: float) -> Stage:
         if p.H > 0.0:
             N = math.ceil((4.0 * C_VI / RHO ** (1.0 + a) * p.K * Omega ** (-a)) ** (1.0 / (2.0 - a)))
             calls[name] = float(max(N, 1))
+    calls = {name: count for name, count in calls.items() if name in names}
     for level in place_by_budget(terms, calls):
         # delta_f = rho Omega / N_f with the calls that are made: loops are rounded up, so N_f may exceed the need.
         if (name := level.term.name) in smoothness:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
-from saddleslide.theory.bounds import printed_holder_bound, printed_inexact_bound
+from saddleslide.theory.bounds import printed_holder_bound, printed_inexact_bound, sharp_bound
+from saddleslide.theory.explanation import schedule_lines
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.hypotheses import Constant, Hypothesis
+from saddleslide.theory.hypotheses import as_data
 from saddleslide.theory.levels import Level, Term, place
 from saddleslide.theory.mixed import Regularisation
-from saddleslide.theory.restarts import Stage, anchor_calls
+from saddleslide.theory.noise import is_noisy
+from saddleslide.theory.restarts import BREGMAN_PER_GAP, CONTRACTION, Stage, anchor_calls, lengthen
+
+if TYPE_CHECKING:
+    from saddleslide.theory.plan import Plan
 
 # How an innermost coupling steps, with its products a step: the paper's form, and the one of docs/theory.md.
 EXTRAGRADIENT, PRIMAL_DUAL = "extragradient", "primal-dual"
 COUPLING_STEPS = {EXTRAGRADIENT: 4, PRIMAL_DUAL: 2}
+# What a practical stage is expected to leave of the gap: measured on quadratics, 0.1 to 0.3.
+PRACTICAL_CONTRACTION = 0.25
 # One run of Algorithm 1 without restarts; the other regimes have stages.
 DEGENERATE = "degenerate"
 
@@ -101,6 +108,11 @@ class Schedule:
         return self.regime != DEGENERATE
 
     @property
+    def is_primal_dual(self) -> bool:
+        """Whether an innermost coupling makes primal-dual steps."""
+        return self.coupling_step == PRIMAL_DUAL
+
+    @property
     def calls(self) -> dict[str, int]:
         """Calls per oracle as the theorem counts them, if every stage is needed; a run makes a few products fewer.
 
@@ -125,6 +137,69 @@ class Schedule:
         """Right-hand side as printed: of Theorem 3.5, or of Theorem 3.3 for declared inexact oracles and noise."""
         inexact = any(level.term.inexact is not None or level.term.tau > 0.0 for level in self.levels)
         return printed_inexact_bound(self.levels) if inexact else printed_holder_bound(self.levels)
+
+    def is_sampled(self, plan: Plan) -> bool:
+        """`Plan.sampled`, of a plan with this schedule, as all that follow."""
+        if any(is_noisy(level.term for level in stage.levels) for stage in self.stages):
+            return True
+        names = ("sigma2_x", "sigma2_y") if self.has_restarts else ()
+        return any(plan.constants[name].value > 0.0 for name in names if name in plan.constants)
+
+    def bound_of(self, plan: Plan) -> float:
+        """`Plan.bound`: of one run that of Theorem 3.5, of restarts the target.
+
+        So it is infinite on unbounded domains without restarts, and where a floor of anchors lies above the target.
+        """
+        if not self.has_restarts:
+            return sharp_bound(self.levels)
+        known = self.proof_constants and self.transfers and plan.is_founded()
+        Psi_end = plan.constants["Psi_end"].value if "Psi_end" in plan.constants else math.inf
+        reached = plan.Psi_bound <= Psi_end * (1.0 + 1e-9)
+        return float(plan.tol) if known and reached and plan.tol is not None else math.inf
+
+    def Psi_bound_of(self, plan: Plan) -> float:
+        """`Plan.Psi_bound`."""
+        if not self.proof_constants or not plan.is_founded(for_gap=False):
+            return math.inf
+        if not self.stages:
+            return plan.constants["Psi0"].value
+        return CONTRACTION * self.stages[-1].Omega + self.stages[-1].anchor_error
+
+    def theorem_of(self, plan: Plan) -> str:
+        """`Plan.theorem`."""
+        if self.has_restarts:
+            if plan.sampled:
+                transfer = " with Theorem mixed_gap_transfer" if self.regime == "mixed" else ""
+                return f"Appendix stochastic_strongly_convex{transfer}, in expectation"
+            return "Corollary mixed_gap_complexity" if self.regime == "mixed" else "Theorem 4.4, Corollary 4.5"
+        if not math.isfinite(plan.bound):
+            return "none: the domain is unbounded"
+        if plan.sampled:
+            return "Theorem VI_sliding_stochastic_uniform, in expectation"
+        declared = any(level.term.inexact is not None for level in self.levels)
+        named = "Theorem 3.3 with the declared oracles" if declared else "Theorem 3.5"
+        return named + (", primal-dual steps" if self.is_primal_dual else "")
+
+    def share_of(self, plan: Plan) -> float:
+        """`Plan.expected_share`."""
+        if not self.has_restarts or self.proof_constants or not self.stages:
+            return 1.0
+        Psi0 = plan.constants["Psi0"].value if "Psi0" in plan.constants else math.inf
+        # Psi is at least its Bregman part (eq. Psi_s), and the certificate stops a run at the gap itself.
+        ratio = Psi0 / (BREGMAN_PER_GAP * plan.tol) if plan.tol else math.inf
+        if not math.isfinite(ratio):
+            return 1.0
+        needed = math.log(max(ratio, 1.0)) / math.log(1.0 / PRACTICAL_CONTRACTION)
+        return min(max(math.ceil(needed), 1) / len(self.stages), 1.0)
+
+    def lines_of(self, plan: Plan) -> list[str]:
+        """What `Plan.explain` says of it."""
+        return schedule_lines(plan, self)
+
+    def lengthened(self, first: int, factor: float) -> Schedule:
+        """With longer stages from number `first` on."""
+        later = tuple(lengthen(stage, factor) for stage in self.stages[first:])
+        return replace(self, stages=self.stages[:first] + later)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings."""
@@ -161,17 +236,6 @@ class Schedule:
 def one_stage(levels: Sequence[Level], **settings: Any) -> Schedule:
     """One run of Algorithm 1, from wherever it starts."""
     return Schedule((Stage(tuple(levels), math.nan),), **settings)
-
-
-def as_data(value: Any) -> Any:
-    """Plain data for JSON: tuples and small records as lists, what has a `to_dict` as that, the rest as it is."""
-    if isinstance(value, Constant | Hypothesis | Regularisation | Holder):
-        return list(vars(value).values())
-    if isinstance(value, tuple):
-        return [as_data(part) for part in value]
-    if isinstance(value, Mapping):
-        return {name: as_data(part) for name, part in value.items()}
-    return value.to_dict() if hasattr(value, "to_dict") else value
 
 
 def _term_to_dict(term: Term) -> dict[str, Any]:

@@ -2,6 +2,6 @@
 
 # Remote arrays find NumPy's functions in tables that this module fills.
 from saddleslide.arrays.remote import functions as functions
-from saddleslide.arrays.remote.array import Remote, Traffic, traffic
+from saddleslide.arrays.remote.array import RemoteArray
 
-__all__ = ["Remote", "Traffic", "traffic"]
+__all__ = ["RemoteArray"]

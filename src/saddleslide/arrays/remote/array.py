@@ -13,43 +13,14 @@ import math
 import operator
 import weakref
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from saddleslide.arrays.kinds import COUNTS, ArrayKind, Remote
 from saddleslide.arrays.remote.namespaces import Namespace, namespace
-
-if TYPE_CHECKING:
-    from saddleslide.arrays.kinds import ArrayKind
-
-
-@dataclass
-class Traffic:
-    """Arrays copied to the host and from it; numbers that steer a method are not counted."""
-
-    down: int = 0
-    up: int = 0
-
-    def __sub__(self, other: Traffic) -> Traffic:
-        return Traffic(self.down - other.down, self.up - other.up)
-
-    @property
-    def total(self) -> int:
-        """Both ways."""
-        return self.down + self.up
-
-
-# State of the process.
-COUNTS = Traffic()
-
-
-def traffic() -> Traffic:
-    """What has been copied so far in this process."""
-    return Traffic(COUNTS.down, COUNTS.up)
-
 
 # By the owner's id and what was made of it, with a reference that tells when the owner is gone.
 _KEPT: dict[Hashable, tuple[Any, Any]] = {}
@@ -94,7 +65,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 
 @final
-class Remote(NDArrayOperatorsMixin):
+class RemoteArray(Remote, NDArrayOperatorsMixin):
     """A remote array of a kind; `native` is the library's own, of float64 or truth values, which nobody else writes to.
 
     A slice or another shape of an array is read from its `parent` when it is asked for: the whole may be written to.
@@ -103,7 +74,7 @@ class Remote(NDArrayOperatorsMixin):
     __slots__ = ("__weakref__", "_key", "_native", "_parent", "kind", "shape", "writeable")
 
     def __init__(
-        self, kind: ArrayKind, native: Any, parent: Remote | None = None, key: Any = None, writeable: bool = True
+        self, kind: ArrayKind, native: Any, parent: RemoteArray | None = None, key: Any = None, writeable: bool = True
     ) -> None:
         self.kind, self._parent, self._key, self.writeable = kind, parent, key, writeable
         self._native: Any = native if parent is None else None
@@ -142,24 +113,24 @@ class Remote(NDArrayOperatorsMixin):
         return SimpleNamespace(writeable=self.writeable, c_contiguous=True)
 
     @property
-    def T(self) -> Remote:
+    def T(self) -> RemoteArray:
         """All axes in the opposite order; a copy."""
         axes = tuple(range(self.ndim))[::-1]
         return self.made(self.space.function("permute_dims", "permute", "transpose"), self.native, axes)
 
-    def made(self, function: Callable[..., Any], *arguments: Any) -> Remote:
+    def made(self, function: Callable[..., Any], *arguments: Any) -> RemoteArray:
         """A new array from a function of the library."""
         with self.kind.scope():
-            return Remote(self.kind, function(*arguments))
+            return RemoteArray(self.kind, function(*arguments))
 
-    def new(self, shape: Any, value: float = 0.0) -> Remote:
+    def new(self, shape: Any, value: float = 0.0) -> RemoteArray:
         """A new array beside this one."""
         lengths = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
         return self.made(self.space.full, lengths, value, self.native)
 
     def native_of(self, value: Any) -> Any:
         """A number, or an array on this side; arrays of the host are brought here."""
-        if isinstance(value, Remote):
+        if isinstance(value, RemoteArray):
             return value.native
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
             return value.item()
@@ -174,22 +145,22 @@ class Remote(NDArrayOperatorsMixin):
             return value
         return bool(value) if self.space.is_bool(native) else float(value)
 
-    def view(self) -> Remote:
+    def view(self) -> RemoteArray:
         """The same entries, which can be closed to writing."""
         if self._parent is None and self.space.shares:
-            return Remote(self.kind, self._native)
-        return Remote(self.kind, self.native, self, ...)
+            return RemoteArray(self.kind, self._native)
+        return RemoteArray(self.kind, self.native, self, ...)
 
-    def closed(self) -> Remote:
+    def closed(self) -> RemoteArray:
         """The same entries, closed to writing."""
         view = self.view()
         view.writeable = False
         return view
 
-    def copy(self) -> Remote:
+    def copy(self) -> RemoteArray:
         return self.made(self.space.copy, self.native)
 
-    def reshape(self, *shape: Any) -> Remote:
+    def reshape(self, *shape: Any) -> RemoteArray:
         lengths = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
         with self.kind.scope():
             native = self.native
@@ -197,10 +168,10 @@ class Remote(NDArrayOperatorsMixin):
         if self.space.shares and self._parent is None:
             is_contiguous = native.is_contiguous() if self.kind.library == "torch" else native.flags.c_contiguous
             if is_contiguous:
-                return Remote(self.kind, found, writeable=self.writeable)
-        return Remote(self.kind, found, self, None, self.writeable)
+                return RemoteArray(self.kind, found, writeable=self.writeable)
+        return RemoteArray(self.kind, found, self, None, self.writeable)
 
-    def ravel(self) -> Remote:
+    def ravel(self) -> RemoteArray:
         return self if self.ndim == 1 else self.reshape(-1)
 
     def fill(self, value: float) -> None:
@@ -236,8 +207,8 @@ class Remote(NDArrayOperatorsMixin):
         if self.ndim and not tuple(found.shape) and all(isinstance(part, int) for part in key):
             return self.number(found)
         if self.space.shares and self._parent is None:
-            return Remote(self.kind, found, writeable=self.writeable)
-        return Remote(self.kind, found, self, key, self.writeable)
+            return RemoteArray(self.kind, found, writeable=self.writeable)
+        return RemoteArray(self.kind, found, self, key, self.writeable)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key = plain_key(key, self.ndim)
@@ -302,7 +273,7 @@ class Remote(NDArrayOperatorsMixin):
         if known is None:
             return on_host(self, getattr(ufunc, method), inputs, options, out)
         with self.kind.scope():
-            answer = Remote(self.kind, known(self, *(self.native_of(value) for value in inputs)))
+            answer = RemoteArray(self.kind, known(self, *(self.native_of(value) for value in inputs)))
         return answer if out is None else store(answer, out[0])
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -314,31 +285,31 @@ class Remote(NDArrayOperatorsMixin):
             return known(self, *args, **kwargs)
 
     def __reduce__(self) -> Any:
-        raise TypeError("Remote: lies on another library's side; copy it to the host first.")
+        raise TypeError("RemoteArray: lies on another library's side; copy it to the host first.")
 
-    def __copy__(self) -> Remote:
+    def __copy__(self) -> RemoteArray:
         return self.copy()
 
 
 def store(answer: Any, out: Any) -> Any:
     """The answer written to `out`, wherever that lies."""
-    if isinstance(out, Remote):
-        out.write(answer.native if isinstance(answer, Remote) else out.native_of(answer))
+    if isinstance(out, RemoteArray):
+        out.write(answer.native if isinstance(answer, RemoteArray) else out.native_of(answer))
     else:
-        np.copyto(out, answer.host() if isinstance(answer, Remote) else answer)
+        np.copyto(out, answer.host() if isinstance(answer, RemoteArray) else answer)
     return out
 
 
-def on_host(near: Remote, function: Any, args: Any, kwargs: Any, out: Any = None) -> Any:
+def on_host(near: RemoteArray, function: Any, args: Any, kwargs: Any, out: Any = None) -> Any:
     """What no table knows: computed on the host, arrays brought back afterwards."""
 
     def down(value: Any) -> Any:
-        if isinstance(value, Remote):
+        if isinstance(value, RemoteArray):
             return value.host()
         return type(value)(map(down, value)) if isinstance(value, tuple | list) else value
 
     answer = function(*down(args), **{name: down(value) for name, value in kwargs.items()})
     target = out[0] if isinstance(out, tuple) else out
     if isinstance(answer, np.ndarray) and answer.ndim and answer.dtype.kind in "bf":
-        answer = Remote(near.kind, near.kind.upload(answer))
+        answer = RemoteArray(near.kind, near.kind.upload(answer))
     return answer if target is None else store(answer, target)

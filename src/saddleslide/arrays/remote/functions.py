@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.remote.array import FUNCTIONS, UFUNCS, Remote, on_host, store
+from saddleslide.arrays.remote.array import FUNCTIONS, UFUNCS, RemoteArray, on_host, store
 
 # A function of the array that it runs beside and of arrays of the library, or numbers.
 Native = Callable[..., Any]
@@ -18,7 +18,7 @@ Native = Callable[..., Any]
 def _arithmetic(operation: Callable[..., Any]) -> Native:
     """An operator; truth values count as 0 and 1."""
 
-    def run(here: Remote, *values: Any) -> Any:
+    def run(here: RemoteArray, *values: Any) -> Any:
         def as_number(value: Any) -> Any:
             is_truth = not isinstance(value, bool | int | float) and here.space.is_bool(value)
             return here.space.as_float(value) if is_truth else value
@@ -31,7 +31,7 @@ def _arithmetic(operation: Callable[..., Any]) -> Native:
 def _call_named(name: str) -> Native:
     """A function of the library; numbers become arrays first."""
 
-    def run(here: Remote, *values: Any) -> Any:
+    def run(here: RemoteArray, *values: Any) -> Any:
         like = next(v for v in values if not isinstance(v, float | int))
         full = (here.space.full(like.shape, v, like) if isinstance(v, float | int) else v for v in values)
         return here.space.function(name)(*full)
@@ -42,7 +42,7 @@ def _call_named(name: str) -> Native:
 def _extreme(name: str) -> Native:
     """Largest or smallest of two; against a number it is a clip, which makes no second array."""
 
-    def run(here: Remote, one: Any, other: Any) -> Any:
+    def run(here: RemoteArray, one: Any, other: Any) -> Any:
         if isinstance(one, float | int):
             one, other = other, one
         if not isinstance(other, float | int):
@@ -69,18 +69,18 @@ UFUNCS.update({name: _call_named(name) for name in _NAMES})
 UFUNCS.update({name: _extreme(name) for name in ("maximum", "minimum")}, square=lambda here, x: x * x)
 
 
-def _array(here: Remote, value: Any) -> Any:
+def _array(here: RemoteArray, value: Any) -> Any:
     """An array of the library from anything with entries."""
     native = here.native_of(np.asarray(value) if isinstance(value, list) else value)
     return here.space.full((), native, here.native) if isinstance(native, bool | int | float) else native
 
 
-def _told(here: Remote, native: Any, out: Any = None) -> Any:
+def _told(here: RemoteArray, native: Any, out: Any = None) -> Any:
     """An array of the library as a remote one, in `out` where it is given."""
-    return Remote(here.kind, native) if out is None else store(Remote(here.kind, native), out)
+    return RemoteArray(here.kind, native) if out is None else store(RemoteArray(here.kind, native), out)
 
 
-def _sum(here: Remote, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+def _sum(here: RemoteArray, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     space, native = here.space, _array(here, a)
     native = space.as_float(native) if space.is_bool(native) else native
     # PyTorch takes `axis` for its `dim`, here and below.
@@ -90,7 +90,7 @@ def _sum(here: Remote, a: Any, axis: Any = None, dtype: Any = None, out: Any = N
 def _extremal(name: str) -> Native:
     """Largest or smallest entry ("max", "min"), or where it is ("argmax", "argmin")."""
 
-    def run(here: Remote, a: Any, axis: Any = None, out: Any = None, initial: float | None = None) -> Any:
+    def run(here: RemoteArray, a: Any, axis: Any = None, out: Any = None, initial: float | None = None) -> Any:
         if axis is not None:
             # Along an axis, PyTorch's max also tells where.
             return _told(here, here.space.function(f"a{name}", name)(_array(here, a), axis=axis), out)
@@ -105,26 +105,26 @@ def _extremal(name: str) -> Native:
     return run
 
 
-def _vdot(here: Remote, a: Any, b: Any) -> float:
+def _vdot(here: RemoteArray, a: Any, b: Any) -> float:
     flat = [here.space.xp.reshape(_array(here, part), (-1,)) for part in (a, b)]
     return float(here.number(flat[0] @ flat[1]))
 
 
-def _norm(here: Remote, x: Any, ord: Any = None, axis: Any = None) -> Any:
+def _norm(here: RemoteArray, x: Any, ord: Any = None, axis: Any = None) -> Any:
     if ord is not None or axis is not None:
         return on_host(here, np.linalg.norm, (x, ord, axis), {})
     return math.sqrt(_vdot(here, x, x))
 
 
-def _where(here: Remote, condition: Any, x: Any, y: Any) -> Any:
+def _where(here: RemoteArray, condition: Any, x: Any, y: Any) -> Any:
     chosen, *native = (here.native_of(part) for part in (condition, x, y))
     if isinstance(chosen, bool | int | float):
         chosen = here.space.full((), float(chosen), here.native) != 0.0
     x, y = (here.space.full((), part, chosen) if isinstance(part, float | int) else part for part in native)
-    return Remote(here.kind, here.space.xp.where(chosen, x, y))
+    return RemoteArray(here.kind, here.space.xp.where(chosen, x, y))
 
 
-def _clip(here: Remote, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:
+def _clip(here: RemoteArray, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:
     clipped = np.minimum(np.maximum(a, a_min), a_max)
     return clipped if out is None else store(clipped, out)
 
@@ -132,23 +132,23 @@ def _clip(here: Remote, a: Any, a_min: Any, a_max: Any, out: Any = None) -> Any:
 def _join_by(*names: str) -> Native:
     """A function of several arrays, along an axis."""
 
-    def run(here: Remote, arrays: Any, axis: int = 0) -> Any:
+    def run(here: RemoteArray, arrays: Any, axis: int = 0) -> Any:
         return _told(here, here.space.function(*names)([_array(here, part) for part in arrays], axis=axis))
 
     return run
 
 
-def _take_along_axis(here: Remote, arr: Any, indices: Any, axis: int) -> Any:
+def _take_along_axis(here: RemoteArray, arr: Any, indices: Any, axis: int) -> Any:
     take = here.space.function("take_along_dim", "take_along_axis")
     return _told(here, take(_array(here, arr), _array(here, indices), axis=axis))
 
 
-def _sort(here: Remote, a: Any) -> Any:
+def _sort(here: RemoteArray, a: Any) -> Any:
     found = here.space.xp.sort(_array(here, a))
     return _told(here, found.values if here.kind.library == "torch" else found)
 
 
-def _cumsum(here: Remote, a: Any) -> Any:
+def _cumsum(here: RemoteArray, a: Any) -> Any:
     return _told(here, here.space.function("cumulative_sum", "cumsum")(_array(here, a), axis=0))
 
 

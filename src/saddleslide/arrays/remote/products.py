@@ -8,22 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from saddleslide.arrays.remote.array import Remote, constant, kept
-
-# Libraries with sparse matrices of their own.
-SPARSE = ("torch", "jax", "cupy")
+from saddleslide.arrays.remote.array import RemoteArray, constant, kept
 
 
-def sparse_product(matrix: Any, v: Remote) -> Remote:
+def sparse_product(matrix: Any, v: RemoteArray) -> RemoteArray:
     """Matrix times vector: on the vector's side, or on the host where the library has no sparse matrices."""
-    if v.kind.library not in SPARSE:
-        return Remote(v.kind, v.kind.upload(np.asarray(matrix @ v.host())))
+    if not v.kind.has_sparse:
+        return RemoteArray(v.kind, v.kind.upload(np.asarray(matrix @ v.host())))
     with v.kind.scope():
         there = kept(matrix, repr(v.kind), lambda: _sparse(v, matrix.tocoo()))
-        return Remote(v.kind, there @ v.native)
+        return RemoteArray(v.kind, there @ v.native)
 
 
-def _sparse(v: Remote, entries: Any) -> Any:
+def _sparse(v: RemoteArray, entries: Any) -> Any:
     """The entries of a matrix as a sparse matrix of the library, on the device of v."""
     library, values = v.kind.library, v.kind.upload(entries.data)
     if library == "torch":
@@ -40,14 +37,14 @@ def _sparse(v: Remote, entries: Any) -> Any:
     return sparse.coo_matrix((values, (rows, columns)), shape=entries.shape).tocsr()
 
 
-def cosine_transform(x: Remote, inverse: bool = False) -> Remote:
+def cosine_transform(x: Any, inverse: bool = False) -> Any:
     """The orthonormal DCT-II along all axes, or its inverse."""
     for axis, n in enumerate(x.shape):
         x = _along(x, _cosines(n, inverse), axis)
     return x
 
 
-def hartley_transform(x: Remote) -> Remote:
+def hartley_transform(x: Any) -> Any:
     """Real less imaginary part of the orthonormal Fourier transform along all axes; its own inverse."""
     real, imaginary = x, None
     for axis, n in enumerate(x.shape):
@@ -60,7 +57,7 @@ def hartley_transform(x: Remote) -> Remote:
     return real if imaginary is None else real - imaginary
 
 
-def _along(x: Remote, matrix: Any, axis: int) -> Remote:
+def _along(x: RemoteArray, matrix: Any, axis: int) -> RemoteArray:
     """Matrix times x along one axis: x as (before, n, after)."""
     before = int(np.prod(x.shape[:axis]))
     stacked = x.reshape(before, x.shape[axis], -1) if x.size else x

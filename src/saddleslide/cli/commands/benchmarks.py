@@ -26,10 +26,6 @@ def _add_synthetic(one: Any) -> None:
     one.add_argument("--adaptive", action="store_true", help="use the adaptive method in place of the paper's plan")
 
 
-def _synthetic(chosen: argparse.Namespace) -> SaddleProblem:
-    return synthetic(chosen.nu_x, chosen.nu_y, seed=chosen.seed)
-
-
 def _add_tomography(one: Any) -> None:
     kind = one.add_mutually_exclusive_group()
     kind.add_argument("--regime", choices=REGIMES, help="the paper's benchmark with this dual function (default)")
@@ -81,7 +77,8 @@ def _own_sinogram(chosen: argparse.Namespace) -> SaddleProblem:
 
 
 SYNTHETIC = Entry(
-    "synthetic", "Hölder powers on boxes, coupled by a matrix (the paper's instances)", 0.5, _add_synthetic, _synthetic,
+    "synthetic", "Hölder powers on boxes, coupled by a matrix (the paper's instances)", 0.5, _add_synthetic,
+    lambda chosen: synthetic(chosen.nu_x, chosen.nu_y, seed=chosen.seed),
     examples=("", "--nu-x 1 --nu-y 0.5 --tol 0.25 --seed 2", "--adaptive --tol 1e-3"),
     report="--out synthetic",
 )  # fmt: skip

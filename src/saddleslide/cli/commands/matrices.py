@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from saddleslide.cli.commands.tasks import Entry, positive, whole
-from saddleslide.domains import NonNegative
+from saddleslide.domains.entrywise import NonNegative
 from saddleslide.errors import InputError
-from saddleslide.functions import LeastSquares, Linear, Quadratic
+from saddleslide.functions.entrywise import Linear
+from saddleslide.functions.losses import LeastSquares
+from saddleslide.functions.quadratic import Quadratic
 from saddleslide.gallery import consensus, constrained, kuhn_poker, lp_inverse, matrix_game, transport
 from saddleslide.gallery.consensus import gossip_matrix
 from saddleslide.gallery.files import read_array, read_dense, read_matrix

@@ -58,10 +58,6 @@ def _options(chosen: Any) -> dict[str, Any]:
     return {"huber": chosen.huber or 0.0, "tv": chosen.tv, "data": chosen.data, "nonnegative": chosen.nonnegative}
 
 
-def _denoise(chosen: Any) -> SaddleProblem:
-    return denoise(_picture(chosen), chosen.weight, **_options(chosen))
-
-
 def _deblur(chosen: Any) -> SaddleProblem:
     if chosen.kernel is None:
         reach = max(1, int(np.ceil(3.0 * chosen.blur)))
@@ -90,7 +86,8 @@ def _inpaint(chosen: Any) -> SaddleProblem:
 
 DENOISE = Entry(
     "denoise", "a picture without its noise, by (Huber) total variation", 1e-2,
-    lambda one: _add_picture(one, "denoise"), _denoise,
+    lambda one: _add_picture(one, "denoise"),
+    lambda chosen: denoise(_picture(chosen), chosen.weight, **_options(chosen)),
     examples=("--size 32", "--size 32 --weight 0.2 --huber 0.01"),
     report="--size 32 --out clean",
     own=f"your own picture: --picture with {_PICTURES}\n",

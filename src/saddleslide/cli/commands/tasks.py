@@ -18,7 +18,7 @@ from saddleslide.distributed.consensus import AgentFunctions
 from saddleslide.planner.plans import plan
 from saddleslide.problem import SaddleProblem
 from saddleslide.runs.result import Result
-from saddleslide.theory import Plan
+from saddleslide.theory.plan import Plan
 
 EXIT_CODES = (
     "exit codes: 0 solved, 1 not solved, 2 wrong arguments, files that can not be read or written, or own code that\n"

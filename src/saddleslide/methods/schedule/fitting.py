@@ -9,11 +9,13 @@ from saddleslide.arrays.base import Array, key_of
 from saddleslide.errors import InputError
 from saddleslide.facts.metric_constants import noise_in
 from saddleslide.methods.schedule.planner import Setting
-from saddleslide.metrics import Metric, from_dict
+from saddleslide.metrics.base import Metric
+from saddleslide.metrics.record import from_dict
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Level, Plan, Schedule
-from saddleslide.theory.hypotheses import all_hold
-from saddleslide.theory.noise import rests_on_estimate
+from saddleslide.theory.hypotheses import Constant, all_hold, rests_on_estimate
+from saddleslide.theory.levels import Level
+from saddleslide.theory.plan import Plan
+from saddleslide.theory.schedule import Schedule
 
 
 def metric_of(schedule: Schedule, problem: SaddleProblem) -> Metric | None:
@@ -26,8 +28,7 @@ def metric_of(schedule: Schedule, problem: SaddleProblem) -> Metric | None:
 def fit(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Plan:
     """The plan for this problem and start: refused if made for another problem, its Omegas those of this start."""
     schedule = plan.schedule
-    if schedule is None:
-        return plan
+    assert schedule is not None
     levels = schedule.levels
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
@@ -44,13 +45,12 @@ def fit(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Plan:
 
 
 def bound_expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> float:
-    """What the plan proves of this run on average over all draws; NaN where nothing is drawn, else infinite.
+    """What a plan with sampled gradients proves of this run on average over all draws; infinite where nothing.
 
     It is about this run where no constant is an estimate, the start is the plan's, and there is no more noise.
     """
     schedule = plan.schedule
-    if schedule is None or not plan.sampled:
-        return math.nan
+    assert schedule is not None
     if rests_on_estimate(plan.constants) or not all_hold(plan.hypotheses):
         return math.inf
     if schedule.has_restarts and _starts_away(schedule, start):

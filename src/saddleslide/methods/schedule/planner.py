@@ -9,31 +9,33 @@ from typing import Any
 
 from saddleslide.arrays.base import Array, key_of
 from saddleslide.certificates.foresight import possible_claim
-from saddleslide.domains import Ball
+from saddleslide.domains.norms import Ball
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts import metric_constants
-from saddleslide.facts.costs import chosen_costs
+from saddleslide.facts.costs import choose_costs
 from saddleslide.facts.facts import CONSTANT_NAMES, SMOOTHNESS_NAMES, plan_constants
 from saddleslide.facts.metric_constants import BUILT_METRICS, Omega_in, block_norms, constants_in, noise_in
 from saddleslide.facts.noise import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
 from saddleslide.facts.requirements import run_hypotheses
 from saddleslide.functions.entrywise import Zero
-from saddleslide.methods.metric_choice import built_metric, choose_metric
-from saddleslide.methods.schedule.regimes import plan_restarts
+from saddleslide.methods.metric_choice import build_metric, choose_metric
+from saddleslide.methods.schedule.moduli import CouplingModuli, find_moduli, inactive_blocks
+from saddleslide.methods.schedule.regimes import bare_curvature, inexact_oracles, plan_restarts
 from saddleslide.methods.schedule.request import SHARP, Request
 from saddleslide.methods.sliding.view import view_of
-from saddleslide.metrics import Metric
-from saddleslide.operators.spectrum import note
+from saddleslide.metrics.base import Metric
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Plan, Term, loop_counts, place, proved_kappa, sorted_by_budget
-from saddleslide.theory.bounds import PRACTICAL_KAPPA
+from saddleslide.theory.bounds import PRACTICAL_KAPPA, loop_counts, proved_kappa, sorted_by_budget
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.levels import check_loops
-from saddleslide.theory.noise import ESTIMATE, is_noisy, prove_accuracy, steady
-from saddleslide.theory.plan import RECURSIVE_SLIDING, weigh_calls
+from saddleslide.theory.hypotheses import ESTIMATE, Constant
+from saddleslide.theory.levels import Term, check_loops, place
+from saddleslide.theory.noise import is_noisy, prove_accuracy, steady
+from saddleslide.theory.plan import RECURSIVE_SLIDING, Plan, weigh_calls
+from saddleslide.theory.restarts import with_anchors
 from saddleslide.theory.schedule import EXTRAGRADIENT, PRIMAL_DUAL, one_stage
+from saddleslide.watcher import note
 
 Costs = tuple[float, float, float]
 # Description, plan, and what decides: the predicted cost, or the bound of explicit loops.
@@ -46,7 +48,7 @@ def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: An
     request = Request(tol, **options)
     request.check(problem)
     check_anchor_batch(request.anchor_batch, request.anchors, None)
-    costs = chosen_costs(problem, request.costs, "plan")
+    costs = choose_costs(problem, request.costs, "plan")
     found = list(_candidates(problem, request, costs))
     # A proof that was asked for comes before the cost.
     promised = [entry for entry in found if request.proved and tol is not None and entry[1].bound <= tol]
@@ -93,6 +95,14 @@ class Setting:
         """The constants of what has a level, in the norm of the metric; a proof can not rest on estimates."""
         alone, rest = list(regimes) == ["degenerate"], view_of(self.problem, self.simple).problem
         used = plan_constants(rest, self.declared, SMOOTHNESS_NAMES if alone else CONSTANT_NAMES)
+        if self.simple and not alone:
+            # Levels have the curvature of the rest; Psi falls by the moduli of the whole functions.
+            whole = (("mu_x", "f", self.problem.f, self.problem.X), ("mu_y", "g", self.problem.g, self.problem.Y))
+            for name, said, function, domain in whole:
+                if name not in self.declared:
+                    used[name] = Constant(
+                        function.strong_convexity(domain), f"strong convexity of {said}, simple terms too"
+                    )
         if self.metric is not None:
             used = constants_in(self.metric, rest, used, self.declared)
         names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
@@ -113,7 +123,7 @@ def _settings(problem: SaddleProblem, request: Request) -> list[Setting]:
     norms: list[Metric | None] = [_metric_asked_for(problem, request.metric, start)]
     if automatic and choose_metric(problem, problem.f, "auto")[0] == "diagonal":
         # Where the curvatures of the entries differ much; it is read off at no call.
-        norms.append(built_metric("diagonal", Oracles(problem), problem.f, start[0], 0))
+        norms.append(build_metric("diagonal", Oracles(problem), problem.f, start[0], 0))
     kinds = [tuple(name for name in "fg" if name in simple)] if simple != "auto" else [()]
     if automatic and simple == "auto":
         # Functions with a simple part. A declared H is that of the whole function.
@@ -141,7 +151,7 @@ def _metric_asked_for(problem: SaddleProblem, metric: Any, start: tuple[Array, A
         return metric.with_coupling(problem.coupling)
     oracles = Oracles(problem)
     try:
-        return built_metric(metric, oracles, problem.f, start[0], seed=0)
+        return build_metric(metric, oracles, problem.f, start[0], seed=0)
     finally:
         note(oracles.calls)
 
@@ -149,14 +159,15 @@ def _metric_asked_for(problem: SaddleProblem, metric: Any, start: tuple[Array, A
 def _candidates(problem: SaddleProblem, request: Request, costs: Costs) -> Iterator[Candidate]:
     for setting in _settings(problem, request):
         bounded = all(map(math.isfinite, setting.squares))
-        if setting.simple and not bounded and request.loops is None:
+        if setting.simple and not bounded and request.loops is None and request.regime != "restarts":
             if request.simple == "auto":
                 continue
             raise InputError(
                 f"plan: simple={setting.simple} needs bounded domains, but X is {problem.X} and Y is {problem.Y}; "
                 "expected both bounded, or regime='adaptive', which takes simple terms anywhere."
             )
-        regimes = _regimes(setting, request, bounded)
+        through = _curvature_through_B(setting, request)
+        regimes = _regimes(setting, request, bounded, through)
         _check_setting(setting, regimes, request)
         used = setting.constants(regimes, bool(request.proved))
         if "degenerate" in regimes:
@@ -165,25 +176,43 @@ def _candidates(problem: SaddleProblem, request: Request, costs: Costs) -> Itera
         if setting.metric is not None and request.plain_metric:
             continue
         for regime in [name for name in regimes if name != "degenerate"]:
-            made = plan_restarts(setting, request, used, regime, without_calls=len(regimes) > 1)
+            made = plan_restarts(setting, request, used, regime, through, without_calls=len(regimes) > 1)
             assert made.schedule is not None
-            placed = replace(made.schedule, given=setting.metric, start_key=key_of(*setting.start))
+            placed = replace(
+                made.schedule, simple=setting.simple, given=setting.metric, start_key=key_of(*setting.start)
+            )
             merit = made.expected_share * weigh_calls(made.predicted_calls, costs)
             yield regime + setting.label, replace(made, schedule=placed), merit
 
 
-def _regimes(setting: Setting, request: Request, bounded: bool) -> list[str]:
+def _curvature_through_B(setting: Setting, request: Request) -> CouplingModuli:
+    """What B gives the blocks of curvature, where anchors are asked for; a metric is refused beside them."""
+    if not request.anchors or request.is_narrow or setting.metric is not None:
+        return CouplingModuli()
+    noisy, L_xy = is_sampled(setting.problem), request.known_constants.get("L_xy")
+    norm = setting.problem.coupling.norm.upper if L_xy is None else L_xy
+    return find_moduli(setting.problem, request, noisy, norm)
+
+
+def _regimes(setting: Setting, request: Request, bounded: bool, through: CouplingModuli) -> list[str]:
     """The regimes to compare; the mixed one, pessimistic by orders of magnitude, only where nothing else applies."""
     if request.regime != "auto":
         return [request.regime]
+    if request.Psi is not None:
+        return ["restarts"]
     # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
     if request.is_narrow or setting.simple or not (request.plain_metric or setting.metric is not None):
         return ["degenerate"]
     problem, declared = setting.problem, request.known_constants
     curved = [
-        declared.get("mu_x", problem.f.strong_convexity(problem.X)) > 0.0,
-        declared.get("mu_y", problem.g.strong_convexity(problem.Y)) > 0.0,
+        setting.squares[0] == 0.0 or declared.get("mu_x", problem.f.strong_convexity(problem.X)) > 0.0,
+        setting.squares[1] == 0.0 or declared.get("mu_y", problem.g.strong_convexity(problem.Y)) > 0.0,
     ]
+    if max(through.values) > 0.0:
+        # Anchors give a block what B has there, if the other function is smooth.
+        used = setting.constants(["restarts"], proved=False)
+        effective = with_anchors(bare_curvature(used), *through.values, inactive_blocks(problem, request))
+        curved = [effective.delta_x > 0.0, effective.delta_y > 0.0]
     other = {2: ["restarts"], 1: ["mixed"], 0: []}[sum(curved)]
     if not bounded:
         return other or ["degenerate"]
@@ -205,18 +234,21 @@ def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -
     drawn = [name for name in simple if getattr(setting.problem, name).sampled]
     if drawn:
         complaints.append(f"simple has {drawn}, whose gradients are sampled; a proximal step would use exact values.")
-    if simple and list(regimes) != ["degenerate"]:
-        complaints.append(f"simple terms are for regime 'degenerate'; received simple={simple} with {regimes}.")
+    if simple and "mixed" in regimes:
+        complaints.append(f"simple terms are for regimes 'degenerate' and 'restarts'; received simple={simple}.")
+    if simple and "restarts" in regimes and (request.anchors or metric is not None or is_sampled(setting.problem)):
+        complaints.append("restarts take simple terms without anchors, noise and a metric; expected none of these.")
     raise_all("plan", complaints)
 
 
 def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], costs: Costs) -> Iterator[Candidate]:
     oracles = metric_constants.oracles_in(setting.metric, request.oracles, setting.problem.X.shape)
+    oracles = inexact_oracles(setting.problem, used) | oracles
     norms = metric_constants.usable_norms(block_norms(request.metric, setting.squares), used)
     for name, weights in norms:
         terms = with_variances(metric_constants.terms_in(used, weights, setting.squares), used)
         terms = [_with_oracle(term, oracles) for term in terms if term.name in setting.levels]
-        hypotheses = run_hypotheses(setting.problem, used, setting.squares, tuple(request.oracles))
+        hypotheses = run_hypotheses(setting.problem, used, setting.squares, tuple(oracles))
         made = replace(_one_run(terms, used, name, request), hypotheses=hypotheses)
         assert made.schedule is not None
         schedule = replace(made.schedule, simple=setting.simple, given=setting.metric)

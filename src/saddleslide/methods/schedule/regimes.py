@@ -12,34 +12,39 @@ import numpy as np
 
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.certificate import judge_point
-from saddleslide.domains import Domain, FullSpace
+from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
-from saddleslide.facts.noise import refuse_mixed, variances
+from saddleslide.facts.noise import refuse_unbounded_block, variances
 from saddleslide.facts.requirements import restart_hypotheses
-from saddleslide.functions.base import Function, gradient_aside
 from saddleslide.functions.entrywise import Linear
 from saddleslide.functions.quadratic import Quadratic
-from saddleslide.operators import Mirrored, Operator
-from saddleslide.operators.spectrum import as_dense, note
+from saddleslide.methods.schedule.moduli import CouplingModuli, inactive_blocks
+from saddleslide.oracles.oracles import Oracles
+from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
-from saddleslide.theory import Constant, Plan, restarts
+from saddleslide.theory import restarts
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.hypotheses import COMPUTED, DECLARED
+from saddleslide.theory.hypotheses import Constant, rests_on_estimate
 from saddleslide.theory.mixed import Regularisation, gap_target, regularise
-from saddleslide.theory.noise import rests_on_estimate
 from saddleslide.theory.noisy_restarts import noisy_stages
-from saddleslide.theory.plan import RECURSIVE_SLIDING
-from saddleslide.theory.restarts import CONTRACTION, Curvature, restart_count, with_anchors
+from saddleslide.theory.plan import RECURSIVE_SLIDING, Plan
+from saddleslide.theory.restarts import (
+    BREGMAN_PER_GAP,
+    CONTRACTION,
+    SQUARE_PER_GAP,
+    Curvature,
+    with_anchors,
+)
 from saddleslide.theory.schedule import Schedule
+from saddleslide.watcher import note
 
 if TYPE_CHECKING:
     from saddleslide.methods.schedule.planner import Setting
     from saddleslide.methods.schedule.request import Request
 
+# What a gap bounds Psi by.
+PSI_PER_GAP = SQUARE_PER_GAP + BREGMAN_PER_GAP
 REGIMES = ("degenerate", "restarts", "mixed")
-# D_f + D_g <= gap, and |z - z*|_P^2 <= 2 gap by strong convexity, so Psi = |.|^2 + 12 (D_f + D_g) <= 14 gap.
-SQUARE_PER_GAP = 2.0
-BREGMAN_PER_GAP = 12.0
 # Factor on the budgets R_i of a practical stage: 1 meets the contraction on quadratics; a run raises it on evidence.
 PRACTICAL_FACTOR = 1.0
 # Sampled stages are not judged on the way, so they get what is cheapest per digit on quadratics.
@@ -47,29 +52,38 @@ SAMPLED_FACTOR = 4.0
 
 
 def plan_restarts(
-    setting: Setting, request: Request, constants: Mapping[str, Constant], regime: str, without_calls: bool
-) -> Plan:
+    setting: Setting, request: Request, constants: Mapping[str, Constant], regime: str, through: CouplingModuli,
+    without_calls: bool,
+) -> Plan:  # fmt: skip
     """The plan of regime "restarts" or "mixed" for a target gap; Psi0 without any call where that is wanted."""
     noise, proved, tol = variances(constants), bool(request.proved), request.tol
-    assert tol is not None
-    if any(noise):
-        refuse_mixed(regime)
-    curvature, extra, ranges = _effective_curvature(setting, request, constants, regime)
+    curvature, extra, ranges, found = _effective_curvature(setting, request, constants, regime, through)
     Psi0, origin = _first_Psi(setting, request, curvature, extra, without_calls)
-    target = tol if extra is None else extra.target
-    if extra is None and min(curvature.mu_x, curvature.mu_y) > 0.0:
+    per_gap = Psi_per_gap(curvature, setting.problem) if extra is None else math.inf
+    asked = tol if request.Psi is None else float(request.Psi)
+    target = asked if extra is None else extra.target
+    assert target is not None
+    if tol is not None and extra is None and min(curvature.mu_x, curvature.mu_y) > 0.0:
         # Psi that gives gap <= tol for interior saddle points (Lemma mixed_gap_identity with lambda = 0).
         moduli = ((curvature.delta_x, curvature.mu_y), (curvature.delta_y, curvature.mu_x))
         target = tol / (1.0 / 6.0 + sum(0.5 * curvature.L_xy**2 / (delta * mu) for delta, mu in moduli))
-    used = dict(constants) | {
-        "delta_x": Constant(curvature.delta_x, "eq. effective_strong_convexity_holder"),
-        "delta_y": Constant(curvature.delta_y, "eq. effective_strong_convexity_holder"),
-        "beta_x": Constant(curvature.beta_x, "anchor of x"),
-        "beta_y": Constant(curvature.beta_y, "anchor of y"),
-        "kappa_xy": Constant(curvature.kappa_xy, "eq. kappa_s"),
-        "Psi0": Constant(Psi0, origin),
-        "Psi_end": Constant(target, "value of Psi that the restarts aim at"),
-    }
+    used = (
+        dict(constants)
+        | found
+        | {
+            "delta_x": Constant(curvature.delta_x, "eq. effective_strong_convexity_holder"),
+            "delta_y": Constant(curvature.delta_y, "eq. effective_strong_convexity_holder"),
+            "beta_x": Constant(curvature.beta_x, "anchor of x"),
+            "beta_y": Constant(curvature.beta_y, "anchor of y"),
+            "kappa_xy": Constant(curvature.kappa_xy, "eq. kappa_s"),
+            "Psi0": Constant(Psi0, origin),
+            "Psi_end": Constant(target, "value of Psi that the restarts aim at" if tol is not None else "asked for"),
+        }
+    )
+    if math.isfinite(per_gap):
+        used["Psi_per_gap"] = Constant(per_gap, "Psi is at most this many certified gaps")
+        # A practical run may end where its gap says that Psi is small enough; a proved one carries its stages out.
+        tol = target / per_gap if tol is None and not proved else tol
     usual = SAMPLED_FACTOR if any(noise) else PRACTICAL_FACTOR
     factor = usual if request.factor is None else float(request.factor)
     if any(noise):
@@ -82,9 +96,23 @@ def plan_restarts(
                 "floor": Constant(noisy.floor, "4 C_anc Delta_anc / b: E[Psi] is not proved to fall below it"),
             }
     else:
-        Omegas = [Psi0 * CONTRACTION**s for s in range(restart_count(Psi0, target) if Psi0 > target else 0)]
-        practical = partial(restarts.practical_stage, factor=factor)
-        stages = tuple((restarts.prove_stage if proved else practical)(curvature, Omega) for Omega in Omegas)
+        names = "".join(setting.levels)
+        practical, proven = (
+            partial(restarts.practical_stage, factor=factor, names=names),
+            partial(restarts.prove_stage, names=names),
+        )
+        deltas = {name: delta for name, (delta, _) in inexact_oracles(setting.problem, constants).items()}
+        if deltas and request.anchors:
+            raise InputError("plan: anchors take exact gradients, and f or g is Inexact; expected anchors=False.")
+        stages = restarts.list_stages(proven if proved else practical, curvature, Psi0, target, deltas)
+        if deltas:
+            ends = CONTRACTION * stages[-1].Omega + stages[-1].anchor_error if stages else Psi0
+            used["Psi_proved"] = Constant(ends, "what Psi falls to with the declared errors of the oracles")
+            if proved and ends > target:
+                raise InputError(
+                    f"plan: with the declared delta Psi is not proved to fall below {ends:.3g}, and {target:.3g} is "
+                    "wanted; expected a larger target or a smaller delta."
+                )
     schedule = Schedule(
         stages,
         regime,
@@ -92,7 +120,8 @@ def plan_restarts(
         proof_constants=proved and not rests_on_estimate(used),
         regularisation=extra,
         # Psi at its target bounds the gap: normal vectors known to be 0, and a modulus on every block used.
-        transfers=all(_inactive(setting, request)) and (extra is not None or min(curvature.mu_x, curvature.mu_y) > 0.0),
+        transfers=all(inactive_blocks(setting.problem, request))
+        and (extra is not None or min(curvature.mu_x, curvature.mu_y) > 0.0),
         # Proved lengths and those that were asked for are kept; one draw is no evidence about sampled ones.
         fixed=proved or request.factor is not None or any(noise),
     )
@@ -100,26 +129,44 @@ def plan_restarts(
     return Plan(method=RECURSIVE_SLIDING, schedule=schedule, tol=tol, constants=used, hypotheses=hypotheses)
 
 
-def _effective_curvature(
-    setting: Setting, request: Request, constants: Mapping[str, Constant], regime: str
-) -> tuple[Curvature, Regularisation | None, dict[str, str]]:
-    """The curvature with anchors and a regularised block, that block, and how range conditions in use are known."""
-    problem, tol, extra = setting.problem, request.tol, None
-    assert tol is not None
+def inexact_oracles(problem: SaddleProblem, used: Mapping[str, Constant]) -> dict[str, tuple[float, float]]:
+    """(delta, L) of f and of g, where what they are made of declares an error; L as the plan has it."""
+    found = {}
+    for name, side, function in (("f", "x", problem.f), ("g", "y", problem.g)):
+        if function.inexactness > 0.0:
+            if used[f"nu_{side}"].value < 1.0:
+                raise InputError(
+                    f"plan: {name} has an inexact oracle beside a rough part; expected "
+                    f"one oracle of all of {name}, ss.functions.Inexact(..., delta, L)."
+                )
+            found[name] = (function.inexactness, used[f"H_{side}"].value)
+    return found
+
+
+def bare_curvature(constants: Mapping[str, Constant]) -> Curvature:
+    """The curvature of f and g themselves."""
     f = Holder(constants["nu_x"].value, constants["H_x"].value)
     g = Holder(constants["nu_y"].value, constants["H_y"].value)
-    found = Curvature(f, g, *(constants[name].value for name in ("L_xy", "mu_x", "mu_y")))
-    moduli, ranges = (0.0, 0.0), dict[str, str]()
-    if request.anchors:
-        moduli, ranges = _find_moduli(setting, request, any(variances(constants)))
-    if regime == "mixed":
+    return Curvature(f, g, *(constants[name].value for name in ("L_xy", "mu_x", "mu_y")))
+
+
+def _effective_curvature(
+    setting: Setting, request: Request, constants: Mapping[str, Constant], regime: str, through: CouplingModuli
+) -> tuple[Curvature, Regularisation | None, dict[str, str], dict[str, Constant]]:
+    """The curvature with anchors and a regularised block, that block, how range conditions in use are known; moduli."""
+    problem, tol, extra = setting.problem, request.tol, None
+    found, moduli, ranges = bare_curvature(constants), through.values, dict(through.ranges)
+    found = _at_points(found, setting.squares)
+    if regime == "mixed" and min(setting.squares) > 0.0:
+        assert tol is not None
         found, extra = _regularise_curvature(setting, tol, found, moduli)
         # The regularised block keeps lambda alone (appendix "Mixed Cases": mu_yx = 0 there).
         moduli = (0.0, moduli[1]) if extra.block == "x" else (moduli[0], 0.0)
         ranges.pop(extra.block, None)
     if request.anchors:
-        found = with_anchors(found, *moduli, _inactive(setting, request))
+        found = with_anchors(found, *moduli, inactive_blocks(setting.problem, request))
     if extra is not None:
+        assert tol is not None
         # epsilon'_star with the effective modulus of the block that has curvature, anchors included.
         x, y = (found.delta_x, found.mu_x, problem.X.diameter()), (found.delta_y, found.mu_y, problem.Y.diameter())
         extra = replace(extra, target=gap_target(tol, extra.weight, found.L_xy, *(x if extra.block == "y" else y)))
@@ -129,7 +176,7 @@ def _effective_curvature(
             "Use regime='mixed' when one is 0, regime='degenerate' when both are, or anchors=True where the spectrum "
             "of B can give a block its curvature."
         )
-    return found, extra, ranges
+    return found, extra, ranges, through.constants(found)
 
 
 def _first_Psi(
@@ -141,24 +188,84 @@ def _first_Psi(
         return float(request.Psi0), "declared"
     # The gap at the start costs no gradients to speak of where both are separable.
     cheap = problem.f.separable_form() is not None and problem.g.separable_form() is not None
-    if without_calls and extra is None and not cheap:
+    # Sizes and slopes bound the Bregman distances of what is smooth; a simple term may have any.
+    if without_calls and extra is None and not cheap and not setting.simple:
         bound = Psi_of_sizes(curvature, setting.squares)
         if math.isfinite(bound):
             return bound, "sizes of the domains"
-    found = judge_point(problem if extra is None else regularise_problem(problem, extra, setting.start), *setting.start)
+    seen = problem if extra is None else regularise_problem(problem, extra, setting.start)
+    found = judge_point(seen, *setting.start)
     note(found.calls)
+    factor = Psi_per_gap(curvature, problem)
+    if math.isfinite(factor * found.gap):
+        return factor * found.gap, f"{factor:g} times the certified gap at the start"
+    if setting.simple:
+        raise InputError(
+            "plan: the gap at the start bounds no Psi0, and there are simple terms; expected Psi0=, or simple=()."
+        )
+    # Where no gap is finite: sizes of the domains, and the slopes at the start.
+    bound = Psi_of_sizes(curvature, setting.squares) if extra is None else math.inf
+    exact = seen.f.has_gradient and seen.g.has_gradient
+    slopes = Psi_of_slopes(curvature, _slopes(seen, setting.start)) if exact else math.inf
+    if not (exact or math.isfinite(bound)):
+        raise InputError(
+            "plan: there are no exact gradients to bound Psi at the start by; expected a bound on Psi there, declared "
+            "as Psi0= of ss.plan, and ss.run with that plan."
+        )
+    return (bound, "sizes of the domains") if bound <= slopes else (slopes, "slopes at the start")
+
+
+def Psi_per_gap(curvature: Curvature, problem: SaddleProblem) -> float:
+    """Psi is at most this many gaps; infinite where a gap says nothing of what an anchor adds to a block."""
     # Largest delta/mu over blocks where the gap sees mu alone. What an anchor adds to delta_x is in the gap as the
     # conjugate of g, which is 1/L_y strongly convex only if Y is the whole space; the same for delta_y, f and X.
     blocks = ((curvature.delta_x, curvature.mu_x, problem.Y), (curvature.delta_y, curvature.mu_y, problem.X))
     unseen = [(delta, mu) for delta, mu, other in blocks if delta > mu and not isinstance(other, FullSpace)]
     uncovered = max((delta / mu if mu > 0.0 else math.inf for delta, mu in unseen), default=1.0)
-    factor = SQUARE_PER_GAP * uncovered + BREGMAN_PER_GAP
-    if not math.isfinite(factor * found.gap):
-        raise InputError(
-            "plan: the gap at the start bounds no Psi0; expected a bound on Psi there, declared as Psi0= of ss.plan, "
-            "and ss.run with that plan."
-        )
-    return factor * found.gap, f"{factor:g} times the certified gap at the start"
+    return SQUARE_PER_GAP * uncovered + BREGMAN_PER_GAP
+
+
+def _at_points(curvature: Curvature, squares: tuple[float, float]) -> Curvature:
+    """A block that is a single point has any modulus: one that leaves kappa_xy = 1, with kappa = 1 of its function.
+
+    On a point every function is w-strongly convex and w-smooth, for every w; appendix "Mixed Cases" leaves such a block
+    out.
+    """
+    if squares[1] == 0.0:
+        w = curvature.L_xy**2 / curvature.mu_x if min(curvature.mu_x, curvature.L_xy) > 0.0 else 1.0
+        curvature = replace(curvature, g=Holder(1.0, w), mu_y=w)
+    if squares[0] == 0.0:
+        w = curvature.L_xy**2 / curvature.mu_y if min(curvature.mu_y, curvature.L_xy) > 0.0 else 1.0
+        curvature = replace(curvature, f=Holder(1.0, w), mu_x=w)
+    return curvature
+
+
+def _slopes(problem: SaddleProblem, start: tuple[Array, Array]) -> tuple[float, float]:
+    """|f'(x) + B^T y| and |g'(y) - Bx| at the start: a gradient of each, and two products."""
+    oracles = Oracles(problem)
+    try:
+        (f_slope, g_slope), (x, y) = oracles.gradients(*start), start
+        pull, push = oracles.adjoint(y), oracles.forward(x)
+        return float(np.linalg.norm(f_slope + pull)), float(np.linalg.norm(g_slope - push))
+    finally:
+        note(oracles.calls)
+
+
+def Psi_of_slopes(curvature: Curvature, slopes: tuple[float, float]) -> float:
+    """A bound on Psi from the lengths r_x, r_y of F(z_0), wherever the hypotheses of the plan hold (docs/theory.md).
+
+    With rho = r_x^2/delta_x + r_y^2/delta_y and E = 9 rho + 4 (r_y^2/L_y where beta_x > 0, r_x^2/L_x where beta_y > 0)
+    it is E + 12 sqrt(rho E).
+    """
+    (r_x, r_y), delta_x, delta_y = slopes, curvature.delta_x, curvature.delta_y
+    rho = r_x**2 / delta_x + r_y**2 / delta_y
+    anchored = 0.0
+    if curvature.beta_x > 0.0:
+        anchored += r_y**2 / curvature.g.H
+    if curvature.beta_y > 0.0:
+        anchored += r_x**2 / curvature.f.H
+    E = 9.0 * rho + 4.0 * anchored
+    return E + BREGMAN_PER_GAP * math.sqrt(rho * E)
 
 
 def Psi_of_sizes(curvature: Curvature, squares: tuple[float, float]) -> float:
@@ -184,6 +291,8 @@ def _regularise_curvature(
     if (deltas[0] > 0.0) == (deltas[1] > 0.0):
         raise InputError(f"plan: delta_x, delta_y are {deltas}; regime 'mixed' expects exactly one to be 0.")
     block, Omega = ("y", Y.squared_radius(y)) if deltas[0] > 0.0 else ("x", X.squared_radius(x))
+    if is_sampled(setting.problem) and not math.isfinite(Omega):
+        refuse_unbounded_block(block, X if block == "x" else Y)
     return regularise(bare, tol, Omega, (X.diameter(), Y.diameter()), block)
 
 
@@ -193,63 +302,3 @@ def regularise_problem(problem: SaddleProblem, extra: Regularisation, center: tu
     added = Quadratic(extra.weight) + Linear(-extra.weight * center[1 if at_y else 0])
     f, g = (f, g + added) if at_y else (f + added, g)
     return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
-
-
-def _inactive(setting: Setting, request: Request) -> tuple[bool, bool]:
-    """Whether the normal vectors of X and of Y are known to vanish at the solution."""
-    X, Y = setting.problem.X, setting.problem.Y
-    return isinstance(X, FullSpace) or "x" in request.interior, isinstance(Y, FullSpace) or "y" in request.interior
-
-
-def _find_moduli(setting: Setting, request: Request, noisy: bool) -> tuple[tuple[float, float], dict[str, str]]:
-    """mu_xy and mu_yx, each 0 where its anchor is refused; and how the range conditions are known that they use.
-
-    Theorem 4.4 wants zeta = 0 (the normal vector of Y) for beta_x and xi = 0 (that of X) for beta_y.
-    """
-    problem, declared, (free_x, free_y) = setting.problem, request.range_conditions, _inactive(setting, request)
-    if not (free_x or free_y):
-        raise InputError(
-            f"plan: anchors can not be used: X is {problem.X} and Y is {problem.Y}, whose constraints can be active. "
-            "Theorem 4.4 expects a zero normal vector at the solution. Declare interior=('x',), ('y',) or both if you "
-            "know that, or use anchors=False, which is always allowed."
-        )
-    if noisy:
-        # The stochastic statement takes mu_xy = mu_yx = 0: anchors, but delta = mu.
-        return (0.0, 0.0), {}
-    coupling = problem.coupling
-    mu_xy, x = _modulus("x", problem.f, problem.X, coupling, "x" in declared) if free_y else (0.0, "")
-    mu_yx, y = _modulus("y", problem.g, problem.Y, Mirrored(coupling), "y" in declared) if free_x else (0.0, "")
-    return (mu_xy, mu_yx), {block: how for block, how in (("x", x), ("y", y)) if how}
-
-
-def _modulus(block: str, function: Function, domain: Domain, coupling: Operator, declared: bool) -> tuple[float, str]:
-    """The smallest singular value on a block, and how the range condition is known that it needs, if any."""
-    if not isinstance(domain, FullSpace):
-        # The range condition is for domain + kernel = domain; without a kernel nobody needs it.
-        smallest = coupling.smallest_singular_value(positive=False).lower
-        if declared and smallest == 0.0:
-            kernel, name = ("ker B", "X") if block == "x" else ("ker B^T", "Y")
-            raise InputError(
-                f"plan: range_conditions has {block!r}, which needs {name} + {kernel} = {name}; {name} is {domain}, "
-                f"expected the whole space, or a B without that kernel. Leave {block!r} out."
-            )
-        return smallest, ""
-    holds = declared or range_condition(function, domain, Mirrored(coupling))
-    found = coupling.smallest_singular_value(positive=holds).lower
-    if not holds:
-        return found, ""
-    return found, DECLARED if declared else COMPUTED
-
-
-def range_condition(function: Function, domain: Domain, coupling: Operator) -> bool:
-    """R_x or R_y of Assumption properties_of_B, where it can be checked: a constant gradient in the range of B."""
-    # The assumption also wants X + ker B = X, which a bounded set breaks.
-    if not function.linear or not isinstance(domain, FullSpace):
-        return False
-    gradient = gradient_aside(function, np.zeros(domain.shape)).ravel()
-    size = float(np.linalg.norm(gradient))
-    if size == 0.0:
-        return True
-    matrix = as_dense(coupling)
-    solution = np.linalg.lstsq(matrix, gradient, rcond=None)[0]
-    return float(np.linalg.norm(matrix @ solution - gradient)) <= 1e-10 * size

@@ -17,7 +17,7 @@ from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.facts import check_constants
 from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms
 from saddleslide.methods.schedule.regimes import REGIMES
-from saddleslide.metrics import Metric
+from saddleslide.metrics.base import Metric
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.levels import check_loops
 from saddleslide.theory.schedule import COUPLING_STEPS, PRIMAL_DUAL
@@ -51,6 +51,7 @@ class Request:
     anchor_batch: int | None = None
     simple: str | Collection[str] = "auto"
     coupling_step: str = "auto"
+    Psi: float | None = None
 
     @property
     def theorem_settings(self) -> tuple[str, ...]:
@@ -112,13 +113,19 @@ class Request:
 
     def _check_target(self, problem: SaddleProblem) -> None:
         tol, order, complaints = self.tol, self.order, []
+        if self.Psi is not None:
+            as_number(self.Psi, "plan: Psi", 0.0)
         # With simple terms there may be fewer than three levels.
         names = isinstance(self.simple, Sequence | Set | Mapping) and not isinstance(self.simple, str)
         fewer = names and bool(self.simple)
         if not isinstance(problem, SaddleProblem):
             complaints.append(f"problem is {type(problem).__name__}; expected a SaddleProblem.")
-        if tol is None and (order is None or self.loops is None):
+        if tol is None and self.Psi is None and (order is None or self.loops is None):
             complaints.append("tol is missing; expected a target gap, or both order= and loops=.")
+        if self.Psi is not None and (tol is not None or self.regime not in ("auto", "restarts")):
+            complaints.append(f"Psi is {self.Psi!r}; expected a target of restarts in place of tol.")
+        if self.Psi == 0.0:
+            complaints.append("Psi is 0.0; expected a number > 0.")
         try:
             positive = tol is None or (isinstance(tol, Real) and math.isfinite(tol) and float(tol) > 0.0)
         except OverflowError:
@@ -147,7 +154,8 @@ class Request:
         as_flag(self.anchors, "plan: anchors")
         if not isinstance(regime, str) or regime not in ("auto", *REGIMES):
             raise InputError(f"plan: regime is {regime!r}; expected 'auto', 'adaptive' or one of {REGIMES}.")
-        if regime in ("restarts", "mixed") and (self.tol is None or self.order is not None or self.loops is not None):
+        missing = self.tol is None and self.Psi is None
+        if regime in ("restarts", "mixed") and (missing or self.order is not None or self.loops is not None):
             raise InputError(
                 f"plan: regime {regime!r} chooses order and loops itself; expected tol and neither of them."
             )

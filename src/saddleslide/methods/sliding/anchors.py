@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from saddleslide.arrays.base import Array, split, zeros
-from saddleslide.kernels.switch import updates
+from saddleslide.arrays.state import State
+from saddleslide.kernels.updates import updates
 from saddleslide.oracles.oracles import Oracles
 
 if TYPE_CHECKING:
     from saddleslide.arrays.state import XVector, YVector
 
 
-@dataclass(frozen=True)
-class Anchors:
+@dataclass
+class Anchors(State):
     """What the anchor terms p_3 = beta_x/2 |Bx - at_g|^2 + beta_y/2 |B^T y + at_f|^2 need; off where beta is 0."""
 
     beta_x: float

@@ -11,7 +11,8 @@ import numpy as np
 from saddleslide.arrays.base import Array, split, zeros
 from saddleslide.certificates.candidate import Linearisation
 from saddleslide.certificates.guards import PairGuard
-from saddleslide.domains import Domain, Product
+from saddleslide.domains.base import Domain
+from saddleslide.domains.product import Product
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import modulus_for_bounds
 from saddleslide.functions.entrywise import Zero
@@ -19,7 +20,7 @@ from saddleslide.functions.minimum import LowerModel, keep_modulus
 from saddleslide.functions.roundings import FEW
 from saddleslide.methods.sliding.anchors import Anchors, AnchorTerms
 from saddleslide.methods.sliding.innermost import innermost_sweep
-from saddleslide.methods.sliding.recursion import Model, Piece, Recursion, Savings, Writer
+from saddleslide.methods.sliding.recursion import Extras, Model, Piece, Recursion, Savings, Writer
 from saddleslide.methods.sliding.view import View
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.problem import SaddleProblem
@@ -51,22 +52,19 @@ def bilinear_recursion(
     gradients, pieces = gradient_writers(oracles, view.problem, values), model_pieces(view, values)
     coupled = any(level.term.M > 0.0 for level in stage.levels)
     operator = view.dual(product_writer(oracles)) if coupled else None
-    anchors = taken_anchors(oracles, stage, start, view.problem) if anchors is None else anchors
+    anchors = take_anchors(oracles, stage, start, view.problem) if anchors is None else anchors
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
     # Anchors are Euclidean: a run refuses them beside a metric.
     terms = AnchorTerms(oracles, anchors, z) if anchors.active else None
     savings = Savings(view.dual(product_writer(oracles, at_start=True)), partial(oracles.spare, 2))
+    innermost = innermost_sweep(oracles, stage.levels, view, operator, savings, terms, z)
     return Recursion(
         stage.levels,
         [view.dual(gradients[name]) if name in gradients else None for name in names],
         [operator if name == "B" else None for name in names],
         product_domain(oracles.problem),
         z,
-        [pieces.get(name) for name in names],
-        innermost_sweep(oracles, stage.levels, view, operator, savings, terms, z),
-        view.base(),
-        savings,
-        terms,
+        Extras([pieces.get(name) for name in names], innermost, view.base(), savings, terms),
     )
 
 
@@ -122,7 +120,7 @@ def lower_models(carried: Mapping[str, Model], problem: SaddleProblem) -> dict[s
     return found
 
 
-def taken_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array], seen: SaddleProblem) -> Anchors:
+def take_anchors(oracles: Oracles, stage: Stage, start: tuple[Array, Array], seen: SaddleProblem) -> Anchors:
     """The anchors g'(y_in) and f'(x_in) of the active terms; a sampled one is the mean of `anchor_batch` draws."""
 
     def mean_gradient(name: str, function: Function, point: Array) -> Array:

@@ -19,30 +19,35 @@ import numpy as np
 from saddleslide.arrays.base import Array, zeros
 from saddleslide.arrays.kinds import NUMPY
 from saddleslide.certificates.candidate import Linearisation, Split
-from saddleslide.domains import Box, FullSpace
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.separable import SeparableForm, prox
 from saddleslide.kernels.arguments import DualUpdate, PrimalUpdate
 from saddleslide.kernels.switch import jit_enabled, load
 from saddleslide.methods.base import State
 from saddleslide.methods.sliding.known import known_curve, known_set, spread
-from saddleslide.metrics import Entrywise, Metric, Spectral
+from saddleslide.metrics.base import Entrywise, Metric
+from saddleslide.metrics.memory import Memory, Remembered
+from saddleslide.metrics.spectral import Spectral
 from saddleslide.operators.structured import FiniteDifferences
 from saddleslide.oracles.calls import MOST_SHORTENED, SHORTER
 from saddleslide.oracles.oracles import Oracles
 
 if TYPE_CHECKING:
     from saddleslide.arrays.state import XArray, YArray
+    from saddleslide.domains.base import Domain
+    from saddleslide.functions.base import Function
     from saddleslide.methods.adaptive_sliding import Iterate, Iteration
 
     # Sliding on g is seen from y.
     MirroredIterate: TypeAlias = Iterate
 
-# Points y with their products B^T y.
-Pulls = tuple[tuple[Array, Array], ...]
 # Inner work is never more than this, nor to a smaller tolerance.
 _MOST_STEPS, _LEAST_TOLERANCE = 4096, 1e-3
 # A costly g is linearised again when the error of its model exceeds this part of the dual step.
 _MODEL_ERROR = 0.1
+# The weight of a normal changes by this factor at most from one step to the next.
+_SWING = 3.0
 
 
 @dataclass(frozen=True)
@@ -56,14 +61,15 @@ class DualModel:
 
 @dataclass(frozen=True)
 class InnerProblem:
-    """min_x max_y <gradient, x> + L/2 |x - center|_P^2 + f_simple + <y, Bx> - g_simple - model, and where to begin.
+    """min_x max_y <gradient, x> + |x - center|^2 / 2 + f_simple + <y, Bx> - g_simple - model, and where to begin.
 
-    Points x are in the coordinates of the metric. The way travelled is measured from `origin`.
+    The norm is that of `hessian`. Points x are in the coordinates of the metric. The way travelled is measured from
+    `origin`.
     """
 
     gradient: Array
     center: Array
-    L: float
+    hessian: Remembered
     start: tuple[Array, Array]
     origin: tuple[Array, Array]
     rho: float
@@ -73,7 +79,7 @@ class InnerProblem:
 class Inside(NamedTuple):
     """What the inside of a step has found: coordinates of x, x and y, the steps taken, and products.
 
-    Products are also `known` to the next one; of a costly g there are value, linearisation and error.
+    Of a costly g there are value, linearisation and error.
     """
 
     X: Array
@@ -82,7 +88,6 @@ class Inside(NamedTuple):
     taken: int
     Bx: Array | None
     BTy: Array | None
-    known: Pulls = ()
     g_value: float | None = None
     g_linearisation: Linearisation | None = None
     g_error: float | None = None
@@ -95,61 +100,162 @@ class InnerLoop:
     the coupling has norm 1:
 
         x+ = argmin ... + rho/2 |x' - x|_S^2 with B^T (2 y - y_previous),   y+ = prox at y + rho B x+.
+
+    In entrywise metrics the first is a proximal step of f_simple on X; in others x is free, beside a `Copy`.
     """
 
     def __init__(self, oracles: Oracles, metric: Metric, split: Split) -> None:
-        self.oracles, self.split = oracles, split
-        self.steps = CompiledSteps.made(oracles, metric, split) or PlainSteps(oracles, metric, split)
+        self.oracles, self.metric, self.split = oracles, metric, split
+        self.copy = (
+            None if isinstance(metric, Entrywise) else Copy(split.f_simple, oracles.problem.X, metric.keeps_identity)
+        )
+        # Where P is diagonal in the entries, the copy minimises the model of f; steps in the basis of B are left.
+        self.plain, X = None, oracles.problem.X
+        separable = isinstance(X, Box | FullSpace) and split.f_simple.separable_form() is not None
+        if isinstance(metric, Spectral) and metric.is_diagonal and separable:
+            self.plain = metric.without_symbol(oracles.problem.coupling)
+        used = self.plain or metric
+        found = CompiledSteps.made(oracles, used, split, self.copy)
+        self.steps: Any = PlainSteps(oracles, used, split, self.copy) if found is None else found
 
-    def solve(self, given: InnerProblem, most: int, tolerance: float, known: Pulls = ()) -> Inside:
-        """Steps until there are `most`, or one, not the first, changes (x, y) by less than `tolerance` of the way.
+    def solve(self, given: InnerProblem, work: Work, most: int) -> tuple[Inside, Work]:
+        """Steps until there are `most`, or one, not the first, changes (x, y) by less than the tolerance of the way.
 
         It ends with B^T y, for the judge and for the first step of the next loop. Where that begins is kept too, in
         case that it is repeated.
         """
-        start, steps, taken = given.start[1], self.steps, 0
-        first = next((pull for point, pull in known if point is start or np.array_equal(point, start)), None)
+        start, origin, steps, copy, taken = given.start[1], given.origin[0], self.steps, self.copy, 0
+        first = next((pull for point, pull in work.known if point is start or np.array_equal(point, start)), None)
         if first is None and not start.any():
             first = zeros(self.oracles.problem.X.shape, start)
+        if copy is not None:
+            copy.begin(given.start[0], work.normal, work.sigma, given.hessian.L * self.metric.typical)
+            if self.plain is not None:
+                copy.take(given)
+                given = self._without_model(given, self.plain)
         steps.begin(given)
         pull = first
         while True:
             change, way = steps.advance(pull)
             taken, pull = taken + 1, None
-            if taken >= most or (taken >= 2 and change <= tolerance**2 * way):
+            if not (taken >= most or (taken >= 2 and change <= work.tolerance**2 * way)):
+                continue
+            if copy is None or copy.sigma > 0.0 or copy.holds(steps.x):
                 break
+            # Constraints that nobody looked at matter: once more.
+            copy.look(steps.x, given.hessian.L * self.metric.typical)
+            steps.begin(given)
+            taken, pull = 0, first
         X, x, y, Bx, BTy = steps.end()
-        return Inside(X, x, y, taken, Bx, BTy, ((y, BTy),) if first is None else ((y, BTy), (start, first)))
+        known = ((y, BTy),) if first is None else ((y, BTy), (start, first))
+        work = replace(work, known=known)
+        if copy is not None and copy.sigma > 0.0:
+            work = replace(work, normal=copy.normal, sigma=copy.balance(self.metric.from_basis(origin)))
+            if not np.array_equal(copy.point, x):
+                X, x, Bx = self.metric.to_basis(copy.point), copy.point, None
+        return Inside(X, x, y, taken, Bx, BTy), work
+
+    def _without_model(self, given: InnerProblem, metric: Metric) -> InnerProblem:
+        """The inner problem without the model of f, in the coordinates of the steps."""
+        start, origin = ((metric.to_basis(X), y) for X, y in (given.start, given.origin))
+        none = zeros(given.center.shape, given.center)
+        hessian = Remembered(metric, 1.0, Memory())
+        return replace(given, gradient=none, center=none, hessian=hessian, start=start, origin=origin)
+
+
+@final
+class Copy:
+    """A copy of x that takes the proximal step of f_simple on X, where metrics mix the entries of x.
+
+    That both are equal is one more block of B: with the identity for B, sigma for rho and a normal of f_simple and X
+    for y. Nothing is done while sigma is 0: constraints alone are looked at once an x has left them.
+    """
+
+    def __init__(self, term: Function, X: Domain, solves: bool) -> None:
+        form, self.X = term.separable_form(), X
+        # A multiple of |x|^2 is part of what is solved for x, where the metric can do that.
+        self.form = form if form is not None and form.isotropic and solves else SeparableForm()
+        self.term = term if self.form is not form else Zero()
+        self.sigma = 0.0
+        # Of a model of f with a diagonal Hessian: that, and the slope at 0.
+        self.bent: Array | float = 0.0
+        self.slope: Array | float = 0.0
+
+    def holds(self, x: Array) -> bool:
+        """Whether x lies in X."""
+        return np.array_equal(self.X.project(x), x)
+
+    def begin(self, near: Array, normal: Array | None, sigma: float, typical: float) -> None:
+        """Where the last inner problem has ended; a bent term is looked at from the start."""
+        self.sigma = sigma
+        if normal is not None:
+            self.start = self.normal = self.ahead = normal
+        elif not isinstance(self.term, Zero):
+            self.look(near, typical)
+
+    def take(self, given: InnerProblem) -> None:
+        """The model of f, which has a diagonal Hessian: the copy minimises it, and x is free of it."""
+        model = given.hessian
+        self.bent = model.metric.weight(model.L, 0.0)  # type: ignore[attr-defined]
+        self.slope = given.gradient - self.bent * given.center
+        if self.sigma == 0.0:
+            self.look(given.start[0], model.L * model.metric.typical)
+
+    def look(self, near: Array, typical: float) -> None:
+        """From now on, with a first sigma as large as the metric."""
+        self.start = self.normal = self.ahead = np.zeros_like(near)
+        self.sigma = typical
+
+    def advance(self, x: Array) -> tuple[float, float]:
+        """A step of the normal; squares of it and of the way."""
+        shifted, weight = x + self.normal / self.sigma, self.sigma + self.bent
+        self.point = prox(self.term, (self.sigma * shifted - self.slope) / weight, weight, self.X)
+        normal = self.sigma * (shifted - self.point)
+        step, way = normal - self.normal, normal - self.start
+        self.normal, self.ahead = normal, normal + step
+        return _square(step) / self.sigma, _square(way) / self.sigma
+
+    def balance(self, origin: Array) -> float:
+        """The next sigma, sqrt(sigma |dn| / |dx|): both travel equally far. One problem is weak evidence."""
+        turned, moved = (math.sqrt(_square(way)) for way in (self.normal - self.start, self.point - origin))
+        wanted = math.sqrt(self.sigma * turned / moved) if moved > 0.0 else self.sigma
+        return min(max(wanted, self.sigma / _SWING), self.sigma * _SWING)
 
 
 @final
 class PlainSteps:
     """Steps in NumPy, for every metric, function and domain with proximal steps: the twin of compiled ones."""
 
-    def __init__(self, oracles: Oracles, metric: Metric, split: Split) -> None:
-        self.oracles, self.metric, self.split = oracles, metric, split
+    def __init__(self, oracles: Oracles, metric: Metric, split: Split, copy: Copy | None) -> None:
+        self.oracles, self.metric, self.split, self.copy = oracles, metric, split, copy
 
     def begin(self, given: InnerProblem) -> None:
         """At the start of a problem."""
-        self.given = given
+        self.given, copy = given, self.copy
         self.X, self.y = given.start
         self.y_ahead = self.y
-        self.base = given.L * self.metric.apply(given.center) - given.gradient
+        self.base = given.hessian.apply(given.center) - given.gradient
+        if copy is not None:
+            self.base = _without(self.base, self.metric, copy.form.linear)
+            self.solver = given.hessian.solver(given.rho, copy.sigma + copy.form.quadratic)
 
     def advance(self, pull: Array | None) -> tuple[float, float]:
         """One step; squares of it and of the way from the origin, in the norm L P + I / rho.
 
         `pull` is B^T y at the start, for a first step that need not make this product.
         """
-        metric, L, rho, origin = self.metric, self.given.L, self.given.rho, self.given.origin
+        metric, L, rho, origin, copy = self.metric, self.given.hessian.L, self.given.rho, self.given.origin, self.copy
         problem, model = self.oracles.problem, self.given.model
         pull = self.oracles.adjoint(self.y_ahead) if pull is None else pull
-        target = self.base - metric.to_basis(pull) + rho * metric.apply_coupling(self.X)
-        if isinstance(metric, Entrywise):
+        sigma = 0.0 if copy is None else copy.sigma
+        pull = pull if copy is None or sigma == 0.0 else pull + copy.ahead
+        target = self.base - metric.to_dual(pull) + metric.apply_near(self.X, rho, sigma)
+        if copy is None:
+            assert isinstance(metric, Entrywise)
             weight = metric.weight(L, rho)
             X = self.x = prox(self.split.f_simple, target / weight, weight, problem.X)
         else:
-            X = metric.solve(target, L, rho)
+            X = self.solver.solve(target)
             self.x = metric.from_basis(X)
         Bx = self.Bx = self.oracles.forward(self.x)
         if model is None:
@@ -163,11 +269,26 @@ class PlainSteps:
         outer = L * metric.norm_squared(X - origin[0]) + float(np.vdot(way, way)) / rho
         self.y_ahead = y + step
         self.X, self.y = X, y
-        return change, outer
+        return _sum((change, outer), copy, self.x)
 
     def end(self) -> tuple[Array, Array, Array, Array, Array]:
         """Coordinates and point of x, y, B x and B^T y; valid for good."""
         return self.X, self.x, self.y, self.Bx, self.oracles.adjoint(self.y)
+
+
+def _without(base: Array, metric: Metric, linear: Array | float) -> Array:
+    """Less a linear term of x, in coordinates."""
+    if isinstance(linear, float | int):
+        return base if linear == 0.0 else base - metric.to_dual(linear + np.zeros_like(base))
+    return base - metric.to_dual(linear)
+
+
+def _sum(squares: tuple[float, float], copy: Copy | None, x: Array) -> tuple[float, float]:
+    """The same with those of a copy of x, where there is one."""
+    if copy is None or copy.sigma == 0.0:
+        return squares
+    change, way = copy.advance(x)
+    return squares[0] + change, squares[1] + way
 
 
 @final
@@ -175,10 +296,11 @@ class CompiledSteps:
     """The steps of `PlainSteps` in two passes each, one per block, besides products and transforms."""
 
     def __init__(
-        self, oracles: Oracles, metric: Spectral | Entrywise, f: SeparableForm, g: SeparableForm, sets: tuple[Any, Any]
-    ) -> None:
+        self, oracles: Oracles, metric: Spectral | Entrywise, f: SeparableForm, g: SeparableForm, sets: tuple[Any, Any],
+        copy: Copy | None,
+    ) -> None:  # fmt: skip
         problem = oracles.problem
-        self.oracles, self.metric, self.f, self.g, self.sets = oracles, metric, f, g, sets
+        self.oracles, self.metric, self.f, self.g, self.sets, self.copy = oracles, metric, f, g, sets, copy
         self.curves = known_curve(f), known_curve(g)
         self.kernels, self.products = load("primal_dual"), load("products")
         self.x_shape, self.y_shape, n, m = problem.X.shape, problem.Y.shape, problem.X.size, problem.Y.size
@@ -187,32 +309,33 @@ class CompiledSteps:
         self.ahead, self.pulled, self.image = np.empty(m), np.empty(n), np.empty(m)
 
     @classmethod
-    def made(cls, oracles: Oracles, metric: Metric, split: Split) -> CompiledSteps | None:
+    def made(cls, oracles: Oracles, metric: Metric, split: Split, copy: Copy | None) -> CompiledSteps | None:
         """Where metrics are diagonal, sets boxes or full spaces, and simple parts without curves."""
         problem = oracles.problem
-        f, g = split.f_simple.separable_form(), split.g_simple.separable_form()
+        f = split.f_simple.separable_form() if copy is None else copy.form
+        g = split.g_simple.separable_form()
         if not jit_enabled(problem.X.size + problem.Y.size) or problem.arrays != NUMPY:
             return None
         if not isinstance(metric, Spectral | Entrywise):
             return None
         if f is None or g is None or known_curve(f) is None or known_curve(g) is None:
             return None
-        # X in the coordinates of a spectral metric has no constraints: they are inactive, or the metric is given up.
-        X = problem.X if isinstance(metric, Entrywise) else FullSpace(1)
+        # Beside a copy x itself is free.
+        X = problem.X if copy is None else FullSpace(1)
         if not isinstance(X, Box | FullSpace) or not isinstance(problem.Y, Box | FullSpace):
             return None
-        sets = known_set(X), known_set(problem.Y)
-        return cls(oracles, metric, f if isinstance(metric, Entrywise) else SeparableForm(), g, sets)
+        return cls(oracles, metric, f, g, (known_set(X), known_set(problem.Y)), copy)
 
     def begin(self, given: InnerProblem) -> None:
-        L, rho, model = given.L, given.rho, given.model
+        hessian, rho, model, copy = given.hessian, given.rho, given.model, self.copy
         self.X, self.y = (_contiguous(part) for part in given.start)
         origin = tuple(_contiguous(part) for part in given.origin)
         self.y_ahead = self.y
-        base = L * self.metric.apply(given.center) - given.gradient - self.f.linear
-        weight, near = L * self.P, rho * self.S
-        stiff = self.f.quadratic
+        base = _without(hessian.apply(given.center) - given.gradient, self.metric, self.f.linear)
+        sigma, stiff = 0.0 if copy is None else copy.sigma, self.f.quadratic
+        weight, near = hessian.L * self.P, rho * self.S + self.metric.spread * sigma
         inverse = 1.0 / (weight + near + (stiff.reshape(-1) if isinstance(stiff, np.ndarray) and stiff.ndim else stiff))
+        self.solver = hessian.solver(rho, sigma + stiff)
         self.primal = PrimalUpdate(_contiguous(base), origin[0], near, inverse, weight)
         constant: Array | float = -self.g.linear
         stiffness: Array | float = 1.0 / rho + self.g.quadratic
@@ -223,16 +346,20 @@ class CompiledSteps:
         self.dual = DualUpdate(spread(constant, self.y_shape), origin[1], inverse_y, 1.0 / rho)
 
     def advance(self, pull: Array | None) -> tuple[float, float]:
-        pulled = _contiguous(self.metric.to_basis(self._adjoint(self.y_ahead) if pull is None else pull))
+        pull, copy = self._adjoint(self.y_ahead) if pull is None else pull, self.copy
+        pull = pull if copy is None or copy.sigma == 0.0 else pull + copy.ahead
+        pulled, base, near = _contiguous(self.metric.to_dual(pull)), self.primal.base, self.primal.near
+        if self.solver.remembers:
+            pulled = pulled + self.solver.correction(base - pulled + near * self.X).reshape(-1)
         X = self.two_X[0] if self.X is not self.two_X[0] else self.two_X[1]
-        change, way = self.kernels.primal_step(X, pulled, self.X, self.primal, self.curves[0], self.sets[0])
+        squares = self.kernels.primal_step(X, pulled, self.X, self.primal, self.curves[0], self.sets[0])
         self.x = self.metric.from_basis(X.reshape(self.x_shape))
         self.Bx = self._forward(self.x)
         y = self.two_y[0] if self.y is not self.two_y[0] else self.two_y[1]
         given = y, self.ahead, self.y, self.Bx, self.dual, self.curves[1], self.sets[1]
-        dual_change, dual_way = self.kernels.dual_step(*given)
+        dual_squares = self.kernels.dual_step(*given)
         self.X, self.y, self.y_ahead = X, y, self.ahead
-        return change + dual_change, way + dual_way
+        return _sum((squares[0] + dual_squares[0], squares[1] + dual_squares[1]), copy, self.x)
 
     def end(self) -> tuple[Array, Array, Array, Array, Array]:
         X, y = self.X.reshape(self.x_shape).copy(), self.y.reshape(self.y_shape).copy()
@@ -284,6 +411,9 @@ class Work(State):
     slope: YArray | None = None
     curvature: float = 0.0
     inside: MirroredIterate | None = None
+    # A normal of f_simple and X at x, and the weight of its steps: 0 where constraints have not been met.
+    normal: XArray | None = None
+    sigma: float = 0.0
 
     def harder(self) -> Work:
         """Twice the work from now on, to half the tolerance."""
@@ -305,8 +435,7 @@ class Proximal:
 
     def solve(self, step: InnerProblem, work: Work) -> tuple[Inside, Work]:
         """What a step on f finds, f being a linear model there; and the work of the next one."""
-        found = self.loop.solve(step, work.steps, work.tolerance, work.known)
-        return found, replace(work, known=found.known)
+        return self.loop.solve(step, work, work.steps)
 
 
 @final
@@ -327,8 +456,8 @@ class Linearised:
         while True:
             assert work.slope is not None
             model = DualModel(work.slope, work.curvature, center)
-            found = self.loop.solve(replace(step, start=(X, y), model=model), left, work.tolerance, work.known)
-            X, y, left, work = found.X, found.y, left - found.taken, replace(work, known=found.known)
+            found, work = self.loop.solve(replace(step, start=(X, y), model=model), work, left)
+            X, y, left = found.X, found.y, left - found.taken
             known = partial(self._known, y)
             answer = self.oracles.try_out(known) if shortened < MOST_SHORTENED else known()
             if answer is None:
@@ -370,22 +499,23 @@ class Slid:
     def solve(self, step: InnerProblem, work: Work) -> tuple[Inside, Work]:
         inside = work.inside
         assert inside is not None
-        model = DualModel(step.gradient, self.metric.weight(step.L, 0.0), step.center)
+        model = DualModel(step.gradient, self.metric.weight(step.hessian.L, 0.0), step.center)
         for taken in range(1, work.steps + 1):
             before = inside
             inside, found = self.iteration.step(before, beside=model)
             x, y = found.y, found.x
             if not self.iteration.oracles.finite(x, y):
                 break
-            change = step.L * self.metric.norm_squared(x - before.y) + inside.L * _square(y - before.here.x)
-            way = step.L * self.metric.norm_squared(x - step.origin[0]) + inside.L * _square(y - step.origin[1])
+            L = step.hessian.L
+            change = L * self.metric.norm_squared(x - before.y) + inside.L * _square(y - before.here.x)
+            way = L * self.metric.norm_squared(x - step.origin[0]) + inside.L * _square(y - step.origin[1])
             if taken >= 2 and change <= work.tolerance**2 * way:
                 break
         # From y's side the coupling is -B^T, and x is its dual variable.
         Bx = None if found.BTy is None else -found.BTy
         BTy = None if found.Bx is None else -found.Bx
         of_g = found.value, found.linearisation, found.error
-        return Inside(x, x, y, taken, Bx, BTy, (), *of_g), replace(work, inside=inside)
+        return Inside(x, x, y, taken, Bx, BTy, *of_g), replace(work, inside=inside)
 
 
 Inner = Proximal | Linearised | Slid

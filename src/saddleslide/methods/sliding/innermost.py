@@ -19,15 +19,16 @@ import numpy as np
 from saddleslide.arrays.base import Array, on_host, zeros
 from saddleslide.kernels import arguments
 from saddleslide.kernels.arguments import LAST, ZERO_X, ZERO_Y, Above, Bands, Blocks, Buffers, Differences, Parts
-from saddleslide.kernels.switch import Kernels, jit_enabled, load, updates
+from saddleslide.kernels.switch import Kernels, jit_enabled, load
+from saddleslide.kernels.updates import updates
 from saddleslide.methods.sliding.anchors import AnchorTerms
 from saddleslide.methods.sliding.known import known_blocks, known_inverse, known_parts
 from saddleslide.methods.sliding.recursion import Ends, Savings, Writer
 from saddleslide.methods.sliding.view import View
-from saddleslide.operators import Matrix
+from saddleslide.operators.explicit import Matrix
 from saddleslide.oracles.oracles import Oracles
-from saddleslide.theory import Level, alpha_sequence
-from saddleslide.theory import alpha as alpha_of
+from saddleslide.theory.levels import Level, alpha_sequence
+from saddleslide.theory.levels import alpha as alpha_of
 
 # Products of one iteration: B and B^T at z and at z~; of a primal-dual one.
 _PRODUCTS, _DUAL_PRODUCTS = 4, 2

@@ -6,21 +6,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saddleslide.domains import Ball, Box, FullSpace, Simplex
+from saddleslide.domains.entrywise import Box, FullSpace
+from saddleslide.domains.norms import Ball
+from saddleslide.domains.simplices import Simplex
 from saddleslide.kernels import arguments
 from saddleslide.kernels.arguments import Blocks, Curve, Dense, Differences, KnownSet, KnownTerm, Parts, Rows, Sparse
-from saddleslide.metrics import Entrywise
+from saddleslide.metrics.base import Entrywise
 from saddleslide.operators.explicit import Matrix, rows_of
 from saddleslide.operators.structured import FiniteDifferences
 
 if TYPE_CHECKING:
     from saddleslide.arrays.base import Array, Shape
-    from saddleslide.domains import Domain
+    from saddleslide.domains.base import Domain
     from saddleslide.functions.base import Function
     from saddleslide.functions.separable import SeparableForm
     from saddleslide.methods.sliding.view import View
-    from saddleslide.metrics import Metric
-    from saddleslide.operators import Operator
+    from saddleslide.metrics.base import Metric
+    from saddleslide.operators.base import Operator
 
 NOTHING = np.zeros(0)
 

@@ -19,13 +19,13 @@ import numpy as np
 from saddleslide.arrays.base import Array, blank, zeros
 from saddleslide.errors import InputError
 from saddleslide.kernels.arguments import Above
-from saddleslide.kernels.switch import updates
+from saddleslide.kernels.updates import updates
 from saddleslide.methods.base import State
 from saddleslide.theory.levels import alpha as alpha_of
 
 if TYPE_CHECKING:
     from saddleslide.arrays.state import YVector, ZVector
-    from saddleslide.domains import Domain
+    from saddleslide.domains.base import Domain
     from saddleslide.methods.sliding.anchors import AnchorTerms
     from saddleslide.methods.sliding.innermost import Sweep
     from saddleslide.theory.levels import Level
@@ -105,18 +105,33 @@ class _LevelState:
         self.models: dict[str, Model] = {}
 
 
-class Recursion:
-    """Algorithm 1 with its buffers, as an iterator: `steps()` yields the running average after every outermost step.
+class Extras(NamedTuple):
+    """What Algorithm 1 can do without.
 
-    `gradients` and `operators` write p_i' and Q_i at flat points, None where absent, and may leave alone entries that
-    are always 0. The blocks of `domain`, the set Z, carry the metric weights. Where given,
     - `pieces` make lower models of the p_i from their gradients, of which the run carries averages along: their weights
       in the bound follow the same recursion as the running average;
+    - `fields` names the operators whose values Q(z~) are averaged beside them, as (<Q(z~), z~>, Q(z~)): since Q is
+      monotone, <Q(u), z_out - u> is at most the average less <average of Q(z~), u>;
     - `innermost` makes all iterations of the last level at once, when there are levels above it;
     - `base` minimises simple terms in the base case, which is else the projection onto the domain;
     - `savings` know the operator at the start, and leave its last correction out: the iterate of its level then ends
       one step behind, and the averages are what they were;
     - `anchors` are the function of the operator's level.
+    """
+
+    pieces: Sequence[Piece | None] | None = None
+    innermost: Sweep | None = None
+    base: Base | None = None
+    savings: Savings | None = None
+    anchors: AnchorTerms | None = None
+    fields: Sequence[str | None] = ()
+
+
+class Recursion:
+    """Algorithm 1 with its buffers, as an iterator: `steps()` yields the running average after every outermost step.
+
+    `gradients` and `operators` write p_i' and Q_i at flat points, None where absent, and may leave alone entries that
+    are always 0. The blocks of `domain`, the set Z, carry the metric weights.
     """
 
     def __init__(
@@ -126,16 +141,14 @@ class Recursion:
         operators: Sequence[Writer | None],
         domain: Domain,
         start: Array,
-        pieces: Sequence[Piece | None] | None = None,
-        innermost: Sweep | None = None,
-        base: Base | None = None,
-        savings: Savings | None = None,
-        anchors: AnchorTerms | None = None,
+        extras: Extras | None = None,
     ) -> None:
-        self.domain, self.innermost, self.base, self.savings = domain, innermost, base, savings
+        pieces, innermost, self.base, self.savings, anchors, fields = extras or Extras()
+        self.domain, self.innermost = domain, innermost
         # The state that the buffers stand for; None in the middle of a step.
         self.held: RecursionState | None = None
         self.pieces = [None] * len(levels) if pieces is None else list(pieces)
+        self.fields = list(fields) or [None] * len(levels)
         self.sizes = [block.size for block in domain.blocks]
         self.edges = np.cumsum([0, *self.sizes], dtype=np.int64)
         self.kernels = updates(start)
@@ -233,17 +246,17 @@ class Recursion:
         self._linearise(this, alpha, Gamma, above, ends)
         self._pass_down(this, eta, above)
         ahead = self._sweep(k + 1, Gamma * alpha, this.passed, ends)
-        self._average_models(k, alpha)
         if this.write_operator is None:
             self.kernels.settle(this.average, this.iterate, ahead, alpha, self.scratch)
-            return
-        self.kernels.combine(this.average, alpha, ahead, 1.0 - alpha, this.average, self.scratch)
-        if self.savings is not None and ends.last:
-            self.savings.skip_last()
-            return
-        self._correct(this, eta, ahead)
-        if this.anchors is not None:
-            this.anchors.follow(alpha, this.operator_ahead)
+        else:
+            self.kernels.combine(this.average, alpha, ahead, 1.0 - alpha, this.average, self.scratch)
+            if self.savings is not None and ends.last:
+                self.savings.skip_last()
+            else:
+                self._correct(this, eta, ahead)
+                if this.anchors is not None:
+                    this.anchors.follow(alpha, this.operator_ahead)
+        self._average_models(k, alpha, ahead)
 
     def _linearise(self, this: _LevelState, alpha: float, Gamma: float, above: Above, ends: Ends) -> None:
         """Gradient at the composed averaging point v = Gamma alpha z + c, and Q at z."""
@@ -272,17 +285,19 @@ class Recursion:
         for part in parts[1:]:
             slope += part
 
-    def _average_models(self, k: int, alpha: float) -> None:
+    def _average_models(self, k: int, alpha: float, ahead: Array) -> None:
         """The weights of the models follow the running average: m <- alpha m_new + (1 - alpha) m."""
-        this = self.levels[k]
-        for i, piece in enumerate(self.pieces[k:], start=k):
-            if piece is None:
-                continue
-            name = self.levels[i].level.term.name
-            new = piece(this.point, this.gradient) if i == k else self.levels[k + 1].models[name]
+        this, piece, field = self.levels[k], self.pieces[k], self.fields[k]
+        below = {} if k + 1 == len(self.levels) else self.levels[k + 1].models
+        # A piece of this level is a new vector; one from below is overwritten there.
+        fresh = {name: (constant, slope.copy() if alpha == 1.0 else slope) for name, (constant, slope) in below.items()}
+        if piece is not None:
+            fresh[this.level.term.name] = piece(this.point, this.gradient)
+        if field is not None:
+            fresh[field] = float(np.vdot(this.operator_ahead, ahead)), this.operator_ahead.copy()
+        for name, new in fresh.items():
             if alpha == 1.0:
-                # A piece of this level is a new vector; one from below is overwritten there.
-                this.models[name] = (new[0], new[1] if i == k else new[1].copy())
+                this.models[name] = new
                 continue
             constant, slope = this.models[name]
             flat = slope.reshape(-1)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from saddleslide.arrays.base import Array, Shape, split
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.searched import split_simple
 from saddleslide.functions.separable import prox
-from saddleslide.methods.sliding.recursion import Base, Writer
-from saddleslide.metrics import Entrywise, Metric
+from saddleslide.metrics.base import Entrywise, Metric
 from saddleslide.problem import SaddleProblem
+
+if TYPE_CHECKING:
+    from saddleslide.methods.sliding.recursion import Base, Writer
 
 # Turns the centre of one block into its minimiser, in place, for a weight.
 BlockBase = Callable[[Array, float], None]
