@@ -7,7 +7,7 @@
     python -m benchmarks --docs              put the committed measurements into docs/speed.md, and measure nothing
 
 One thread for everything. Exit code 1 when a ratio is worse than the committed one by more than the slack of
-`benchmarks.speed.report`. Times of other solvers are measured by `python -m benchmarks.peers`.
+`benchmarks.speed.report`. Times of other solvers are measured by `python -m benchmarks.arena`.
 """
 
 from __future__ import annotations

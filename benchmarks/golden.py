@@ -7,6 +7,11 @@ Problems of the gallery and of every kind of function, with `solve` by every met
 plans of the theorems in every regime, each with compiled loops and without: status, calls, and a hash of the bits of x
 and y. Bits belong to one machine and one set of versions, which the file names; elsewhere compare statuses and calls.
 Only public names are used, so that the file outlives any move of the code.
+
+The file holds the answers of the commit that wrote it last, and is no reference for their being right. A change that
+should change no answer is checked against it; one that changes answers on purpose writes it anew in the same commit,
+whose message says which lines changed and why. On another processor write one of the commit before and compare with
+that.
 """
 
 from __future__ import annotations

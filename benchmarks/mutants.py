@@ -24,13 +24,13 @@ R, A, C, P = (
     "methods/sliding/inner.py",
     "methods/restarted_primal_dual.py",
 )
-J, B, D, S, M = (
+J, B, S, M = (
     "certificates/judge.py",
     "methods/sliding/bilinear.py",
-    "domains.py",
     "certificates/residuals.py",
     "methods/sliding/anchors.py",
 )
+K, Q = "certificates/bounds.py", "certificates/inspection.py"
 TRANSCRIPTIONS = ("tests/methods/test_transcriptions.py", "tests/methods/test_known_methods.py")
 SOLVE = (
     "tests/methods/test_core_rates.py",
@@ -70,6 +70,16 @@ SPARSE, SIZES, FORGED = (
     ("tests/arrays/test_file_sizes.py",),
     ("tests/runs/test_forged_checkpoints.py",),
 )
+WITHIN, LEVELS, OBJECTIVES = (
+    ("tests/certificates/test_within.py",),
+    ("tests/certificates/test_levels.py",),
+    ("tests/problem/test_objectives.py",),
+)
+INTERIOR, SETS, CATALOGUE = (
+    ("tests/methods/test_interior_point.py",),
+    ("tests/domains/test_catalogue.py",),
+    ("tests/functions/test_catalogue.py",),
+)
 # File, what stands there, what is put there, tests.
 MUTANTS = (
     (R, "1.0 - alpha, this.average, self.scratch", "alpha, this.average, self.scratch", TRANSCRIPTIONS),
@@ -100,20 +110,20 @@ MUTANTS = (
     (M, "        if first:\n", "        if True:\n", THRIFT),
     (A, "lift = self.oracles.problem.X.project(here.x + b * (here.x - before.x))",
      "lift = self.oracles.problem.X.project(here.x - b * (here.x - before.x))", SOLVE),
-    (A, "measured = 2.0 * excess / square", "measured = 0.02 * excess / square", SOLVE),
+    (A, "bent = 2.0 * excess if", "bent = 0.02 * excess if", SOLVE),
     (A, "keep * old_constant + weight * constant", "old_constant + weight * constant", SOLVE),
     (A, "value - float(np.vdot(slope, v.x)) - lost", "value - lost", SOLVE),
-    (C, "given.L * self.metric.apply(given.center) - given", "given.L * self.metric.apply(given.center) + given", LOOP),
+    (C, "self.base = given.hessian.apply(given.center) - g", "self.base = given.hessian.apply(given.center) + g", LOOP),
     (C, "self.y_ahead = y + step", "self.y_ahead = y - step", LOOP),
     (C, "self.y + rho * Bx, 1.0 / rho", "self.y - rho * Bx, 1.0 / rho", LOOP),
     (P, "beyond = (1.0 + theta) * new -", "beyond = new -", SOLVE),
-    (P, "x - pull / step_x", "x + pull / step_x", SOLVE),
-    (P, "mean_x + (x - mean_x) / length", "mean_x + (x + mean_x) / length", SOLVE),
-    (J, "bound -= margin", "bound += 1e-3 * abs(bound)", SOLVE),
-    (J, "bound += margin", "bound -= 1e-3 * abs(bound)", SOLVE),
+    (P, "new = oracles.prox_f(x - pull", "new = oracles.prox_f(x + pull", SOLVE),
+    (P, "* beyond + share * x0", "* beyond + share * x", ("tests/kernels/test_grids.py",)),
+    (K, "bound -= margin", "bound += 1e-3 * abs(bound)", SOLVE),
+    (K, "bound += margin", "bound -= 1e-3 * abs(bound)", SOLVE),
     (J, "self.known_gap <= self.target", "self.known_gap <= 10.0 * self.target", SOLVE),
-    (J, "self._accept_lower(constant + found.lower - g_value", "self._accept_lower(constant + found.lower", SOLVE),
-    (J, "_accept_upper(value - found.lower", "_accept_upper(value - found.value", SOLVE_PLANTED),
+    (J, "self.accept_lower(constant + found.lower - g_value", "self.accept_lower(constant + found.lower", SOLVE),
+    (J, "accept_upper(at.value - found.lower", "accept_upper(at.value - found.value", SOLVE_PLANTED),
     ("functions/searched.py", "0.5 * mu * way * way", "5.0 * mu * way * way", RESIDUALS),
     (S, "+ 0.5 * float(np.vdot(move, turn))", "+ 5.0 * float(np.vdot(move, turn))", RESIDUALS),
     (G, "f - above.lower + rounding", "f - above.lower - rounding", CERTIFICATE),
@@ -140,17 +150,17 @@ MUTANTS = (
     ("functions/separable.py", "inside = size <= v + stiffness * delta", "inside = size <= v", FUNCTIONS),
     ("theory/restarts.py", "Omega ** ((nu - 1.0)", "Omega ** ((1.0 - nu)", REGIMES),
     ("theory/mixed.py", "(16.0 * L_xy**2 * diameter**2)", "(4.0 * L_xy**2 * diameter**2)", REGIMES),
-    ("methods/schedule/regimes.py", "\"x\" in declared) if free_y", "\"x\" in declared) if free_x", REGIMES),
+    ("methods/schedule/moduli.py", "problem.X, coupling, free_y)", "problem.X, coupling, free_x)", REGIMES),
     # What makes claims true, taken back.
     (G, "from_x = errors_at(problem.f, x, f).value + on_Y", "from_x = on_Y", ROUNDING),
-    (J, "return candidate.value + simple, error + FEW *", "return candidate.value + simple, FEW *", ROUNDING),
-    (J, "self._f.margin(pull, shift, found)", "shift * float(np.linalg.norm(self.x))", ROUNDING),
-    (J, "if not apart > 0.0:", "if not apart > 0.0 or True:", ROUNDING),
-    ("functions/base.py", "return is_callers(part)", "return False", ("tests/certificates/test_own_claims.py",)),
-    ("functions/base.py", "return isinstance(part, kind) and not is_own_class(part)", "return isinstance(part, kind)",
+    (Q, "return candidate.value + simple, error + FEW *", "return candidate.value + simple, FEW *", ROUNDING),
+    (J, "asked.f.margin(pull, at.pull_error, found)", "at.pull_error * float(np.linalg.norm(self.x))", ROUNDING),
+    (K, "if not apart > 0.0:", "if not apart > 0.0 or True:", ROUNDING),
+    ("functions/trust.py", "return is_callers(part)", "return False", ("tests/certificates/test_own_claims.py",)),
+    ("functions/trust.py", "return isinstance(part, kind) and not is_own_class(part)", "return isinstance(part, kind)",
      ("tests/certificates/test_own_claims.py",)),
-    ("arrays/kinds.py", 'return any(callable(getattr(kind, name, None)) for name in getattr(part, "__dict__", ()))',
-     "return False", ("tests/certificates/test_own_claims.py",)),
+    ("arrays/kinds.py", 'return not _methods_of(kind).isdisjoint(getattr(part, "__dict__", ()))', "return False",
+     ("tests/certificates/test_own_claims.py",)),
     ("functions/quadratic.py", "            skew = 0.5 * self.symmetry_test.bound", "            skew = 0.0",
      ("tests/certificates/test_guards.py",)),
     ("runs/answer.py", "    return missed if missed > allowed else 0.0", "    return 0.0", CONSTRAINED),
@@ -178,9 +188,33 @@ MUTANTS = (
     ("api/resumption.py", "    except Exception as error:\n        if theirs",
      "    except OSError as error:\n        if theirs", FORGED),
     ("errors.py", "        error.add_note(_COPY)\n", "        pass\n", ("tests/operators/test_read_only.py",)),
-    ("functions/lifted.py", 'name=f"{name}: A")', 'name="B")', ("tests/operators/test_read_only.py",)),
+    ("functions/linear_model.py", 'name=f"{name}: A")', 'name="B")', ("tests/operators/test_read_only.py",)),
     ("functions/entries.py", "np.where(large > 4.0 * small, mean, low", "np.where(large < 0.0, mean, low", ENTRIES),
     ("functions/entries.py", "if form is None or f.own_code:", "if True:", ENTRIES),
+    # Bounds without ends, and what has come to the rooms since.
+    ("certificates/within.py", "0.5 * tau * (way * way - radius * radius)", "0.5 * tau * way * way", WITHIN),
+    ("certificates/within.py", "base - fall - inner * fall", "base - 0.9 * fall - inner * fall", WITHIN),
+    ("certificates/cuts.py", "up = along - across / mu", "up = along + across / mu", RESIDUALS),
+    ("certificates/cuts.py", "(known.gradient - last.gradient) / size", "(known.gradient - last.gradient)", RESIDUALS),
+    ("certificates/levels.py", "return function.factor * slope, function.factor * offset", "return slope, offset",
+     LEVELS),
+    ("certificates/levels.py", "round_up(data + math.sqrt(2.0 * left), data)", "round_up(math.sqrt(left), data)",
+     LEVELS),
+    ("methods/interior_point.py", "= -both[self.kinked]", "= both[self.kinked]", INTERIOR),
+    ("methods/interior_point.py", "z_lower - to_lower * du", "z_lower + to_lower * du", INTERIOR),
+    ("problem/objectives.py", "and has_prox(both, X)", "and has_prox(alone, X)", OBJECTIVES),
+    ("problem/objectives.py", "dual = term.scale * parts[id(term)]", "dual = parts[id(term)]", OBJECTIVES),
+    ("functions/norms.py", "max(size - float(step), 0.0) / size", "max(size - 2.0 * float(step), 0.0) / size",
+     CATALOGUE),
+    ("functions/norms.py", "shorten_groups(center, norms, step * spread(", "shorten_groups(center, norms, spread(",
+     CATALOGUE),
+    ("domains/simplices.py", "found /= found.sum()", "pass", SETS),
+    ("domains/simplices.py", "if float(at(float(shifts[middle])).sum()) >= self.total:",
+     "if float(at(float(shifts[middle])).sum()) < self.total:", SETS),
+    ("domains/treeplex.py", "1.0 / (1.0 + sum(curve.slope", "1.0 / (2.0 + sum(curve.slope", SETS),
+    ("domains/cones.py", "half = 0.5 * first + 0.5 * norm", "half = norm", SETS),
+    ("domains/planes.py", "out -= excess * normal", "out -= 0.5 * excess * normal", SETS),
+    ("domains/matrices.py", "values[0] += self.ball_radius", "values[0] -= self.ball_radius", SETS),
 )  # fmt: skip
 
 

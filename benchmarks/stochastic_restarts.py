@@ -31,7 +31,7 @@ from saddleslide.domains import FullSpace
 from saddleslide.functions import Linear, Noisy, Quadratic
 from saddleslide.methods.sliding import Recursion
 from saddleslide.methods.sliding.anchors import Anchors
-from saddleslide.methods.sliding.bilinear import gradient_writers, product_domain, product_writer, taken_anchors
+from saddleslide.methods.sliding.bilinear import gradient_writers, product_domain, product_writer, take_anchors
 from saddleslide.methods.sliding.recursion import Writer
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import Samples, drawn_problem
@@ -137,7 +137,7 @@ def exact_inside(known: Known, stage: Stage, count: int, runs: int) -> np.ndarra
     x, y = np.zeros(problem.X.shape), np.zeros(problem.Y.shape)
     for _ in range(count):
         gradients = gradient_writers(exact, exact.problem) | {
-            "B": _anchors(noisy, taken_anchors(noisy, stage, (x, y), noisy.problem))
+            "B": _anchors(noisy, take_anchors(noisy, stage, (x, y), noisy.problem))
         }
         names = [level.term.name for level in levels]
         operators = [product_writer(exact) if name == "B" else None for name in names]

@@ -11,69 +11,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
-import saddleslide as ss
-from benchmarks.peers.environments import ROOT, environment
+from benchmarks.arena.contest import Book, programs
 from benchmarks.tournament.cells import Cell, Instances, cells_of, tuned_row
 from benchmarks.tournament.instances import KINDS, tests, validation
 from benchmarks.tournament.table import summary, table
-from benchmarks.tournament.tuning import PEERS, TARGETS, Peer
-from benchmarks.tournament.workers import Worker
+from benchmarks.tournament.tuning import PEERS, TARGETS
 
-Programs = dict[str, tuple[Peer, Worker]]
-
-
-@contextmanager
-def programs(environments: Path, scratch: Path) -> Iterator[tuple[Worker, Programs]]:
-    """All programs, started; ended whatever happens."""
-    with ExitStack() as stack:
-        path = os.pathsep.join([str(ROOT), str(Path(ss.__file__).parents[1])])
-        ours = Worker([sys.executable, "-m", "benchmarks.tournament.ours"], scratch / "ours", path)
-        stack.callback(ours.close)
-        peers: Programs = {}
-        for peer in PEERS:
-            python, reason = environment(peer.environment, environments)
-            if reason:
-                print(f"{peer.name}: {reason}", flush=True)
-                continue
-            worker = Worker([str(python), str(peer.program)], scratch / peer.program.stem)
-            stack.callback(worker.close)
-            peers[peer.name] = (peer, worker)
-        yield ours, peers
-
-
-class Book:
-    """What is known so far, written after every step."""
-
-    def __init__(self, path: Path | None, again: bool) -> None:
-        self.path = path
-        held: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path and path.exists() else {}
-        self.tuned: dict[str, dict[str, Any]] = held.get("tuned", {})
-        self.cells: list[dict[str, Any]] = [] if again else held.get("cells", [])
-
-    def has(self, kind: str, pair: tuple[int, int], target: float) -> bool:
-        return any((row["kind"], tuple(row["pair"]), row["target"]) == (kind, pair, target) for row in self.cells)
-
-    def write(self) -> None:
-        if self.path is None:
-            return
-        tuned = ",\n  ".join(f"{json.dumps(kind)}: {json.dumps(rows)}" for kind, rows in self.tuned.items())
-        cells = ",\n  ".join(json.dumps(row) for row in self.cells)
-        head = f'"version": "{ss.__version__}", "targets": {list(TARGETS)}'
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = f'{{{head},\n"tuned": {{\n  {tuned}\n}},\n"cells": [\n  {cells}\n]}}\n'
-        self.path.write_text(text, encoding="utf-8")
+OURS = "benchmarks.tournament.ours"
+KEY = ("kind", "pair", "target")
 
 
 def carry_out(book: Book, kinds: list[str], rounds: int, environments: Path, n: int | None, most: int) -> None:
-    with tempfile.TemporaryDirectory() as folder, programs(environments, Path(folder)) as (ours, peers):
+    with tempfile.TemporaryDirectory() as folder, programs(OURS, PEERS, environments, Path(folder)) as (ours, peers):
         instances = Instances(Path(folder), n)
         for kind in kinds:
             settings = book.tuned.setdefault(kind, {})
@@ -100,7 +52,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5, help="use the first so many test pairs (default 5)")
     parser.add_argument("--size", type=int, help="pixels per side in place of the instances' own")
     chosen = parser.parse_args()
-    book = Book(chosen.out, chosen.again)
+    book = Book(chosen.out, KEY, {"targets": list(TARGETS)}, chosen.again)
     carry_out(book, chosen.only, chosen.rounds, chosen.environments, chosen.size, chosen.pairs)
     print(table(book.cells))
     print(summary(book.cells))

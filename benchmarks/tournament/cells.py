@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arena.tuning import Hit, Peer, exact_hit, tuned
+from benchmarks.arena.workers import Worker
 from benchmarks.tournament.instances import check, picture_of, problem_of
 from benchmarks.tournament.judge import Judge, Solve, factored
 from benchmarks.tournament.programs.picture import Picture, save
-from benchmarks.tournament.tuning import TARGETS, Hit, Peer, exact_hit, tuned
-from benchmarks.tournament.workers import Worker
+from benchmarks.tournament.tuning import TARGETS
 
 # Runs within a round; every one counts.
 REPEAT = 2
@@ -61,7 +62,7 @@ class Instances:
 
 def tuned_row(peer: Peer, worker: Worker, instance: Instance) -> dict[str, Any]:
     """The best setting for every target, as plain data."""
-    found = tuned(peer, worker, instance.judge, instance.path)
+    found = tuned(peer, worker, instance.judge, instance.path, TARGETS)
     return {
         f"{target:g}": {"setting": setting, "iterations": hit.iteration, "seconds": float(f"{hit.seconds:.3g}")}
         for target, (setting, hit) in found.items()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy.linalg
 
+from benchmarks.arena.tuning import first_below
 from benchmarks.tournament.programs.picture import Picture
 
 # What may be left of the minimum over x, relative to the gap at the start; the smallest target is 1e-6.
@@ -80,14 +81,4 @@ class Judge:
         return best
 
     def first(self, xs: Sequence[np.ndarray], ys: Sequence[np.ndarray], target: float) -> int | None:
-        """Index of the first point below the target: halving, then back as long as earlier points are below too."""
-        low, high = -1, len(xs) - 1
-        if high < 0 or not self.gap(xs[high], ys[high]) <= target:
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.gap(xs[middle], ys[middle]) <= target else (middle, high)
-        # Gaps need not fall all the way: what was passed by is looked at again.
-        while high > 1 and self.gap(xs[high - 2], ys[high - 2]) <= target:
-            high -= 2
-        return high
+        return first_below(lambda k: self.gap(xs[k], ys[k]), len(xs), target)

@@ -7,8 +7,6 @@ certificates not; and the seconds of the whole call, certificates included.
 from __future__ import annotations
 
 import gc
-import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,10 +15,10 @@ from typing import Any
 import numpy as np
 
 import saddleslide as ss
+from benchmarks.arena.programs.serving import now, reply_to
 from benchmarks.tournament.instances import problem_of
-from benchmarks.tournament.programs.clock import now
+from saddleslide import metrics
 from saddleslide.certificates.judge import Judge
-from saddleslide.methods import metric_choice
 from saddleslide.methods.adaptive_sliding import Iteration
 
 JUDGING = ("open", "judge", "judge_exactly", "judge_start", "gap_at", "certificate")
@@ -61,7 +59,7 @@ class Tape:
 def watched(tape: Tape) -> Iterator[None]:
     """The package with its judge's time set apart and its candidates kept."""
     held = {name: getattr(Judge, name) for name in JUDGING}
-    step, fit = Iteration.step, metric_choice.fit_spectral
+    step, fit = Iteration.step, metrics.fit_spectral
 
     def stepped(self: Iteration, *given: Any, **named: Any) -> Any:
         after, candidate = step(self, *given, **named)
@@ -78,13 +76,13 @@ def watched(tape: Tape) -> Iterator[None]:
 
     for name, work in held.items():
         setattr(Judge, name, tape.not_counted(work))
-    Iteration.step, metric_choice.fit_spectral = stepped, fitted
+    Iteration.step, metrics.fit_spectral = stepped, fitted
     try:
         yield
     finally:
         for name, work in held.items():
             setattr(Judge, name, work)
-        Iteration.step, metric_choice.fit_spectral = step, fit
+        Iteration.step, metrics.fit_spectral = step, fit
 
 
 def solved(task: dict[str, Any], tape: Tape | None) -> tuple[np.ndarray, ss.Result]:
@@ -122,15 +120,5 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def main() -> None:
-    print(json.dumps({"note": f"saddleslide {ss.__version__}"}), flush=True)
-    for line in sys.stdin:
-        try:
-            reply = answer(json.loads(line))
-        except Exception as error:
-            reply = {"failed": f"{type(error).__name__}: {error}"[:200]}
-        print(json.dumps(reply), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    reply_to(answer, f"saddleslide {ss.__version__}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from picture import Picture
+from picture import Picture, load
 from serving import Recorder, serve
 
 # A residual that is all rounding: far below any target.
@@ -78,4 +78,4 @@ def method(picture: Picture, setting: dict[str, Any], recorder: Recorder) -> Non
 
 
 if __name__ == "__main__":
-    serve(method, f"numpy {np.__version__}")
+    serve(method, load, f"numpy {np.__version__}")

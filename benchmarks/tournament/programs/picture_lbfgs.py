@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 import scipy.optimize
-from picture import Picture
+from picture import Picture, load
 from serving import Recorder, serve
 
 
@@ -46,4 +46,4 @@ def method(picture: Picture, setting: dict[str, Any], recorder: Recorder) -> Non
 
 
 if __name__ == "__main__":
-    serve(method, f"scipy {scipy.__version__}")
+    serve(method, load, f"scipy {scipy.__version__}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import odl
-from picture import Picture
+from picture import Picture, load
 from serving import Recorder, serve
 from stacked import Stacked, norm_of
 
@@ -51,4 +51,4 @@ def method(picture: Picture, setting: dict[str, Any], recorder: Recorder) -> Non
 
 
 if __name__ == "__main__":
-    serve(method, f"odl {version('odl')}")
+    serve(method, load, f"odl {version('odl')}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pylops
 import pyproximal
-from picture import Picture
+from picture import Picture, load
 from pyproximal.optimization.primaldual import PrimalDual
 from serving import Recorder, serve
 from stacked import Stacked, norm_of
@@ -65,4 +65,4 @@ def method(picture: Picture, setting: dict[str, Any], recorder: Recorder) -> Non
 
 
 if __name__ == "__main__":
-    serve(method, f"pyproximal {version('pyproximal')}")
+    serve(method, load, f"pyproximal {version('pyproximal')}")
