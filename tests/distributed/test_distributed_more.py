@@ -300,6 +300,7 @@ def own_client():
     """A cluster that no other test has killed anything of."""
     need("distributed")
     with ss.distributed.local(workers=2) as made:
+        made.wait_for_workers(2, timeout=600)
         yield made
 
 
@@ -310,24 +311,25 @@ def test_an_agent_s_worker_killed_is_an_exchange_begun_anew(own_client, monkeypa
     W = ss.gallery.consensus([part() for part in parts(count=6)], graph).coupling
     expected = W.adjoint(W.forward(x))
     assert np.allclose(there.coupling.adjoint(there.coupling.forward(x)), expected)
-    pids = client.run(os.getpid)
-    killed = sorted(pids)[0]
+    # Agents go where workers are known when they are placed: where that was one alone, the other has none to lose.
+    homes, pids = list(there.f.network.homes.values()), client.run(os.getpid)
+    killed = homes[0]
     # A scheduler may list the dead worker for a while: agents that are sent there must not be waited for.
     late = [frozenset(pids)]
     known = cluster.find_workers
     monkeypatch.setattr(cluster, "find_workers", lambda client: late.pop() if late else known(client))
     os.kill(pids[killed], signal.SIGKILL)
-    # On a busy machine it may answer once more before it is gone.
+    # Until its process is gone it may still answer.
     with contextlib.suppress(ProcessLookupError):
         while not os.kill(pids[killed], 0):
             time.sleep(0.01)
     assert np.allclose(there.coupling.adjoint(there.coupling.forward(x)), expected)
     assert not late
-    # One exchange was repeated, for the three agents of that worker; the other worker's are still the same.
+    # One exchange was repeated, for the agents of that worker; the others are still the same.
     counts = there.f.counts
     (again,) = counts.repeats
-    assert (again.call, again.worker, again.reason, len(again.parts)) == (counts.calls - 1, killed, "lost", 3)
-    assert (counts.lost, counts.built) == (1, 9)
+    assert (again.call, again.worker, again.reason) == (counts.calls - 1, killed, "lost")
+    assert len(again.parts) == homes.count(killed) and counts.built == 6 + homes.count(killed) and counts.lost == 1
     assert np.allclose(there.f.gradient(x), np.stack([part().gradient(x[i]) for i, part in enumerate(parts(count=6))]))
     there.f.network.close()
     client.wait_for_workers(2, timeout=600)
