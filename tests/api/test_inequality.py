@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -328,7 +329,9 @@ def test_a_run_goes_on_from_its_checkpoint_with_the_same_bits(tmp_path):
     game, file = Game(2), tmp_path / "run.npz"
     parts = game.components()
     sampled = [ss.Component(F.Noisy(parts[0].function, sigma=0.3), name="p1"), *parts[1:]]
-    for components in (parts, sampled):
+    # A name that belongs to the second block of a saddle problem.
+    named = [replace(parts[0], name="g"), *parts[1:]]
+    for components in (parts, sampled, named):
         whole = ss.slide(components, game.domain, np.zeros(6), (6, 2, 1, 3))
         cut = ss.slide(components, game.domain, np.zeros(6), (6, 2, 1, 3), max_steps=2, checkpoint=file)
         assert (cut.status.name, len(cut.history)) == ("STEP_LIMIT", 2)
@@ -380,6 +383,7 @@ def test_unbounded_domains_certify_nothing_and_inexact_oracles_count_their_delta
 
 
 WRONG = {
+    "a target beyond double precision": ({"tol": 1e-300}, "budgets are beyond double precision; expected a larger tol"),
     "neither tol nor loops": ({}, "tol is None and loops is None; expected one of them"),
     "no target": ({"tol": 0.0}, "tol is 0; expected a number > 0"),
     "an unknown price": ({"tol": 1.0, "costs": {"h": 1.0}}, "costs has 'h'; expected names among"),

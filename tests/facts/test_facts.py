@@ -1,6 +1,7 @@
 """What is known of a problem: costs from sizes, variances and constants in the norms of a plan, hypotheses."""
 
 import numpy as np
+import pytest
 
 import saddleslide as ss
 from saddleslide.facts.costs import estimate_costs, g_steps_per_gradient, gradient_cost, measure_costs, product_cost
@@ -40,9 +41,11 @@ def test_constants_in_the_norm_of_a_metric():
     found = constants_in(metric, problem, {name: Constant(value, "") for name, value in euclidean.items()}, {})
     assert [round(found[name].value, 6) for name in ("H_x", "mu_x", "L_xy")] == [1.0, 1.0, 1.0]
     metric = ss.metrics.Diagonal([0.5, 4.0])
-    declared = oracles_in(metric, {"f": (0.1, 3.0), "g": (0.1, 3.0)}, (2,))
-    assert declared == {"f": (0.1, 6.0), "g": (0.1, 3.0)}
-    assert noise_in(metric, {"sigma2_x": Constant(3.0, "declared")}, (2,))["sigma2_x"].value == 6.0
+    norms = (metric, ss.metrics.Operator.of(np.diag([0.25, 1.0])))
+    declared = oracles_in(norms, {"f": (0.1, 3.0), "g": (0.1, 3.0)}, problem)
+    assert declared["f"] == (0.1, 6.0) and declared["g"] == (0.1, pytest.approx(12.0))
+    noise = noise_in(norms, {"sigma2_x": Constant(3.0, "declared"), "sigma2_y": Constant(1.0, "declared")}, problem)
+    assert [noise[name].value for name in ("sigma2_x", "sigma2_y")] == pytest.approx([6.0, 4.0])
     box = ss.domains.Box(-1.0, 1.0, shape=2)
     assert Omega_in(ss.metrics.Diagonal([1.0, 4.0]), box, np.zeros(2)) == 5.0
 

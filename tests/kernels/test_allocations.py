@@ -53,7 +53,7 @@ def recursion_of(T, coupling, X="full", Y="interval", betas=(0.0, 0.0), primal_d
     rng = np.random.default_rng(5)
     start = tuple(block.project(0.1 * rng.standard_normal(block.shape)) for block in (problem.X, problem.Y))
     norm = None if metric is None else metric.with_coupling(B)
-    view = View(problem, F.Zero(), F.Zero() if g_simple is None else g_simple, norm, primal_dual)
+    view = View(problem, F.Zero(), F.Zero() if g_simple is None else g_simple, (norm, None), primal_dual)
     return bilinear_recursion(Oracles(problem), Stage(place(TERMS, (3, 1, T)), 1.0, *betas), start, view)
 
 

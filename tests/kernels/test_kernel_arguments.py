@@ -122,7 +122,7 @@ def sweep(B, betas=(0.0, 0.0), metric=None, primal_dual=False):
     q = F.Quadratic(1.0)
     problem = ss.SaddleProblem(f=q, g=q, B=B, X=D.FullSpace(B.x_shape), Y=D.Box(-1.0, 1.0, shape=B.y_shape))
     levels = ss.plan(problem, order="fgB", loops=(2, 1, 3)).schedule.levels
-    view = View(problem, metric=None if metric is None else metric.with_coupling(B), primal_dual=primal_dual)
+    view = View(problem, norms=(None if metric is None else metric.with_coupling(B), None), primal_dual=primal_dual)
     start = np.full(B.x_shape, 0.1), np.full(B.y_shape, 0.1)
     list(bilinear_recursion(Oracles(problem), Stage(levels, 1.0, *betas), start, view).steps())
 

@@ -23,7 +23,7 @@ def recursion_of(coupling, X="full", Y="full", f="nothing", g="nothing", metric=
     B = COUPLINGS[coupling]
     problem = ss.SaddleProblem(f=rest, g=Q.Quadratic(0.6), B=B, X=sets(PICTURE)[X], Y=sets(FIELD)[Y])
     norm = METRICS[metric]
-    view = View(problem, terms(PICTURE)[f], terms(FIELD)[g], None if norm is None else norm.with_coupling(B))
+    view = View(problem, terms(PICTURE)[f], terms(FIELD)[g], (None if norm is None else norm.with_coupling(B), None))
     oracles, rng = Oracles(problem), np.random.default_rng(2)
     start = tuple(D.project(0.3 * rng.standard_normal(D.shape)) for D in (problem.X, problem.Y))
     return bilinear_recursion(oracles, Stage(LEVELS, 1.0, *betas), start, view), oracles
@@ -134,7 +134,7 @@ def test_no_vector_is_allocated_per_step(metric, simple):
     ]
     g = Q.Quadratic(0.5) if simple else Q.Zero()
     with jit(True):
-        view = View(problem, Q.Zero(), g, None if norm is None else norm.with_coupling(B))
+        view = View(problem, Q.Zero(), g, (None if norm is None else norm.with_coupling(B), None))
         start = (np.ones(picture), np.full(field, 0.05))
         steps = bilinear_recursion(Oracles(problem), Stage(LEVELS, 1.0), start, view).steps()
         next(steps)

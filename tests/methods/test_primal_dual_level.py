@@ -23,7 +23,9 @@ def averages(coupling="dense", X="full", Y="full", f="nothing", g="nothing", met
     B, norm = COUPLINGS[coupling], METRICS[metric]
     rest = Q.Quadratic(1.3) + Q.Linear(np.random.default_rng(1).standard_normal(PICTURE))
     problem = ss.SaddleProblem(f=rest, g=Q.Quadratic(0.6), B=B, X=sets(PICTURE)[X], Y=sets(FIELD)[Y])
-    view = View(problem, terms(PICTURE)[f], terms(FIELD)[g], None if norm is None else norm.with_coupling(B), True)
+    view = View(
+        problem, terms(PICTURE)[f], terms(FIELD)[g], (None if norm is None else norm.with_coupling(B), None), True
+    )
     rng = np.random.default_rng(2)
     start = tuple(D.project(0.3 * rng.standard_normal(D.shape)) for D in (problem.X, problem.Y))
     with jit(on):

@@ -115,7 +115,7 @@ def test_norms_of_x_spare_the_same(coupling, norm, zero):
     problem = problem_with(coupling)
     levels = ss.plan(problem, order="fgB", loops=(3, 2, 5), metric=(1.0, 2.0)).schedule.levels
     metric = norm(np.linspace(1.0, 3.0, 20).reshape(PICTURE)).with_coupling(problem.coupling)
-    start, view = start_of(problem, zero), View(problem, metric=metric)
+    start, view = start_of(problem, zero), View(problem, norms=(metric, None))
     found = []
     for compiled in (True, False):
         with jit(compiled):
@@ -265,16 +265,6 @@ def test_an_anchored_run_that_is_taken_up_again_knows_its_averages(tmp_path, ord
                                   np.concatenate([whole.x.ravel(), whole.y.ravel()]))  # fmt: skip
     assert (after.calls, after.spared) == (whole.calls, whole.spared) == (after.calls, 4)
     assert vars(after.counted) == plan.predicted_calls
-
-
-def test_anchors_beside_a_metric_are_refused_before_any_call():
-    B = np.random.default_rng(0).standard_normal((3, 5))
-    mine = CountedProblem(B, norm=float(np.linalg.norm(B, 2)))
-    levels = ss.plan(mine.problem, order="fgB", loops=(2, 2, 2), metric=(1.0, 2.0)).schedule.levels
-    plan = stage_plan((Stage(levels, 1.0, 0.3, 0.2),), tol=1e-3, given=Diagonal(np.ones(5)))
-    with pytest.raises(ss.errors.InputError, match="anchors and a metric"):
-        ss.run(mine.problem, plan)
-    assert mine.total == 0
 
 
 def test_a_limit_of_the_calls_made_is_no_limit():

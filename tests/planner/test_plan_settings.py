@@ -14,9 +14,8 @@ import saddleslide as ss
 from composite import Composite
 from plans import rescheduled
 from saddleslide.errors import InputError
-from saddleslide.facts.metric_constants import Omega_in, constants_in
+from saddleslide.facts.metric_constants import Omega_in, constants_in, constants_in_norms
 from saddleslide.methods.schedule.planner import theorem_plan
-from saddleslide.metrics.base import Metric
 from saddleslide.theory.hypotheses import ESTIMATE
 from support import gathered
 
@@ -141,9 +140,8 @@ def test_declared_constants_and_orders_keep_their_functions_whole():
         ss.plan(problem, 0.1, simple=("h",))
     with pytest.raises(InputError, match="simple terms are for regimes 'degenerate' and 'restarts'"):
         ss.plan(problem, 0.1, simple=("g",), regime="mixed")
-    ones = ss.metrics.Diagonal(np.ones(problem.X.shape))
-    with pytest.raises(InputError, match="restarts take simple terms without anchors, noise and a metric"):
-        ss.plan(problem, 0.1, simple=("g",), regime="restarts", metric=ones)
+    with pytest.raises(InputError, match="restarts take simple terms without anchors and noise"):
+        ss.plan(problem, 0.1, simple=("g",), regime="restarts", anchors=True, interior=("x", "y"))
     # Simple terms are no obstacle; what is missing is curvature of y.
     with pytest.raises(InputError, match="regime 'restarts' expects both > 0"):
         ss.plan(problem, 0.1, simple=("g",), regime="restarts")
@@ -203,6 +201,9 @@ def test_constants_in_a_norm_are_generalised_eigenvalues():
     assert found["H_x"].value == pytest.approx(values[-1], rel=1e-9)
     assert found["mu_x"].value == pytest.approx(values[0], rel=1e-6)
     assert norm <= found["L_xy"].value <= 1.1 * norm and ESTIMATE in found["L_xy"].origin
+    # A matrix B at hand is seen in the norm, and nothing is left to estimates.
+    found = constants_in_norms((metric.with_coupling(problem.coupling), None), problem, used, {})
+    assert found["L_xy"].value == pytest.approx(norm, rel=1e-9) and ESTIMATE not in found["L_xy"].origin
     declared = constants_in(metric.with_coupling(problem.coupling), problem, used, {"H_x": used["H_x"].value})
     smallest = float(np.linalg.eigvalsh(P)[0])
     assert used["H_x"].value / smallest <= declared["H_x"].value <= 2.0 * used["H_x"].value / smallest
@@ -313,19 +314,15 @@ def test_the_radius_of_a_box_is_that_of_its_corners():
 
 
 def test_norms_that_do_not_fit_are_refused():
-    problem, A, _ = free()
-    metric: Metric = ss.metrics.Diagonal(np.sum(A**2, axis=0))
-    with pytest.raises(InputError, match="anchors are Euclidean"):
-        ss.plan(problem, 1e-2, metric=metric, regime="restarts", anchors=True)
-    ball = ss.SaddleProblem(f=problem.f, g=problem.g, B=problem.coupling, X=domains.Ball(1.0, shape=6), Y=problem.Y)
-    with pytest.raises(InputError, match="X is Ball"):
-        ss.plan(ball, 1e-2, regime="restarts", metric=metric)
-    with pytest.raises(InputError, match="metric 'spectral' can not be used in a plan of the theorems"):
-        ss.plan(ball, 1e-2, regime="restarts", metric="spectral")
-    mixed = ss.SaddleProblem(
-        f=problem.f, g=functions.Zero(), B=problem.coupling, X=problem.X, Y=domains.Box(-1.0, 1.0, shape=4)
-    )
-    with pytest.raises(InputError, match="regime 'mixed' regularises in the Euclidean norm"):
-        ss.plan(mixed, 1e-2, regime="mixed", metric=metric)
-    with pytest.raises(InputError, match="metric is 'wavelet'; expected one of"):
-        ss.plan(problem, 1e-2, metric="wavelet")
+    problem, _, _ = free()
+    lopsided = np.eye(6) + np.eye(6, k=1)
+    wrong = {
+        "has shape \\(3, 3\\); expected that of a block \\(6,\\)": np.eye(3),
+        "expected a symmetric one": lopsided,
+        "is not positive definite": (1.0, -np.eye(4)),
+        "the weight is -1; expected a number > 0": (np.eye(6), -1.0),
+        "metric is 'wavelet'; expected one of": "wavelet",
+    }
+    for message, metric in wrong.items():
+        with pytest.raises(InputError, match=message):
+            ss.plan(problem, 1e-2, metric=metric)

@@ -451,6 +451,10 @@ def test_a_set_that_is_a_single_point_is_no_trouble(order, point_set, M):
     assert not on_x or np.array_equal(x, spot)
     assert not on_y or np.array_equal(y, spot)
     assert saddle.gap((x, y)) <= sharp_bound(levels) * (1.0 + ROUNDING)
+    # In any norm, of a rough function too.
+    problem = ss.SaddleProblem(f=sharp, g=sharp, B=np.eye(6), X=point, Y=point)
+    alone = ss.run(problem, ss.plan(problem, order=order, loops=(3, 2, 4), metric=(2.0, 0.5)))
+    assert alone.plans[0].bound == 0.0 and alone.gap <= 1e-12
 
 
 def test_only_a_level_without_operator_has_a_zero_weight():

@@ -1,4 +1,4 @@
-"""H, mu, L_xy and Omega in the norm |x|_P of a metric: computed, bounded, or estimated and marked."""
+"""H, mu, L_xy and Omega in the norms |x|_P, |y|_P of metrics: computed, bounded, or estimated and marked."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from saddleslide.domains.entrywise import Box
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.constants import hessian_diagonal
+from saddleslide.functions.quadratic import Quadratic
 from saddleslide.metrics.base import Entrywise, Metric, Symbol
+from saddleslide.metrics.base import Operator as MetricOperator
 from saddleslide.operators.base import Operator
+from saddleslide.operators.explicit import Matrix, as_operator
 from saddleslide.operators.spectrum import FACTORISABLE, margin_of_rounding, norm_bound
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.holder import Holder
@@ -29,6 +32,19 @@ from saddleslide.watcher import made
 BUILT_METRICS = ("diagonal", "spectral", "fft")
 METRICS = ("auto", "blocks", "identity", "balanced", "levelwise", *BUILT_METRICS)
 Weights = tuple[float, float]
+# The norms of x and of y; None for the Euclidean one.
+Norms = tuple[Metric | None, Metric | None]
+
+
+def is_pair(metric: Any) -> bool:
+    """Whether a norm is given for each block: numbers, matrices, objects of `ss.metrics`; two numbers are weights."""
+    several = isinstance(metric, tuple | list) and len(metric) == 2
+    return several and any(isinstance(one, Metric) or np.ndim(one) == 2 or scipy.sparse.issparse(one) for one in metric)
+
+
+def is_matrix(metric: Any) -> bool:
+    """Whether P of x is given as a matrix."""
+    return scipy.sparse.issparse(metric) or (isinstance(metric, np.ndarray) and metric.ndim == 2)
 
 
 def usable_norms(
@@ -45,12 +61,16 @@ def block_norms(metric: Any, squares: tuple[float, float]) -> list[tuple[str, We
     `squares` are the largest squared distances from the start on X, in the norm of a metric of x, and on Y.
     """
     bounded = all(map(math.isfinite, squares))
-    metric = "auto" if isinstance(metric, Metric) else metric
+    metric = "auto" if isinstance(metric, Metric) or is_matrix(metric) else metric
+    if is_pair(metric):
+        # P is what was asked for.
+        metric = (1.0, 1.0)
     one = metric is None or np.isscalar(metric) or (isinstance(metric, np.ndarray) and metric.ndim == 0)
     usable = metric in METRICS if isinstance(metric, str) else one or isinstance(metric, Sequence | np.ndarray)
     if not usable:
         raise InputError(
-            f"plan: metric is {metric!r}; expected one of {METRICS}, a number, (w_x, w_y) or one of ss.metrics."
+            f"plan: metric is {metric!r}; expected one of {METRICS}, a number, (w_x, w_y), a matrix or one of "
+            "ss.metrics."
         )
     if isinstance(metric, str):
         metric = "auto" if metric in ("blocks", *BUILT_METRICS) else metric
@@ -90,6 +110,84 @@ def terms_in(used: Mapping[str, Constant], weights: Weights | None, squares: tup
 _STEPS, _MARGIN = 12, 1.1
 
 
+_SIDES = str.maketrans("xy", "yx")
+
+
+def constants_in_norms(
+    norms: Norms, problem: SaddleProblem, used: Mapping[str, Constant], declared: Mapping[str, float]
+) -> dict[str, Constant]:
+    """The constants of a plan in the norms of both blocks."""
+    found, (x, y) = dict(used), norms
+    if x is not None:
+        found = constants_in(x, problem, found, declared)
+    if y is not None:
+        L_xy = found["L_xy"]
+        turned = {name.translate(_SIDES): one for name, one in found.items()} | {"L_xy": L_xy}
+        told = {name.translate(_SIDES) for name in declared} | {"L_xy"}
+        turned = constants_in(y, problem.mirrored(), turned, dict.fromkeys(told, math.nan))
+        found = {name.translate(_SIDES): one for name, one in turned.items() if name != "L_xy"} | {
+            "L_xy": turned["L_xy"]
+        }
+    exact = "L_xy" not in declared and (y is not None or isinstance(x, MetricOperator))
+    white = in_coordinates(norms, problem.coupling) if exact else None
+    if white is not None:
+        bound = norm_bound(white)
+        found["L_xy"] = Constant(bound.upper, f"norm of B in the metric, upper bound: {bound.method}")
+    return found
+
+
+def in_coordinates(norms: Norms, coupling: Operator) -> Operator | None:
+    """B where |x|_P and |y|_P are Euclidean norms: R_y^-T B R_x^-1 with P = R^T R; None where B is not at hand."""
+    matrix = coupling.dense()
+    if matrix is None or max(matrix.shape) > FACTORISABLE:
+        return None
+    for metric, shape in zip(norms, (coupling.x_shape, coupling.y_shape), strict=True):
+        if metric is not None:
+            R = scipy.linalg.cholesky(as_matrix(metric, shape))
+            matrix = scipy.linalg.solve_triangular(R, matrix.T, trans="T").T
+        matrix = matrix.T
+    return Matrix(matrix)
+
+
+def as_matrix(metric: Metric, shape: tuple[int, ...]) -> Array:
+    """P as a matrix of flat points."""
+    if isinstance(metric, MetricOperator) and metric.matrix is not None:
+        return metric.matrix
+    units = np.eye(math.prod(shape)).reshape(-1, *shape)
+    P = np.array([metric.product(unit).ravel() for unit in units])
+    return np.asarray(0.5 * (P + P.T))
+
+
+def diameter_in(metric: Metric | None, domain: Domain) -> float:
+    """An upper bound on the diameter of a set in the norm of a metric."""
+    if isinstance(metric, Entrywise) and isinstance(domain, Box):
+        return float(np.linalg.norm(np.sqrt(metric.symbol) * (domain.upper - domain.lower)))
+    return domain.diameter() * (1.0 if metric is None else math.sqrt(metric.largest))
+
+
+def quadratic_in(metric: Metric | None, weight: float, shape: tuple[int, ...]) -> Function:
+    """weight/2 |u|_P^2 of points of this shape."""
+    if metric is None:
+        return Quadratic(weight)
+    if isinstance(metric, Entrywise):
+        return Quadratic(weight * np.broadcast_to(metric.symbol, shape), diagonal=True)
+    if isinstance(metric, MetricOperator) and metric.matrix is not None:
+        P = metric.matrix if len(shape) == 1 else as_operator(metric.matrix, shape, shape)
+        return Quadratic(weight * P)
+
+    def product(u: Array) -> Array:
+        return weight * metric.product(u)
+
+    return Quadratic(as_operator((product, product), shape, shape, norm=weight * metric.largest), x_shape=shape)
+
+
+def dual_length(metric: Metric | None, slope: Array) -> float:
+    """The length of a slope in the dual norm of a metric."""
+    if metric is None:
+        return float(np.linalg.norm(slope))
+    return math.sqrt(max(float(np.vdot(slope, metric.inverse(slope))), 0.0))
+
+
 def constants_in(
     metric: Metric, problem: SaddleProblem, used: Mapping[str, Constant], declared: Mapping[str, float]
 ) -> dict[str, Constant]:
@@ -109,34 +207,42 @@ def constants_in(
         mu = used["mu_x"]
         computed["mu_x"] = Constant(mu.value / metric.largest, f"{mu.origin}, and the largest eigenvalue of P")
     exact = {} if "H_x" in declared else _hessian_range(metric, problem.f, problem.X.shape)
-    computed |= {name: known for name, known in exact.items() if name not in declared}
+    # Both moduli are lower bounds, and that of the whole function may know of simple terms too.
+    less = [name for name in exact if name == "mu_x" and name in computed and exact[name].value <= computed[name].value]
+    computed |= {name: known for name, known in exact.items() if name not in declared and name not in less}
     if "L_xy" not in declared:
         computed["L_xy"] = _norm_in_metric(metric, problem.coupling)
     return {name: computed.get(name, constant) for name, constant in used.items()}
 
 
 def oracles_in(
-    metric: Metric | None, oracles: Mapping[str, tuple[float, float]], shape: tuple[int, ...]
+    norms: Norms, oracles: Mapping[str, tuple[float, float]], problem: SaddleProblem
 ) -> dict[str, tuple[float, float]]:
-    """Declared (delta, L)-oracles with the L of f in the norm of the metric: at most L over the smallest eigenvalue."""
-    if metric is None or "f" not in oracles:
-        return dict(oracles)
-    smallest, _ = _smallest_eigenvalue(metric, shape)
-    delta, L = oracles["f"]
-    return {**oracles, "f": (delta, L / smallest)}
+    """Declared (delta, L)-oracles with L in the norms: at most L over the smallest eigenvalue of P."""
+    found = dict(oracles)
+    for name, metric, domain in zip("fg", norms, (problem.X, problem.Y), strict=True):
+        if metric is not None and name in oracles:
+            delta, L = oracles[name]
+            found[name] = (delta, L / _smallest_eigenvalue(metric, domain.shape)[0])
+    return found
 
 
-def noise_in(metric: Metric | None, noise: dict[str, Constant], shape: tuple[int, ...]) -> dict[str, Constant]:
-    """Variances in the dual norm of the metric: at most sigma^2 over the smallest eigenvalue of P."""
-    if metric is None or "sigma2_x" not in noise:
-        return noise
-    smallest, mark = _smallest_eigenvalue(metric, shape)
-    known = noise["sigma2_x"]
-    return noise | {"sigma2_x": Constant(known.value / smallest, f"{known.origin}, in the dual norm of x{mark}")}
+def noise_in(norms: Norms, noise: Mapping[str, Constant], problem: SaddleProblem) -> dict[str, Constant]:
+    """Variances in the dual norms: at most sigma^2 over the smallest eigenvalue of P."""
+    found = dict(noise)
+    for side, metric, domain in zip("xy", norms, (problem.X, problem.Y), strict=True):
+        name = f"sigma2_{side}"
+        if metric is not None and name in noise:
+            smallest, mark = _smallest_eigenvalue(metric, domain.shape)
+            known = noise[name]
+            found[name] = Constant(known.value / smallest, f"{known.origin}, in the dual norm of {side}{mark}")
+    return found
 
 
-def Omega_in(metric: Metric, domain: Domain, point: Array) -> float:
+def Omega_in(metric: Metric | None, domain: Domain, point: Array) -> float:
     """Largest |x - point|_P^2 on the domain."""
+    if metric is None:
+        return domain.squared_radius(point)
     if isinstance(metric, Entrywise) and isinstance(domain, Box):
         roots = np.sqrt(np.broadcast_to(metric.symbol, domain.shape))
         return Box(roots * domain.lower, roots * domain.upper).squared_radius(roots * point)
@@ -184,6 +290,11 @@ def _ritz_range(metric: Metric, f: Function, shape: tuple[int, ...]) -> tuple[fl
 def _smallest_eigenvalue(metric: Metric, shape: tuple[int, ...]) -> tuple[float, str]:
     if isinstance(metric, Symbol):
         return float(np.min(metric.symbol)), ""
+    if isinstance(metric, MetricOperator) and metric.matrix is not None and len(metric.matrix) <= FACTORISABLE:
+        values = np.linalg.eigvalsh(metric.matrix)
+        smallest = float(values[0]) - margin_of_rounding(len(values)) * float(values[-1])
+        if smallest > 0.0:
+            return smallest, ""
     x, inverse = np.random.default_rng(0).standard_normal(shape), 0.0
     for _ in range(_STEPS):
         x = metric.inverse(x / float(np.linalg.norm(x)))

@@ -19,7 +19,7 @@ from saddleslide.certificates.candidate import Candidate
 from saddleslide.functions.entrywise import Zero
 from saddleslide.methods.base import STAGES, Description, Method, Revision, State, option
 from saddleslide.methods.field import calls_of
-from saddleslide.methods.schedule.fitting import metric_of
+from saddleslide.methods.schedule.fitting import norms_of
 from saddleslide.methods.schedule.planner import theorem_plan
 from saddleslide.methods.schedule.regimes import regularise_problem
 from saddleslide.methods.sliding import bilinear
@@ -158,11 +158,11 @@ class ScheduledSliding(Sliding):
     def _view(self, center: Array, oracles: Oracles) -> View:
         """What the recursion sees of the problem."""
         schedule, problem = self.schedule, oracles.problem
-        view = view_of(problem, schedule.simple, metric_of(schedule, problem), schedule.coupling_step == PRIMAL_DUAL)
+        view = view_of(problem, schedule.simple, norms_of(schedule, problem), schedule.coupling_step == PRIMAL_DUAL)
         if schedule.regularisation is None:
             return view
         around = _blocks(center, oracles)
-        return replace(view, problem=regularise_problem(view.problem, schedule.regularisation, around))
+        return replace(view, problem=regularise_problem(view.problem, schedule.regularisation, around, view.norms))
 
     def _read_models(self, state: SlidingState) -> dict[str, tuple[float, Array]]:
         """Lower models of f and g that the stage under way has averaged, or the last one."""

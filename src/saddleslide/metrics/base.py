@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -9,8 +10,9 @@ from functools import partial
 from typing import Any, TypeAlias, final
 
 import numpy as np
+import scipy
 
-from saddleslide.arrays.base import Array, as_number, as_real, beside, on_host
+from saddleslide.arrays.base import Array, Shape, as_number, as_real, beside, on_host
 from saddleslide.arrays.kinds import NUMPY, refuse_masked
 from saddleslide.errors import InputError
 from saddleslide.operators import base as operators
@@ -18,6 +20,8 @@ from saddleslide.watcher import made
 
 # Power iterations find the norm of B in the metric; the margin covers what they leave.
 _ITERATIONS, _MARGIN = 40, 1.1
+# Sides up to which the eigenvalues of a matrix are computed.
+_SMALL = 1200
 _Product: TypeAlias = Callable[[Array], Array]
 
 
@@ -267,7 +271,9 @@ class Diagonal(Entrywise):
 
 @final
 class Operator(Metric):
-    """P known through x -> P x and its inverse; for a block without active constraint.
+    """P known through x -> P x and its inverse; `Operator.of` takes a matrix.
+
+    `ss.solve` takes it for a block without active constraint, schedules of the theorems for any set with a projection.
 
     Parameters
     ----------
@@ -281,9 +287,13 @@ class Operator(Metric):
     >>> H = np.array([[2.0, 1.0], [1.0, 1.0]])
     >>> Operator(lambda x: H @ x, lambda x: np.linalg.solve(H, x), largest=3.0).product(np.ones(2))
     array([3., 2.])
+    >>> Operator.of(H).inverse(np.array([3.0, 2.0])).round(9)
+    array([1., 1.])
     """
 
     name = "operator"
+    # P itself, where it is at hand.
+    matrix: Array | None = None
 
     def __init__(
         self, apply: _Product, solve: _Product, largest: float, coupling_factor: float = 0.0, factor: float = 0.0
@@ -296,12 +306,40 @@ class Operator(Metric):
             raise InputError("Operator: largest is 0; expected an upper bound > 0 on the eigenvalues of P.")
         self.coupling_factor, self.factor = coupling_factor, factor
 
+    @classmethod
+    def of(cls, matrix: Any) -> Operator:
+        """P as a symmetric positive definite matrix, one row an entry of a flat block."""
+        P = as_real(matrix.toarray() if scipy.sparse.issparse(matrix) else matrix, "Operator: matrix")
+        if P.ndim != 2 or P.shape[0] != P.shape[1] or not np.allclose(P, P.T, rtol=1e-12, atol=0.0):
+            raise InputError(f"Operator: the matrix has shape {P.shape}; expected a symmetric one.")
+        try:
+            factor = scipy.linalg.cho_factor(P)
+        except np.linalg.LinAlgError:
+            raise InputError("Operator: the matrix is not positive definite; expected all eigenvalues > 0.") from None
+
+        def apply(x: Array) -> Array:
+            return np.asarray(P @ x.ravel()).reshape(x.shape)
+
+        def solve(x: Array) -> Array:
+            return np.asarray(scipy.linalg.cho_solve(factor, x.ravel())).reshape(x.shape)
+
+        # The norm of rows bounds the eigenvalues of a symmetric matrix.
+        largest = float(np.linalg.eigvalsh(P)[-1]) * (1.0 + 1e-12) if len(P) <= _SMALL else float(abs(P).sum(1).max())
+        found = cls(apply, solve, largest)
+        found.matrix = P
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() if self.matrix is None else {"kind": "matrix", "matrix": self.matrix.tolist()}
+
     @property
     def numbers(self) -> tuple[Array | float, ...]:
         return self.coupling_factor, self.factor
 
     def with_numbers(self, *numbers: Array | float) -> Operator:
-        return Operator(self._apply, self._solve, self._largest, *map(float, numbers))
+        found = copy(self)
+        found.coupling_factor, found.factor = map(float, numbers)
+        return found
 
     def with_coupling(self, coupling: operators.Operator) -> Operator:
         """S = c P with c about the largest eigenvalue of P^-1 B^T B, by seeded power iterations; the same for I."""
@@ -360,6 +398,27 @@ class Operator(Metric):
     @property
     def balance(self) -> float:
         return 1.0 / self.coupling_factor if self.coupling_factor > 0.0 else np.inf
+
+
+def as_metric(given: Any, shape: Shape, name: str = "metric") -> Metric | None:
+    """A norm of a block of this shape: one of `ss.metrics`, a matrix, or a number; None for the Euclidean one.
+
+    Examples
+    --------
+    >>> as_metric(np.diag([1.0, 2.0]), (2,)).product(np.ones(2)), as_metric(1.0, (2,))
+    (array([1., 2.]), None)
+    """
+    if not isinstance(given, Metric | np.ndarray) and not scipy.sparse.issparse(given):
+        number = as_number(1.0 if given is None else given, name)
+        if number <= 0.0:
+            raise InputError(f"{name}: the weight is {number:g}; expected a number > 0.")
+        return None if number == 1.0 else Blocks(number, 0.0)
+    found = given if isinstance(given, Metric) else Operator.of(given)
+    size, sides = math.prod(shape), np.shape(getattr(found, "symbol", 1.0))
+    rows = size if not isinstance(found, Operator) or found.matrix is None else len(found.matrix)
+    if sides not in ((), shape) or rows != size:
+        raise InputError(f"{name} {found.name!r} has shape {sides or (rows, rows)}; expected that of a block {shape}.")
+    return found
 
 
 def _check_shape(answer: Any, like: Array, name: str) -> Array:

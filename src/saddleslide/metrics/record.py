@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from saddleslide.errors import InputError
-from saddleslide.metrics.base import Blocks, Diagonal, Metric
+from saddleslide.metrics.base import Blocks, Diagonal, Metric, Operator
 from saddleslide.metrics.spectral import Spectral
 
 
@@ -25,4 +27,6 @@ def from_dict(data: Mapping[str, Any]) -> Metric:
         return Diagonal(data["symbol"])
     if kind == "spectral":
         return Spectral(data["symbol"], basis=str(data["basis"]), scale=data.get("scale", 1.0))
-    raise InputError(f"metric data has kind {kind!r}; expected 'blocks', 'diagonal' or 'spectral'.")
+    if kind == "matrix":
+        return Operator.of(np.array(data["matrix"]))
+    raise InputError(f"metric data has kind {kind!r}; expected 'blocks', 'diagonal', 'matrix' or 'spectral'.")

@@ -40,7 +40,7 @@ def plan(
     radius: float = RADIUS,
     method: str | Method = "auto",
     options: Mapping[str, Any] | None = None,
-    metric: str | float | Sequence[float] | Metric = "auto",
+    metric: Any = "auto",
     start: tuple[Any, Any] | None = None,
     costs: Sequence[float] | str | None = None,
     rng: int | np.random.Generator = 0,
@@ -77,12 +77,13 @@ def plan(
         As in `ss.solve`. A schedule takes `tol`; it needs it unless `order` and `loops` are given.
     method, options, rng : optional
         As in `ss.solve`.
-    metric : "auto", "identity", "balanced", "levelwise", "diagonal", "spectral", "fft", weights or one of `ss.metrics`
+    metric : "auto", "identity", "balanced", "levelwise", "diagonal", "spectral", "fft", weights, matrix or `ss.metrics`
         As in `ss.solve`, where no theorem is asked for. Of a schedule: weights w or (w_x, w_y) of P on the two blocks.
         "balanced" makes both equally large, "levelwise" gives each level its own norm (both for bounded domains).
         "diagonal" is read off f; "spectral" and "fft" are fitted to its Hessian in the cosine or Fourier basis, by a
-        few products that no result counts; these and those of `ss.metrics` are norms of x, with the weight of y chosen
-        beside them. "auto" takes the smallest predicted cost, or for explicit loops the smallest bound.
+        few products that no result counts; these, a matrix and those of `ss.metrics` are norms of x, with the weight of
+        y chosen beside them. (P_x, P_y) are the norms of both blocks: numbers, matrices, `ss.metrics`. "auto" takes the
+        smallest predicted cost, or for explicit loops the smallest bound.
     start : (x, y), optional
         Starting point, as for `run`.
     costs : (c_f, c_g, c_B) or "measure", optional

@@ -54,9 +54,13 @@ def schedule_components(
 
     prices = {term.name: cost for term, cost in zip(terms, costs, strict=True)}
     found = []
-    for shares in known:
-        eps = largest_accuracy(lambda eps, s=shares: sharp_bound(levels_for(eps, s)), tol) if proved else tol  # type: ignore[misc]
-        found.append(levels_for(eps, shares))
+    try:
+        for shares in known:
+            eps = largest_accuracy(lambda eps, s=shares: sharp_bound(levels_for(eps, s)), tol) if proved else tol  # type: ignore[misc]
+            found.append(levels_for(eps, shares))
+    except ArithmeticError:
+        message = f"slide: tol is {tol:g}, whose budgets are beyond double precision; expected a larger tol."
+        raise InputError(message) from None
     return min(found, key=lambda levels: math.fsum(prices[level.term.name] * level.N for level in levels))
 
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def schedule_lines(plan: Plan, schedule: Schedule) -> list[str]:
     """What a schedule does and promises, without constants, hypotheses and costs."""
     lines, noise = _stage_lines(plan, schedule) if schedule.has_restarts else _level_lines(plan, schedule)
-    if (given := schedule.given) is not None:
-        lines.append(f"  norm     of x: {given['kind'] if isinstance(given, dict) else given.name}")
+    for block, given in (("x", schedule.given), ("y", schedule.given_y)):
+        if given is not None:
+            lines.append(f"  norm     of {block}: {given['kind'] if isinstance(given, dict) else given.name}")
     return lines + noise
 
 
@@ -73,8 +74,8 @@ def _stage_lines(plan: Plan, schedule: Schedule) -> tuple[list[str], list[str]]:
     ]
     if extra is not None:
         lines.append(f"  lambda   {extra.weight:.4g} on {extra.block}; Psi must reach {extra.target:.4g}")
-    block = "delta_x" if schedule.given is None else "delta_x P_x"
-    lines.append(f"  metric   P = diag({block}, delta_y), the norm of Section 4")
+    x, y = ("" if given is None else f" P_{b}" for b, given in (("x", schedule.given), ("y", schedule.given_y)))
+    lines.append(f"  metric   P = diag(delta_x{x}, delta_y{y}), the norm of Section 4")
     if not plan.sampled:
         return lines, []
     noise = [f"  samples  at most of f' {samples['f']:,}   of g' {samples['g']:,}"]

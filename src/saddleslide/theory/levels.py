@@ -205,7 +205,8 @@ def place(terms: Sequence[Term], loops: Sequence[int]) -> tuple[Level, ...]:
                     "nu = 1, or a declared (delta, L) oracle (Theorem 3.5 needs Omega < inf)."
                 )
             delta = 0.0 if p.nu == 1.0 else p.best_delta(position, N, term.Omega)
-            L = p.L(delta)
+            # On a single point every Hölder condition holds.
+            L = p.H if term.Omega == 0.0 else p.L(delta)
         levels.append(Level(term, T, N, L, delta, last_alphas))
     return tuple(levels)
 

@@ -43,8 +43,8 @@ class Schedule:
         Weights of P on the two blocks, by name.
     kappa : float or None
         kappa_n of Corollary 3.6, None for explicit loops and for restarts.
-    given : object or dict or None
-        Norm of the x block, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
+    given, given_y : object or dict or None
+        Norms of the blocks, from `ss.metrics` or as its `to_dict` wrote it; None for a number.
     simple : tuple of "f", "g"
         Functions whose simple terms are in the projection step; one that is simple as a whole has no level.
     coupling_step : "extragradient" or "primal-dual"
@@ -86,6 +86,7 @@ class Schedule:
     fixed: bool = True
     start_key: str = ""
     accuracy: float | None = None
+    given_y: Any = None
 
     @property
     def levels(self) -> tuple[Level, ...]:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from saddleslide.arrays.base import Array, key_of
 from saddleslide.errors import InputError
-from saddleslide.facts.metric_constants import noise_in
+from saddleslide.facts.metric_constants import Norms, noise_in
 from saddleslide.methods.schedule.planner import Setting
 from saddleslide.metrics.base import Metric
 from saddleslide.metrics.record import from_dict
+from saddleslide.operators.base import Mirrored
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.hypotheses import Constant, all_hold, rests_on_estimate
 from saddleslide.theory.levels import Level
@@ -18,11 +19,11 @@ from saddleslide.theory.plan import Plan
 from saddleslide.theory.schedule import Schedule
 
 
-def metric_of(schedule: Schedule, problem: SaddleProblem) -> Metric | None:
-    """The norm of the x block, which a plan from a file has as data."""
-    if schedule.given is None or isinstance(schedule.given, Metric):
-        return schedule.given
-    return from_dict(schedule.given).with_coupling(problem.coupling)
+def norms_of(schedule: Schedule, problem: SaddleProblem) -> Norms:
+    """The norms of both blocks, which a plan from a file has as data."""
+    sides = ((schedule.given, problem.coupling), (schedule.given_y, Mirrored(problem.coupling)))
+    x, y = (one if one is None or isinstance(one, Metric) else from_dict(one).with_coupling(B) for one, B in sides)
+    return x, y
 
 
 def fit(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Plan:
@@ -33,11 +34,9 @@ def fit(plan: Plan, problem: SaddleProblem, start: tuple[Array, Array]) -> Plan:
     if levels and not any(level.term.M > 0.0 for level in levels) and problem.coupling.norm.upper > 0.0:
         raise InputError("run: the plan was made for B = 0; expected a plan with a coupling. Plan this problem anew.")
     if not schedule.has_restarts:
-        squares = Setting(problem, schedule.simple, metric_of(schedule, problem), start, {}).squares
+        squares = Setting(problem, schedule.simple, norms_of(schedule, problem), start, {}).squares
         stage = replace(schedule.stages[0], levels=tuple(_level_from(squares, level) for level in levels))
         return replace(plan, schedule=replace(schedule, stages=(stage,)))
-    if schedule.given is not None and any(stage.beta_x > 0.0 or stage.beta_y > 0.0 for stage in schedule.stages):
-        raise InputError("run: the plan has anchors and a metric; expected one of them. Plan with anchors=False.")
     if schedule.proof_constants and _starts_away(schedule, start):
         # Psi at the plan's start says nothing about another one.
         return replace(plan, schedule=replace(schedule, proof_constants=False))
@@ -58,7 +57,7 @@ def bound_expected_gap(plan: Plan, problem: SaddleProblem, start: tuple[Array, A
     sides = (("sigma2_x", problem.f, problem.X, start[0]), ("sigma2_y", problem.g, problem.Y, start[1]))
     drawn = [(name, function.variance(domain, point)) for name, function, domain, point in sides if function.sampled]
     noise = {name: Constant(variance.value, "") for name, variance in drawn}
-    for name, constant in noise_in(metric_of(schedule, problem), noise, problem.X.shape).items():
+    for name, constant in noise_in(norms_of(schedule, problem), noise, problem).items():
         planned = plan.constants[name].value if name in plan.constants else 0.0
         if not constant.value <= planned * (1.0 + 1e-9):
             return math.inf

@@ -13,6 +13,7 @@ from saddleslide.arrays.base import Array
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
+from saddleslide.facts.metric_constants import Norms, in_coordinates
 from saddleslide.functions.base import Function
 from saddleslide.functions.trust import gradient_aside, runs_own_code, terms_of
 from saddleslide.operators.base import Mirrored, Operator, is_own_code
@@ -57,8 +58,10 @@ def inactive_blocks(problem: SaddleProblem, request: Request) -> tuple[bool, boo
     return isinstance(X, FullSpace) or "x" in request.interior, isinstance(Y, FullSpace) or "y" in request.interior
 
 
-def find_moduli(problem: SaddleProblem, request: Request, noisy: bool, L_xy: float) -> CouplingModuli:
-    """Both moduli, declared or found.
+def find_moduli(
+    problem: SaddleProblem, request: Request, noisy: bool, L_xy: float, norms: Norms = (None, None)
+) -> CouplingModuli:
+    """Both moduli, declared or found, in the norms of the blocks; those declared and L_xy are Euclidean.
 
     Theorem 4.4 wants zeta = 0 (the normal vector of Y) for beta_x and xi = 0 (that of X) for beta_y.
     """
@@ -77,6 +80,9 @@ def find_moduli(problem: SaddleProblem, request: Request, noisy: bool, L_xy: flo
         ("x", "mu_xy", problem.f, problem.X, coupling, free_y),
         ("y", "mu_yx", problem.g, problem.Y, Mirrored(coupling), free_x),
     )
+    # Every singular value of P_y^-1/2 B P_x^-1/2 is at least that of B over the root of the largest eigenvalues.
+    white = None if norms == (None, None) else in_coordinates(norms, coupling)
+    scale = math.prod(1.0 if norm is None else norm.largest**-0.5 for norm in norms)
     values, origins = [], []
     for block, name, function, domain, operator, free in sides:
         asked = block in request.range_conditions
@@ -85,6 +91,10 @@ def find_moduli(problem: SaddleProblem, request: Request, noisy: bool, L_xy: flo
         )
         if value > L_xy:
             raise InputError(f"plan: constants[{name!r}] is {value:g} and L_xy is {L_xy:g}; expected {name} <= L_xy.")
+        if white is not None and origin not in ("", DECLARED):
+            value = _smallest(white if block == "x" else Mirrored(white), positive=bool(how))[0]
+        elif norms != (None, None):
+            value *= scale
         values.append(value)
         origins.append(origin)
         ranges |= {block: how} if how and value > 0.0 else {}

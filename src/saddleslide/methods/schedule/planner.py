@@ -9,12 +9,20 @@ from typing import Any
 
 from saddleslide.arrays.base import Array, key_of
 from saddleslide.certificates.foresight import possible_claim
-from saddleslide.domains.norms import Ball
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts import metric_constants
 from saddleslide.facts.costs import choose_costs
 from saddleslide.facts.facts import CONSTANT_NAMES, SMOOTHNESS_NAMES, plan_constants
-from saddleslide.facts.metric_constants import BUILT_METRICS, Omega_in, block_norms, constants_in, noise_in
+from saddleslide.facts.metric_constants import (
+    BUILT_METRICS,
+    Norms,
+    Omega_in,
+    block_norms,
+    constants_in_norms,
+    is_matrix,
+    is_pair,
+    noise_in,
+)
 from saddleslide.facts.noise import check_anchor_batch, noise_constants, refuse_unbounded, with_variances
 from saddleslide.facts.requirements import run_hypotheses
 from saddleslide.functions.entrywise import Zero
@@ -23,7 +31,8 @@ from saddleslide.methods.schedule.moduli import CouplingModuli, find_moduli, ina
 from saddleslide.methods.schedule.regimes import bare_curvature, inexact_oracles, plan_restarts
 from saddleslide.methods.schedule.request import SHARP, Request
 from saddleslide.methods.sliding.view import view_of
-from saddleslide.metrics.base import Metric
+from saddleslide.metrics.base import Metric, as_metric
+from saddleslide.operators.base import Mirrored
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import is_sampled
 from saddleslide.problem import SaddleProblem
@@ -49,7 +58,12 @@ def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: An
     request.check(problem)
     check_anchor_batch(request.anchor_batch, request.anchors, None)
     costs = choose_costs(problem, request.costs, "plan")
-    found = list(_candidates(problem, request, costs))
+    try:
+        found = list(_candidates(problem, request, costs))
+    except ArithmeticError:
+        raise InputError(
+            f"plan: tol is {tol!r}, whose budgets are beyond double precision; expected a larger one."
+        ) from None
     # A proof that was asked for comes before the cost.
     promised = [entry for entry in found if request.proved and tol is not None and entry[1].bound <= tol]
     _, chosen, _ = min(promised or found, key=lambda entry: entry[2])
@@ -64,11 +78,11 @@ def theorem_plan(problem: SaddleProblem, tol: float | None = None, **options: An
 
 @dataclass(frozen=True)
 class Setting:
-    """What a plan may vary besides regime, order and loops: simple terms, and the norm of the x block."""
+    """What a plan may vary besides regime, order and loops: simple terms, and the norms of the blocks."""
 
     problem: SaddleProblem
     simple: tuple[str, ...]
-    metric: Metric | None
+    norms: Norms
     start: tuple[Array, Array]
     declared: Mapping[str, float]
 
@@ -82,17 +96,22 @@ class Setting:
     @property
     def label(self) -> str:
         """For people, in the list of alternatives."""
-        metric = "" if self.metric is None else f", {self.metric.name} metric of x"
+        metric = "".join(f", {norm.name} metric of {b}" for b, norm in zip("xy", self.norms, strict=True) if norm)
         return metric + (f", {' and '.join(self.simple)} simple" if self.simple else "")
 
     @property
     def squares(self) -> tuple[float, float]:
         """Largest squared distances from the start on X and Y."""
-        (x, y), X, Y = self.start, self.problem.X, self.problem.Y
-        return X.squared_radius(x) if self.metric is None else Omega_in(self.metric, X, x), Y.squared_radius(y)
+        (x, y), (x_norm, y_norm) = self.start, self.norms
+        return Omega_in(x_norm, self.problem.X, x), Omega_in(y_norm, self.problem.Y, y)
+
+    @property
+    def plain(self) -> bool:
+        """Whether both norms are numbers."""
+        return self.norms == (None, None)
 
     def constants(self, regimes: Sequence[str], proved: bool) -> dict[str, Constant]:
-        """The constants of what has a level, in the norm of the metric; a proof can not rest on estimates."""
+        """The constants of what has a level, in the norms; a proof can not rest on estimates."""
         alone, rest = list(regimes) == ["degenerate"], view_of(self.problem, self.simple).problem
         used = plan_constants(rest, self.declared, SMOOTHNESS_NAMES if alone else CONSTANT_NAMES)
         if self.simple and not alone:
@@ -103,8 +122,7 @@ class Setting:
                     used[name] = Constant(
                         function.strong_convexity(domain), f"strong convexity of {said}, simple terms too"
                     )
-        if self.metric is not None:
-            used = constants_in(self.metric, rest, used, self.declared)
+        used = constants_in_norms(self.norms, rest, used, self.declared)
         names = [name for name, constant in used.items() if ESTIMATE in constant.origin]
         if proved and names:
             raise InputError(
@@ -112,7 +130,7 @@ class Setting:
             )
         if is_sampled(self.problem) and alone:
             refuse_unbounded(self.problem)
-        return used | noise_in(self.metric, noise_constants(self.problem, self.start), self.problem.X.shape)
+        return used | noise_in(self.norms, noise_constants(self.problem, self.start), self.problem)
 
 
 def _settings(problem: SaddleProblem, request: Request) -> list[Setting]:
@@ -120,10 +138,10 @@ def _settings(problem: SaddleProblem, request: Request) -> list[Setting]:
     start, simple, declared = problem.start(request.start), request.simple, request.known_constants
     plain, sampled = request.plain_metric, is_sampled(problem)
     automatic = plain and request.regime == "auto" and not (request.is_narrow or sampled)
-    norms: list[Metric | None] = [_metric_asked_for(problem, request.metric, start)]
+    norms = [_norms_asked_for(problem, request.metric, start)]
     if automatic and choose_metric(problem, problem.f, "auto")[0] == "diagonal":
         # Where the curvatures of the entries differ much; it is read off at no call.
-        norms.append(build_metric("diagonal", Oracles(problem), problem.f, start[0], 0))
+        norms.append((build_metric("diagonal", Oracles(problem), problem.f, start[0], 0), None))
     kinds = [tuple(name for name in "fg" if name in simple)] if simple != "auto" else [()]
     if automatic and simple == "auto":
         # Functions with a simple part. A declared H is that of the whole function.
@@ -136,22 +154,21 @@ def _settings(problem: SaddleProblem, request: Request) -> list[Setting]:
     return [setting for setting in found if not (idle and setting.simple)] or found[:1]
 
 
-def _metric_asked_for(problem: SaddleProblem, metric: Any, start: tuple[Array, Array]) -> Metric | None:
-    """The norm of x that was asked for: None where it is a number."""
-    if not isinstance(metric, Metric) and not (isinstance(metric, str) and metric in BUILT_METRICS):
-        return None
-    choose_metric(problem, problem.f, metric)
-    if isinstance(problem.X, Ball):
-        name = metric.name if isinstance(metric, Metric) else metric
-        raise InputError(
-            f"plan: metric {name!r} can not be used in a plan of the theorems: X is {problem.X}, whose projection "
-            "mixes with it. Use a free X, or ss.solve, which watches whether the constraint is active."
+def _norms_asked_for(problem: SaddleProblem, metric: Any, start: tuple[Array, Array]) -> Norms:
+    """The norms of x and y that were asked for: None where one is a number beside another number."""
+    if isinstance(metric, Metric) or is_matrix(metric) or is_pair(metric):
+        blocks = (problem.X, problem.coupling), (problem.Y, Mirrored(problem.coupling))
+        x, y = (
+            None if (norm := as_metric(given, domain.shape, "plan: metric")) is None else norm.with_coupling(B)
+            for given, (domain, B) in zip(metric if is_pair(metric) else (metric, None), blocks, strict=True)
         )
-    if isinstance(metric, Metric):
-        return metric.with_coupling(problem.coupling)
+        return x, y
+    if not (isinstance(metric, str) and metric in BUILT_METRICS):
+        return None, None
+    choose_metric(problem, problem.f, metric)
     oracles = Oracles(problem)
     try:
-        return build_metric(metric, oracles, problem.f, start[0], seed=0)
+        return build_metric(metric, oracles, problem.f, start[0], seed=0), None
     finally:
         note(oracles.calls)
 
@@ -173,25 +190,29 @@ def _candidates(problem: SaddleProblem, request: Request, costs: Costs) -> Itera
         if "degenerate" in regimes:
             yield from _degenerate(setting, request, used, costs)
         # The automatic diagonal norm is for one run of the recursion.
-        if setting.metric is not None and request.plain_metric:
+        if not setting.plain and request.plain_metric:
             continue
         for regime in [name for name in regimes if name != "degenerate"]:
             made = plan_restarts(setting, request, used, regime, through, without_calls=len(regimes) > 1)
             assert made.schedule is not None
             placed = replace(
-                made.schedule, simple=setting.simple, given=setting.metric, start_key=key_of(*setting.start)
+                made.schedule,
+                simple=setting.simple,
+                given=setting.norms[0],
+                given_y=setting.norms[1],
+                start_key=key_of(*setting.start),
             )
             merit = made.expected_share * weigh_calls(made.predicted_calls, costs)
             yield regime + setting.label, replace(made, schedule=placed), merit
 
 
 def _curvature_through_B(setting: Setting, request: Request) -> CouplingModuli:
-    """What B gives the blocks of curvature, where anchors are asked for; a metric is refused beside them."""
-    if not request.anchors or request.is_narrow or setting.metric is not None:
+    """What B gives the blocks of curvature, where anchors are asked for."""
+    if not request.anchors or request.is_narrow or (request.plain_metric and not setting.plain):
         return CouplingModuli()
     noisy, L_xy = is_sampled(setting.problem), request.known_constants.get("L_xy")
     norm = setting.problem.coupling.norm.upper if L_xy is None else L_xy
-    return find_moduli(setting.problem, request, noisy, norm)
+    return find_moduli(setting.problem, request, noisy, norm, setting.norms)
 
 
 def _regimes(setting: Setting, request: Request, bounded: bool, through: CouplingModuli) -> list[str]:
@@ -201,7 +222,7 @@ def _regimes(setting: Setting, request: Request, bounded: bool, through: Couplin
     if request.Psi is not None:
         return ["restarts"]
     # Restarts have the norm and the oracles of their theorem: a metric or oracles asked for leave them out.
-    if request.is_narrow or setting.simple or not (request.plain_metric or setting.metric is not None):
+    if request.is_narrow or setting.simple or not (request.plain_metric or not setting.plain):
         return ["degenerate"]
     problem, declared = setting.problem, request.known_constants
     curved = [
@@ -220,29 +241,25 @@ def _regimes(setting: Setting, request: Request, bounded: bool, through: Couplin
 
 
 def _check_setting(setting: Setting, regimes: Sequence[str], request: Request) -> None:
-    order, metric, simple, complaints = request.order, setting.metric, setting.simple, []
+    order, simple, complaints = request.order, setting.simple, list[str]()
     if order is not None and sorted(order) != sorted(setting.levels):
         raise InputError(
             f"plan: order is {order!r}; expected a permutation of {''.join(setting.levels)!r}, outermost level first."
         )
     if request.loops is not None:
         check_loops(request.loops, len(setting.levels))
-    if metric is not None and "mixed" in regimes:
-        complaints.append(f"regime 'mixed' regularises in the Euclidean norm; received metric {metric.name!r}.")
-    if metric is not None and request.anchors:
-        complaints.append(f"anchors are Euclidean; received metric {metric.name!r}. Use anchors=False.")
     drawn = [name for name in simple if getattr(setting.problem, name).sampled]
     if drawn:
         complaints.append(f"simple has {drawn}, whose gradients are sampled; a proximal step would use exact values.")
     if simple and "mixed" in regimes:
         complaints.append(f"simple terms are for regimes 'degenerate' and 'restarts'; received simple={simple}.")
-    if simple and "restarts" in regimes and (request.anchors or metric is not None or is_sampled(setting.problem)):
-        complaints.append("restarts take simple terms without anchors, noise and a metric; expected none of these.")
+    if simple and "restarts" in regimes and (request.anchors or is_sampled(setting.problem)):
+        complaints.append("restarts take simple terms without anchors and noise; expected neither.")
     raise_all("plan", complaints)
 
 
 def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], costs: Costs) -> Iterator[Candidate]:
-    oracles = metric_constants.oracles_in(setting.metric, request.oracles, setting.problem.X.shape)
+    oracles = metric_constants.oracles_in(setting.norms, request.oracles, setting.problem)
     oracles = inexact_oracles(setting.problem, used) | oracles
     norms = metric_constants.usable_norms(block_norms(request.metric, setting.squares), used)
     for name, weights in norms:
@@ -251,7 +268,7 @@ def _degenerate(setting: Setting, request: Request, used: dict[str, Constant], c
         hypotheses = run_hypotheses(setting.problem, used, setting.squares, tuple(oracles))
         made = replace(_one_run(terms, used, name, request), hypotheses=hypotheses)
         assert made.schedule is not None
-        schedule = replace(made.schedule, simple=setting.simple, given=setting.metric)
+        schedule = replace(made.schedule, simple=setting.simple, given=setting.norms[0], given_y=setting.norms[1])
         for step in _list_steps(made, setting, request):
             stepped = replace(made, schedule=replace(schedule, coupling_step=step))
             merit = stepped.bound if request.loops is not None else weigh_calls(stepped.predicted_calls, costs)

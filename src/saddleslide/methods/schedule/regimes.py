@@ -8,16 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from saddleslide.arrays.base import Array
 from saddleslide.certificates.certificate import judge_point
 from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
+from saddleslide.facts.metric_constants import Norms, diameter_in, dual_length, quadratic_in
 from saddleslide.facts.noise import refuse_unbounded_block, variances
 from saddleslide.facts.requirements import restart_hypotheses
 from saddleslide.functions.entrywise import Linear
-from saddleslide.functions.quadratic import Quadratic
 from saddleslide.methods.schedule.moduli import CouplingModuli, inactive_blocks
 from saddleslide.oracles.oracles import Oracles
 from saddleslide.oracles.sampling import is_sampled
@@ -154,7 +152,7 @@ def _effective_curvature(
     setting: Setting, request: Request, constants: Mapping[str, Constant], regime: str, through: CouplingModuli
 ) -> tuple[Curvature, Regularisation | None, dict[str, str], dict[str, Constant]]:
     """The curvature with anchors and a regularised block, that block, how range conditions in use are known; moduli."""
-    problem, tol, extra = setting.problem, request.tol, None
+    tol, extra = request.tol, None
     found, moduli, ranges = bare_curvature(constants), through.values, dict(through.ranges)
     found = _at_points(found, setting.squares)
     if regime == "mixed" and min(setting.squares) > 0.0:
@@ -168,7 +166,8 @@ def _effective_curvature(
     if extra is not None:
         assert tol is not None
         # epsilon'_star with the effective modulus of the block that has curvature, anchors included.
-        x, y = (found.delta_x, found.mu_x, problem.X.diameter()), (found.delta_y, found.mu_y, problem.Y.diameter())
+        (D_x, D_y) = _diameters(setting)
+        x, y = (found.delta_x, found.mu_x, D_x), (found.delta_y, found.mu_y, D_y)
         extra = replace(extra, target=gap_target(tol, extra.weight, found.L_xy, *(x if extra.block == "y" else y)))
     if min(found.delta_x, found.delta_y) <= 0.0:
         raise InputError(
@@ -193,7 +192,7 @@ def _first_Psi(
         bound = Psi_of_sizes(curvature, setting.squares)
         if math.isfinite(bound):
             return bound, "sizes of the domains"
-    seen = problem if extra is None else regularise_problem(problem, extra, setting.start)
+    seen = problem if extra is None else regularise_problem(problem, extra, setting.start, setting.norms)
     found = judge_point(seen, *setting.start)
     note(found.calls)
     factor = Psi_per_gap(curvature, problem)
@@ -206,7 +205,7 @@ def _first_Psi(
     # Where no gap is finite: sizes of the domains, and the slopes at the start.
     bound = Psi_of_sizes(curvature, setting.squares) if extra is None else math.inf
     exact = seen.f.has_gradient and seen.g.has_gradient
-    slopes = Psi_of_slopes(curvature, _slopes(seen, setting.start)) if exact else math.inf
+    slopes = Psi_of_slopes(curvature, _slopes(seen, setting.start, setting.norms)) if exact else math.inf
     if not (exact or math.isfinite(bound)):
         raise InputError(
             "plan: there are no exact gradients to bound Psi at the start by; expected a bound on Psi there, declared "
@@ -240,13 +239,19 @@ def _at_points(curvature: Curvature, squares: tuple[float, float]) -> Curvature:
     return curvature
 
 
-def _slopes(problem: SaddleProblem, start: tuple[Array, Array]) -> tuple[float, float]:
-    """|f'(x) + B^T y| and |g'(y) - Bx| at the start: a gradient of each, and two products."""
+def _diameters(setting: Setting) -> tuple[float, float]:
+    """Those of X and Y in the norms."""
+    x, y = map(diameter_in, setting.norms, (setting.problem.X, setting.problem.Y))
+    return x, y
+
+
+def _slopes(problem: SaddleProblem, start: tuple[Array, Array], norms: Norms) -> tuple[float, float]:
+    """|f'(x) + B^T y| and |g'(y) - Bx| at the start, in the dual norms: a gradient of each, and two products."""
     oracles = Oracles(problem)
     try:
         (f_slope, g_slope), (x, y) = oracles.gradients(*start), start
         pull, push = oracles.adjoint(y), oracles.forward(x)
-        return float(np.linalg.norm(f_slope + pull)), float(np.linalg.norm(g_slope - push))
+        return dual_length(norms[0], f_slope + pull), dual_length(norms[1], g_slope - push)
     finally:
         note(oracles.calls)
 
@@ -282,7 +287,7 @@ def _regularise_curvature(
     setting: Setting, tol: float, bare: Curvature, moduli: tuple[float, float]
 ) -> tuple[Curvature, Regularisation]:
     """The curvature with lambda in the block that has none, and that regularisation."""
-    (x, y), X, Y = setting.start, setting.problem.X, setting.problem.Y
+    X, Y = setting.problem.X, setting.problem.Y
     deltas = bare.mu_x, bare.mu_y
     if max(deltas) == 0.0 and max(moduli) > 0.0:
         # No strong convexity anywhere: the anchors alone may give one block its curvature.
@@ -290,15 +295,19 @@ def _regularise_curvature(
         deltas = effective.delta_x, effective.delta_y
     if (deltas[0] > 0.0) == (deltas[1] > 0.0):
         raise InputError(f"plan: delta_x, delta_y are {deltas}; regime 'mixed' expects exactly one to be 0.")
-    block, Omega = ("y", Y.squared_radius(y)) if deltas[0] > 0.0 else ("x", X.squared_radius(x))
+    block, Omega = ("y", setting.squares[1]) if deltas[0] > 0.0 else ("x", setting.squares[0])
     if is_sampled(setting.problem) and not math.isfinite(Omega):
         refuse_unbounded_block(block, X if block == "x" else Y)
-    return regularise(bare, tol, Omega, (X.diameter(), Y.diameter()), block)
+    return regularise(bare, tol, Omega, _diameters(setting), block)
 
 
-def regularise_problem(problem: SaddleProblem, extra: Regularisation, center: tuple[Array, Array]) -> SaddleProblem:
-    """The problem with lambda/2 |u - u_0|^2 added to the block without curvature (its constant is left out)."""
+def regularise_problem(
+    problem: SaddleProblem, extra: Regularisation, center: tuple[Array, Array], norms: Norms = (None, None)
+) -> SaddleProblem:
+    """The problem with lambda/2 |u - u_0|_P^2 added to the block without curvature (its constant is left out)."""
     f, g, at_y = problem.f, problem.g, extra.block == "y"
-    added = Quadratic(extra.weight) + Linear(-extra.weight * center[1 if at_y else 0])
+    norm, at = norms[at_y], center[at_y]
+    moved = -extra.weight * (at if norm is None else norm.product(at))
+    added = quadratic_in(norm, extra.weight, at.shape) + Linear(moved)
     f, g = (f, g + added) if at_y else (f + added, g)
     return SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)

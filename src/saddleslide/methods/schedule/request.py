@@ -15,7 +15,7 @@ from saddleslide.arrays.arguments import as_flag, as_mapping, as_names, as_whole
 from saddleslide.arrays.base import as_number
 from saddleslide.errors import InputError, raise_all
 from saddleslide.facts.facts import check_constants
-from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms
+from saddleslide.facts.metric_constants import BUILT_METRICS, block_norms, is_matrix, is_pair
 from saddleslide.methods.schedule.regimes import REGIMES
 from saddleslide.metrics.base import Metric
 from saddleslide.problem import SaddleProblem
@@ -35,7 +35,7 @@ class Request:
     tol: float | None = None
     order: str | None = None
     loops: Sequence[int] | None = None
-    metric: str | float | Sequence[float] | Metric = "auto"
+    metric: Any = "auto"
     start: tuple[Any, Any] | None = None
     kappa: float | None = None
     proved: bool | str = False
@@ -183,11 +183,12 @@ class Request:
     def _check_idle(self) -> None:
         """A setting that the regime asked for does not have is a mistake, not a wish."""
         named = isinstance(self.metric, str) and self.metric in ("auto", "blocks", "identity", *BUILT_METRICS)
+        named = named or isinstance(self.metric, Metric) or is_pair(self.metric) or is_matrix(self.metric)
         idle = {}
         if self.regime in ("restarts", "mixed"):
             idle = {
                 "kappa": self.kappa is not None,
-                "metric": not (named or isinstance(self.metric, Metric)),
+                "metric": not named,
                 "coupling_step": self.coupling_step == PRIMAL_DUAL,
             }
         if self.regime == "degenerate":

@@ -1,7 +1,11 @@
-"""The gradient of the anchor terms p_3 from products that are made anyway: Q of an average is the average of the Qs."""
+"""The gradient of the anchor terms p_3 from products that are made anyway: Q of an average is the average of the Qs.
+
+In norms P of the blocks the terms of p_3 are lengths in the dual norms, and every slope stands as P^-1 of it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -40,9 +44,11 @@ class AnchorTerms:
     active anchor, not two. `average`, `base` and `point` hold Q of what they are called after.
     """
 
-    def __init__(self, oracles: Oracles, anchors: Anchors, near: Array) -> None:
+    def __init__(self, oracles: Oracles, anchors: Anchors, near: Array, invert: Callable[..., None]) -> None:
         problem = oracles.problem
-        self.oracles, self.anchors, self.kernels = oracles, anchors, updates(near)
+        self.oracles, self.anchors, self.kernels, self.invert = oracles, anchors, updates(near), invert
+        self.at = np.concatenate([anchors.at_f, anchors.at_g])
+        invert(self.at)
         self.shapes = [problem.X.shape, problem.Y.shape]
         size = problem.X.size + problem.Y.size
         self.average, self.base, self.point, self.scratch = (zeros(size, near) for _ in range(4))
@@ -59,6 +65,7 @@ class AnchorTerms:
             np.negative(out_y, out=out_y)
         if self.anchors.beta_y > 0.0:
             self.oracles.adjoint(y, out_x)
+        self.invert(self.base)
 
     def write_gradient(self, a: float, here: Array, b: float, out: Array) -> None:
         """The gradient of p_3 at a z + b average + base, where `here` is Q(z)."""
@@ -66,14 +73,17 @@ class AnchorTerms:
         self.kernels.combine(point, b, self.average, 1.0, self.base, self.scratch)
         self.kernels.combine(point, a, here, 1.0, point, self.scratch)
         (of_y, of_x), (out_x, out_y) = split(point, self.shapes), split(out, self.shapes)
+        at_f, at_g = split(self.at, self.shapes)
         if p_3.beta_x > 0.0:
-            of_x += p_3.at_g.reshape(self.shapes[1])
+            of_x += at_g
             of_x *= -p_3.beta_x
             self.oracles.adjoint(of_x, out_x)
+            self.invert(out, 0)
         if p_3.beta_y > 0.0:
-            of_y += p_3.at_f.reshape(self.shapes[0])
+            of_y += at_f
             of_y *= p_3.beta_y
             self.oracles.forward(of_y, out_y)
+            self.invert(out, 1)
 
     def follow(self, alpha: float, ahead: Array) -> None:
         """The running average with z~, where `ahead` is Q(z~)."""

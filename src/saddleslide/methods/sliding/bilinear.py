@@ -54,8 +54,7 @@ def bilinear_recursion(
     operator = view.dual(product_writer(oracles)) if coupled else None
     anchors = take_anchors(oracles, stage, start, view.problem) if anchors is None else anchors
     z = np.concatenate([start[0].ravel(), start[1].ravel()])
-    # Anchors are Euclidean: a run refuses them beside a metric.
-    terms = AnchorTerms(oracles, anchors, z) if anchors.active else None
+    terms = AnchorTerms(oracles, anchors, z, view.invert) if anchors.active else None
     savings = Savings(view.dual(product_writer(oracles, at_start=True)), partial(oracles.spare, 2))
     innermost = innermost_sweep(oracles, stage.levels, view, operator, savings, terms, z)
     return Recursion(
@@ -64,7 +63,7 @@ def bilinear_recursion(
         [operator if name == "B" else None for name in names],
         product_domain(oracles.problem),
         z,
-        Extras([pieces.get(name) for name in names], innermost, view.base(), savings, terms),
+        Extras([pieces.get(name) for name in names], innermost, view.base(), savings, terms, project=view.project()),
     )
 
 
@@ -74,7 +73,7 @@ def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
     A value at the point of a gradient costs no oracle call: an oracle gives both together, and the last one is kept in
     `values` under the name of its function.
     """
-    problem, metric = view.problem, view.metric
+    problem = view.problem
 
     def piece_of(block: int, name: str, function: Function, domain: Domain) -> Piece:
         modulus, guard = modulus_for_bounds(function, Zero(), domain), PairGuard(name, function, domain)
@@ -83,7 +82,7 @@ def model_pieces(view: View, values: dict[str, float]) -> dict[str, Piece]:
         def piece(z: Array, gradient: Array) -> Model:
             point, slope, number = split(z, view.shapes)[block], split(gradient, view.shapes)[block], next(calls)
             # What was written is P^-1 of the slope.
-            slope = slope if block == 1 or metric is None else metric.product(slope)
+            slope = slope if (metric := view.norms[block]) is None else metric.product(slope)
             if number < _GUARDED or number % _GUARDED == 0:
                 guard.look(Linearisation(point.copy(), values[name], slope.copy()))
             model = LowerModel.from_gradient(function, domain, point, values[name], slope, modulus)

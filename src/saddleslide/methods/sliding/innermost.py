@@ -53,9 +53,9 @@ def innermost_sweep(
     if not on_host(z) or not jit_enabled():
         return None
     parts, blocks = known_parts(view), known_blocks(view)
-    if parts is not None:
+    if parts is not None and (anchors is None or view.norms == (None, None)):
         return CompiledSweep(oracles, levels[-1], parts, anchors)
-    if anchors is not None or blocks is None or known_inverse(view.metric, view.problem.X) is not None:
+    if anchors is not None or blocks is None or known_inverse(view.norms[0], view.problem.X) is not None:
         return None
     return StepwiseSweep(oracles, levels[-1], blocks, operator, savings)
 
@@ -232,10 +232,10 @@ class PrimalDualSweep(Sweep):
             else:
                 self.kernels.combine(q_y, 1.0, y, eta / self.eta, self.lag, self.scratch[self.n :])
                 self.oracles.adjoint(q_y.reshape(y_shape), q_x.reshape(x_shape))
-                if self.view.metric is not None:
-                    self.view.metric.invert(q_x.reshape(x_shape))
+                self.view.invert(self.q, 0)
             self._resolve(0, x, etas[0], fold_x, -1.0, q_x, weights[0])
             self.oracles.forward(x.reshape(x_shape), q_y.reshape(y_shape))
+            self.view.invert(self.q, 1)
             self.lag[:] = y
             self._resolve(1, y, etas[1], fold_y, 1.0, q_y, weights[1])
             np.subtract(y, self.lag, out=self.lag)

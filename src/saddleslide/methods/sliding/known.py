@@ -30,8 +30,10 @@ NOTHING = np.zeros(0)
 def known_blocks(view: View) -> Blocks | None:
     """Sets and simple terms of both blocks; None where one is of no known kind."""
     problem = view.problem
+    if view.norms[1] is not None or not view.is_direct:
+        return None
     X, Y = known_set(problem.X), known_set(problem.Y)
-    f, g = known_term(view.f_simple, problem.X, view.metric), known_term(view.g_simple, problem.Y)
+    f, g = known_term(view.f_simple, problem.X, view.norms[0]), known_term(view.g_simple, problem.Y)
     if X is None or Y is None or f is None or g is None:
         return None
     return Blocks(problem.X.size, X, Y, f, g)
@@ -40,7 +42,7 @@ def known_blocks(view: View) -> Blocks | None:
 def known_parts(view: View) -> Parts | None:
     """All that compiled loops of a coupling's level take along; None where something is of no known kind."""
     blocks, coupling = known_blocks(view), known_operator(view.problem.coupling)
-    inverse = known_inverse(view.metric, view.problem.X)
+    inverse = known_inverse(view.norms[0], view.problem.X)
     return None if blocks is None or coupling is None or inverse is None else Parts(*blocks, inverse, coupling)
 
 

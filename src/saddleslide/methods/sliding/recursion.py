@@ -116,7 +116,8 @@ class Extras(NamedTuple):
     - `base` minimises simple terms in the base case, which is else the projection onto the domain;
     - `savings` know the operator at the start, and leave its last correction out: the iterate of its level then ends
       one step behind, and the averages are what they were;
-    - `anchors` are the function of the operator's level.
+    - `anchors` are the function of the operator's level;
+    - `project` is the projection onto the domain in the norm of P, where that is not the Euclidean one.
     """
 
     pieces: Sequence[Piece | None] | None = None
@@ -125,6 +126,7 @@ class Extras(NamedTuple):
     savings: Savings | None = None
     anchors: AnchorTerms | None = None
     fields: Sequence[str | None] = ()
+    project: Base | None = None
 
 
 class Recursion:
@@ -143,7 +145,7 @@ class Recursion:
         start: Array,
         extras: Extras | None = None,
     ) -> None:
-        pieces, innermost, self.base, self.savings, anchors, fields = extras or Extras()
+        pieces, innermost, self.base, self.savings, anchors, fields, self.project = extras or Extras()
         self.domain, self.innermost = domain, innermost
         # The state that the buffers stand for; None in the middle of a step.
         self.held: RecursionState | None = None
@@ -319,4 +321,7 @@ class Recursion:
         this.write_operator(ahead, this.operator_ahead)
         factors = 1.0 / (eta * this.own_weights)
         self.kernels.correct(this.iterate, ahead, this.operator, this.operator_ahead, factors, self.edges)
-        self.domain.project(this.iterate, out=this.iterate)
+        if self.project is None:
+            self.domain.project(this.iterate, out=this.iterate)
+        else:
+            self.project(this.iterate, this.own_weights)

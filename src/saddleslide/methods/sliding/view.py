@@ -1,17 +1,17 @@
-"""How the recursion sees a problem: what costs a level, what its base case takes along, and the norm of the x block."""
+"""How the recursion sees a problem: what costs a level, what its base case takes along, and the norms of blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from saddleslide.arrays.base import Array, Shape, split
 from saddleslide.functions.base import Function
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.searched import split_simple
-from saddleslide.functions.separable import prox
-from saddleslide.metrics.base import Entrywise, Metric
+from saddleslide.methods.sliding.proximal import is_direct, resolve
+from saddleslide.metrics.base import Metric
 from saddleslide.problem import SaddleProblem
 
 if TYPE_CHECKING:
@@ -26,15 +26,21 @@ class View:
     """A problem without its simple terms, which the base case minimises together with the quadratic of the step.
 
     What is left of f and g costs a level each. `f_simple` and `g_simple` have a proximal step (docs/theory.md, simple
-    terms); `metric` is the norm |x|_P of the x block, Euclidean when missing; `primal_dual` says whether an innermost
-    coupling makes primal-dual steps, two products each, in place of the paper's four.
+    terms); `norms` are |x|_P and |y|_P, Euclidean where missing; `primal_dual` says whether an innermost coupling makes
+    primal-dual steps, two products each, in place of the paper's four.
     """
 
     problem: SaddleProblem
     f_simple: Function = field(default_factory=Zero)
     g_simple: Function = field(default_factory=Zero)
-    metric: Metric | None = None
+    norms: tuple[Metric | None, Metric | None] = (None, None)
     primal_dual: bool = False
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the base case is one step of the simple terms and sets themselves."""
+        sides = ((self.f_simple, self.problem.X), (self.g_simple, self.problem.Y))
+        return all(is_direct(simple, norm, at) for (simple, at), norm in zip(sides, self.norms, strict=True))
 
     @property
     def shapes(self) -> list[Shape]:
@@ -42,10 +48,18 @@ class View:
         return [self.problem.X.shape, self.problem.Y.shape]
 
     def base(self) -> Base | None:
-        """The base case with simple terms; None where it is a projection."""
-        if isinstance(self.f_simple, Zero) and isinstance(self.g_simple, Zero):
+        """The base case with simple terms; None where it is a Euclidean projection."""
+        if isinstance(self.f_simple, Zero) and isinstance(self.g_simple, Zero) and self.is_direct:
             return None
-        shapes, blocks = self.shapes, self.blocks()
+        return self._each(*self.blocks())
+
+    def project(self) -> Base | None:
+        """The projection in the norms, which corrections take; None where it is the Euclidean one."""
+        bare = replace(self, f_simple=Zero(), g_simple=Zero())
+        return None if bare.is_direct else self._each(*bare.blocks())
+
+    def _each(self, *blocks: BlockBase) -> Base:
+        shapes = self.shapes
 
         def minimise(centers: Array, weights: Array) -> None:
             for block, part, weight in zip(blocks, split(centers, shapes), weights, strict=True):
@@ -55,37 +69,42 @@ class View:
 
     def blocks(self) -> tuple[BlockBase, BlockBase]:
         """The base case of each block."""
-        problem, metric = self.problem, self.metric
-        entries = metric.weight(1.0, 0.0) if isinstance(metric, Entrywise) else 1.0
+        (x_norm, y_norm), problem = self.norms, self.problem
 
         def primal(x: Array, weight: float) -> None:
-            prox(self.f_simple, x, weight * entries, problem.X, out=x)
+            resolve(self.f_simple, x_norm, problem.X, x, weight)
 
         def dual(y: Array, weight: float) -> None:
-            prox(self.g_simple, y, weight, problem.Y, out=y)
+            resolve(self.g_simple, y_norm, problem.Y, y, weight)
 
         return primal, dual
 
+    def invert(self, z: Array, block: int | None = None) -> None:
+        """Replace the parts of a flat slope, or that of one block, by P^-1 of them."""
+        for i, (metric, part) in enumerate(zip(self.norms, split(z, self.shapes), strict=True)):
+            if metric is not None and block in (None, i):
+                metric.invert(part)
+
     def dual(self, write: Writer) -> Writer:
-        """A writer of slopes with its x part as P^-1 of it: the recursion then works in the norm of the metric."""
-        metric, shapes = self.metric, self.shapes
-        if metric is None:
+        """A writer of slopes as P^-1 of them: the recursion then works in the norms."""
+        if self.norms == (None, None):
             return write
 
         def write_dual(z: Array, out: Array) -> None:
             write(z, out)
-            metric.invert(split(out, shapes)[0])
+            self.invert(out)
 
         return write_dual
 
 
 def view_of(
-    problem: SaddleProblem, simple: Collection[str] = (), metric: Metric | None = None, primal_dual: bool = False
-) -> View:
-    """The view with the simple terms of the functions named, and a norm of the x block."""
+    problem: SaddleProblem, simple: Collection[str] = (), norms: tuple[Metric | None, Metric | None] = (None, None),
+    primal_dual: bool = False,
+) -> View:  # fmt: skip
+    """The view with the simple terms of the functions named, and norms of the blocks."""
     f, f_simple = split_simple(problem.f, problem.X) if "f" in simple else (problem.f, Zero())
     g, g_simple = split_simple(problem.g, problem.Y) if "g" in simple else (problem.g, Zero())
     if f is problem.f and g is problem.g:
-        return View(problem, metric=metric, primal_dual=primal_dual)
+        return View(problem, norms=norms, primal_dual=primal_dual)
     rest = SaddleProblem(f=f, g=g, B=problem.coupling, X=problem.X, Y=problem.Y, arrays=problem.arrays)
-    return View(rest, f_simple, g_simple, metric, primal_dual)
+    return View(rest, f_simple, g_simple, norms, primal_dual)
