@@ -32,39 +32,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Calls",
-    "Certificate",
-    "Comparison",
-    "Component",
-    "Crossover",
-    "Holder",
-    "InequalityResult",
-    "Plan",
-    "Progress",
-    "Result",
-    "SaddleProblem",
-    "Status",
-    "certify",
-    "compare",
-    "crossover",
-    "distributed",
-    "domains",
-    "errors",
-    "functions",
-    "gallery",
-    "load",
-    "methods",
-    "metrics",
-    "minimize",
-    "operators",
-    "path",
-    "plan",
-    "resume",
-    "run",
-    "slide",
-    "solve",
-    "theory",
-]
+    "Calls", "Certificate", "Comparison", "Component", "Crossover", "Holder", "InequalityResult", "Plan", "Progress",
+    "Result", "SaddleProblem", "Status", "certify", "compare", "crossover", "distributed", "domains", "errors",
+    "functions", "gallery", "load", "methods", "metrics", "minimize", "operators", "path", "plan", "resume", "run",
+    "slide", "solve", "theory",
+]  # fmt: skip
 
 # Where each name lives. They are loaded when first asked for, so that `import saddleslide` takes no time.
 _HOMES = {

@@ -32,11 +32,11 @@ def require_matplotlib() -> Any:
             "plot: Matplotlib is not installed; expected it for pictures. It belongs to saddleslide: install it again "
             "with pip install matplotlib."
         ) from missing
-    return _showing_class(Figure)
+    return _picture_class(Figure)
 
 
 @cache
-def _showing_class(Figure: Any) -> Any:
+def _picture_class(Figure: Any) -> Any:
     class Picture(Figure):  # type: ignore[misc]
         """A figure that pyplot does not keep: it shows where it is asked to, once."""
 

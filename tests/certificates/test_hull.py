@@ -92,7 +92,7 @@ def test_weights_are_those_of_the_linear_program():
                 A_eq=rows if len(rows) else None, b_eq=program.totals if len(rows) else None, bounds=ends,
             )  # fmt: skip
             weights = best_weights(functions, F.Zero(), domain, np.zeros(9), 1e-8)
-            value, slope = functions.weighed(weights)
+            value, slope = functions.weigh(weights)
             assert value - domain.support(-slope) == pytest.approx(answer.fun, abs=1e-7)
             assert weights.min() >= 0.0 and np.allclose([weights[:8].sum(), weights[8:].sum()], 1.0)
 
@@ -102,7 +102,7 @@ def test_a_proximal_step_of_cuts_is_as_good_as_any_other_point(kind):
     rng, domain = np.random.default_rng(2), SETS[kind](9)
     functions, center = Affine(rng.standard_normal(12), rng.standard_normal((12, 9)), (12,)), rng.standard_normal(9)
     found = near_maximum(functions, domain, center, 3.0, 1e-9)
-    value, slope = functions.weighed(found.weights)
+    value, slope = functions.weigh(found.weights)
     # Strong duality: the step of the weighed functions is a bound, which a box attains.
     step = domain.project(center - slope / 3.0)
     bound = value + slope @ step + 1.5 * np.sum((step - center) ** 2)

@@ -8,6 +8,8 @@ import pytest
 
 import saddleslide as ss
 from exact_minima import Bowl, fractions, product, times, transposed
+from saddleslide.functions.remembered import Memory, Remembered
+from saddleslide.functions.trust import errors_at
 
 F, D = ss.functions, ss.domains
 
@@ -254,3 +256,12 @@ def test_a_lower_bound_above_the_upper_one_is_no_gap():
     result = ss.solve(drifting(1e-8), 1e-13, method="accelerated-gradient", start=(np.full(2, 0.5), np.zeros(1)))
     assert result.status is ss.Status.NUMERICAL_LIMIT and not result.success
     assert 1e-8 <= result.gap <= 1e-7
+
+
+def test_a_value_that_was_heard_may_be_what_is_left_of_large_terms():
+    bowl = F.Custom(lambda x: 2.0 * x - 2000.0, lambda x: float(x[0] ** 2 - 2000.0 * x[0] + 1e6), ss.Holder(1.0, 2.0))
+    x, heard = np.array([1000.0 + 1.0 / 3.0]), Memory()
+    heard.keep(x, *bowl.value_and_gradient(x))
+    known = Remembered(bowl, heard, D.FullSpace(1))
+    off = abs(Fraction(known.value(x)) - (Fraction(float(x[0])) - 1000) ** 2)
+    assert 100 * errors_at(bowl, x, known.value(x)).value < off < errors_at(known, x, known.value(x)).value

@@ -70,10 +70,10 @@ def _ahead(last: list[Result]) -> Result:
     if len(before) < 2 or any(old.x.shape != now.x.shape or old.y.shape != now.y.shape for old in before):
         return now
     xs, ys = ([to_host(getattr(result, name)) for result in last] for name in "xy")
-    return replace(now, x=_continued(*xs), y=_continued(*ys))
+    return replace(now, x=_extrapolate(*xs), y=_extrapolate(*ys))
 
 
-def _continued(first: Array, second: Array, third: Array) -> Array:
+def _extrapolate(first: Array, second: Array, third: Array) -> Array:
     """The third point and its step again, as much of it as it was of the step before in the same direction."""
     before, step = second - first, third - second
     square = float(np.vdot(before, before).real)

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["RemoteArray", "cosine_transform", "hartley_transform", "sparse_product"]
 
 # What computes on another library's side: read when the first array from there arrives.
-_HOMES = {
-    "remote": ("RemoteArray",),
-    "remote.products": ("cosine_transform", "hartley_transform", "sparse_product"),
-}
+_HOMES = {"remote": ("RemoteArray",), "remote.products": ("cosine_transform", "hartley_transform", "sparse_product")}
 
 if not TYPE_CHECKING:
     # Unseen by type checkers, which would take every misspelt name for one of these.

@@ -32,6 +32,15 @@ def as_shape(value: Any, name: str) -> Shape:
     return tuple(int(n) for n in lengths)
 
 
+def as_grid(value: Any, name: str, axes: int | None = None) -> Shape:
+    """Lengths of at least 1, of so many axes where that matters."""
+    found = as_shape(value, name)
+    if 0 in found or axes not in (None, len(found)):
+        expected = "lengths of at least 1" if axes is None else "(rows, columns), both at least 1"
+        raise InputError(f"{name}: shape is {value!r}; expected {expected}.")
+    return found
+
+
 def as_real(value: Any, name: str, shape: Shape | None = None, finite: bool = True) -> Array:
     """Copy `value` into a new read-only float64 array and refuse what is not real, not finite or of the wrong shape."""
     try:

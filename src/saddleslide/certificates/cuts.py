@@ -83,7 +83,7 @@ class Cuts(CutState):
         for k in range(len(self._bent), count):
             bent = [float(np.vdot(way, self.turns[k])) for way in self.ways[: k + 1]]
             turned = [float(np.vdot(turn, self.turns[k])) for turn in self.turns[: k + 1]]
-            self._bent, self._turned = _bordered(self._bent, bent), _bordered(self._turned, turned)
+            self._bent, self._turned = _border(self._bent, bent), _border(self._turned, turned)
         return self._bent, self._turned
 
     def peak(self, slope: Array, mu: float) -> Peak | None:
@@ -167,7 +167,7 @@ def _inner(rows: list[Array], others: list[Array]) -> Array:
     return np.array([[float(np.vdot(row, other)) for other in others] for row in rows])
 
 
-def _bordered(square: Array, row: list[float]) -> Array:
+def _border(square: Array, row: list[float]) -> Array:
     """A symmetric matrix with one more row and column."""
     size = len(row)
     made = np.empty((size, size))

@@ -94,7 +94,7 @@ def least_over_hull(
     values = np.array([cut.constant for cut in cuts] + [-point.total for point in points])
     functions = Affine(values, np.vstack([slopes, images]), (len(cuts), len(points)))
     weights = best_weights(functions, simple, domain, start.ravel(), tol)
-    value, slope = functions.weighed(weights)
+    value, slope = functions.weigh(weights)
     found = tilted_minimum(simple, slope.reshape(domain.shape), domain)
     a, b = np.split(weights, [len(cuts)])
     where, radius = stack(point.point for point in points), domain.radius_at_zero

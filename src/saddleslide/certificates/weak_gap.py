@@ -54,7 +54,7 @@ def _at_the_point(one: Seen, z: Array) -> _Piece:
     """p(z) - p(u) + <Q(u), z - u> <= <p'(z) + Q(z), z - u>."""
     parts = [part for part in (one.gradient, one.field) if part is not None]
     products = [float(np.vdot(part, z)) for part in parts]
-    return sum(products) + one.error, _added(parts, z), sum(map(abs, products)) + one.error
+    return sum(products) + one.error, _add_up(parts, z), sum(map(abs, products)) + one.error
 
 
 def _from_averages(one: Seen, z: Array) -> _Piece:
@@ -74,10 +74,10 @@ def _from_averages(one: Seen, z: Array) -> _Piece:
         product = float(np.vdot(one.field, z))
         known, sizes = known + product, sizes + abs(product)
         slopes.append(one.field)
-    return known, _added(slopes, z), sizes
+    return known, _add_up(slopes, z), sizes
 
 
-def _added(parts: Sequence[Array], z: Array) -> Array:
+def _add_up(parts: Sequence[Array], z: Array) -> Array:
     total = zeros(z.shape, z)
     for part in parts:
         total += part
@@ -87,7 +87,7 @@ def _added(parts: Sequence[Array], z: Array) -> Array:
 def _supremum(pieces: Sequence[_Piece], z: Array, domain: Domain) -> float:
     """The sup over u in the domain of the sum of c_i - <s_i, u>, rounded upwards; a gap is never below 0."""
     constant = sum(piece[0] for piece in pieces)
-    slope = _added([piece[1] for piece in pieces], z)
+    slope = _add_up([piece[1] for piece in pieces], z)
     # Long averages and products round in every step.
     lost = 8.0 * FEW * (sum(piece[2] for piece in pieces) + float(np.linalg.norm(slope)) * float(np.linalg.norm(z)))
     try:

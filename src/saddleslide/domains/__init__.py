@@ -17,25 +17,9 @@ if TYPE_CHECKING:
     from saddleslide.domains.treeplex import Treeplex
 
 __all__ = [
-    "Affine",
-    "Ball",
-    "Box",
-    "CappedSimplex",
-    "Custom",
-    "Domain",
-    "FullSpace",
-    "GroupBalls",
-    "HalfSpace",
-    "L1Ball",
-    "NonNegative",
-    "NuclearBall",
-    "PSDCone",
-    "Product",
-    "SecondOrderCone",
-    "Simplex",
-    "SpectralBall",
-    "Treeplex",
-]
+    "Affine", "Ball", "Box", "CappedSimplex", "Custom", "Domain", "FullSpace", "GroupBalls", "HalfSpace", "L1Ball",
+    "NonNegative", "NuclearBall", "PSDCone", "Product", "SecondOrderCone", "Simplex", "SpectralBall", "Treeplex",
+]  # fmt: skip
 
 # Where each name lives. A module of the catalogue is read when one of its names is first asked for.
 _HOMES = {

@@ -2,7 +2,7 @@
 
 A block of a problem is said by numbers alone: 1/2 q x^2 + c x and kinks, entry by entry, and squares |A x - b|^2 / 2,
 on a box with equations. A kink w |x - b|, rounded off where `bend` is above 0 (Huber's function), is the maximum over
-|s| <= w of s (x - b) - bend s^2 / 2; squares are the largest of <w, A x - b> - |w|^2 / 2, see `lifted`.
+|s| <= w of s (x - b) - bend s^2 / 2; squares are the largest of <w, A x - b> - |w|^2 / 2, see `lift_squares`.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _no_rows(size: int) -> Any:
     return scipy.sparse.csr_array((0, size))
 
 
-def lifted(f: Program, g: Program, B: Any) -> tuple[Program, Program, list[Any]]:
+def lift_squares(f: Program, g: Program, B: Any) -> tuple[Program, Program, list[Any]]:
     """The saddle problem of two programs without squares, and the blocks of rows of its matrix.
 
     |A x - b|^2 / 2 is the largest of <w, A x - b> - |w|^2 / 2 over w, which stands beside y; the same with x and y
@@ -158,7 +158,7 @@ def lifted(f: Program, g: Program, B: Any) -> tuple[Program, Program, list[Any]]
     >>> import numpy as np, saddleslide as ss
     >>> f = program_of(ss.functions.LeastSquares(np.array([[1.0, 2.0]]), [3.0]), ss.domains.FullSpace(2))
     >>> g = program_of(ss.functions.Zero(), ss.domains.FullSpace(1))
-    >>> one, other, blocks = lifted(f, g, np.array([[1.0, -1.0]]))
+    >>> one, other, blocks = lift_squares(f, g, np.array([[1.0, -1.0]]))
     >>> other.quadratic, other.linear, blocks
     (array([0., 1.]), array([0., 3.]), [array([[ 1., -1.]]), array([[1., 2.]])])
     """
@@ -168,12 +168,8 @@ def lifted(f: Program, g: Program, B: Any) -> tuple[Program, Program, list[Any]]
         B = _beside([B, *(-C.T for C, _ in g.squares)])
     beside = int(sum(e.size for _, e in g.squares))
     blocks = [A if not beside else _beside([A, scipy.sparse.csr_array((b.size, beside))]) for A, b in f.squares]
-    sides = [join([_plain(side), *map(_square, other.squares)]) for side, other in ((f, g), (g, f))]
+    sides = [join([replace(side, squares=()), *map(_square, other.squares)]) for side, other in ((f, g), (g, f))]
     return sides[0], sides[1], [B, *blocks] if B.shape[0] or not blocks else blocks
-
-
-def _plain(side: Program) -> Program:
-    return replace(side, squares=())
 
 
 def _square(term: tuple[Any, Array]) -> Program:

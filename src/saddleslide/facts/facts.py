@@ -18,7 +18,7 @@ import numpy as np
 from saddleslide import facts
 from saddleslide.arrays.base import Array, as_number
 from saddleslide.domains.base import Domain
-from saddleslide.domains.program import Program, lifted, program_of
+from saddleslide.domains.program import Program, lift_squares, program_of
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.facts.requirements import find_missing
 from saddleslide.functions.base import Function
@@ -190,13 +190,13 @@ class Facts:
     @cached_property
     def newton_cost(self) -> float:
         """Operations of one step of an interior-point method; infinite where there can be none."""
-        return math.inf if self.lifted is None else facts.newton_cost(*self.lifted)
+        return math.inf if self.programs is None else facts.newton_cost(*self.programs)
 
     @cached_property
-    def lifted(self) -> tuple[Program, Program, list[Any]] | None:
+    def programs(self) -> tuple[Program, Program, list[Any]] | None:
         """Both blocks as programs without squares, and the blocks of rows of their matrix; None where there is none."""
         f, g, B = self.f.program, self.g.program, self.problem.coupling.entries
-        return None if f is None or g is None or B is None else lifted(f, g, B)
+        return None if f is None or g is None or B is None else lift_squares(f, g, B)
 
     @cached_property
     def least_newton_cost(self) -> float:

@@ -89,10 +89,7 @@ _OF_A_PROBLEM: dict[str, tuple[Callable[[Facts], bool], str]] = {
         lambda facts: facts.norm == 0.0,
         "B has norm up to {facts.norm:.3g}; expected B = 0, a minimisation in x alone.",
     ),
-    "entries of B": (
-        _has_entries,
-        "B = {facts.problem.coupling!r} is known by its products alone; expected a matrix.",
-    ),
+    "entries of B": (_has_entries, "B = {facts.problem.coupling!r} is known by its products alone; expected a matrix."),
     "curvature of f or g": (
         _has_curvature,
         "f and g are linear: there is no gradient to slide over; expected curvature in f or g.",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from functools import cached_property, reduce
 from typing import Any, final
 
-from saddleslide.arrays.base import Array, as_shape, blank
+from saddleslide.arrays.base import Array, Shape, as_shape, blank
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import FullSpace
@@ -20,8 +21,66 @@ from saddleslide.operators.base import Operator
 from saddleslide.theory.holder import Holder
 
 
+class OverBlocks(Composite):
+    """A sum of functions, each of its own block of x."""
+
+    def __init__(self, functions: Sequence[Function], shapes: Sequence[Shape]) -> None:
+        complaints = []
+        for i, (part, shape) in enumerate(zip(functions, shapes, strict=True)):
+            if not isinstance(part, Function):
+                complaints.append(f"function {i} is {type(part).__name__}; expected a function from ss.functions.")
+            elif part.shape not in (None, shape):
+                complaints.append(f"function {i} takes arrays of shape {part.shape}; expected {shape}.")
+        raise_all(type(self).__name__, complaints)
+        super().__init__(*functions)
+        self.functions, self.quadratic = tuple(functions), False
+
+    @property
+    def components(self) -> tuple[Function, ...]:
+        return self.functions
+
+    @abstractmethod
+    def split(self, x: Array) -> list[Array]:
+        """Views of x, one per block, each in its shape."""
+
+    @abstractmethod
+    def factors(self, domain: Domain) -> list[Domain]:
+        """Sets that the blocks are in, on this domain."""
+
+    def _parts(self, x: Array) -> Iterator[tuple[Function, Array]]:
+        return zip(self.functions, self.split(x), strict=True)
+
+    def value(self, x: Array) -> float:
+        return math.fsum(part.value(block) for part, block in self._parts(x))
+
+    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
+        out = blank(x.shape, x) if out is None else out
+        pairs = zip(self._parts(x), self.split(out), strict=True)
+        return math.fsum(part.value_and_gradient(block, target)[0] for (part, block), target in pairs), out
+
+    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
+        values, sizes = zip(*(part.value_and_magnitude(block) for part, block in self._parts(x)), strict=True)
+        return math.fsum(values), math.fsum(sizes)
+
+    def smoothness(self, domain: Domain) -> Holder:
+        """From those of the blocks; of one exponent by Hölder's inequality."""
+        pairs = zip(self.functions, self.factors(domain), strict=True)
+        return join_smoothness([part.smoothness(factor) for part, factor in pairs], domain)
+
+    def strong_convexity(self, domain: Domain) -> float:
+        pairs = zip(self.functions, self.factors(domain), strict=True)
+        return min(part.strong_convexity(factor) for part, factor in pairs)
+
+    def certain_convexity(self, domain: Domain) -> float:
+        return min(certain_modulus(*pair) for pair in zip(self.functions, self.factors(domain), strict=True))
+
+    @cached_property
+    def error_model(self) -> Rounding:
+        return join(map(read_rounding, self.functions))
+
+
 @final
-class Blockwise(Composite):
+class Blockwise(OverBlocks):
     """f_1(x[0]) + ... + f_n(x[n - 1]) for an x of shape (n, *shape).
 
     Parameters
@@ -43,22 +102,9 @@ class Blockwise(Composite):
         block = as_shape(shape, "Blockwise")
         if not functions:
             raise InputError("Blockwise: received no functions; expected one per block.")
-        wrong = {i: part for i, part in enumerate(functions) if not isinstance(part, Function)}
-        complaints = [
-            f"function {i} is {type(part).__name__}; expected a function from ss.functions."
-            for i, part in wrong.items()
-        ]
-        complaints += [
-            f"function {i} takes arrays of shape {part.shape}; expected {block}."
-            for i, part in enumerate(functions)
-            if i not in wrong and part.shape not in (None, block)
-        ]
-        raise_all("Blockwise", complaints)
-        super().__init__(*functions)
-        self.functions, self._block = tuple(functions), FullSpace(block)
-        self.shape = self._shape = (len(functions), *block)
         # Never called quadratic: a metric fitted to the joint Hessian would mix blocks that belong to different owners.
-        self.separable = self.quadratic = False
+        super().__init__(functions, [block] * len(functions))
+        self._block, self.shape, self.separable = FullSpace(block), (len(functions), *block), False
 
     def __repr__(self) -> str:
         return f"Blockwise({len(self.functions)} functions, blocks of shape {self._block.shape})"
@@ -67,31 +113,22 @@ class Blockwise(Composite):
         return tuple(dict.fromkeys(super().stays_on_host(kind)))
 
     @property
-    def components(self) -> tuple[Function, ...]:
-        return self.functions
-
-    @property
     def operators(self) -> tuple[tuple[Operator, float], ...]:
         each = 1.0 / len(self.functions)
         return tuple((operator, each * part) for operator, part in super().operators)
 
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        out = blank(self._shape, x) if out is None else out
-        values = [part.value_and_gradient(x[i], out[i])[0] for i, part in enumerate(self.functions)]
-        return math.fsum(values), out
+    def split(self, x: Array) -> list[Array]:
+        return [x[i] for i in range(len(self.functions))]
 
-    def value(self, x: Array) -> float:
-        return math.fsum(part.value(x[i]) for i, part in enumerate(self.functions))
+    def factors(self, domain: Domain) -> list[Domain]:
+        # What holds on the full space of each block does on every domain.
+        return [self._block] * len(self.functions)
 
     def gradient(self, x: Array, out: Array | None = None) -> Array:
-        out = blank(self._shape, x) if out is None else out
-        for i, part in enumerate(self.functions):
-            part.gradient(x[i], out[i])
+        out = blank(x.shape, x) if out is None else out
+        for (part, block), target in zip(self._parts(x), self.split(out), strict=True):
+            part.gradient(block, target)
         return out
-
-    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        values, sizes = zip(*(part.value_and_magnitude(x[i]) for i, part in enumerate(self.functions)), strict=True)
-        return math.fsum(values), math.fsum(sizes)
 
     @property
     def value_cost(self) -> float:
@@ -100,20 +137,6 @@ class Blockwise(Composite):
     @property
     def lone_value_cost(self) -> float:
         return 1.0 if self.own_code else 0.5
-
-    def smoothness(self, domain: Domain) -> Holder:
-        """Valid on the full space of each block, so on every domain; blocks of one exponent by Hölder's inequality."""
-        return join_smoothness([part.smoothness(self._block) for part in self.functions], domain)
-
-    def strong_convexity(self, domain: Domain) -> float:
-        return min(part.strong_convexity(self._block) for part in self.functions)
-
-    def certain_convexity(self, domain: Domain) -> float:
-        return min(certain_modulus(part, self._block) for part in self.functions)
-
-    @cached_property
-    def error_model(self) -> Rounding:
-        return join(map(read_rounding, self.functions))
 
 
 def join_smoothness(parts: Sequence[Holder], domain: Domain) -> Holder:

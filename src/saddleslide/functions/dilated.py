@@ -18,7 +18,7 @@ from saddleslide.functions.roundings import Rounding
 from saddleslide.functions.scaled import Wrapper
 from saddleslide.functions.searched import TiltedMinimum
 from saddleslide.functions.separable import SeparableForm
-from saddleslide.functions.trust import certain_modulus
+from saddleslide.functions.trust import certain_modulus, read_rounding
 from saddleslide.theory.holder import Holder
 
 
@@ -103,10 +103,7 @@ class Dilated(Wrapper):
     @property
     def error_model(self) -> Rounding:
         # As of the function itself at s y: what rounds relative to |y| there does so s times as much here.
-        from saddleslide.functions.trust import read_rounding
-
-        found = read_rounding(self.function)
-        return found if self.scale == 1.0 else _rescale(found, self.scale)
+        return _rescale(read_rounding(self.function), self.scale)
 
     def term_size(self, x: Array) -> float:
         return self.function.term_size(self.scale * x) / self.scale

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -15,20 +14,16 @@ from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.domains.product import Product
 from saddleslide.domains.program import Program
 from saddleslide.domains.program import join as join_programs
-from saddleslide.errors import InputError, raise_all
+from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
-from saddleslide.functions.blockwise import join_smoothness
+from saddleslide.functions.blockwise import OverBlocks
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.roundings import Rounding, join
 from saddleslide.functions.searched import Tally, TiltedMinimum
 from saddleslide.functions.separable import has_prox, prox
-from saddleslide.functions.sums import Composite
-from saddleslide.functions.trust import certain_modulus, read_rounding
-from saddleslide.theory.holder import Holder
 
 
 @final
-class DirectSum(Composite):
+class DirectSum(OverBlocks):
     """h_1(x_1) + ... + h_n(x_n) for a flat x that is made of x_1, ..., x_n, each in its own shape, as in `Product`.
 
     Parameters
@@ -49,22 +44,9 @@ class DirectSum(Composite):
     def __init__(self, functions: Sequence[Function], shapes: Sequence[Any]) -> None:
         if not functions or len(functions) != len(shapes):
             raise InputError(f"DirectSum: received {len(functions)} functions, {len(shapes)} shapes; expected as many.")
-        complaints = [
-            f"function {i} is {type(part).__name__}; expected a function from ss.functions."
-            for i, part in enumerate(functions)
-            if not isinstance(part, Function)
-        ]
-        raise_all("DirectSum", complaints)
         self.shapes: list[Shape] = [as_shape(shape, "DirectSum: shape") for shape in shapes]
-        complaints = [
-            f"function {i} takes arrays of shape {part.shape}; expected {shape}."
-            for i, (part, shape) in enumerate(zip(functions, self.shapes, strict=True))
-            if part.shape not in (None, shape)
-        ]
-        raise_all("DirectSum", complaints)
-        super().__init__(*functions)
-        self.functions, self.shape = tuple(functions), (sum(math.prod(shape) for shape in self.shapes),)
-        self.quadratic = False
+        super().__init__(functions, self.shapes)
+        self.shape = (sum(math.prod(shape) for shape in self.shapes),)
 
     def __repr__(self) -> str:
         return f"DirectSum({', '.join(map(repr, self.functions))})"
@@ -77,10 +59,6 @@ class DirectSum(Composite):
         both = [b if isinstance(a, Zero) else a if isinstance(b, Zero) else a + b for a, b in pairs]
         return DirectSum(both, self.shapes)
 
-    @property
-    def components(self) -> tuple[Function, ...]:
-        return self.functions
-
     def parts_in(self, shape: Shape) -> list[tuple[Function, Shape]]:
         return list(zip(self.functions, self.shapes, strict=True))
 
@@ -90,7 +68,6 @@ class DirectSum(Composite):
         return list(zip(self.functions, self.factors(domain), *map(self.split, arrays), strict=True))
 
     def split(self, x: Array) -> list[Array]:
-        """Views of a flat x, one per block, each in its shape."""
         return split(x, self.shapes)
 
     def far_point(self, shape: Shape) -> Array | None:
@@ -100,24 +77,6 @@ class DirectSum(Composite):
             return None
         found = [np.zeros(block) if point is None else point for point, block in zip(points, self.shapes, strict=True)]
         return np.concatenate([point.ravel() for point in found])
-
-    def _parts(self, x: Array) -> Iterator[tuple[Function, Array]]:
-        return zip(self.functions, self.split(x), strict=True)
-
-    def value(self, x: Array) -> float:
-        return math.fsum(part.value(block) for part, block in self._parts(x))
-
-    def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        out = blank(x.shape, x) if out is None else out
-        found = [
-            part.value_and_gradient(block, target)[0]
-            for (part, block), target in zip(self._parts(x), self.split(out), strict=True)
-        ]
-        return math.fsum(found), out
-
-    def value_and_magnitude(self, x: Array) -> tuple[float, float]:
-        values, sizes = zip(*(part.value_and_magnitude(block) for part, block in self._parts(x)), strict=True)
-        return math.fsum(values), math.fsum(sizes)
 
     def factors(self, domain: Domain) -> list[Domain]:
         """The factors of the domain that the blocks are in; whole spaces where it has none of these shapes."""
@@ -134,23 +93,6 @@ class DirectSum(Composite):
         return isinstance(domain, FullSpace | Box) or (
             isinstance(domain, Product) and [factor.shape for factor in domain.factors] == self.shapes
         )
-
-    def smoothness(self, domain: Domain) -> Holder:
-        found = [part.smoothness(factor) for part, factor in zip(self.functions, self.factors(domain), strict=True)]
-        return join_smoothness(found, domain)
-
-    def strong_convexity(self, domain: Domain) -> float:
-        pairs = zip(self.functions, self.factors(domain), strict=True)
-        return min(part.strong_convexity(factor) for part, factor in pairs)
-
-    def certain_convexity(self, domain: Domain) -> float:
-        return min(
-            certain_modulus(part, factor) for part, factor in zip(self.functions, self.factors(domain), strict=True)
-        )
-
-    @cached_property
-    def error_model(self) -> Rounding:
-        return join(map(read_rounding, self.functions))
 
     def as_program(self, size: int) -> Program | None:
         found = [part.as_program(math.prod(shape)) for part, shape in zip(self.functions, self.shapes, strict=True)]

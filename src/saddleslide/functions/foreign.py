@@ -77,9 +77,7 @@ def from_odl(functional: Any) -> Function:
         return np.asarray(functional.proximal(step)(space.element(center.copy())).asarray())
 
     return Custom(
-        value=lambda x: _as_value(functional(space.element(x.copy()))),
-        prox=step_from,
-        domain=FullSpace(space.shape),
+        value=lambda x: _as_value(functional(space.element(x.copy()))), prox=step_from, domain=FullSpace(space.shape)
     )
 
 

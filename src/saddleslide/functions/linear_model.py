@@ -18,7 +18,7 @@ from saddleslide.domains.base import Domain
 from saddleslide.functions.base import Function
 from saddleslide.functions.lifted import Lifted
 from saddleslide.operators.base import Operator, is_own_code
-from saddleslide.operators.explicit import ForeignMatrix, Matrix, as_operator
+from saddleslide.operators.explicit import Matrix, Stored, as_operator
 from saddleslide.operators.spectrum import SMALL
 
 # Numbers of rows.
@@ -67,7 +67,7 @@ class LinearModel(Function):
         return self.ridge
 
     def hessian_diagonal(self, shape: Shape) -> Array | None:
-        if not isinstance(self.A, Matrix | ForeignMatrix):
+        if not isinstance(self.A, Stored):
             return None
         weights = self.loss_hessian(np.zeros(self.A.y_shape)).ravel()
         A = self.A.entries

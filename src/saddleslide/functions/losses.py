@@ -20,7 +20,7 @@ from saddleslide.functions.linear_model import LinearModel, Rows
 from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, UNKNOWN, Rounding, inner_error
 from saddleslide.operators.base import COMPLEX, Operator, is_own_code
 from saddleslide.operators.complex import dtype_beside_complex, has_complex_values
-from saddleslide.operators.explicit import ForeignMatrix, Matrix, as_operator
+from saddleslide.operators.explicit import Stored, as_operator
 from saddleslide.operators.factor import Solvable, gram_matrix
 from saddleslide.operators.spectrum import SMALL, summation_error
 from saddleslide.theory.holder import Holder
@@ -165,12 +165,12 @@ class LeastSquares(LinearModel):
     @cached_property
     def hessian(self) -> Solvable | None:
         """The Hessian with its factors; None where the entries of A are not at hand, or too many."""
-        if not isinstance(self.A, Matrix | ForeignMatrix) or is_own_code(self.A):
+        if not isinstance(self.A, Stored) or is_own_code(self.A):
             return None
         return gram_matrix(self.A.entries, 1.0 if self.weights is None else self.weights, self.ridge)
 
     def as_program(self, size: int) -> Program | None:
-        if not isinstance(self.A, Matrix | ForeignMatrix) or is_own_code(self.A) or self.is_complex:
+        if not isinstance(self.A, Stored) or is_own_code(self.A) or self.is_complex:
             return None
         A, b = self.A.entries, self.b.ravel()
         if self.weights is not None:
@@ -189,7 +189,7 @@ class LeastSquares(LinearModel):
             return None
         if self.ridge > 0.0:
             fewer = min(rows, columns)
-            stored = self.A.entry_count if isinstance(self.A, Matrix | ForeignMatrix) else 0
+            stored = self.A.entry_count if isinstance(self.A, Stored) else 0
             if stored * fewer + fewer**3 > 4 * _GRADIENTS_SAVED * stored:
                 return None
         return self.hessian

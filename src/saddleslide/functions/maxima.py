@@ -37,7 +37,7 @@ class Affine(NamedTuple):
     slopes: Array
     sizes: tuple[int, ...]
 
-    def weighed(self, weights: Array) -> tuple[float, Array]:
+    def weigh(self, weights: Array) -> tuple[float, Array]:
         """The sum of all with these weights, value at 0 and slope: below the sum of the maxima."""
         return float(weights @ self.values), weights @ self.slopes
 
@@ -228,7 +228,7 @@ def near_maximum(functions: Affine, domain: Domain, center: Array, weight: float
     best, chosen = -np.inf, Least(center, functions.shares(np.ones(functions.values.size)))
     point, weights = chosen
     for _ in range(_ROUNDS):
-        value, slope = functions.weighed(weights)
+        value, slope = functions.weigh(weights)
         point = domain.project((center - slope / weight).reshape(domain.shape)).ravel()
         step = point - center
         low = value + float(slope @ point) + 0.5 * weight * float(step @ step)
@@ -241,7 +241,7 @@ def near_maximum(functions: Affine, domain: Domain, center: Array, weight: float
     return chosen
 
 
-def tilted(functions: Affine, simple: Function, domain: Domain) -> tuple[Affine, Program | None]:
+def join_simple(functions: Affine, simple: Function, domain: Domain) -> tuple[Affine, Program | None]:
     """What stands for the functions beside a simple one: with its slope where it is linear, else with its program."""
     if simple.linear:
         slope = np.broadcast_to(simple.gradient(np.zeros(domain.shape)), domain.shape).ravel()
@@ -264,15 +264,15 @@ def best_weights(functions: Affine, simple: Function, domain: Domain, start: Arr
     >>> best_weights(below, ss.functions.Zero(), ss.domains.Ball(1.0, shape=2), np.zeros(2), 1e-9).round(6)
     array([0.5, 0.5])
     """
-    functions, program = tilted(functions, simple, domain)
+    functions, program = join_simple(functions, simple, domain)
     if program is not None:
         return least_maximum(functions, program, start, tol).weights
     best, chosen = -np.inf, functions.shares(np.ones(functions.values.size))
-    steep = float(np.linalg.norm(functions.weighed(chosen)[1]))
+    steep = float(np.linalg.norm(functions.weigh(chosen)[1]))
     weight = steep / domain.radius(start.reshape(domain.shape)) or 1.0
     for _ in range(_PROXIMAL):
         start, weights = near_maximum(functions, domain, start, weight, tol)
-        value, slope = functions.weighed(weights)
+        value, slope = functions.weigh(weights)
         low = value - domain.support(-slope.reshape(domain.shape))
         if low > best:
             best, chosen = low, weights

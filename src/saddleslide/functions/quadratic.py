@@ -22,7 +22,7 @@ from saddleslide.functions.roundings import EXACTLY, FEW, OWN_CODE, Errors, Roun
 from saddleslide.functions.separable import SeparableForm
 from saddleslide.operators.adjoint_test import AdjointTest, adjoint_test_from, sign_vector
 from saddleslide.operators.base import COMPLEX, Operator, is_own_code
-from saddleslide.operators.explicit import ForeignMatrix, Matrix, as_operator
+from saddleslide.operators.explicit import Matrix, Stored, as_operator
 from saddleslide.operators.factor import Solvable, SymmetricMatrix
 from saddleslide.operators.spectrum import FACTORISABLE, margin_of_rounding, summation_error
 from saddleslide.theory.holder import Holder
@@ -118,7 +118,7 @@ class Quadratic(Function):
         return self.gradient(v)
 
     def hessian_diagonal(self, shape: Shape) -> Array | None:
-        if isinstance(self._operator, Matrix | ForeignMatrix):
+        if isinstance(self._operator, Stored):
             return np.asarray(self._operator.entries.diagonal())
         return super().hessian_diagonal(shape)
 
@@ -149,7 +149,7 @@ class Quadratic(Function):
     @cached_property
     def hessian(self) -> Solvable | None:
         """The matrix with its factors; None where its entries are not at hand, or too many."""
-        if not isinstance(self._operator, Matrix | ForeignMatrix) or self._runs_own_code:
+        if not isinstance(self._operator, Stored) or self._runs_own_code:
             return None
         found = SymmetricMatrix.of(self._operator.entries, 2.0 * self._skewness)
         if found is not None and self._range[0] > 0.0:
@@ -160,7 +160,7 @@ class Quadratic(Function):
     def as_program(self, size: int) -> Program | None:
         if self._operator is None:
             return super().as_program(size)
-        if not isinstance(self._operator, Matrix | ForeignMatrix) or self.convex_on_trust or self.is_complex:
+        if not isinstance(self._operator, Stored) or self.convex_on_trust or self.is_complex:
             return None
         # A root of the matrix: 1/2 <x, q x> = |R x|^2 / 2.
         matrix = self._operator.dense()

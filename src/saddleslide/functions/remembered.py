@@ -11,7 +11,7 @@ import numpy as np
 from saddleslide.arrays.base import Array
 from saddleslide.domains.base import Domain
 from saddleslide.functions.base import Function
-from saddleslide.functions.roundings import FEW, OWN_CODE
+from saddleslide.functions.roundings import FEW, OWN_CODE, Rounding
 from saddleslide.functions.trust import certain_modulus
 from saddleslide.theory.holder import Holder
 
@@ -42,7 +42,6 @@ class Remembered(Function):
     """
 
     has_value = False
-    rounding = replace(OWN_CODE, own=_CANCELLED * FEW)
 
     def __init__(self, function: Function, memory: Memory, domain: Domain) -> None:
         self.function, self.memory, self.domain = function, memory, domain
@@ -58,6 +57,10 @@ class Remembered(Function):
             return self.memory.value
         condition, slope = self.smoothness(self.domain), float(np.linalg.norm(self.memory.gradient.ravel()))
         return self.memory.value + (slope + condition.H * float(distance**condition.nu)) * distance
+
+    @property
+    def error_model(self) -> Rounding:
+        return replace(OWN_CODE, own=_CANCELLED * FEW)
 
     def value_and_magnitude(self, x: Array) -> tuple[float, float]:
         return self.value(x), _CANCELLED * abs(self.memory.value)

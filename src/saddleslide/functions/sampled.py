@@ -22,7 +22,7 @@ from saddleslide.functions.parts import Partitioned
 from saddleslide.functions.scaled import Wrapper
 from saddleslide.functions.trust import gradient_aside, is_ours, run_aside
 from saddleslide.functions.variance import EXACT, Variance
-from saddleslide.operators.explicit import ForeignMatrix, Matrix
+from saddleslide.operators.explicit import Matrix, Stored
 
 # Points beside the start where a variance is looked at.
 _PROBES = 4
@@ -137,7 +137,7 @@ class MiniBatch(Batched):
     """
 
     def __init__(self, function: LinearModel, batch: int, variance: float | None = None) -> None:
-        if not is_ours(function, LinearModel) or not isinstance(function.A, Matrix | ForeignMatrix):
+        if not is_ours(function, LinearModel) or not isinstance(function.A, Stored):
             raise InputError(
                 f"MiniBatch: function is {function!r}; expected LeastSquares, Logistic or PoissonTransmission with A "
                 "given as a matrix. Scale or add to the MiniBatch, not inside it."

@@ -47,11 +47,6 @@ class SeparableForm:
         """Whether the form is a multiple of |x|^2 plus a linear term."""
         return not self.is_curved and np.ndim(self.quadratic) == 0
 
-    @property
-    def alike(self) -> bool:
-        """Whether all entries have the same form, so that it is that of any of them."""
-        return all(np.ndim(part) == 0 for part in (self.quadratic, self.linear, *(weight for weight, _ in self.powers)))
-
     def plus(self, other: SeparableForm) -> SeparableForm:
         """Form of the sum."""
         return SeparableForm(

@@ -70,9 +70,7 @@ class SequenceSolution(Strategies):
         return found
 
     def facts(self) -> dict[str, Fact]:
-        return super().facts() | {
-            "information sets": ", ".join(str(len(names)) for names in self.names),
-        }
+        return super().facts() | {"information sets": ", ".join(str(len(names)) for names in self.names)}
 
     def draw(self, figure: Any) -> None:
         for ax, player, style in zip(figure.subplots(1, 2), ("first", "second"), STYLES[:2], strict=True):

@@ -22,7 +22,7 @@ from saddleslide.certificates.candidate import Candidate, Column, Linearisation,
 from saddleslide.certificates.hull import keep, note_use, stack
 from saddleslide.domains.program import program_of
 from saddleslide.functions.entrywise import Zero
-from saddleslide.functions.maxima import Affine, least_maximum, near_maximum, tilted
+from saddleslide.functions.maxima import Affine, join_simple, least_maximum, near_maximum
 from saddleslide.functions.trust import errors_at, value_aside
 from saddleslide.methods.base import BOUNDS, Description, Method, Point, State, option
 
@@ -147,7 +147,7 @@ class Bundle(Method):
         moved = float(np.vdot(u - x, u - x)), float(np.vdot(v - y, v - y))
         return replace(
             state, x=u, y=v, before=(x, y), found=found, promised=(x_cuts.at(u), y_cuts.at(v)), moved=moved,
-            f=x_cuts.used(), g=y_cuts.used(),
+            f=x_cuts.columns_after(), g=y_cuts.columns_after(),
         )  # fmt: skip
 
     def _weigh(
@@ -189,7 +189,7 @@ class _Cuts(Generic[_Kind]):
         self.domain, self.is_simple = problem.X if name == "f" else problem.Y, isinstance(rest, Zero)
         values = np.array([column.constant for column in columns])
         self.functions = Affine(values, stack(column.slope for column in columns), (len(columns),))
-        self.beside, self.program = tilted(self.functions, simple, self.domain)
+        self.beside, self.program = join_simple(self.functions, simple, self.domain)
         self.weights: list[Array] = []
 
     def near(self, center: Array, weight: float, tol: float) -> Array:
@@ -210,7 +210,7 @@ class _Cuts(Generic[_Kind]):
         """The largest of the cuts."""
         return self.functions.largest(point.ravel())
 
-    def used(self) -> list[_Kind]:
+    def columns_after(self) -> list[_Kind]:
         """The columns after the last step."""
         return note_use(self.columns, *self.weights)
 

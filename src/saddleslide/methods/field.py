@@ -56,7 +56,7 @@ def move(oracles: Oracles, z: Point, direction: Point, eta: float, weights: Weig
     return x, oracles.problem.Y.project(z[1] - (eta / weights[1]) * direction[1])
 
 
-def linearised(oracles: Oracles, x: Array, y: Array) -> Candidate:
+def linearise(oracles: Oracles, x: Array, y: Array) -> Candidate:
     """A point to be judged, with a gradient of each costly part there; nothing is called for simple f and g."""
     (f, _), (g, simple) = oracles.f_parts, oracles.g_parts
     if isinstance(f, Zero) and isinstance(g, Zero):

@@ -1,7 +1,7 @@
 """Quadratic programs with all entries at hand: a primal-dual interior-point method (Mehrotra 1992).
 
 All that is optimised is one vector u = (x, y, s, m): s are the slopes of kinks, m the multipliers of equations; x and y
-hold what squares such as |Ax - b|^2 / 2 bring along (`lifted`). With q and c from `Program`, the point solves the
+hold what squares such as |Ax - b|^2 / 2 bring along (`lift_squares`). With q and c from `Program`, the point solves the
 monotone system
 
     q u + c + K u = z_lower - z_upper,    (u - lower) z_lower = (upper - u) z_upper = 0,
@@ -24,10 +24,10 @@ import numpy as np
 import scipy
 
 from saddleslide.certificates.verdict import Status
-from saddleslide.domains.program import Program, lifted, program_of
+from saddleslide.domains.program import Program, lift_squares, program_of
 from saddleslide.facts.newton import MOST_ROWS, is_formed_in_x
 from saddleslide.methods.base import BOUNDS, EXACTLY, Array, Candidate, Description, Method, Point, State
-from saddleslide.methods.field import linearised
+from saddleslide.methods.field import linearise
 from saddleslide.operators.explicit import Matrix
 from saddleslide.operators.factor import COLUMNS, SymmetricMatrix
 
@@ -97,7 +97,7 @@ class InteriorPoint(Method):
         return _too_large(facts) if _is_wide(facts) else super().lacks_at_a_glance(facts)
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> InteriorState:
-        f, g, parts = facts.f.program, facts.g.program, facts.lifted
+        f, g, parts = facts.f.program, facts.g.program, facts.programs
         assert f is not None and g is not None and parts is not None
         system = oracles.workspace(lambda: System(f, g, facts.problem.coupling.entries, parts), InteriorPoint)
         points, exact = (Candidate(*start, 0.0),), system.solution()
@@ -149,7 +149,7 @@ class InteriorPoint(Method):
         return state.best
 
     def candidates(self, state: InteriorState, oracles: Oracles) -> tuple[Candidate, ...]:
-        return tuple(linearised(oracles, seen.x, seen.y) for seen in state.points)
+        return tuple(linearise(oracles, seen.x, seen.y) for seen in state.points)
 
     def learn(
         self, state: InteriorState, gaps: Sequence[float], judge: Judge, oracles: Oracles
@@ -278,7 +278,7 @@ class System:
         f, g = program_of(problem.f, problem.X), program_of(problem.g, problem.Y)
         assert f is not None and g is not None
         matrix = problem.coupling.entries
-        return cls(f, g, matrix, lifted(f, g, matrix))
+        return cls(f, g, matrix, lift_squares(f, g, matrix))
 
     @staticmethod
     def finite(distances: Array) -> Array:
@@ -379,7 +379,7 @@ class System:
         np.add.at(theta_xy, self.kinked, 1.0 / theta_s)
         # What squares bring along has units of its own.
         x, v, y, w = np.split(theta_xy, [self.own[0], n, n + self.own[1]])
-        a, b = _lifted((x, self._typical[0]), (v, 1.0)), _lifted((y, self._typical[1]), (w, 1.0))
+        a, b = _floor((x, self._typical[0]), (v, 1.0)), _floor((y, self._typical[1]), (w, 1.0))
         core = Core(self.B, theta_xy[:n], theta_xy[n:], a, b)
         bordered = core.solve(self.rows.T) if len(self.rows) else self.rows.T
         inverse = np.linalg.pinv(self.rows @ bordered, rcond=1e-15) if len(self.rows) else np.zeros((0, 0))
@@ -498,7 +498,7 @@ def _most(*arrays: Array) -> float:
     return max((float(np.max(np.abs(array), initial=0.0)) for array in arrays), default=0.0)
 
 
-def _lifted(*parts: tuple[Array, float]) -> Array:
+def _floor(*parts: tuple[Array, float]) -> Array:
     """The diagonal with a floor for each of its parts, so that it can be divided by; a number stands for one of 0."""
     tops = [float(np.max(theta, initial=0.0)) or typical for theta, typical in parts]
     return np.concatenate([np.clip(theta, _PROXIMAL * top, 1e300) for (theta, _), top in zip(parts, tops, strict=True)])

@@ -15,7 +15,7 @@ import numpy as np
 
 from saddleslide.domains.entrywise import Box, FullSpace
 from saddleslide.methods.base import BOUNDS, EXACTLY, Array, Candidate, Description, Method, Point, State
-from saddleslide.methods.field import linearised
+from saddleslide.methods.field import linearise
 
 if TYPE_CHECKING:
     from saddleslide.methods.base import Facts, Oracles
@@ -88,7 +88,7 @@ class Krylov(Method):
 
     def init(self, oracles: Oracles, facts: Facts, start: Point, tol: float) -> KrylovState:
         constant = _field(oracles, np.zeros_like(start[0]), np.zeros_like(start[1]))
-        z, blank = _joined(*start), np.zeros_like(constant)
+        z, blank = _join(*start), np.zeros_like(constant)
         r = -constant if not z.any() else -_field(oracles, *start)
         size = float(np.linalg.norm(r))
         return KrylovState(z, constant, size, min(facts.moduli), r, r, blank, blank, size, phibar=size)
@@ -119,7 +119,7 @@ class Krylov(Method):
         return oracles.problem.X.project(x), oracles.problem.Y.project(y)
 
     def candidates(self, state: KrylovState, oracles: Oracles) -> tuple[Candidate, ...]:
-        return (linearised(oracles, *self.point(state, oracles)),)
+        return (linearise(oracles, *self.point(state, oracles)),)
 
     def expected_gap(self, state: KrylovState) -> float:
         # With a modulus the gap is at most |F|^2 / (2 mu).
@@ -131,7 +131,7 @@ class Krylov(Method):
         return state.phibar <= _ROUNDING * state.first or not state.beta > 0.0
 
 
-def _joined(x: Array, y: Array) -> Array:
+def _join(x: Array, y: Array) -> Array:
     return np.concatenate([x.ravel(), y.ravel()])
 
 
@@ -143,4 +143,4 @@ def _split(z: Array, oracles: Oracles) -> Point:
 def _field(oracles: Oracles, x: Array, y: Array) -> Array:
     """F(x, y) = (f'(x) + B^T y, B x - g'(y)), by counted calls."""
     f, g = oracles.gradients(x, y)
-    return _joined(f + oracles.pull(y), oracles.image(x) - g)
+    return _join(f + oracles.pull(y), oracles.image(x) - g)

@@ -172,7 +172,7 @@ class Smooth:
             q = self.lift.lift(point)
             slope, value = self.lift.gradient(point, q), self.lift.value(point, q)
         elif not oracles.is_zero(name):
-            value, slope = oracles.g_value_and_gradient(oracles.problem.g, point)
+            value, slope = oracles.value_and_gradient("g", oracles.problem.g, point)
         if not math.isfinite(value):
             raise oracles.not_finite(name, point)
         if self.primal:

@@ -243,10 +243,10 @@ class _Recursion:
         self.iterates, self.called = [z.copy() for z in state.iterates], 0
         w = math.sqrt(state.Omegas["g"] / state.Omegas["f"])
         self.weights = {
-            name: self._stacked(*pair) for name, pair in {"f": (1.0, 0.0), "g": (0.0, 1.0), "B": (w, 1.0 / w)}.items()
+            name: self._stack(*pair) for name, pair in {"f": (1.0, 0.0), "g": (0.0, 1.0), "B": (w, 1.0 / w)}.items()
         }
 
-    def _stacked(self, on_x: float, on_y: float) -> Array:
+    def _stack(self, on_x: float, on_y: float) -> Array:
         problem = self.oracles.problem
         return np.concatenate([np.full(problem.X.size, on_x), np.full(problem.Y.size, on_y)])
 

@@ -25,7 +25,7 @@ from saddleslide.functions.separable import finite_slope
 from saddleslide.methods.base import CHUNK, EXACTLY, Array, Candidate, Description, Former, Method, Point, State
 from saddleslide.methods.grid_steps import GridSteps, Rates, known_steps
 from saddleslide.operators.adjoint_test import sign_vector
-from saddleslide.operators.explicit import ForeignMatrix, Matrix
+from saddleslide.operators.explicit import Matrix, Stored
 from saddleslide.operators.spectrum import DECLARED
 
 if TYPE_CHECKING:
@@ -334,7 +334,7 @@ def _are_alike(scale: Array) -> bool:
 def known_norm(B: Operator) -> float | None:
     """A bound on the norm of B that takes no work to find; None where there is none."""
     known = B.__dict__.get("norm")
-    has_closed_form = B.norm_at_hand and not isinstance(B, Matrix | ForeignMatrix)
+    has_closed_form = B.norm_at_hand and not isinstance(B, Stored)
     return float(B.norm.upper) if has_closed_form or (known is not None and known.method == DECLARED) else None
 
 

@@ -22,36 +22,11 @@ if TYPE_CHECKING:
     from saddleslide.operators.transforms import Convolution, Fourier, Wavelet
 
 __all__ = [
-    "Composition",
-    "Convolution",
-    "Diagonal",
-    "FiniteDifferences",
-    "ForeignMatrix",
-    "Fourier",
-    "Gossip",
-    "Identity",
-    "Marginals",
-    "Matrix",
-    "Mirrored",
-    "NormBound",
-    "Operator",
-    "Paired",
-    "Part",
-    "Products",
-    "Scaled",
-    "SmallestSingularValue",
-    "Stack",
-    "Sum",
-    "SymmetricGradient",
-    "Transposed",
-    "Wavelet",
-    "adjoint_mismatch",
-    "as_operator",
-    "check_adjoint",
-    "split_unknowns",
-    "to_complex",
-    "to_real",
-]
+    "Composition", "Convolution", "Diagonal", "FiniteDifferences", "ForeignMatrix", "Fourier", "Gossip", "Identity",
+    "Marginals", "Matrix", "Mirrored", "NormBound", "Operator", "Paired", "Part", "Products", "Scaled",
+    "SmallestSingularValue", "Stack", "Sum", "SymmetricGradient", "Transposed", "Wavelet", "adjoint_mismatch",
+    "as_operator", "check_adjoint", "split_unknowns", "to_complex", "to_real",
+]  # fmt: skip
 
 # Where each name lives. A module of the catalogue is read when one of its names is first asked for.
 _HOMES = {

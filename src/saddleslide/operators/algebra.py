@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from saddleslide.arrays.base import (
-    Array,
-    Shape,
-    as_number,
-    blank,
-)
+from saddleslide.arrays.base import Array, Shape, as_number, blank
 from saddleslide.arrays.kinds import ArrayKind
 from saddleslide.errors import InputError
 from saddleslide.operators.base import COMPLEX, Operator, is_own_code
@@ -84,9 +78,9 @@ class Composite(Operator):
             estimate = 0.0 if is_own_code(self) else min(power_estimate(self), upper)
         return NormBound(upper, estimate, _PARTS, sum(part.norm.failure_probability for part in self.parts))
 
-    @abstractmethod
     def _norm_of_parts(self) -> tuple[float, float]:
-        """An upper bound, and a lower one, or NaN."""
+        """An upper bound, and a lower one, or NaN: those of the only part, unless a class says more."""
+        return self.parts[0].norm.upper, self.parts[0].norm.estimate
 
     @property
     def product_error(self) -> float:
@@ -95,8 +89,8 @@ class Composite(Operator):
             return self._error_of_parts()
         return super().product_error
 
-    @abstractmethod
-    def _error_of_parts(self) -> float: ...
+    def _error_of_parts(self) -> float:
+        return self.parts[0].product_error
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         found = super().smallest_singular_value(positive)
@@ -194,12 +188,6 @@ class Transposed(Composite):
         matrix = self.parts[0].dense()
         return None if matrix is None else matrix.T
 
-    def _norm_of_parts(self) -> tuple[float, float]:
-        return self.parts[0].norm.upper, self.parts[0].norm.estimate
-
-    def _error_of_parts(self) -> float:
-        return self.parts[0].product_error
-
 
 @final
 class Paired(Composite):
@@ -231,12 +219,6 @@ class Paired(Composite):
         for half in range(2):
             out[..., half] = product(v[..., half].copy())
         return out
-
-    def _norm_of_parts(self) -> tuple[float, float]:
-        return self.parts[0].norm.upper, self.parts[0].norm.estimate
-
-    def _error_of_parts(self) -> float:
-        return self.parts[0].product_error
 
     def smallest_singular_value(self, positive: bool = False) -> SmallestSingularValue:
         return self.parts[0].smallest_singular_value(positive)

@@ -8,25 +8,12 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import (
-    Array,
-    as_real,
-    as_shape,
-    beside,
-    frozen,
-    receive,
-    to_complex,
-    to_real,
-)
+from saddleslide.arrays.base import Array, as_real, as_shape, beside, frozen, receive, to_complex, to_real
 from saddleslide.arrays.kinds import to_host
 from saddleslide.errors import InputError
 from saddleslide.operators.base import COMPLEX, REAL, Operator
 from saddleslide.operators.complex import is_complex
-from saddleslide.operators.spectrum import (
-    NormBound,
-    SmallestSingularValue,
-    summation_error,
-)
+from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, summation_error
 
 _EPS = summation_error(1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
@@ -37,8 +38,34 @@ def flat(v: Array, size: int) -> Array:
     return made
 
 
+class Stored(Operator):
+    """An operator whose numbers are at hand."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> Any:
+        """The numbers on the host: an array, or SciPy's sparse rows."""
+
+    @property
+    @abstractmethod
+    def entry_count(self) -> int:
+        """How many of them are stored."""
+
+    @property
+    def operations(self) -> float:
+        return 2.0 * self.entry_count
+
+    @property
+    def norm_at_hand(self) -> bool:
+        return True
+
+    @property
+    def norm_takes_factor(self) -> bool:
+        return not self._norm_is_given and min(self.shape) > SMALL
+
+
 @final
-class Matrix(Operator):
+class Matrix(Stored):
     """A dense or sparse matrix acting on raveled arrays.
 
     Examples
@@ -69,16 +96,10 @@ class Matrix(Operator):
 
     @property
     def entries(self) -> Any:
-        """The numbers of the matrix: an array, or SciPy's sparse rows."""
         return self.matrix
 
     @property
-    def operations(self) -> float:
-        return 2.0 * self.entry_count
-
-    @property
     def entry_count(self) -> int:
-        """Number of stored entries."""
         return int(self.matrix.nnz if self.sparse else self.matrix.size)
 
     @cached_property
@@ -193,14 +214,6 @@ class Matrix(Operator):
                 whole = largest * float(np.linalg.norm(numbers / (largest or 1.0)))
         return (1.0 + summation_error(self.entry_count)) * min(math.sqrt(sums[0]) * math.sqrt(sums[1]), whole)
 
-    @property
-    def norm_at_hand(self) -> bool:
-        return True
-
-    @property
-    def norm_takes_factor(self) -> bool:
-        return not self._norm_is_given and min(self.matrix.shape) > SMALL
-
     def dense(self) -> Array | None:
         if self.sparse and (max(self.matrix.shape) > _LONG or not may_be_dense(self.matrix.shape)):
             return None
@@ -209,7 +222,7 @@ class Matrix(Operator):
 
 
 @final
-class ForeignMatrix(Operator):
+class ForeignMatrix(Stored):
     """A dense matrix of PyTorch, JAX, CuPy or another array-API library; its products run there.
 
     Examples
@@ -232,16 +245,10 @@ class ForeignMatrix(Operator):
 
     @property
     def entries(self) -> Any:
-        """The numbers of the matrix on the host."""
         return self.dense()
 
     @property
-    def operations(self) -> float:
-        return 2.0 * self.entry_count
-
-    @property
     def entry_count(self) -> int:
-        """Number of entries."""
         return int(np.prod(self.x_shape) * np.prod(self.y_shape))
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
@@ -265,14 +272,6 @@ class ForeignMatrix(Operator):
             return 0.0
         sums = math.sqrt(float(sizes.sum(axis=0).max())) * math.sqrt(float(sizes.sum(axis=1).max()))
         return (1.0 + summation_error(max(sizes.shape))) * min(sums, float(np.linalg.norm(sizes)))
-
-    @property
-    def norm_at_hand(self) -> bool:
-        return True
-
-    @property
-    def norm_takes_factor(self) -> bool:
-        return not self._norm_is_given and min(self.shape) > SMALL
 
     def dense(self) -> Array:
         return as_real(self.matrix, "B")

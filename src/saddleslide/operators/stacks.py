@@ -10,24 +10,12 @@ from typing import Any, final
 import numpy as np
 import scipy
 
-from saddleslide.arrays.base import (
-    Array,
-    Shape,
-    as_real,
-    as_shape,
-    blank,
-    on_host,
-)
+from saddleslide.arrays.base import Array, Shape, as_real, as_shape, blank, on_host
 from saddleslide.arrays.base import split as views_of
 from saddleslide.errors import InputError
 from saddleslide.operators.algebra import Composite
 from saddleslide.operators.base import Operator
-from saddleslide.operators.spectrum import (
-    NormBound,
-    SmallestSingularValue,
-    margin_of_rounding,
-    summation_error,
-)
+from saddleslide.operators.spectrum import NormBound, SmallestSingularValue, margin_of_rounding, summation_error
 
 _EPS = summation_error(1)
 

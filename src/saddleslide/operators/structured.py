@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from saddleslide.arrays.arguments import as_whole
-from saddleslide.arrays.base import Array, Shape, as_real, as_shape, blank, frozen
+from saddleslide.arrays.base import Array, Shape, as_grid, as_real, as_shape, blank, frozen
 from saddleslide.errors import InputError
 from saddleslide.operators.base import COMPLEX, REAL, Operator
 from saddleslide.operators.complex import is_complex
@@ -23,14 +23,6 @@ from saddleslide.operators.spectrum import (
 )
 
 _CLOSED = "closed form"
-
-
-def _grid(shape: Any, name: str, axes: int | None = 2) -> Shape:
-    found = as_shape(shape, name)
-    if 0 in found or axes not in (None, len(found)):
-        expected = "lengths of at least 1" if axes is None else "(rows, columns), both at least 1"
-        raise InputError(f"{name}: shape is {shape!r}; expected {expected}.")
-    return found
 
 
 def _channels(channels: int | None, name: str) -> Shape:
@@ -75,7 +67,7 @@ class FiniteDifferences(Operator):
     has_closed_spectrum = True
 
     def __init__(self, shape: Any, channels: int | None = None, dtype: Any = float) -> None:
-        self.grid = _grid(shape, "FiniteDifferences", None)
+        self.grid = as_grid(shape, "FiniteDifferences")
         pairs = is_complex(dtype, "FiniteDifferences")
         # Numbers at one point of the grid.
         self.trailing = _channels(channels, "FiniteDifferences")
@@ -201,7 +193,7 @@ class SymmetricGradient(Operator):
     """
 
     def __init__(self, shape: Any, channels: int | None = None) -> None:
-        self.grid = _grid(shape, "SymmetricGradient", None)
+        self.grid = as_grid(shape, "SymmetricGradient")
         points, axes = (*self.grid, *_channels(channels, "SymmetricGradient")), len(self.grid)
         self.x_shape, self.y_shape = (axes, *points), (axes * (axes + 1) // 2, *points)
 
@@ -262,7 +254,7 @@ class Marginals(Operator):
     """
 
     def __init__(self, shape: Any) -> None:
-        self.x_shape = _grid(shape, "Marginals")
+        self.x_shape = as_grid(shape, "Marginals", 2)
         self.y_shape = (sum(self.x_shape),)
 
     def __repr__(self) -> str:

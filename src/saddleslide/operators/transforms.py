@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from saddleslide.arrays.arguments import as_whole, as_word
-from saddleslide.arrays.base import Array, Shape, as_real, as_shape, receive, to_complex, to_real
+from saddleslide.arrays.base import Array, Shape, as_grid, as_real, receive, to_complex, to_real
 from saddleslide.arrays.kinds import NUMPY, ArrayKind, to_host
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.operators.base import COMPLEX, REAL, Operator
@@ -32,13 +32,6 @@ _CLOSED = "closed form"
 def transform_error(size: int) -> float:
     """Rounding error of a fast Fourier transform, relative to sizes: some roundings for each of log2(size) stages."""
     return 32.0 * summation_error(1) * (1.0 + math.log2(max(size, 2)))
-
-
-def _grid(shape: Any, name: str) -> Shape:
-    found = as_shape(shape, name)
-    if 0 in found:
-        raise InputError(f"{name}: shape is {shape!r}; expected lengths of at least 1.")
-    return found
 
 
 class HostTransform(Operator):
@@ -84,7 +77,7 @@ class Convolution(HostTransform):
     """
 
     def __init__(self, kernel: Any, shape: Any, boundary: str = "periodic", dtype: Any = float) -> None:
-        self.kernel, whole = as_real(kernel, "Convolution: kernel"), _grid(shape, "Convolution")
+        self.kernel, whole = as_real(kernel, "Convolution: kernel"), as_grid(shape, "Convolution")
         self.boundary = as_word(boundary, "Convolution: boundary", _BOUNDARIES)
         pairs = is_complex(dtype, "Convolution")
         axes, sides = self.kernel.ndim, self.kernel.shape
@@ -231,7 +224,7 @@ class Fourier(HostTransform):
     """
 
     def __init__(self, shape: Any, mask: Any = None, dtype: Any = complex) -> None:
-        self.grid = _grid(shape, "Fourier")
+        self.grid = as_grid(shape, "Fourier")
         self.mask = None if mask is None else np.array(to_host(mask))
         if self.mask is not None and (self.mask.dtype != np.bool_ or self.mask.shape != self.grid):
             received_one = f"mask has shape {self.mask.shape}, dtype {self.mask.dtype}"
@@ -317,7 +310,7 @@ class Wavelet(HostTransform):
     """
 
     def __init__(self, shape: Any, wavelet: str = "db2", levels: int | None = None, dtype: Any = float) -> None:
-        self.grid, pairs = _grid(shape, "Wavelet"), is_complex(dtype, "Wavelet")
+        self.grid, pairs = as_grid(shape, "Wavelet"), is_complex(dtype, "Wavelet")
         try:
             self._pywt = importlib.import_module("pywt")
         except ImportError as missing:

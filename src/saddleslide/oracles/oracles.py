@@ -258,7 +258,7 @@ class Oracles(OraclesState):
     def g_rest_gradient(self, y: Array) -> Array | float:
         """A gradient of the costly rest of g at y: one call of g', none where there is no rest."""
         rest = self.g_parts[0]
-        return 0.0 if isinstance(rest, Zero) else self.g_value_and_gradient(rest, y)[1]
+        return 0.0 if isinstance(rest, Zero) else self.value_and_gradient("g", rest, y)[1]
 
     def forward(self, x: Array, out: Array | None = None) -> Array:
         """B x, in the shape of y."""
@@ -308,10 +308,6 @@ class Oracles(OraclesState):
             self.heard.keep(x, *found)
         return found
 
-    def g_value_and_gradient(self, g: Function, y: Array, out: Array | None = None) -> tuple[float, Array]:
-        """Value and gradient of (a part of) g at y: one call of g'."""
-        return self.value_and_gradient("g", g, y, out)
-
     def make_lift(self, f: Function) -> CountedLift:
         """(A part of) f through its lift, counted in gradients of f."""
         return oracles.count_lift(self, f)
@@ -347,16 +343,8 @@ class MirroredOracles(Oracles):
         super().__init__(whole.problem.mirrored(), whole.gate, whole.dry, whole.guarded)
         self.whole, self.values = whole, whole.values
 
-    def made(
-        self,
-        name: str,
-        count: float,
-        work: Callable[[], _Answer],
-        dry: Callable[[], _Answer] | None = None,
-        at: Array | None = None,
-        of: Domain | None = None,
-    ) -> _Answer:
-        return self.whole.made(ACROSS[name], count, work, dry, at, of)
+    def made(self, name: str, *call: Any, **more: Any) -> Any:
+        return self.whole.made(ACROSS[name], *call, **more)
 
     def not_finite(self, name: str, at: Array | None, of: Domain | None = None) -> RunEnded:
         return self.whole.not_finite(ACROSS[name], at, of)

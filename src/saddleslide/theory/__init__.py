@@ -20,39 +20,21 @@ if TYPE_CHECKING:
     from saddleslide.theory.schedule import Schedule
 
 __all__ = [
-    "Constant",
-    "Level",
-    "Plan",
-    "Schedule",
-    "Term",
-    "alpha",
-    "alpha_sequence",
-    "budget",
-    "loop_counts",
-    "place",
-    "printed_holder_bound",
-    "printed_inexact_bound",
-    "proved_kappa",
-    "sharp_bound",
-    "sorted_by_budget",
-]
+    "Constant", "Level", "Plan", "Schedule", "Term", "alpha", "alpha_sequence", "budget", "loop_counts", "place",
+    "printed_holder_bound", "printed_inexact_bound", "proved_kappa", "sharp_bound", "sorted_by_budget",
+]  # fmt: skip
 
 # Where each name lives. A plan without a schedule needs few of them.
 _HOMES = {
     "bounds": (
-        "budget",
-        "loop_counts",
-        "printed_holder_bound",
-        "printed_inexact_bound",
-        "proved_kappa",
-        "sharp_bound",
+        "budget", "loop_counts", "printed_holder_bound", "printed_inexact_bound", "proved_kappa", "sharp_bound",
         "sorted_by_budget",
     ),
     "hypotheses": ("Constant",),
     "levels": ("Level", "Term", "alpha", "alpha_sequence", "place"),
     "plan": ("Plan",),
     "schedule": ("Schedule",),
-}
+}  # fmt: skip
 
 if not TYPE_CHECKING:
     # Unseen by type checkers, which would take every misspelt name for one of these.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from saddleslide.errors import InputError
-from saddleslide.theory.levels import Level, Term, last_alpha, sum_of_inverse_squares
+from saddleslide.theory.levels import Level, Term, last_alpha, nest_loops, sum_of_inverse_squares
 
 
 def noise_weights(levels: Sequence[Level]) -> list[tuple[float, float]]:
@@ -122,16 +122,12 @@ def loop_counts(terms: Sequence[Term], eps: float, kappa: float = PRACTICAL_KAPP
     >>> loop_counts([Term("f", M=10.0, Omega=1.0), Term("B", M=35.0, Omega=1.0)], eps=1.0)
     (10, 4)
     """
-    loops: list[int] = []
-    N = 1
-    for term in terms:
-        calls = kappa * budget(term, eps)
-        if not math.isfinite(calls):
+    calls = [kappa * budget(term, eps) for term in terms]
+    for term, count in zip(terms, calls, strict=True):
+        if not math.isfinite(count):
             expected = "expected a bounded one (Corollary 3.6), or explicit loops="
             raise InputError(f"component {term.name}: the domain is unbounded; {expected}.")
-        loops.append(max(1, math.ceil(calls / N)))
-        N *= loops[-1]
-    return tuple(loops)
+    return nest_loops(calls)
 
 
 def sharp_bound(levels: Sequence[Level]) -> float:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from saddleslide.errors import InputError
-from saddleslide.theory.bounds import PRACTICAL_KAPPA, budget, sharp_bound
-from saddleslide.theory.levels import Level, Term, check_loops, place
+from saddleslide.theory.bounds import budget, sharp_bound
+from saddleslide.theory.levels import Level, Term, check_loops, nest_loops, place
 from saddleslide.theory.noise import largest_accuracy, steady
 
 # Rounds of the search for shares; a component never gets less than this part of the mean share.
@@ -46,11 +46,8 @@ def schedule_components(
         if endless:
             expected = "expected a bounded one (Corollary 3.6), or explicit loops="
             raise InputError(f"slide: the domain is unbounded for the components {endless}; {expected}.")
-        order, loops, N = sorted(range(len(terms)), key=lambda i: calls[i]), [], 1
-        for i in order:
-            loops.append(max(1, math.ceil(PRACTICAL_KAPPA * calls[i] / N)))
-            N *= loops[-1]
-        return place_components([terms[i] for i in order], loops)
+        order = sorted(range(len(terms)), key=lambda i: calls[i])
+        return place_components([terms[i] for i in order], nest_loops(calls[i] for i in order))
 
     prices = {term.name: cost for term, cost in zip(terms, costs, strict=True)}
     found = []

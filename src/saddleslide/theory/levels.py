@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -180,6 +180,16 @@ def check_loops(loops: Sequence[int], levels: int) -> tuple[int, ...]:
     if not whole:
         raise InputError(f"loops is {counts}; expected whole numbers >= 1.")
     return tuple(int(T) for T in counts)
+
+
+def nest_loops(calls: Iterable[float]) -> tuple[int, ...]:
+    """T_i = max(1, ceil(N_i / N_{i-1})): whole loops that make at least these calls, for levels from the outermost."""
+    loops: list[int] = []
+    N = 1
+    for count in calls:
+        loops.append(max(1, math.ceil(count / N)))
+        N *= loops[-1]
+    return tuple(loops)
 
 
 def place(terms: Sequence[Term], loops: Sequence[int]) -> tuple[Level, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from saddleslide.errors import InputError
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.levels import Level, Term, place
+from saddleslide.theory.levels import Level, Term, nest_loops, place
 from saddleslide.theory.noise import steady
 
 # Proof of Theorem 4.4: rho gives 2/3 + 32 rho = 3/4; C_VI = 2^5 covers the factors of Theorem 3.3 for n = 3.
@@ -204,10 +204,8 @@ def stage_terms(curvature: Curvature, Omega: float, anchor: float) -> tuple[dict
 
 def place_by_budget(terms: Mapping[str, Term], calls: Mapping[str, float]) -> tuple[Level, ...]:
     """Levels by budget, ties in the order f, g, B, with loops for at least these calls; sampled terms get their tau."""
-    order, loops, N = sorted((name for name in "fgB" if name in calls), key=lambda name: calls[name]), [], 1
-    for name in order:
-        loops.append(max(1, math.ceil(calls[name] / N)))
-        N *= loops[-1]
+    order = sorted((name for name in "fgB" if name in calls), key=lambda name: calls[name])
+    loops = nest_loops(calls[name] for name in order)
     return place(steady([terms[name] for name in order], loops), loops)
 
 

@@ -26,13 +26,7 @@ from saddleslide.theory.hypotheses import Constant, rests_on_estimate
 from saddleslide.theory.mixed import Regularisation, gap_target, regularise
 from saddleslide.theory.noisy_restarts import noisy_stages
 from saddleslide.theory.plan import RECURSIVE_SLIDING, Plan
-from saddleslide.theory.restarts import (
-    BREGMAN_PER_GAP,
-    CONTRACTION,
-    SQUARE_PER_GAP,
-    Curvature,
-    with_anchors,
-)
+from saddleslide.theory.restarts import BREGMAN_PER_GAP, CONTRACTION, SQUARE_PER_GAP, Curvature, with_anchors
 from saddleslide.theory.schedule import Schedule
 from saddleslide.watcher import note
 

@@ -36,11 +36,7 @@ def product_domain(problem: SaddleProblem) -> Product:
 
 
 def bilinear_recursion(
-    oracles: Oracles,
-    stage: Stage,
-    start: tuple[Array, Array],
-    view: View | None = None,
-    anchors: Anchors | None = None,
+    oracles: Oracles, stage: Stage, start: tuple[Array, Array], view: View | None = None, anchors: Anchors | None = None
 ) -> Recursion:
     """The recursion of one stage on counted oracles, any permutation of f, g and B on the levels.
 

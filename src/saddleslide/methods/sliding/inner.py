@@ -447,7 +447,7 @@ class Linearised:
         self.oracles, self.g = loop.oracles, loop.split.g_rest
 
     def begin(self, x: Array, y: Array) -> Work:
-        value, slope = self.oracles.g_value_and_gradient(self.g, y)
+        value, slope = self.oracles.value_and_gradient("g", self.g, y)
         return replace(self.first, value=value, slope=slope)
 
     def solve(self, step: InnerProblem, work: Work) -> tuple[Inside, Work]:
@@ -480,7 +480,7 @@ class Linearised:
 
     def _known(self, y: Array) -> tuple[float, Array]:
         """Value and slope at y, both finite."""
-        value, slope = self.oracles.g_value_and_gradient(self.g, y)
+        value, slope = self.oracles.value_and_gradient("g", self.g, y)
         if not math.isfinite(value):
             raise self.oracles.not_finite("g", y)
         return value, slope
