@@ -112,6 +112,33 @@ def test_every_block_of_y_has_a_radius_in_its_own_units():
     assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 
+def test_without_a_scale_at_the_start_constraints_are_not_missed():
+    # No slope at the start: f is constant, and so is h near 0. Balls as small as first steps prove nothing.
+    h, rows = F.EpsilonInsensitive(0.1), np.array([[0.0, 0.1], [0.0, -1.0]])
+    own = F.Custom(prox=lambda center, step: h.prox(np.array(center), step), value=h.value)
+    fixed = F.Indicator(D.Box(0.0, 0.0, shape=2)).translated(rows @ [0.0, 0.4])
+    for unit in (1.0, 1e-6):
+        f, K = F.LeastSquares(np.zeros((1, 2)), [math.sqrt(unit)]), np.array([[-1.8, 1.0], [0.8, 0.8]])
+        result = ss.minimize(f + unit * own @ K + fixed @ rows, rtol=1e-4, max_calls={"B": 1000})
+        missed = float(np.linalg.norm(rows @ result.x - rows @ [0.0, 0.4]))
+        assert not result.success or missed <= 1e-4
+        # The two blocks of y: as large as what F is worth.
+        assert min(result.certificate.radii[1:]) > unit
+
+
+def test_slopes_do_not_make_a_small_set_large():
+    # Nothing meets the sum 3 on a simplex of size 1e-3; were x larger, any residual would be small beside slopes.
+    unit, h, rng = 1e-3, F.Max(), np.random.default_rng(0)
+    A, rows = rng.standard_normal((5, 3)) / unit, np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0]]) / unit
+    f = F.Custom(
+        lambda x: A.T @ np.tanh(A @ x), lambda x: float(np.log(np.cosh(A @ x)).sum()), ss.Holder(1.0, 30.0 / unit**2)
+    )
+    own = F.Custom(prox=lambda center, step: h.prox(np.array(center), step), value=h.value)
+    fixed = F.Indicator(D.Box(0.0, 0.0, shape=2)).translated([3.0, 0.0]) @ rows
+    result = ss.minimize(f + (3.0 / unit) * own + fixed, over=D.Simplex(3, unit), rtol=1e-6, max_calls={"B": 300})
+    assert not result.success
+
+
 def test_a_weight_that_suited_a_kink_stays_in_the_range_of_numbers():
     line, exact = ss.domains.FullSpace(1), Errors(0.0, 0.0)
     with np.errstate(all="raise"):

@@ -597,17 +597,18 @@ class Claim:
     success: bool = False
     target: float = math.nan
     assumes: str = ""
-    # Whether the point is that of the gap within radii, and the bounds on whole sets may be those of others.
+    # Whether the bounds are none on the whole sets at this point, but on the saddle value alone.
     elsewhere: bool = False
 
 
 def _of(result):
     known = result.certificate
-    # A success within radii claims nothing of the gap over whole sets, which is judged here; endless.py judges those.
-    is_global = result.success and result.status is not ss.Status.SOLVED_WITHIN
+    # A success within radii, or over sets that have every solution, claims nothing of the gap over whole sets, which is
+    # judged here; endless.py judges those.
+    elsewhere = known.within_gap < known.gap or known.solutions != ""
     return Claim(
         np.asarray(result.x, float), np.asarray(result.y, float), known.lower, known.upper, result.status.name,
-        is_global, result.known_target, known.assumes, known.within_gap < known.gap,
+        result.success and not elsewhere, result.known_target, known.assumes, elsewhere,
     )  # fmt: skip
 
 
@@ -689,7 +690,7 @@ def next_to_saddle(case, rng):
 def _certified(problem, x, y):
     known = ss.certify(problem, x, y, max_gradients=100)
     return Claim(np.asarray(x, float), np.asarray(y, float), known.lower, known.upper, f"CERTIFIED {known.kind}",
-                 assumes=known.assumes)  # fmt: skip
+                 assumes=known.assumes, elsewhere=known.solutions != "")  # fmt: skip
 
 
 # The check

@@ -34,6 +34,8 @@ class Bounds(State):
     # What rounding takes of the two bounds.
     margin_below: float = 0.0
     margin_above: float = 0.0
+    # F(x, y_0), where that is known.
+    fall: float = math.inf
     # What every solution obeys and the lower and the upper bound rest on.
     said: tuple[str, str] = ("", "")
     # Size of the terms of F at the last point: what rounding is relative to when the saddle value is near 0.
@@ -110,6 +112,7 @@ class Bounds(State):
         x = at.x if isinstance(at, Inspection) else at
         if -math.inf < bound < self.upper:
             self.upper, self.x, self.margin_above = bound, x, margin + inside
+            self.fall = at.fall if isinstance(at, Inspection) else math.inf
             self.said = self.said[0], said
 
     def drop_bounds(self) -> None:

@@ -87,7 +87,8 @@ class Questions(QuestionsState):
         try:
             return side.minimum(self.oracles, tilt, read_only(start), accuracy, most, tally)
         except NoExactMinimumError as missing:
-            self.reason = str(missing)
+            # No oracle is to blame, whatever goes wrong next.
+            self.reason, self.oracles.active = str(missing), ""
             return None
 
     def best_response(self, Bx: Array, accuracy: float, most: int) -> TiltedMinimum | None:
@@ -113,6 +114,8 @@ class Inspection:
     def __init__(self, candidate: Candidate, asked: Questions) -> None:
         self.candidate, self.x, self.y, self.asked = candidate, candidate.x, candidate.y, asked
         self.lower, self.upper = -math.inf, math.inf
+        # F(x, y_0), where that is known.
+        self.fall = math.inf
 
     @cached_property
     def _f(self) -> tuple[float, float]:

@@ -98,6 +98,8 @@ class Judge(JudgeState):
         Bounds.__init__(self, *start)
         self.latest, self.rays, self.scale, self.looks = start, Rays(), Scale(goal.gap_share == 0.0), Looks()
         self.asked = Questions(problem, split, oracles, start[1], left, self._recant)
+        # Where F(., y_0) is known, for a second look at the same point.
+        self._fallen = start[0], math.inf
         self._divide()
 
     def _divide(self) -> None:
@@ -135,15 +137,15 @@ class Judge(JudgeState):
     @property
     def target(self) -> float:
         """The gap that ends the run."""
-        near = self.nearby
-        return self._target(near.lower, near.upper) if self.is_within else self._target(self.lower, self.upper)
+        return self._target_of(self.nearby) if self.is_within else self._target_of(self)
 
-    def _target(self, lower: float, upper: float) -> float:
+    def _target_of(self, claim: Bounds | Around) -> float:
+        """That of the global claim, or of the one within radii."""
         scale = self.scale
-        target = self.goal.at(scale.gap, lower, upper)
+        first = scale.gap_to(claim.fall)
+        target = max(self.goal.at(first, claim.lower, claim.upper), scale.rounding)
         # Where the gap at the start is not known, the size of F there stands for it: saddle values may be 0.
-        target = max(target, scale.rounding)
-        return target if scale.gap > 0.0 else max(target, self.goal.gap_share * (scale.size or self.nearby.worth))
+        return target if first > 0.0 else max(target, self.goal.gap_share * (scale.size or self.nearby.worth))
 
     def accept_start(self) -> bool:
         """Whether the start is a solution up to rounding: beside a saddle value of 0 no gap is small."""
@@ -160,7 +162,7 @@ class Judge(JudgeState):
     @property
     def is_within(self) -> bool:
         """Whether the claim is the one within radii: the other, which says more, does not meet the target."""
-        return self.nearby.gap < self.gap and not self.gap <= self._target(self.lower, self.upper)
+        return self.nearby.gap < self.gap and not self.gap <= self._target_of(self)
 
     @property
     def known_gap(self) -> float:
@@ -240,17 +242,19 @@ class Judge(JudgeState):
         value = candidate.value + self.below.simple_value(x)
         at_start = scale.value_at(value, x)
         # Where nobody will look, points are only asked what a relative target needs.
-        is_checked = not (waits and at_start >= scale.below)
+        falls = at_start < scale.below and self.below.possible
+        is_checked = falls or not waits
         if not math.isfinite(value) or (is_checked and not self._is_feasible(candidate)):
             return self.is_solved
-        scale.note(self.asked, at_start, self._start[0])
+        scale.note(self.asked, at_start, self._start[0], self.below.possible)
         looks.seen += 1
         if candidate.earlier is not None:
             self.below.remember(candidate.earlier)
         looks.has_waited = waits and self._is_hopeless(candidate)
         if looks.has_waited or (waits and not self._is_feasible(candidate)):
             return self.is_solved
-        at = Inspection(candidate, self.asked)
+        at, self._fallen = Inspection(candidate, self.asked), (x, at_start)
+        at.fall = at_start
         # Values and gradients that the method knows anyway must fit those of the last candidate.
         for guard, known in ((self.pair_f, candidate.linearisation), (self.pair_g, candidate.g_linearisation)):
             if known is not None:
@@ -300,6 +304,7 @@ class Judge(JudgeState):
             # A bound at such a point is one of another problem.
             return self.is_solved
         at, asked = Inspection(replace(candidate, g_value=None, g_error=None), self.asked), self.asked
+        at.fall = self._fallen[1] if self._fallen[0] is at.x else at.fall
         # Asked for first: it may show that products are less exact than was believed.
         pull = at.pull
         self._lower_upper_exactly(at)
@@ -323,7 +328,7 @@ class Judge(JudgeState):
 
     def apart(self, work: Callable[[], object]) -> float:
         """Gap of the bounds that `work` finds on its own; the best bounds of the run are kept with their points."""
-        upper, x, lower, y, kind = self.upper, self.x, self.lower, self.y, self.kind
+        upper, x, lower, y, kind, fall = self.upper, self.x, self.lower, self.y, self.kind, self.fall
         margins, trusted, said = (self.margin_above, self.margin_below), self.asked.mismatch, self.said
         self.aside, self.nearby.last_gap = (lower, upper), math.inf
         self.upper, self.lower = math.inf, -math.inf
@@ -335,7 +340,8 @@ class Judge(JudgeState):
             if self.asked.mismatch > trusted:
                 upper, lower = math.inf, -math.inf
             if upper <= self.upper:
-                self.upper, self.x, self.margin_above, self.said = upper, x, margins[0], (self.said[0], said[1])
+                self.upper, self.x, self.margin_above, self.fall = upper, x, margins[0], fall
+                self.said = self.said[0], said[1]
             if lower >= self.lower:
                 self.lower, self.y, self.kind, self.margin_below = lower, y, kind, margins[1]
                 self.said = said[0], self.said[1]

@@ -16,11 +16,12 @@ from saddleslide.certificates.unbounded import Around, Lengths
 from saddleslide.certificates.within import Block, blocks_of, can_split, least_in_blocks
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.separable import finite_slope
-from saddleslide.functions.trust import runs_own_code
+from saddleslide.functions.trust import certain_modulus, runs_own_code
 from saddleslide.operators.base import Mirrored
 
 if TYPE_CHECKING:
     from saddleslide.certificates.bounds import Bounds
+    from saddleslide.certificates.certificate import Side
     from saddleslide.certificates.inspection import Inspection, Questions
     from saddleslide.certificates.residuals import ResidualBound
     from saddleslide.certificates.unbounded import Rays
@@ -52,6 +53,15 @@ class Nearby(Around):
         """Those of x and of y."""
         return _blocks_of_both(self._asked)
 
+    @cached_property
+    def _diameters(self) -> Lengths:
+        """How long the sets of the blocks are; infinite where they have no end, or are a point."""
+        x, y = (
+            tuple((block.domain.bounded and block.domain.diameter()) or math.inf for block in blocks)
+            for blocks in self.blocks
+        )
+        return x, y
+
     def give(self, radii: tuple[float, ...] | None) -> None:
         if radii is not None:
             of_y, blocks = radii[1:], self.blocks[1]
@@ -66,10 +76,10 @@ class Nearby(Around):
             return False
         f_known, g_known = at.f_known, self._gradient_of_g(at)
         if self.first_slopes is None and g_known is not None:
-            here = self._slopes(at.x, at.y, f_known.gradient + at.pull, g_known.gradient - at.Bx)
-            self.first_slopes = _first_positive(self._slopes_at_start(), here)
+            self.first_slopes = self._slopes_at_start()
+            self.met_slopes = self._slopes(at.x, at.y, f_known.gradient + at.pull, g_known.gradient - at.Bx)
         sizes, present = self._measure_sizes(at)
-        radii = self._given or self._lengths(sizes, self._least_sizes(at, sizes))
+        radii = self._given or self._lengths(_larger(sizes, self._least_sizes(at, sizes)))
         whole = math.isfinite(at.lower), math.isfinite(at.upper)
         if not all(known or all(0.0 < r < math.inf for r in each) for known, each in zip(whole, radii, strict=True)):
             return False
@@ -112,7 +122,7 @@ class Nearby(Around):
         self.last_gap = abs(upper - lower) if math.isfinite(upper - lower) else math.inf
         if lower <= upper and self.last_gap < self.gap:
             self.point, self.lower, self.upper, self.margin = (at.x, at.y), lower, upper, sum(margins)
-            self.radii, self.worth = radii, self._worth(at, sizes, f_known, g_known)
+            self.radii, self.worth, self.fall = radii, self._worth(at, sizes, f_known, g_known), at.fall
 
     def _gradient_of_g(self, at: Inspection) -> Linearisation | None:
         """That of the costly part, asked for where the first slopes or an upper bound need it."""
@@ -144,69 +154,91 @@ class Nearby(Around):
         Multipliers of a problem that is constraints alone may shrink for ever. What a target is relative to goes by the
         point alone: steps in units that do not fit may have been anywhere.
         """
-        assert self.first_slopes is not None
+        assert self.first_slopes is not None and self.met_slopes is not None
+        present = self._sizes_by(at, self.first_slopes)
+        if not all(map(all, present)):
+            # Slopes of the first point that was judged are a scale only where there is no other.
+            present = _first_positive(present, self._sizes_by(at, self.met_slopes))
+        self.largest = largest = _larger(self.largest or present, present)
+        kept = tuple(_KEPT * size for size in largest[0]), tuple(_KEPT * size for size in largest[1])
+        return _larger(present, kept), present
+
+    def _sizes_by(self, at: Inspection, slopes: Lengths) -> Lengths:
         found = []
         for block, point in enumerate((at.x, at.y)):
             steep, others = (
                 self._sides[block].steepness,
-                list(zip(self.first_slopes[1 - block], self.blocks[1 - block], strict=True)),
+                list(zip(slopes[1 - block], self.blocks[1 - block], strict=True)),
             )
             moved, sizes = point - self._start[block], []
-            for part, own in zip(self.blocks[block], self.first_slopes[block], strict=True):
+            for part, own, longest in zip(self.blocks[block], slopes[block], self._diameters[block], strict=True):
                 size = max(float(np.linalg.norm(part.of(point))), float(np.linalg.norm(part.of(moved))))
                 # How far a first step would go, and what the other block asks for.
                 size = max(size, own / steep if 0.0 < steep < math.inf else 0.0)
                 for other, beyond in others:
                     norm = min(part.norm, beyond.norm)
                     size = max(size, other / norm if norm > 0.0 else 0.0)
-                sizes.append(size)
+                sizes.append(min(size, longest))
             found.append(tuple(sizes))
-        present = found[0], found[1]
-        self.largest = largest = _larger(self.largest or present, present)
-        kept = tuple(_KEPT * size for size in largest[0]), tuple(_KEPT * size for size in largest[1])
-        return _larger(present, kept), present
+        return found[0], found[1]
 
-    def _lengths(self, sizes: Lengths, least: Lengths) -> Lengths:
+    def _lengths(self, sizes: Lengths) -> Lengths:
         """The radii that a claim speaks of: multiples of the sizes of all blocks."""
         x, y = (
             tuple(
                 # All of a bounded block: within less than that its best response would not count.
-                max(self._radius * size, block.domain.diameter() if block.domain.bounded and size > 0.0 else 0.0)
-                for size, block in zip(each, blocks, strict=True)
+                max(self._radius * size, longest if size > 0.0 and longest < math.inf else 0.0)
+                for size, longest in zip(each, lengths, strict=True)
             )
-            for each, blocks in zip(_larger(sizes, least), self.blocks, strict=True)
+            for each, lengths in zip(sizes, self._diameters, strict=True)
         )
         return x, y
 
     def _far(self, at: Inspection) -> Lengths:
         """Many times the radii that follow from the sizes alone."""
-        sizes, _ = self._measure_sizes(at)
-        x, y = self._lengths(sizes, sizes)
+        x, y = self._lengths(self._measure_sizes(at)[0])
         return tuple(_FAR * radius for radius in x), tuple(_FAR * radius for radius in y)
 
     def _least_sizes(self, at: Inspection, sizes: Lengths) -> Lengths:
         """Sizes of multipliers at which a constraint that is missed by as much as its terms costs as much as F.
 
         Within them a target relative to F asks for residuals that are small beside their terms, however large a
-        constant F has, and whether or not multipliers of any size were met.
+        constant F has, and whether or not multipliers of any size were met. So too where nothing is known of a simple
+        part of the caller's, or of a support function.
         """
-        found, asked = [], self._asked
-        for block, (side, point) in enumerate(((asked.f, at.x), (asked.g, at.y))):
+        found = []
+        for block, (side, point) in enumerate(((self._asked.f, at.x), (self._asked.g, at.y))):
             parts, others = self.blocks[block], list(zip(self.blocks[1 - block], sizes[1 - block], strict=True))
-            is_linear = side.function.linear and not runs_own_code(side.function)
-            slopes = _norms(side.function.gradient(point), parts) if is_linear else (0.0,) * len(parts)
+            pulls = [math.hypot(*(min(part.norm, other.norm) * size for other, size in others)) for part in parts]
+            slopes = self._linear_slopes(side, point, parts) if isinstance(self._sides[block].rest, Zero) else ()
             found.append(
                 tuple(
-                    1.0 / math.hypot(slope, *(min(part.norm, other.norm) * size for other, size in others))
-                    if slope > 0.0
-                    else 0.0
-                    for part, slope in zip(parts, slopes, strict=True)
+                    1.0 / math.hypot(slope, pull) if slope + pull > 0.0 else 0.0
+                    for slope, pull in zip(slopes or (math.inf,) * len(parts), pulls, strict=True)
                 )
             )
         # Costly functions are not linear.
-        is_asked = any(map(any, found)) and isinstance(asked.split.g_rest, Zero)
+        is_asked = any(map(any, found)) and isinstance(self._asked.split.g_rest, Zero)
         size = abs(at.value + at.coupled - at.g_value) if is_asked else 0.0
         return tuple(size * one for one in found[0]), tuple(size * one for one in found[1])
+
+    def _linear_slopes(self, side: Side, point: Array, blocks: tuple[Block, ...]) -> list[float]:
+        """Slopes of the blocks on which a function is linear, 0 where nothing is known of it.
+
+        Infinite where it has a scale of its own: a bounded set, a modulus; and where it is 0.
+        """
+        whole, found = side.function, []
+        parts = [part for part, _ in whole.blocks_on(side.domain)] if len(blocks) > 1 else [whole]
+        if len(parts) < len(blocks) or (whole.linear and not runs_own_code(whole)):
+            slopes = _norms(whole.gradient(point), blocks) if whole.linear else ()
+            return [slope or math.inf for slope in slopes or (0.0,) * len(blocks)]
+        for part, block in zip(parts, blocks, strict=True):
+            if part.linear and not runs_own_code(part):
+                found.append(float(np.linalg.norm(part.gradient(block.of(point)))) or math.inf)
+            else:
+                is_scaled = block.domain.bounded or certain_modulus(part, block.domain) > 0.0
+                found.append(math.inf if is_scaled else 0.0)
+        return found
 
     def _worth(self, at: Inspection, sizes: Lengths, f_known: Linearisation, g_known: Linearisation | None) -> float:
         """What slopes of f and g are worth: the scale of F where it is 0 at the start."""

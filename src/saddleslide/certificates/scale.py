@@ -23,7 +23,11 @@ _GRADIENTS, _MORE_GRADIENTS = 3, 8
 
 @dataclass(eq=False, repr=False)
 class Scale(State):
-    """Values of F(x_0, .) from above and of F(., y_0) from below; the latter fall as points are met."""
+    """Values of F(x_0, .) from above and of F(., y_0) from below; the latter fall as points are met.
+
+    Where nothing bounds F(., y_0) from below they might fall for ever, as far as bad steps lead: there a claim counts
+    the value at its own point, and none of those on the way.
+    """
 
     is_open: bool = False
     above: float = math.nan
@@ -39,7 +43,11 @@ class Scale(State):
     @property
     def gap(self) -> float:
         """A certified lower bound on the gap at the start."""
-        gap = self.above - self.below
+        return self.gap_to(math.inf)
+
+    def gap_to(self, fall: float) -> float:
+        """The same with one more value of F(., y_0)."""
+        gap = self.above - min(self.below, fall)
         return gap if math.isfinite(gap) and gap > 0.0 else 0.0
 
     def open(self, asked: Questions, x: Array, y: Array) -> tuple[float, Array]:
@@ -64,10 +72,10 @@ class Scale(State):
         """f(x) + <B^T y_0, x>."""
         return math.inf if self.pull is None else value + float(np.vdot(self.pull, x))
 
-    def note(self, asked: Questions, value: float, x: Array) -> None:
-        """Hear of a value of F(., y_0)."""
+    def note(self, asked: Questions, value: float, x: Array, is_bounded: bool) -> None:
+        """Hear of a value of F(., y_0), which has a minimum where it `is_bounded`."""
         if self.pull is not None:
-            self.below = min(self.below, value)
+            self.below = min(self.below, value) if is_bounded else self.below
             if self.gap == 0.0 and not self.has_descended:
                 self._descend(asked, x, self.pull)
 

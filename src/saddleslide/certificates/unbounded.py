@@ -45,8 +45,8 @@ class SolutionsState(State):
 class NearbyState(State):
     """The point with the smallest gap within its radii: bounds, what rounding takes of them, radii.
 
-    With the slopes that were met first, which give the scale of the radii, the largest sizes so far, and the weights
-    that gave the last bounds.
+    With the slopes at the start and at the point that was judged first, which give the scale of the radii, the largest
+    sizes so far, and the weights that gave the last bounds.
     """
 
     point: tuple[XArray, YArray] | None = None
@@ -55,8 +55,11 @@ class NearbyState(State):
     margin: float = 0.0
     # What slopes are worth there: the scale of F where it is 0 at the start.
     worth: float = 0.0
+    # F(x, y_0), where that is known.
+    fall: float = math.inf
     radii: Lengths | None = None
     first_slopes: Lengths | None = None
+    met_slopes: Lengths | None = None
     largest: Lengths | None = None
     taus: Lengths | None = None
 

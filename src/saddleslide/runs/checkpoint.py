@@ -27,7 +27,7 @@ from saddleslide.arrays.kinds import NUMPY, kind_of, to_host
 from saddleslide.errors import CheckpointError
 from saddleslide.problem import SaddleProblem
 
-FORMAT, VERSION = "saddleslide checkpoint", 8
+FORMAT, VERSION = "saddleslide checkpoint", 9
 _DIGEST = 64
 _PART = ".part"
 _LONGEST_PID = 9
