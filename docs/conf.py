@@ -43,8 +43,11 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "subsection_order": [f"../examples/gallery/{room}" for room in ("pictures", "learning", "games", "working")],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
     "show_memory": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
@@ -58,6 +61,7 @@ html_show_search_summary = False
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
+    "show_toc_level": 2,
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -65,7 +69,10 @@ html_theme_options = {
     # Nothing is fetched from elsewhere: the pages work without a network.
     "show_version_warning_banner": False,
 }
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+# Pages without neighbours in their section leave the room to the code.
+html_sidebars: dict[str, list[str]] = {page: [] for page in ("index", "start", "recipes", "coming", "search")}
 
 # One page a room of public names, from its `__all__`: what is public is in the reference, and nothing else is.
 ROOMS = (
@@ -87,6 +94,9 @@ def list_names(room: str) -> str:
     module = importlib.import_module(room)
     told = () if room == "saddleslide" else saddleslide.__all__
     names = [name for name in module.__all__ if name not in told and not inspect.ismodule(getattr(module, name))]
+    if room == "saddleslide":
+        # What is called stands before what comes back.
+        names.sort(key=lambda name: inspect.isclass(getattr(module, name)))
     table = "\n".join(f"   {name}" for name in names)
     return (
         f"{inspect.getdoc(module)}\n\n.. currentmodule:: {room}\n\n"
@@ -99,7 +109,7 @@ def write_reference(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     pages = {room.replace(".", "_"): f"{title}\n{'=' * len(title)}\n\n{list_names(room)}" for room, title in ROOMS}
     listing = "\n".join(f"   {name}" for name in pages)
-    pages["index"] = f"Reference\n=========\n\nEvery public name.\n\n.. toctree::\n   :maxdepth: 1\n\n{listing}\n"
+    pages["index"] = f"Every public name\n=================\n\n.. toctree::\n   :maxdepth: 1\n\n{listing}\n"
     for name, text in pages.items():
         page = folder / f"{name}.rst"
         if not page.exists() or page.read_text(encoding="utf-8") != text:

@@ -156,12 +156,15 @@ def test_anything_but_solved_is_exit_code_1(status, capsys, monkeypatch):
         (["solve", "tomography", "--regime", "holder", "--instance", "poisson"], "not allowed with argument"),
         (["solve", "tomography", "--picture", "1", "--instance", "poisson"], "--picture: not allowed"),
         (["solve", "tomography", "--instance", "nothing"], "invalid choice: 'nothing'"),
-        (["plan", "tomography", "--out", "x"], "unrecognized arguments"),
+        (["plan", "tomography", "--out", "x"], "unrecognized arguments: --out. See saddleslide plan tomography"),
+        (["solve", "game", "--colums", "4"], "unrecognized arguments: --colums. Did you mean --columns? See"),
+        (["solve", "gmae"], "Did you mean game? See saddleslide solve --help."),
+        (["demo", "--out", "no/such/folder/x.png"], "expected a file in a folder that is there"),
         (["solve", "tomography", "--tol", "1", "--reduction", "1"], "not allowed with argument"),
         (["denoise", "--size", "32"], "write what to do with it: saddleslide solve denoise --size 32"),
         (["plan", "my_file.py"], "say which problem in it: saddleslide plan my_file.py:problem"),
-        (["solve"], "required"),
-        ([], "required"),
+        (["solve"], "required: problem (synthetic, tomography, game,"),
+        ([], "required: command (solve, plan, compare, paper, doctor, demo). See saddleslide --help."),
     ],
 )
 def test_wrong_arguments_are_exit_code_2_with_a_reason(arguments, says, capsys):

@@ -186,7 +186,7 @@ def test_an_error_of_the_users_own_file_reaches_the_user(tmp_path, capsys):
     ("target", "words"),
     [
         ("my_file.py:number", "is int; expected a SaddleProblem"),
-        ("my_file.py:absent", "is NoneType"),
+        ("my_file.py:absent", "has no name 'absent'; expected one of its own: "),
         ("no.py:x", "names no file"),
     ],
 )

@@ -9,6 +9,7 @@ import itertools
 import math
 import os
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from saddleslide.planner.choice import choose
 # What a skipped test says of what it needs; `pytest --left-out` runs it, and what is missing is a failure then.
 MISSING = "left out without {}"
 SKIPS = True
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 
 def need(library):

@@ -28,7 +28,7 @@ from saddleslide.paper.runner import find_missing, in_processes, perform, run_mi
 from saddleslide.paper.spec import NAMES, Run, choose, load
 from saddleslide.paper.statistics import STATISTICS
 from saddleslide.paper.tables import Verdict, difference, format_value, numbers, read_printed, tables_of
-from support import die_or_double, gathered
+from support import die_or_double, gathered, posix
 
 JUDGED_IN_QUICK = 163
 
@@ -236,6 +236,7 @@ def test_a_crash_in_one_run_is_kept_and_does_not_lose_the_others(tmp_path):
     assert [run.key for run in find_missing([bad, *small_runs()[:1]], rows)] == [bad.key]
 
 
+@posix
 def test_a_process_that_dies_is_replaced_and_its_job_accounted_for():
     answers = list(in_processes(die_or_double, [1, 2, 3, 4, 5], 2, lambda job, reason: (job, reason)))
     lost = [answer for answer in answers if isinstance(answer, tuple)]
@@ -280,7 +281,7 @@ def ended(number):
         return True
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@posix
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_command_keeps_its_rows_and_goes_on(tmp_path, stop):
     running = started(tmp_path)

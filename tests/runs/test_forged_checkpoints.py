@@ -29,6 +29,7 @@ from saddleslide.runs.checkpoint import (
     write_checkpoint,
 )
 from small_problems import noisy, problems
+from support import posix
 
 PROBLEMS = {**problems(), "noisy": noisy()}
 RUNS = {
@@ -280,6 +281,7 @@ def test_an_exception_of_own_code_in_a_resumed_run_is_the_callers(tmp_path):
         ss.resume(path, problem, max_steps=1000)
 
 
+@posix
 def test_what_a_killed_process_left_is_cleared_away(tmp_path):
     path = tmp_path / "run.npz"
     killed = textwrap.dedent(f"""

@@ -21,7 +21,7 @@ from saddleslide.facts.facts import Facts
 from saddleslide.kernels.switch import jit
 from saddleslide.oracles.oracles import Oracles
 from small_problems import bits, noisy, problems
-from support import gathered
+from support import gathered, posix
 
 PROBLEMS = problems()
 # Each method on problems that it can take.
@@ -213,6 +213,7 @@ ss.solve(problems()["costly g"], 1e-9, method="adaptive", checkpoint={path!r}, c
 """
 
 
+@posix
 @pytest.mark.parametrize("step", [2, 7])
 def test_a_run_killed_by_the_system_goes_on(step, tmp_path):
     path, problem = tmp_path / "run.npz", PROBLEMS["costly g"]

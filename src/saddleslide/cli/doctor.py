@@ -16,9 +16,10 @@ from rich.table import Table
 import saddleslide
 from saddleslide.api.solver import solve
 from saddleslide.cli.reporting import summary
+from saddleslide.errors import InputError
 from saddleslide.gallery import parallel_beam, reconstruct, shaded_phantom
 from saddleslide.kernels.switch import is_asked_for
-from saddleslide.plots import require_matplotlib
+from saddleslide.plots import require_matplotlib, save_figure
 from saddleslide.runs.result import Result
 from saddleslide.runs.terminal import Terminal
 
@@ -76,6 +77,8 @@ def doctor_main() -> int:
 def demo_main(chosen: argparse.Namespace) -> int:
     """Solve a tomography of 64 x 64 pixels, print the certificate, draw the picture."""
     require_matplotlib()
+    if not chosen.out.absolute().parent.is_dir():
+        raise InputError(f"demo: --out is {str(chosen.out)!r}; expected a file in a folder that is there.")
     truth, angles = shaded_phantom(64), np.linspace(0.0, np.pi, 60, endpoint=False)
     beams = parallel_beam(64, angles, bins=91)
     clean = beams.project(truth)
@@ -83,7 +86,7 @@ def demo_main(chosen: argparse.Namespace) -> int:
     problem = reconstruct(sinogram, angles, weight=4e-4, truth=truth)
     result = solve(problem, reduction=1e-4)
     solution = problem.read(result)
-    Terminal().print(summary(result, {"PSNR, dB": solution.psnr()}))
+    Terminal().print(summary(result, {"PSNR, dB": round(solution.psnr(), 1)}))
     draw_demo(chosen.out, sinogram, solution.image, result)
     Terminal().print(f"picture: {chosen.out}", markup=False, highlight=False, soft_wrap=True)
     return 0 if result.success else 1
@@ -103,4 +106,4 @@ def draw_demo(path: Path, sinogram: Any, image: Any, result: Result) -> None:
     gaps.semilogy(*zip(*rows, strict=True), "o-", color="#0072B2")
     gaps.axhline(result.known_target, color="0.6", linestyle="--")
     gaps.set(title="what is proved", xlabel="calls of f'", ylabel="certified gap")
-    figure.savefig(path)
+    save_figure(figure, path)

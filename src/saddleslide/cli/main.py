@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import saddleslide
 from saddleslide.api.resumption import resume
@@ -52,7 +54,31 @@ COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser for which a page of help that nobody can read is no success."""
+    """A parser that says in a line what is wrong, and for which a page of help that nobody can read is no success."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Refuse what nobody knows here, where the options are known that were perhaps meant."""
+        options = [one.partition("=")[0] for one in args or () if one.startswith("--")]
+        # Ahead of argparse, which would take the value of an unknown option for the name of an instance.
+        unknown = [one for one in options if not any(known.startswith(one) for known in self._option_string_actions)]
+        if unknown and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        chosen, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return chosen, rest
+
+    def error(self, message: str) -> NoReturn:
+        """One line: what is wrong, what was perhaps meant, where all is listed."""
+        for action in self._actions:
+            if message.endswith(f"required: {action.dest}") and action.choices:
+                message += f" ({', '.join(action.choices)})"
+        wrong = re.search(r"invalid choice: '([^']*)'|unrecognized arguments: (\S+)", message)
+        choices = re.findall(r"[\w.-]+", message.partition("choose from")[2]) or list(self._option_string_actions)
+        meant = difflib.get_close_matches(wrong[1] or wrong[2] or "", choices, 1, 0.7) if wrong else []
+        hint = f" Did you mean {meant[0]}?" if meant else ""
+        complain(f"{message.rstrip('.')}.{hint} See {self.prog} --help.")
+        raise SystemExit(EXIT_USAGE)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if file is sys.stdout:

@@ -30,7 +30,7 @@ def read_array(name: str | Path) -> Any:
         raise
     except Exception as error:
         raise InputError(
-            f"{str(name)!r} can not be read: {error}. Expected numbers in a {file.suffix} file."
+            f"{str(name)!r} can not be read: {str(error).rstrip('.')}. Expected numbers in a {file.suffix} file."
         ) from error
 
 

@@ -26,7 +26,10 @@ def _from_file(chosen: Any) -> SaddleProblem:
     # The file may define classes that look themselves up by module.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    found = getattr(module, name, None)
+    if not hasattr(module, name):
+        there = [known for known in vars(module) if not known.startswith("_")]
+        raise InputError(f"{path!r} has no name {name!r}; expected one of its own: {', '.join(there)}.")
+    found = getattr(module, name)
     made = found
     if callable(found):
         client, parameters = getattr(chosen, "client", None), inspect.signature(found).parameters.values()

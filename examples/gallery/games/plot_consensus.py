@@ -16,8 +16,8 @@ ring = np.roll(np.eye(12), 1, axis=1) + np.roll(np.eye(12), -1, axis=1)
 # %%
 problem = ss.gallery.consensus([ss.functions.LeastSquares(A, b, ridge=0.1) for A, b in data], ring)
 solution = problem.read(ss.solve(problem, tol=1e-6))
-print(f"{solution.local_gradients} gradients an agent, {solution.rounds} rounds of talk")
+print(f"{solution.local_gradients} gradients an agent, {solution.rounds} rounds of communication")
 print(f"largest distance of an agent from the average: {solution.consensus_error:.1e}")
 
 # %%
-solution.plot()
+solution.plot().show()

@@ -30,4 +30,4 @@ with tempfile.TemporaryDirectory() as folder:
 # The run that never stopped gives the same bits.
 whole = ss.solve(problem, reduction=1e-6)
 print("same bits:", np.array_equal(whole.x, late.x))
-whole.plot()
+whole.plot().show()

@@ -2,7 +2,8 @@
 f on a Dask cluster
 ===================
 
-The data of f lie in shards on workers. f' is dear there, so it is called seldom, and the products with B stay here.
+The data of f lie in shards on workers. A gradient of f is expensive there, so it is asked for
+rarely; the products with B stay in this process.
 """
 
 from functools import partial
@@ -27,3 +28,4 @@ if __name__ == "__main__":
         result = ss.solve(problem, tol=1e-5)
         print(result)
         print(f.counts)
+        result.plot().show()

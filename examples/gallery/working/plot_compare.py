@@ -22,4 +22,8 @@ print(ss.compare(game, tol=1e-3))
 
 # %%
 # The same with runs.
-print(ss.compare(game, tol=1e-3, run=True, only=("pdhg", "mirror-prox", "adaptive")))
+ran = ss.compare(game, tol=1e-3, run=True, only=("pdhg", "mirror-prox", "adaptive"))
+print(ran)
+
+# %%
+ran.plot().show()

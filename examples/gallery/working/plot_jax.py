@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 t = np.linspace(0.0, 1.0, 80)
 clean = np.where(t < 0.4, 0.0, 1.0) + np.where(t > 0.75, 1.0, 0.0)
 data = clean + 0.2 * rng.standard_normal(80)
-data[::11] += 3.0  # outliers
+data[5::11] += 3.0  # outliers
 
 # %%
 # A smooth loss in which outliers count little, and total variation.
