@@ -218,7 +218,7 @@ class _Reader:
                 pairs = [(self.value(key), item) for key, item in content]
                 # Under the names of f and g stands what belongs to their blocks, where there are two.
                 places = {"f": "XArray", "whole f": "XArray", "g": "YArray", "whole g": "YArray"}
-                places = places if self.run.problem.Y.size else {}
+                places = places if self.run is not None and self.run.problem.Y.size else {}
                 return {key: self.value(item, known.get(key), places.get(key, place)) for key, item in pairs}
             case "plan":
                 return Plan.from_dict(self.value(content))
