@@ -31,7 +31,7 @@ METHODS = {
     "universal-primal-dual": "game", "accelerated-mirror-prox": "costly g", "mirror-prox-sliding": "costly g",
     "universal-mirror-prox": "custom", "recursive-sliding": "custom", "proved-sliding": "free",
     "parameter-free-sliding": "custom", "two-level-sliding": "custom", "lockstep": "custom",
-    "accelerated-gradient": "simple", "universal-gradient": "game",
+    "accelerated-gradient": "simple", "universal-gradient": "game", "uapd": "least squares",
     "interior-point": "game", "bundle": "costly g", "krylov": "free",
 }  # fmt: skip
 # Plans of theorems grow with the accuracy.

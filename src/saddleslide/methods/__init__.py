@@ -25,14 +25,15 @@ if TYPE_CHECKING:
     from saddleslide.methods.pdhg import PDHG
     from saddleslide.methods.proved_sliding import ProvedSliding
     from saddleslide.methods.recursive_sliding import Lockstep, RecursiveSliding, TwoLevelSliding
+    from saddleslide.methods.uapd import UAPD
     from saddleslide.methods.universal_gradient import UniversalGradient
     from saddleslide.methods.universal_mirror_prox import UniversalMirrorProx
     from saddleslide.methods.universal_primal_dual import UniversalPrimalDual
 
 __all__ = [
-    "ADMM", "APDG", "LBFGS", "OPAPC", "PDHG", "AcceleratedGradient", "AcceleratedMirrorProx", "Bundle", "CondatVu",
-    "Description", "GradientSliding", "InteriorPoint", "Krylov", "Lockstep", "Method", "Methods", "MirrorProx",
-    "MirrorProxSliding", "Option", "ParameterFreeSliding", "ProvedSliding", "RecursiveSliding", "State",
+    "ADMM", "APDG", "LBFGS", "OPAPC", "PDHG", "UAPD", "AcceleratedGradient", "AcceleratedMirrorProx", "Bundle",
+    "CondatVu", "Description", "GradientSliding", "InteriorPoint", "Krylov", "Lockstep", "Method", "Methods",
+    "MirrorProx", "MirrorProxSliding", "Option", "ParameterFreeSliding", "ProvedSliding", "RecursiveSliding", "State",
     "TwoLevelSliding", "UniversalGradient",
     "UniversalMirrorProx", "UniversalPrimalDual", "by_name", "option",
 ]  # fmt: skip

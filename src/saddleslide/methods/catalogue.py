@@ -26,6 +26,7 @@ HOMES = {
     "bundle": ("bundle", "Bundle"),
     "apdg": ("apdg", "APDG"),
     "gradient-sliding": ("gradient_sliding", "GradientSliding"),
+    "uapd": ("uapd", "UAPD"),
     "universal-primal-dual": ("universal_primal_dual", "UniversalPrimalDual"),
     "accelerated-mirror-prox": ("accelerated_mirror_prox", "AcceleratedMirrorProx"),
     "mirror-prox-sliding": ("mirror_prox_sliding", "MirrorProxSliding"),
