@@ -73,7 +73,7 @@ def test_bands_are_factorised_far_beyond_dense_sizes_and_expanders_are_not():
     found = F.LeastSquares(A, np.zeros(n)).strong_convexity(D.FullSpace(n))
     # |A x| >= 2 |x| - |x|.
     assert 0.8 < found <= 1.0 + 1e-6
-    wild = sp.random_array((8000, 4000), density=5e-3, rng=rng, format="csr")
+    wild = sp.random_array((8000, 4000), density=5e-3, random_state=rng, format="csr")
     assert gram_matrix(wild) is None
     assert F.LeastSquares(wild, np.zeros(8000)).strong_convexity(D.FullSpace(4000)) == 0.0
 

@@ -302,7 +302,7 @@ def test_two_players_take_one_step():
 
 def test_gram_matrices_of_blocks_are_those_of_the_whole():
     rng = np.random.default_rng(15)
-    blocks = [scipy.sparse.random_array((7, 6), density=0.4, rng=rng).tocsr(), rng.standard_normal((9, 6))]
+    blocks = [scipy.sparse.random_array((7, 6), density=0.4, random_state=rng).tocsr(), rng.standard_normal((9, 6))]
     rows, diagonal = Rows(blocks), rng.random(6)
     whole = np.vstack([blocks[0].toarray(), blocks[1]])
     for divisor in (np.r_[rng.random(7) + 0.1, np.ones(9)], np.r_[np.ones(7), np.full(9, 4.0)], rng.random(16) + 0.1):
@@ -317,7 +317,7 @@ def test_squares_are_left_to_gradients_where_these_are_better():
     assert ss.plan(problem, costs=(1.0, 1.0, 1.0)).method == "adaptive sliding"
     assert ss.plan(problem, start=(np.ones(12), np.zeros(0))).method == "adaptive sliding"
     dear = ss.minimize(F.LeastSquares(np.ones((3, 2500)), np.ones(3), 1.0) + F.L1(), max_steps=0)
-    wide = scipy.sparse.random_array((2500, 2500), density=0.01, rng=np.random.default_rng(0))
+    wide = scipy.sparse.random_array((2500, 2500), density=0.01, random_state=np.random.default_rng(0))
     large = F.LeastSquares(wide.tocsr(), np.ones(2500), 1.0) + F.L1()
     assert dear.plans[0].method == "interior-point"
     assert ss.minimize(large, max_steps=0).plans[0].method == "adaptive sliding"

@@ -89,8 +89,9 @@ def catalogued(seed):
         return costly[int(rng.integers(len(costly)))] + one, sets[int(rng.integers(len(sets)))]
 
     B = (
-        rng.standard_normal((4, 6)), sp.random_array((5, 6), density=0.4, rng=rng).tocsr(), ss.operators.Identity((6,)),
-        np.diff(np.eye(6), axis=0), ss.operators.Diagonal(rng.random(6)), ss.operators.Convolution(np.ones(3), 6),
+        rng.standard_normal((4, 6)), sp.random_array((5, 6), density=0.4, random_state=rng).tocsr(),
+        ss.operators.Identity((6,)), np.diff(np.eye(6), axis=0), ss.operators.Diagonal(rng.random(6)),
+        ss.operators.Convolution(np.ones(3), 6),
     )[seed % 6]  # fmt: skip
     (f, X), (g, Y) = side(6, seed), side(ss.operators.as_operator(B).y_shape[0], seed // 2)
     return ss.SaddleProblem(f=f, g=g, B=B, X=X, Y=Y)

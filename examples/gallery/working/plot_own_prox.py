@@ -18,7 +18,7 @@ x[:5] = rng.uniform(1.0, 2.0, 5)
 b = A @ x + 0.3 * rng.standard_normal(60)
 
 # %%
-# The penalty is the sum of x_i where it is positive, and of 5 |x_i| where it is not: a negative entry costs
+# The penalty is the sum of x_i where it is positive, and five times its size where it is not: a negative entry costs
 # five times as much.
 
 

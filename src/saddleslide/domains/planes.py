@@ -153,8 +153,9 @@ rows; expected a consistent system.
         sizes = np.abs(np.diag(upper))
         self._rank = int(np.count_nonzero(sizes > max(rows, columns) * _EPS * max(sizes, default=0.0)))
         self._basis = np.ascontiguousarray(basis[:, : self._rank])
-        leading = upper[: self._rank, : self._rank]
-        self._level = scipy.linalg.solve_triangular(leading, self.right[order[: self._rank]], trans="T")
+        leading, right = upper[: self._rank, : self._rank], self.right[order[: self._rank]]
+        # Older versions of SciPy solve no equations of size 0.
+        self._level = scipy.linalg.solve_triangular(leading, right, trans="T") if self._rank else right
 
     def __repr__(self) -> str:
         rows, columns = self.matrix.shape
