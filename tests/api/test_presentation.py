@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import logging
 import math
@@ -17,6 +18,7 @@ from rich.console import Console
 import saddleslide as ss
 from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.runs.result import Moment
+from small_problems import problems
 from support import gathered
 
 CALLS = [ss.Calls(1.5, 0, 8), ss.Calls(3, 2, 80), ss.Calls(4.5, 4, 800), ss.Calls(6, 6, 8000)]
@@ -77,6 +79,8 @@ def test_html_says_what_the_table_says_and_is_closed_and_harmless():
 
 
 def test_html_escapes_what_it_prints(monkeypatch):
+    plan = ss.plan(problems()["game"], 1e-3)
+    assert plan._repr_html_() == f"<pre>{html.escape(plan.explain())}</pre>"
     monkeypatch.setattr(ss.Result, "message", "<script>alert(1)</script> & more")
     text = made_result()._repr_html_()
     assert "<script" not in text
@@ -257,11 +261,14 @@ def test_progress_in_a_notebook_is_one_line_that_changes(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", notebook)
     console = Console(file=io.StringIO(), force_jupyter=True, width=200, _environ={})
-    with ss.Progress(console=console, every=0.0) as progress:
-        progress(made_result())
-        progress(made_result())
-    assert [kind for kind, _ in shown] == ["display", "update"]
-    assert all("gap 1e-05" in line for _, line in shown)
+    for every in (0.0, 3600.0):
+        # What comes too soon after the first line is shown at the end.
+        with ss.Progress(console=console, every=every) as progress:
+            progress(made_result())
+            progress(made_result())
+        assert [kind for kind, _ in shown] == ["display", "update"]
+        assert all("gap 1e-05" in line for _, line in shown)
+        shown.clear()
     assert written(console) == ""
 
 

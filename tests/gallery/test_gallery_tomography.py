@@ -176,7 +176,7 @@ def test_weight_from_the_noise_and_from_the_truth():
         (lambda: ss.gallery.reconstruct(np.zeros((15, 9)), ANGLES, 1.0, ridge=0.0), "ridge is 0"),
         (lambda: ss.gallery.reconstruct(np.full((15, 9), np.nan), ANGLES, 1.0), "NaN"),
         (lambda: ss.gallery.reconstruct(np.zeros((15, 9)), ANGLES, 1.0, shape=(3, 3, 3)), "\\(rows, columns\\)"),
-        (lambda: ss.gallery.reconstruct(np.zeros((15, 9)), ANGLES, 1.0, truth=np.zeros((2, 2))), "truth"),
+        (lambda: ss.gallery.reconstruct(np.zeros((15, 9)), ANGLES, 1.0, truth=np.zeros((2, 2))), "pass shape="),
         (lambda: ss.gallery.reconstruct(-np.ones((15, 9)), ANGLES, 1.0, intensity=9.0), "negative entry"),
         (lambda: ss.gallery.parallel_beam(8, ANGLES, 9, spacing=0.0), "spacing is 0"),
         (lambda: ss.gallery.choose_weight(lambda w: ss.gallery.synthetic(d=4), noise=1.0), "expected tomography"),

@@ -206,7 +206,12 @@ def reconstruct(
     else:
         f = PoissonTransmission(scanner.A, rays.ravel(), intensity, attenuation * scanner.scale, ridge=damping)
     x_shape = scanner.A.x_shape
-    known = None if truth is None else as_real(truth, "reconstruct: truth", x_shape)
+    known = None if truth is None else as_real(truth, "reconstruct: truth")
+    if known is not None and known.shape != x_shape:
+        raise InputError(
+            f"reconstruct: truth has shape {known.shape}, and the picture {x_shape}; expected equal ones. Where the "
+            "picture is not the square that the detector covers, pass shape=."
+        )
     threshold = as_number(huber, "reconstruct: huber", 0.0)
     variation = total_variation(x_shape, threshold, as_word(tv, "reconstruct: tv", TV))
     reader = partial(Reconstruction, rays, turns, scanner.scale, scanner.A, f, strength, threshold, variation, known)

@@ -59,8 +59,9 @@ class Progress:
 
             console = Terminal(stderr=True, highlight=False)
         self._console = console
-        # What updates the line of a notebook, from the first one on.
+        # What updates the line of a notebook, from the first one on, and what came too soon after that to be shown.
         self._cell: Any = None
+        self._unseen: Result | None = None
         self._live = self._console.is_terminal and not self._console.is_jupyter and not self._console.is_dumb_terminal
         changes = self._live or self._console.is_jupyter
         self._every = every if every is not None else _OFTEN if changes else _SELDOM
@@ -71,8 +72,9 @@ class Progress:
     def __call__(self, result: Result) -> None:
         """Show an intermediate result."""
         now = time.perf_counter()
+        self._unseen = result
         if self._shown and now - self._last >= self._every:
-            self._last = now
+            self._last, self._unseen = now, None
             try:
                 self._write(progress_line(result, now - self._began))
             except (OSError, OutputLostError):
@@ -105,7 +107,10 @@ class Progress:
             self._cell.update(shown, raw=True)
 
     def close(self) -> None:
-        """Erase the live line of a terminal, so that what follows starts on a clean one; a notebook keeps its last."""
+        """Erase the live line of a terminal, so that what follows starts on a clean one; a notebook keeps the last."""
+        if self._cell is not None and self._unseen is not None:
+            self._write_in_cell(progress_line(self._unseen, time.perf_counter() - self._began))
+            self._unseen = None
         if self._open:
             self._open = False
             self._erase()

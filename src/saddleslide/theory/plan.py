@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from saddleslide import theory
@@ -294,6 +295,10 @@ class Plan:
             lines.append(f"  cost     {cost:.4g} expected, at prices f' {c_f:.4g}, g' {c_g:.4g}, B {c_B:.4g}")
             lines += [f"  instead  {name}: {cost:.4g}" for name, cost in self.alternatives]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The same lines for notebooks."""
+        return f"<pre>{escape(self.explain())}</pre>"
 
     def _method_lines(self) -> list[str]:
         """Of a method without a schedule: a named one, or what `solve` does by itself."""
