@@ -1091,6 +1091,52 @@ def test_calls_of_restarts_in_the_condition_numbers(proved):
         assert slope(kappa, counts) == pytest.approx(0.5, rel=0.03)
 
 
+def smooth_case(kind, kappa, seed=0):
+    """Hessians and B of Borodich et al. (2025): curvature of y, or of both blocks, that B alone gives."""
+    rng = np.random.default_rng(seed)
+    U, V, W, R = (np.linalg.qr(rng.standard_normal((n, n)))[0] for n in (6, 4, 4, 4))
+    if kind == "both convex":
+        # f and g with a kernel each; B is onto on both sides.
+        flat = np.array([0.0, 0.1, 0.5, 1.0])
+        return (V * flat) @ V.T, (W * flat) @ W.T, (R * np.geomspace(1.0, 2.0, 4) / math.sqrt(kappa)) @ W
+    kappa_x, kappa_B = (kappa, 4.0) if kind == "constraints, f" else (16.0, kappa)
+    B = (V * np.geomspace(1.0 / math.sqrt(kappa_B), 1.0, 4)) @ U[:4]
+    return (U.T * np.geomspace(1.0 / kappa_x, 1.0, 6)) @ U, np.zeros((4, 4)), B
+
+
+@gathered("kind", ["constraints, f", "constraints, B", "both convex"])
+def test_the_smooth_case_converges_with_the_separate_counts_of_borodich_et_al(kind):
+    """Square roots of kappa_x, kappa_y, kappa_xy for f', g' and B, one oracle each, at 3/4 of Psi a stage."""
+    for kappa in (16.0, 64.0, 256.0):
+        H, G, B = smooth_case(kind, kappa)
+        rng, (m, n) = np.random.default_rng(1), B.shape
+        c, b = rng.standard_normal(n), rng.standard_normal(m)
+        z = np.linalg.solve(np.block([[H, B.T], [B, -G]]), np.concatenate([-c, b]))
+        f, g = F.Quadratic(H) + F.Linear(c), F.Linear(b)
+        g = F.Quadratic(G) + g if G.any() else g
+        problem = ss.SaddleProblem(f=f, g=g, B=B, X=D.FullSpace(n), Y=D.FullSpace(m))
+        settings = {"regime": "restarts", "anchors": True, "factor": 1.0}
+        sigma, L_y = np.linalg.svd(B, compute_uv=False)[[0, -1]], np.linalg.norm(G, 2)
+        delta_x = np.linalg.eigvalsh(H)[0] if L_y == 0.0 else sigma[1] ** 2 / L_y
+        delta_y, kappa_xy = sigma[1] ** 2, sigma[0] ** 2 / (delta_x * sigma[1] ** 2)
+
+        def Psi(x, y, H=H, G=G, z=z, delta_x=delta_x, delta_y=delta_y, n=n):
+            dx, dy = x - z[:n], y - z[n:]
+            return delta_x * dx @ dx + delta_y * dy @ dy + 6.0 * dx @ H @ dx + 6.0 * dy @ G @ dy
+
+        first = Psi(np.zeros(n), np.zeros(m))
+        plan = ss.plan(problem, Psi=1e-3 * first, Psi0=first, **settings)
+        result, S = ss.run(problem, plan), len(plan.schedule.stages)
+        assert math.ceil(math.log(1e3) / math.log(4.0 / 3.0)) == S
+        assert Psi(result.x, result.y) <= 1e-3 * first
+        made = result.method_calls
+        # An anchor each a stage; five products an iteration with one of them, six with both.
+        anchors = 2 if L_y > 0.0 else 1
+        roots = {"f": math.sqrt(1.0 / delta_x), "g": math.sqrt(L_y / delta_y), "B": math.sqrt(kappa_xy)}
+        for oracle, calls in (("f", made.f - S), ("g", made.g - S * (anchors - 1)), ("B", made.B / (4.0 + anchors))):
+            assert 0.9 * roots[oracle] <= calls / S <= 1.3 * roots[oracle] + 2.0, (kappa, oracle)
+
+
 def mixed_problem(flat, curved, L_xy, flip):
     """`flat` has no modulus, `curved` has mu = 1; flip puts the flat function on x."""
     f, g = (curved, 1.0), (flat, 0.0)
