@@ -316,6 +316,10 @@ def test_one_level_with_a_sampled_operator_is_the_corrected_step_with_two_fresh_
     # The exact operator judges the point: the support of the box.
     F_z = K @ result.z
     assert result.gap == pytest.approx(F_z @ result.z + np.abs(F_z).sum(), rel=1e-9)
+    # With a thousandth of its noise declared the bound on the mean is false.
+    quiet = replace(exact, sample_operator=lambda z, rng: K @ z + 3.0 * rng.standard_normal(2), operator_variance=1e-5)
+    loud = [ss.slide([quiet], box, np.full(2, 0.5), (60,), rng=seed) for seed in range(5)]
+    assert np.mean([one.gap for one in loud]) > 1.5 * loud[0].bound
     sampled = ss.Component(coupling=np.eye(2), sample_operator=lambda z, rng: z, operator_variance=1.0, name="B")
     assert sampled.level_constant((1.0, 1.0)) == pytest.approx(math.sqrt(2.0))
     with pytest.raises(InputError, match="sample_operator and operator_variance go together"):

@@ -105,14 +105,21 @@ def mixed(seed, n=6, m=5):
 @pytest.mark.parametrize("seed", range(3))
 def test_every_stage_halves_what_is_known_of_the_gap(seed):
     problem = mixed(seed)
-    z = np.concatenate(problem.start())
-    gap = ss.certify(problem, *problem.start()).gap
-    f, g = problem.f.smoothness(problem.X), problem.g.smoothness(problem.Y)
-    stages = gap_stages(f, g, problem.coupling.norm.upper, 1.0, problem.Y.diameter(), (gap, gap / 8.0))
-    for levels in stages:
-        *_, z = level_recursion(Oracles(problem), levels, z).steps()
-        z, gap = z.copy(), 0.5 * gap
-        assert ss.certify(problem, z[: problem.X.size], z[problem.X.size :]).gap <= gap
+
+    def excess(H=1.0, norm=1.0):
+        """The gap over the target after each of three stages, with a part of the constants."""
+        z, gap = np.concatenate(problem.start()), ss.certify(problem, *problem.start()).gap
+        f, g, B = problem.f.smoothness(problem.X), problem.g.smoothness(problem.Y), problem.coupling.norm.upper
+        found = []
+        for levels in gap_stages(H * f, g, norm * B, 1.0, problem.Y.diameter(), (gap, gap / 8.0)):
+            *_, z = level_recursion(Oracles(problem), levels, z).steps()
+            z, gap = z.copy(), 0.5 * gap
+            found.append(ss.certify(problem, z[: problem.X.size], z[problem.X.size :]).gap / gap)
+        return found
+
+    assert max(excess()) <= 1.0
+    # A tenth of a constant of the problem is too little.
+    assert excess(H=0.1)[-1] > 1.0 and excess(norm=0.1)[-1] > 1.0
 
 
 def test_it_is_a_setting_of_proved_sliding():

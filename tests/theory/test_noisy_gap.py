@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,10 @@ def test_the_mean_gap_is_below_the_target_of_every_stage():
     rng = np.random.default_rng(0)
     f, g = F.Quadratic([1.0, 2.0]) + F.Linear(rng.standard_normal(2)), F.Power(0.5, weight=0.3, tilt=[0.2, -0.1])
     exact = ss.SaddleProblem(f=f, g=g, B=0.5 * np.eye(2), X=D.FullSpace(2), Y=D.Box(-1.0, 1.0, shape=2))
-    noisy = ss.SaddleProblem(f=F.Noisy(f, 0.15), g=F.Noisy(g, 0.015), B=exact.coupling, X=exact.X, Y=exact.Y)
+    noisy, loud = (
+        ss.SaddleProblem(f=F.Noisy(f, sigma), g=F.Noisy(g, 0.1 * sigma), B=exact.coupling, X=exact.X, Y=exact.Y)
+        for sigma in (0.15, 20.0)
+    )
     first = ss.certify(exact, *exact.start()).gap
     stages = gap_stages(
         f.smoothness(exact.X), g.smoothness(exact.Y), 0.5, 1.0, exact.Y.diameter(), (first, first / 2.0),
@@ -93,6 +97,10 @@ def test_the_mean_gap_is_below_the_target_of_every_stage():
             z = average.copy()
             row[s] = ss.certify(exact, z[:2], z[2:]).gap
     assert np.all(gaps.mean(axis=0) <= [first * 0.5 ** (s + 1) for s in range(len(stages))])
+    # With far more noise than was declared the first stage ends above its target.
+    oracles = Oracles(drawn_problem(loud, np.random.default_rng(0), Samples()))
+    *_, average = level_recursion(oracles, stages[0], np.concatenate(exact.start())).steps()
+    assert ss.certify(exact, average[:2], average[2:]).gap > 0.5 * first
 
 
 def test_the_ghost_sequence_bounds_the_sup_over_the_set_path_by_path():
@@ -133,14 +141,21 @@ def test_the_gap_exceeds_the_deviation_bound_seldom_and_it_is_no_larger_than_it_
         Term("B", M=1.0, weights=(1.0, 1.0), Omega=2.0 * d),
     ]
     levels = place(steady(terms, loops), loops)
-    gaps = []
-    for run in range(60):
-        oracles = Oracles(drawn_problem(noisy, np.random.default_rng(run), Samples()))
-        *_, z = level_recursion(oracles, levels, np.concatenate(exact.start())).steps()
-        gaps.append(ss.certify(exact, z[:d], z[d:]).gap)
+
+    def gaps_of(problem, levels, runs):
+        for run in range(runs):
+            oracles = Oracles(drawn_problem(problem, np.random.default_rng(run), Samples()))
+            *_, z = level_recursion(oracles, levels, np.concatenate(exact.start())).steps()
+            yield ss.certify(exact, z[:d], z[d:]).gap
+
+    gaps = list(gaps_of(noisy, levels, 60))
     bounds = [deviation_bound(levels, failure) for failure in (0.5, 0.1, 1e-3, 1e-6)]
     assert bounds == sorted(bounds)
     assert np.mean(np.array(gaps) > bounds[1]) <= 0.1
+    # Ten times the noise, and a hundredth of it declared: the bound fails often.
+    quiet = place(steady([replace(terms[0], variance=2.32e-4), terms[1]], loops), loops)
+    loud = ss.SaddleProblem(f=F.Noisy(f, 10.0), g=g, B=np.eye(d), X=box, Y=box)
+    assert np.mean(np.array(list(gaps_of(loud, quiet, 10))) > deviation_bound(quiet, 0.1)) > 0.5
     # A logarithm of the probability, beside the bound on the mean.
     assert sharp_bound(levels) < bounds[0]
     assert bounds[3] <= sharp_bound(levels) * (1.0 + math.log(6.0 / 1e-6)) * 2.0
