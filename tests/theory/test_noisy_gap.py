@@ -161,6 +161,9 @@ def test_the_gap_exceeds_the_deviation_bound_seldom_and_it_is_no_larger_than_it_
     assert bounds[3] <= sharp_bound(levels) * (1.0 + math.log(6.0 / 1e-6)) * 2.0
     with pytest.raises(InputError, match=r"failure is 1.0"):
         deviation_bound(levels, 1.0)
+    drawn = place([Term("Q", M=1.0, Omega=1.0, operator_variance=1.0, tau=1.0)], (3,))
+    with pytest.raises(InputError, match="an operator is sampled; expected sampled gradients alone"):
+        deviation_bound(drawn, 0.1)
 
 
 def test_the_deviation_bound_is_what_the_theorem_says():

@@ -77,6 +77,8 @@ def deviation_bound(levels: Sequence[Level], failure: float) -> float:
     """
     if not 0.0 < failure < 1.0:
         raise InputError(f"deviation_bound: failure is {failure!r}; expected a probability in (0, 1).")
+    if any(is_felt_in_operator(level) for level in levels):
+        raise InputError("deviation_bound: an operator is sampled; expected sampled gradients alone (docs/open.md).")
     felt = [(level, pair) for level, pair in zip(levels, noise_weights(levels), strict=True) if is_felt(level)]
     rare = math.log(3.0 * max(len(felt), 1) / failure)
     exact = [replace(level, term=replace(level.term, variance=0.0)) for level in levels]
