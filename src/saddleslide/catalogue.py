@@ -17,11 +17,6 @@ def load_on_demand(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callab
         Dotted name of the package.
     homes : mapping of str to tuple of str
         Names by the module of the package that has them.
-
-    Examples
-    --------
-    >>> load_on_demand("saddleslide.domains", {"entrywise": ("Box",)})("Box").__name__
-    'Box'
     """
     home = {name: module for module, names in homes.items() for name in names}
 

@@ -52,13 +52,6 @@ class Program:
         Equations rows @ x = totals.
     squares : tuple of (matrix, array)
         A and b of the terms |A x - b|^2 / 2.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> said = program_of(ss.functions.Quadratic(2.0) + 3.0 * ss.functions.L1(), ss.domains.Simplex(2))
-    >>> said.quadratic, said.kinks[0].weight, said.rows.toarray(), said.totals
-    (array([2., 2.]), array([3., 3.]), array([[1., 1.]]), array([1.]))
     """
 
     quadratic: Array
@@ -152,15 +145,6 @@ def lift_squares(f: Program, g: Program, B: Any) -> tuple[Program, Program, list
 
     |A x - b|^2 / 2 is the largest of <w, A x - b> - |w|^2 / 2 over w, which stands beside y; the same with x and y
     exchanged.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> f = program_of(ss.functions.LeastSquares(np.array([[1.0, 2.0]]), [3.0]), ss.domains.FullSpace(2))
-    >>> g = program_of(ss.functions.Zero(), ss.domains.FullSpace(1))
-    >>> one, other, blocks = lift_squares(f, g, np.array([[1.0, -1.0]]))
-    >>> other.quadratic, other.linear, blocks
-    (array([0., 1.]), array([0., 3.]), [array([[ 1., -1.]]), array([[1., 2.]])])
     """
     if not (f.squares or g.squares):
         return f, g, [B]

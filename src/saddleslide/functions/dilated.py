@@ -54,14 +54,7 @@ def _shrink(Y: Domain, scale: float) -> Domain | None:
 
 @final
 class Dilated(Wrapper):
-    """g(s y) with a number s > 0.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> Dilated(ss.functions.Quadratic(1.0), 2.0).value(np.array([1.0]))
-    2.0
-    """
+    """g(s y) with a number s > 0."""
 
     has_moved_argument = True
 

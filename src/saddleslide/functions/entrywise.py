@@ -137,14 +137,7 @@ def as_weights(weights: Any, shape: Shape, is_complex: bool = False) -> Array:
 
 @final
 class SquaredDistance(Function):
-    """1/2 sum w_i (x_i - b_i)^2 + ridge/2 |x|^2; written `LeastSquares(None, b)`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> SquaredDistance([1.0, 0.0]).value_and_gradient(np.array([3.0, 1.0]))
-    (2.5, array([2., 1.]))
-    """
+    """1/2 sum w_i (x_i - b_i)^2 + ridge/2 |x|^2; written `LeastSquares(None, b)`."""
 
     separable = quadratic = True
 

@@ -64,14 +64,6 @@ def least_maximum(functions: Affine, program: Program, start: Array, tol: float)
 
     `tol` is what the value may be off by, roughly: weights are weights in any case. The kinks of a program are left
     out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> below = Affine(np.array([0.0, 1.0]), np.array([[1.0], [-1.0]]), (2,))
-    >>> found = least_maximum(below, Program.on(1, -1.0, 2.0), np.zeros(1), tol=1e-9)
-    >>> found.point.round(6), found.weights.round(6)
-    (array([0.5]), array([0.5, 0.5]))
     """
     if (program.lower >= program.upper).any():
         return _beside_fixed(functions, program, start, tol)
@@ -211,13 +203,6 @@ def near_maximum(functions: Affine, domain: Domain, center: Array, weight: float
     """The least of the sum of maxima plus weight/2 |x - center|^2 over a set with a projection; flat arrays.
 
     Exact to `tol` on boxes with equations; on others the better of a few rounds between the set and the functions.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> below = Affine(np.array([0.0, 1.0]), np.array([[1.0, 0.0], [-1.0, 0.0]]), (2,))
-    >>> near_maximum(below, ss.domains.Ball(1.0, shape=2), np.zeros(2), 1.0, 1e-9).point.round(6)
-    array([0.5, 0. ])
     """
     program = domain.as_program()
     if program is not None:
@@ -256,13 +241,6 @@ def best_weights(functions: Affine, simple: Function, domain: Domain, start: Arr
 
     Up to `tol` on boxes with equations; on others by a few proximal steps from the start. Kinks and curvature of a
     simple function beside no program are not seen.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> below = Affine(np.array([0.0, 1.0]), np.array([[1.0, 0.0], [-1.0, 0.0]]), (2,))
-    >>> best_weights(below, ss.functions.Zero(), ss.domains.Ball(1.0, shape=2), np.zeros(2), 1e-9).round(6)
-    array([0.5, 0.5])
     """
     functions, program = join_simple(functions, simple, domain)
     if program is not None:

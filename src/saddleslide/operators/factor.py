@@ -81,13 +81,6 @@ class SymmetricMatrix(Solvable):
         A bound on the norm of what these entries, or either half of them, differ from H by.
     order : array, optional
         The order that keeps a sparse matrix near its diagonal, of another one with the same pattern.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> H = SymmetricMatrix(np.array([[2.0, 1.0], [1.0, 2.0]]))
-    >>> 0.9 < H.modulus < 1.0, H.solve(np.array([3.0, 3.0])).round(12).tolist()
-    (True, [1.0, 1.0])
     """
 
     def __init__(self, matrix: Any, error: float = 0.0, order: Any = None) -> None:
@@ -202,15 +195,7 @@ class SymmetricMatrix(Solvable):
 
 
 class WideGram(Solvable):
-    """A^T A + ridge I of a matrix with fewer rows than columns, by way of A A^T + ridge I.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> H = WideGram(np.array([[1.0, 1.0, 0.0]]), 0.5)
-    >>> H.solve(H.product(np.array([1.0, 2.0, 3.0]))).round(12).tolist()
-    [1.0, 2.0, 3.0]
-    """
+    """A^T A + ridge I of a matrix with fewer rows than columns, by way of A A^T + ridge I."""
 
     def __init__(self, A: Any, ridge: float) -> None:
         self.A, self.ridge, self.size = A, ridge, int(A.shape[1])

@@ -14,14 +14,7 @@ from saddleslide.operators.spectrum import NormBound
 
 @final
 class Void(Operator):
-    """x to the array without entries.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Void((2, 2)).forward(np.ones((2, 2))).size
-    0
-    """
+    """x to the array without entries."""
 
     def __init__(self, shape: Any) -> None:
         self.x_shape, self.y_shape = as_shape(shape, "Void"), (0,)

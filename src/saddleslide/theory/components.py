@@ -28,13 +28,6 @@ def schedule_components(
 
     Corollary 3.6 asks every component for the same eps. Where calls differ in cost, shares eps s_i with sum n that
     minimise the cost of the budgets leave the sum n eps of the corollary as it is; the cheaper of both is taken.
-
-    Examples
-    --------
-    >>> from saddleslide import Holder
-    >>> terms = [Term("dear", Holder(1.0, 50.0), Omega=1.0), Term("cheap", M=2.0, Omega=1.0)]
-    >>> [[(level.term.name, level.N) for level in schedule_components(terms, 0.1, (1.0, cost))] for cost in (1.0, 1e-2)]
-    [[('dear', 36), ('cheap', 72)], [('dear', 31), ('cheap', 341)]]
     """
     known = [[1.0] * len(terms)]
     if len(set(costs)) > 1:

@@ -52,13 +52,7 @@ def last_alpha(T: int) -> float:
 
 
 def shortest_loop(depth: float) -> int:
-    """The smallest T with 1 / alpha_{T-1} >= depth.
-
-    Examples
-    --------
-    >>> shortest_loop(1.0), shortest_loop(1.6), shortest_loop(1.7)
-    (1, 2, 3)
-    """
+    """The smallest T with 1 / alpha_{T-1} >= depth."""
     # 1/T <= alpha_{T-1} <= 2/(T+1), with a margin for rounding.
     low, high = 0, max(1, math.ceil(2.0 * depth))
     while high - low > 1:

@@ -90,12 +90,6 @@ def gap_stages(
 
     `curved` and `modulus` are the Hölder condition and the strong convexity of the function of `block`, `flat` is the
     condition of the other one, whose set has this diameter; `variances` are those of their sampled gradients.
-
-    Examples
-    --------
-    >>> stages = gap_stages(Holder(1.0, 2.0), Holder(1.0, 1.0), 1.0, 1.0, 2.0, gaps=(8.0, 1.0))
-    >>> len(stages), [level.term.name for level in stages[0]]
-    (3, ['g', 'f', 'B'])
     """
     # A start that meets the target, as a solution does, leaves nothing to halve.
     count = max(0, math.ceil(math.log2(gaps[0] / gaps[1]) - 1e-9)) if gaps[0] > gaps[1] else 0

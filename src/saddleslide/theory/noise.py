@@ -67,13 +67,6 @@ def deviation_bound(levels: Sequence[Level], failure: float) -> float:
     """What the gap exceeds at most so often, for errors e of sampled gradients with E exp(|e|^2 / s^2) <= exp(1).
 
     The variance of a term stands for s^2 (2.32 sigma^2 for Gaussian errors). docs/open.md has the proof.
-
-    Examples
-    --------
-    >>> from saddleslide.theory.levels import Term, place
-    >>> levels = place([Term("f", inexact=(0.0, 1.0), tau=1.0, Omega=1.0, variance=1.0)], loops=(100,))
-    >>> sharp_bound(levels) < deviation_bound(levels, 0.05) < 20.0 * sharp_bound(levels)
-    True
     """
     if not 0.0 < failure < 1.0:
         raise InputError(f"deviation_bound: failure is {failure!r}; expected a probability in (0, 1).")

@@ -76,13 +76,6 @@ def with_anchors(
     Assumption properties_of_B takes any smaller moduli as well, so they are lowered where Theorem 4.4 asks for it: to
     be equal where both are positive, and to beta_x delta_y, beta_y delta_x <= 1/4. One of the two may be dropped for
     the other's sake, whatever leaves the stages with fewer calls.
-
-    Examples
-    --------
-    >>> lipschitz = Holder(1.0, 1.0)
-    >>> found = with_anchors(Curvature(lipschitz, lipschitz, L_xy=3.0, mu_x=0.75, mu_y=0.0), mu_xy=2.0, mu_yx=1.0)
-    >>> round(found.mu_xy, 6), round(found.mu_yx, 6), found.beta_y * found.delta_x <= 0.25
-    (0.0, 1.0, True)
     """
     if min(mu_xy, mu_yx) < 0.0:
         raise InputError(f"anchors: mu_xy and mu_yx are {(mu_xy, mu_yx)}; expected numbers >= 0.")

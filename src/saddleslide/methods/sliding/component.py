@@ -372,15 +372,6 @@ def components_of(problem: SaddleProblem, costs: dict[str, float] | None = None)
     """A saddle problem in pieces: every term of a sum f1 + f2 and every part of a sum of couplings is a component.
 
     They are called f, g and B where there is one, f1, f2, ... where there are more.
-
-    Examples
-    --------
-    >>> import numpy as np, saddleslide as ss
-    >>> box, F = ss.domains.Box(-1.0, 1.0, shape=2), ss.functions
-    >>> f, B = F.Quadratic(1.0) + F.Huber(0.5), [np.eye(2), np.ones((2, 2))]
-    >>> problem = ss.SaddleProblem(f=f, g=F.Zero(), B=B, X=box, Y=box)
-    >>> [component.name for component in components_of(problem)]
-    ['f1', 'f2', 'B1', 'B2']
     """
     found: list[tuple[str, dict[str, Any]]] = []
     for letter, block, function in (("f", 0, problem.f), ("g", 1, problem.g)):
