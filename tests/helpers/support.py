@@ -18,7 +18,9 @@ import scipy.sparse
 import saddleslide as ss
 from saddleslide.certificates.books import count_aside
 from saddleslide.facts.facts import Facts
+from saddleslide.methods.sliding.component import component_terms
 from saddleslide.planner.choice import choose
+from saddleslide.theory.levels import place
 
 # What a skipped test says of what it needs; `pytest --left-out` runs it, and what is missing is a failure then.
 MISSING = "left out without {}"
@@ -238,3 +240,8 @@ def die_or_double(number):
 def is_compiled(recursion):
     """Whether the innermost level is one compiled call; levels with a loop in NumPy say so themselves."""
     return recursion.innermost is not None and getattr(recursion.innermost, "compiled", True)
+
+
+def component_levels(components, domain, start, loops, metric=1.0):
+    """Components on levels with these loops, in one norm for all."""
+    return place(component_terms(components, domain, start, metric), loops)

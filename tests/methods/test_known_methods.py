@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 import saddleslide as ss
-from saddleslide.methods.sliding import Recursion, component_levels
-from support import gathered
+from saddleslide.methods.sliding import Recursion
+from support import component_levels, gathered
 from transcriptions import Space, assert_projection_is_active, assert_same_iterates, feasible_start, writers_of
 
 STEPS = 20

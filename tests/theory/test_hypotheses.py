@@ -11,9 +11,9 @@ import saddleslide as ss
 from saddleslide.domains import Ball, Box, FullSpace, NonNegative
 from saddleslide.errors import InputError
 from saddleslide.functions import Custom, LeastSquares, Linear, PoissonTransmission, Quadratic, Zero
-from saddleslide.methods.sliding import component_levels
 from saddleslide.theory import Term, alpha_sequence, place, sharp_bound
 from saddleslide.theory.hypotheses import Hypothesis
+from support import component_levels
 
 RNG = np.random.default_rng(3)
 BOX, FREE = Box(0.0, 1.0, shape=3), FullSpace(3)

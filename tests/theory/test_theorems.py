@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saddleslide as ss
-from saddleslide.methods.sliding import Recursion, component_levels
+from saddleslide.methods.sliding import Recursion
 from saddleslide.theory import Term, place, printed_holder_bound, printed_inexact_bound, sharp_bound
-from support import gathered
+from support import component_levels, gathered
 from transcriptions import writers_of
 
 EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -22,7 +22,7 @@ from saddleslide.domains.program import Program, lift_squares, program_of
 from saddleslide.errors import InputError, UnknownConstantError, raise_all
 from saddleslide.facts.requirements import find_missing
 from saddleslide.functions.base import Function
-from saddleslide.functions.constants import estimate_smoothness, exponent, smoothness_at_hand
+from saddleslide.functions.constants import estimate_smoothness, exponent, known_smoothness, smoothness_at_hand
 from saddleslide.functions.entrywise import Zero
 from saddleslide.functions.searched import split_simple
 from saddleslide.functions.separable import has_prox, prox
@@ -53,10 +53,7 @@ class FunctionFacts:
     @cached_property
     def holder(self) -> Holder | None:
         """The Hölder condition of the gradient; None where none is known on this set."""
-        try:
-            return self.function.smoothness(self.domain)
-        except InputError:
-            return None
+        return known_smoothness(self.function, self.domain)
 
     @cached_property
     def holder_at_hand(self) -> Holder | None:

@@ -10,6 +10,7 @@ from saddleslide.domains.base import Domain
 from saddleslide.domains.entrywise import FullSpace
 from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
+from saddleslide.functions.trust import known_smoothness
 from saddleslide.operators.base import is_own_code
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.hypotheses import COMPUTED, DECLARED, ESTIMATE, FOLLOWS, UNKNOWN, VIOLATED, Constant, Hypothesis
@@ -245,9 +246,8 @@ def _on_whole_space(function: Function, domain: Domain, H: float) -> tuple[str, 
         return FOLLOWS, "the set is the whole space"
     if function.own_code:
         return UNKNOWN, "what is declared of your own code is declared on the set"
-    try:
-        everywhere = function.smoothness(FullSpace(domain.shape))
-    except InputError:
+    everywhere = known_smoothness(function, FullSpace(domain.shape))
+    if everywhere is None:
         return VIOLATED, "no such constant on the whole space"
     if everywhere.nu < 1.0 or not everywhere.H <= H * (1.0 + 1e-9):
         return VIOLATED, f"there it is ({everywhere.nu:g}, {everywhere.H:.6g})-Hölder"

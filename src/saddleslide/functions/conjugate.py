@@ -25,6 +25,7 @@ from saddleslide.functions.trust import (
     envelope_gradient,
     errors_at,
     is_own_class,
+    known_smoothness,
     read_rounding,
     run_aside,
     runs_own_code,
@@ -124,11 +125,8 @@ class Conjugate(Composite):
 
     def strong_convexity(self, domain: Domain) -> float:
         """1 / L where h has an L-Lipschitz gradient."""
-        try:
-            known = self.function.smoothness(FullSpace(domain.shape))
-        except InputError:
-            return 0.0
-        return 1.0 / known.H if known.nu == 1.0 and known.H > 0.0 else 0.0
+        known = known_smoothness(self.function, FullSpace(domain.shape))
+        return 1.0 / known.H if known is not None and known.nu == 1.0 and known.H > 0.0 else 0.0
 
     def certain_convexity(self, domain: Domain) -> float:
         return 0.0 if runs_own_code(self.function) else self.strong_convexity(domain)

@@ -8,10 +8,10 @@ import numpy as np
 
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.domains.base import Domain
-from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.trust import certain_modulus, diagonal_of, gradient_aside, inside, is_own_class
 from saddleslide.functions.trust import exponent as exponent
+from saddleslide.functions.trust import known_smoothness as known_smoothness
 from saddleslide.functions.trust import takes_factor as takes_factor
 from saddleslide.functions.trust import takes_products as takes_products
 from saddleslide.theory.holder import Holder
@@ -62,10 +62,7 @@ def leaves(f: Function) -> list[Function]:
 
 def smoothness_at_hand(function: Function, domain: Domain) -> Holder | None:
     """The Hölder condition of the gradient, where it takes no products; None where it does, or there is none."""
-    try:
-        return None if takes_products(function) else function.smoothness(domain)
-    except InputError:
-        return None
+    return None if takes_products(function) else known_smoothness(function, domain)
 
 
 def hessian_diagonal(f: Function, shape: Shape) -> Array | None:

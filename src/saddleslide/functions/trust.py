@@ -11,8 +11,10 @@ import numpy as np
 from saddleslide.arrays.base import Array, Shape
 from saddleslide.arrays.kinds import is_callers
 from saddleslide.domains.base import Domain
+from saddleslide.errors import InputError
 from saddleslide.functions.base import Function
 from saddleslide.functions.roundings import OWN_CODE, Errors, Rounding
+from saddleslide.theory.holder import Holder
 from saddleslide.watcher import made
 
 _Answer = TypeVar("_Answer")
@@ -80,6 +82,14 @@ def takes_products(function: Function) -> bool:
 def takes_factor(function: Function) -> bool:
     """Whether constants of the function take a factor of a matrix that is not small."""
     return any(operator.norm_takes_factor for operator, _ in function.operators)
+
+
+def known_smoothness(function: Function, domain: Domain) -> Holder | None:
+    """The Hölder condition of the gradient on the domain; None where none is known there."""
+    try:
+        return function.smoothness(domain)
+    except InputError:
+        return None
 
 
 def exponent(function: Function, domain: Domain) -> float:

@@ -18,6 +18,7 @@ from saddleslide.errors import InputError, MissingExtraError
 from saddleslide.functions.base import Function
 from saddleslide.functions.blockwise import Blockwise
 from saddleslide.functions.entrywise import Zero
+from saddleslide.functions.trust import known_smoothness
 from saddleslide.gallery.constrained import multiplier_guess
 from saddleslide.gallery.solution import Fact, ResultArray, Solution, keep_kind
 from saddleslide.operators.base import Operator
@@ -218,9 +219,6 @@ def dual_guess(f: Function, B: Gossip) -> float:
     """A bound on the dual variable: the guess at 0 and after one averaged gradient step, whichever is larger."""
     origin = np.zeros(B.x_shape)
     slope = np.broadcast_to(f.gradient(origin).mean(axis=0), B.x_shape)
-    try:
-        curvature = f.smoothness(FullSpace(B.x_shape)).H
-    except InputError:
-        curvature = 0.0
-    step = origin - slope / curvature if curvature > 0.0 else origin
+    known = known_smoothness(f, FullSpace(B.x_shape))
+    step = origin - slope / known.H if known is not None and known.H > 0.0 else origin
     return max(multiplier_guess(f, B, point) for point in (origin, step))

@@ -150,11 +150,6 @@ def _dims(operator: Any, attribute: str, size: int) -> Shape | None:
     return shape if shape and math.prod(shape) == size else None
 
 
-def _reshape(forward: Product, adjoint: Product, x_shape: Shape, y_shape: Shape, name: str) -> Operator:
-    shaped = (lambda x: np.reshape(forward(x), y_shape), lambda y: np.reshape(adjoint(y), x_shape))
-    return Products(*shaped, x_shape, y_shape, name=name)
-
-
 def _lacks_rmatvec(operator: Any) -> bool:
     """SciPy's callable-based LinearOperator always has the method; the callable behind it may be None.
 
@@ -218,7 +213,8 @@ def _from_odl(operator: Any, x_shape: Shape | None, y_shape: Shape | None, name:
         )
     # An image and its ravel are the same vector: the shapes asked for win over the spaces' own.
     shapes = check_sizes((math.prod(own_y), math.prod(own_x)), x_shape or own_x, y_shape or own_y, name)
-    return _reshape(forward, transposes[0], *shapes, name)
+    shaped = (lambda x: np.reshape(forward(x), shapes[1]), lambda y: np.reshape(transposes[0](y), shapes[0]))
+    return Products(*shaped, *shapes, name=name)
 
 
 def _odl_shape(space: Any, name: str) -> Shape:

@@ -29,7 +29,7 @@ from saddleslide.functions.minimum import has_closed_minimum, tilted_minimum
 from saddleslide.functions.scaled import Scaled
 from saddleslide.functions.separable import has_prox
 from saddleslide.functions.sums import Sum
-from saddleslide.functions.trust import is_ours, is_own_class, runs_own_code
+from saddleslide.functions.trust import is_ours, is_own_class, known_smoothness, runs_own_code
 from saddleslide.operators.base import COMPLEX, Operator
 from saddleslide.operators.complex import is_complex
 from saddleslide.operators.diagonal import Identity
@@ -259,10 +259,8 @@ def _is_smooth(term: Term, X: Domain) -> bool:
     h, K = term.function, term.K
     if not h.is_proximable or not (K is None or isinstance(K, Part)):
         return False
-    try:
-        return h.smoothness(X if K is None else FullSpace(K.y_shape)).nu == 1.0
-    except InputError:
-        return False
+    known = known_smoothness(h, X if K is None else FullSpace(K.y_shape))
+    return known is not None and known.nu == 1.0
 
 
 def _dual(term: Term, shape: Shape) -> tuple[Function, Domain]:

@@ -21,7 +21,7 @@ from saddleslide.operators.base import Operator
 from saddleslide.operators.explicit import as_operator
 from saddleslide.problem import SaddleProblem
 from saddleslide.theory.holder import Holder
-from saddleslide.theory.levels import Level, Term, best_w, check_loops, place
+from saddleslide.theory.levels import Term, best_w
 
 # The norm that is chosen where none is given: level-wise where that can be, else the Euclidean one.
 AUTO, LEVELWISE = "auto", "levelwise"
@@ -325,15 +325,6 @@ def names_of(components: Sequence[Component]) -> list[str]:
     if len(set(names)) < len(names):
         raise InputError(f"slide: the names of the components are {names}; expected each once.")
     return names
-
-
-def component_levels(
-    components: Sequence[Component], domain: Domain, start: Any, loops: Sequence[int],
-    metric: float | str | Sequence[float] = 1.0,
-) -> tuple[Level, ...]:  # fmt: skip
-    """The scalars of each level with these loops, for the bounds of Theorems 3.3 and 3.5."""
-    terms = component_terms(components, domain, start, metric)
-    return place(terms, check_loops(loops, len(terms)))
 
 
 def _is_levelwise(components: Sequence[Component], domain: Domain) -> bool:
