@@ -378,7 +378,9 @@ def program(rows: int, columns: int) -> Instance:
     """A sparse linear program with a known solution."""
     rng = np.random.default_rng(25)
     E = sparse.csr_array(
-        sparse.random_array((rows, columns), density=min(1.0, 8.0 / rows), rng=rng, data_sampler=rng.standard_normal)
+        sparse.random_array(
+            (rows, columns), density=min(1.0, 8.0 / rows), random_state=rng, data_sampler=rng.standard_normal
+        )
     )
     x, y = np.maximum(rng.standard_normal(columns), 0.0), rng.standard_normal(rows)
     c = E.T @ y + np.where(x > 0.0, 0.0, rng.uniform(size=columns))
